@@ -4,6 +4,7 @@
 mod fields;
 mod gates;
 mod initialized;
+mod lasting;
 mod patches;
 mod readiness;
 mod sandbox;

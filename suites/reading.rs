@@ -6,6 +6,7 @@
 //! judge that asks.
 
 pub(crate) mod absence;
+pub(crate) mod alive;
 pub(crate) mod answers;
 pub(crate) mod arrivals;
 pub(crate) mod began;

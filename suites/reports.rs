@@ -6,6 +6,7 @@ mod addresses;
 mod back_off;
 mod causes;
 mod counts;
+mod excess;
 mod failures;
 mod generations;
 mod hooks;

@@ -5,6 +5,7 @@ mod anew;
 mod back_off;
 mod configured;
 mod expected;
+mod lost_sandbox;
 mod policy;
 mod probe_kills;
 mod rules;

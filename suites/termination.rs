@@ -14,7 +14,9 @@ mod restarted;
 mod sandbox;
 mod sidecars;
 mod signal;
+mod timers;
 
+pub(crate) use grace::judge_kill_within;
 use probity_model::Judge;
 
 /// How each clause of the chapter is judged.

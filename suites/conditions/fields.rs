@@ -6,6 +6,7 @@ use probity_model::timeline::{ContainerKind, PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
+use super::lasting::wrong_for_long;
 use super::{KUBELETS, NETWORK, text};
 use crate::reading::statuses::of_kubelet;
 
@@ -13,8 +14,9 @@ use crate::reading::statuses::of_kubelet;
 const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
 
 /// Every status that a kubelet writes has the five conditions, and a pod that is ready has each of them True.
-pub(super) fn set_of_five(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+pub(super) fn set_of_five(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
+        judge_all_true(run, clause, pod, seen);
         let mut shown_true = BTreeSet::new();
         for shown in of_kubelet(pod) {
             let missing: Vec<&str> =
@@ -31,6 +33,25 @@ pub(super) fn set_of_five(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                 }
             }
         }
+    }
+}
+
+/// Once all containers are ready, the conditions do not stay otherwise. Readiness gates may keep `Ready` from being True, and
+/// a kubelet that ends a pod takes it back first.
+fn judge_all_true(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
+    if run.node_was_touched() || pod.spec.get("activeDeadlineSeconds").is_some() {
+        return;
+    }
+    let gated = pod.spec.get("readinessGates").is_some();
+    let untrue = |shown: &Revision<'_>| {
+        let lives = shown.phase() == "Running" && !shown.terminating() && all_ready(pod, shown);
+        let mut owned = KUBELETS.into_iter().filter(|kind| !(gated && *kind == "Ready"));
+        owned.find(|kind| lives && shown.is(kind) == Some(false))
+    };
+    let found = wrong_for_long(run, clause, pod, |shown| untrue(shown).is_some());
+    if let Some((shown, events)) = found {
+        let kind = untrue(shown).unwrap_or_default();
+        seen.violated(format!("all containers of {} are ready, and {kind} is not True", pod.key), events);
     }
 }
 

@@ -8,11 +8,14 @@ use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
 use super::fields::all_ready;
+use super::lasting::wrong_for_long;
 use super::text;
 use crate::reading::statuses::of_kubelet;
 
 const CONTAINERS: &str = "ContainersReady";
 const READY: &str = "Ready";
+/// The reason of a pod that waits for its gates, by the reference implementation of Kubernetes.
+const NOT_READY: &str = "ReadinessGatesNotReady";
 
 /// The conditions that a pod waits for.
 fn gates<'h>(pod: &PodLife<'h>) -> Vec<&'h str> {
@@ -141,8 +144,11 @@ fn note(before: Option<Due>, due: Due, seen: &mut Seen) {
 }
 
 /// Containers that are ready are shown as ready while a gate keeps the pod from being so.
-pub(super) fn containers_shown(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+pub(super) fn containers_shown(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (pod, gates) in gated(run) {
+        if !run.node_was_touched() {
+            judge_names(run, clause, (pod, &gates), seen);
+        }
         let mut said = BTreeSet::new();
         for shown in of_living(pod).filter(|shown| all_ready(pod, shown)) {
             let closed = gates.iter().find(|gate| shown.is(gate) != Some(true));
@@ -159,5 +165,26 @@ pub(super) fn containers_shown(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) 
                 }
             }
         }
+    }
+}
+
+/// Where gates alone keep a pod from being ready, its condition says so before long, and names each that is closed.
+fn judge_names(run: &Timeline<'_>, clause: &Clause, (pod, gates): (&PodLife<'_>, &[&str]), seen: &mut Seen) {
+    let wrong = |shown: &Revision<'_>| {
+        let waits = shown.phase() == "Running" && !shown.terminating() && all_ready(pod, shown);
+        let held = waits && shown.is(CONTAINERS) == Some(true) && shown.is(READY) == Some(false);
+        let message = text(shown, READY, "message").unwrap_or_default();
+        let mut closed = gates.iter().filter(|gate| shown.is(gate) != Some(true)).peekable();
+        let named = closed.peek().is_none() || text(shown, READY, "reason") == Some(NOT_READY);
+        held && !(named && closed.all(|gate| message.contains(gate)))
+    };
+    if let Some((shown, events)) = wrong_for_long(run, clause, pod, wrong) {
+        let reason = text(shown, READY, "reason").unwrap_or("no reason");
+        let message = text(shown, READY, "message").unwrap_or_default();
+        let finding = format!(
+            "a gate alone keeps {} from being ready, and {READY} gives {reason}: {message:?}",
+            pod.key
+        );
+        seen.violated(finding, events);
     }
 }

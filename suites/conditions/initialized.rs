@@ -3,13 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use probity_model::measure::Fit;
-use probity_model::timeline::{ContainerKind, PodLife, Revision};
+use probity_model::measure::{Fit, whole_seconds};
+use probity_model::timeline::{ContainerKind, ContainerLife, PodLife, Revision, State};
 use probity_model::{Clause, Seen, Timeline};
 
 use super::sandbox::{has_inits, lacks_volume};
 use super::{NETWORK, text};
-use crate::reading::inits::{initializing, plain_pods};
+use crate::reading::inits::{all_helped, initializing, plain_pods};
 use crate::reading::mains::mains;
 use crate::reading::statuses::of_kubelet;
 
@@ -17,9 +17,14 @@ const INITIALIZED: &str = "Initialized";
 
 /// True once the init containers have succeeded and the sidecars have started, and for good.
 pub(super) fn by_helpers(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for pod in &run.pods {
+        judge_begun(pod, seen);
+    }
     for pod in plain_pods(run) {
         judge_sidecars(pod, seen);
         judge_return(pod, seen);
+        judge_due(run, clause, pod, seen);
+        judge_names(pod, seen);
         let Some(phase) = initializing(run, pod) else { continue };
         let mut said = false;
         for shown in of_kubelet(pod).filter(|shown| phase.covers(run, shown)) {
@@ -44,29 +49,64 @@ pub(super) fn by_helpers(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 }
             }
         }
-        if !pod.containers.iter().any(|of| of.kind == ContainerKind::Sidecar)
-            && let Some(done) = phase.done
-        {
-            let first = pod.revisions.iter().find(|shown| shown.is(INITIALIZED) == Some(true));
-            match first {
-                Some(shown) => {
-                    let quantity =
-                        format!("from the last success of an init container of {} to {INITIALIZED}", pod.key);
-                    let fit = seen.within(run, &pod.node, quantity, (done, shown), clause.in_time());
-                    if fit == Some(Fit::Met) {
-                        seen.facet("initialized", "True");
-                        seen.facet("helper", "init");
-                    }
-                }
-                None if run.watched_for(pod, &done.at, clause.slack_us()) => {
-                    let finding = format!(
-                        "all init containers of {} succeeded, and {INITIALIZED} is not True",
-                        pod.key
-                    );
-                    seen.violated(finding, [Some(done.id), run.last_event()].into_iter().flatten());
-                }
-                None => {}
+    }
+}
+
+/// A pod whose main containers run has been initialized, whatever it has beside them.
+fn judge_begun(pod: &PodLife<'_>, seen: &mut Seen) {
+    let runs = |shown: &Revision<'_>| {
+        mains(pod).any(|of| shown.container(&of.name).is_some_and(|status| status.is_running()))
+    };
+    let living = of_kubelet(pod).filter(|shown| matches!(shown.phase(), "Pending" | "Running"));
+    let wrong = living.filter(|shown| runs(shown)).find(|shown| shown.is(INITIALIZED) == Some(false));
+    if let Some(shown) = wrong {
+        let finding = format!("a main container of {} runs, and {INITIALIZED} is not True", pod.key);
+        seen.violated(finding, [shown.id]);
+    }
+}
+
+/// Once all helpers have done what the main containers wait for, the pod is initialized before long.
+fn judge_due(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
+    let Some(done) = all_helped(run, pod, clause.slack_us()) else { return };
+    let sidecars = pod.containers.iter().any(|of| of.kind == ContainerKind::Sidecar);
+    match pod.revisions.iter().find(|shown| shown.is(INITIALIZED) == Some(true)) {
+        Some(shown) => {
+            let quantity = format!("from the last that {} waits for to {INITIALIZED}", pod.key);
+            let fit = seen.within(run, &pod.node, quantity, (&done, shown), clause.in_time());
+            if fit == Some(Fit::Met) {
+                seen.facet("initialized", "True");
+                seen.facet("helper", if sidecars { "sidecar" } else { "init" });
             }
+        }
+        None if run.watched_for(pod, &done.stamp, clause.slack_us()) => {
+            let finding =
+                format!("{} has nothing to wait for any more, and {INITIALIZED} is not True", pod.key);
+            seen.violated(finding, [Some(done.id), run.last_event()].into_iter().flatten());
+        }
+        None => {}
+    }
+}
+
+/// A pod that is not initialized names each container that it waits for.
+fn judge_names(pod: &PodLife<'_>, seen: &mut Seen) {
+    for shown in of_kubelet(pod).filter(|shown| matches!(shown.phase(), "Pending" | "Running")) {
+        if text(shown, INITIALIZED, "reason") != Some("ContainersNotInitialized") {
+            continue;
+        }
+        let message = text(shown, INITIALIZED, "message").unwrap_or_default();
+        let words: BTreeSet<&str> =
+            message.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).collect();
+        let waits = |of: &&ContainerLife<'_>| match (of.kind, shown.container(&of.name)) {
+            (ContainerKind::Init, Some(status)) => !matches!(status.state, State::Terminated { code: 0, .. }),
+            (ContainerKind::Sidecar, Some(status)) => status.started != Some(true),
+            (kind, None) => kind != ContainerKind::Main,
+            (_, Some(_)) => false,
+        };
+        let unnamed = pod.containers.iter().filter(waits).find(|of| !words.contains(of.name.as_str()));
+        if let Some(of) = unnamed {
+            let finding = format!("{INITIALIZED} of {} does not name {}: {message:?}", pod.key, of.name);
+            seen.violated(finding, [shown.id]);
+            return;
         }
     }
 }
@@ -137,7 +177,7 @@ pub(super) fn before_the_sandbox(run: &Timeline<'_>, _: &Clause, seen: &mut Seen
 }
 
 /// With init containers a pod is initialized after it has its network, and its containers are ready after that.
-pub(super) fn after_the_sandbox(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+pub(super) fn after_the_sandbox(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in run.pods.iter().filter(|pod| has_inits(pod)) {
         let mut networked = false;
         for shown in of_kubelet(pod) {
@@ -150,18 +190,20 @@ pub(super) fn after_the_sandbox(run: &Timeline<'_>, _: &Clause, seen: &mut Seen)
             }
         }
         if !run.node_was_touched() {
-            judge_times(pod, seen);
+            judge_times(clause, pod, seen);
         }
     }
 }
 
 /// The times of the three conditions when each became True for the first time.
-fn judge_times(pod: &PodLife<'_>, seen: &mut Seen) {
+fn judge_times(clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
     let first = |kind: &str| of_kubelet(pod).find(|shown| shown.is(kind) == Some(true));
     for (earlier, later) in [(NETWORK, INITIALIZED), (INITIALIZED, "ContainersReady")] {
         let (Some(one), Some(other)) = (first(earlier), first(later)) else { continue };
         let (Some(from), Some(to)) = (one.turned(earlier), other.turned(later)) else { continue };
-        if from > to || is_before(other, one) {
+        // The kubelet writes down the times of one status one by one, and not in the order of the causes.
+        let rounding = if one.id == other.id { clause.tolerance_us("rounding") } else { 0 };
+        if whole_seconds(from) > whole_seconds(to) + rounding || is_before(other, one) {
             let finding = format!("{later} of {} became True before {earlier}", pod.key);
             seen.violated(finding, [one.id, other.id]);
         } else {

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::mechanisms::TWO_WATCHES;
-use probity_model::timeline::{ContainerKind, ContainerLife, PodLife, Revision};
+use probity_model::timeline::{ContainerKind, ContainerLife, PodLife, Revision, State};
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use super::text;
+use crate::reading::mains::mains;
 use crate::reading::services::{Entry, Service, services};
-use crate::reading::statuses::of_kubelet;
+use crate::reading::statuses::{of_kubelet, statuses};
 
 const CONTAINERS: &str = "ContainersReady";
 const READY: &str = "Ready";
@@ -39,6 +40,9 @@ pub(super) fn of_all_containers(run: &Timeline<'_>, _: &Clause, seen: &mut Seen)
                 (Some(false), false) => judge_names(pod, shown, &unready, &mut said, seen),
                 _ => {}
             }
+            if !run.lost_a_node() && shown.is(CONTAINERS) == Some(false) && !shown.terminating() {
+                judge_same(pod, shown, seen);
+            }
         }
     }
 }
@@ -67,7 +71,13 @@ fn judge_names(
             seen.violated(format!("{CONTAINERS} of {} is False without a reason", pod.key), [shown.id]);
             return;
         }
-        Some(_) => return,
+        Some(reason) => {
+            if !shown.terminating() && !may_give(pod, shown, reason) {
+                let finding = format!("{CONTAINERS} of {} is False for {reason}: {message:?}", pod.key);
+                seen.violated(finding, [shown.id]);
+            }
+            return;
+        }
     }
     if let Some(other) = unready.iter().find(|of| !words.contains(of.name.as_str())) {
         let finding = format!("{CONTAINERS} of {} does not name {}: {message:?}", pod.key, other.name);
@@ -80,6 +90,39 @@ fn judge_names(
         seen.fine([shown.id]);
         seen.facet("ready", "False");
         seen.facet("unready", kind);
+    }
+}
+
+/// Whether a pod that is not being deleted may give another reason than containers that are not ready: that there are no
+/// statuses yet, or that all is over with it, which the phase shows only when all containers have ended. A pod of which no
+/// end is known may be about to be ended from outside.
+fn may_give(pod: &PodLife<'_>, shown: &Revision<'_>, reason: &str) -> bool {
+    let ended = |of: &ContainerLife<'_>| {
+        shown.container(&of.name).is_some_and(|status| matches!(status.state, State::Terminated { .. }))
+    };
+    let failed = |of: &ContainerLife<'_>| of.kind == ContainerKind::Init && ended(of);
+    let done = mains(pod).all(ended) || pod.over().is_none();
+    match reason {
+        "UnknownContainerStatuses" => statuses(shown).next().is_none(),
+        "PodCompleted" => done,
+        "PodFailed" => done || pod.containers.iter().any(failed),
+        _ => false,
+    }
+}
+
+/// A pod whose containers are not ready is not ready for the same reason.
+fn judge_same(pod: &PodLife<'_>, shown: &Revision<'_>, seen: &mut Seen) {
+    if shown.condition(READY).is_none() {
+        return;
+    }
+    let given = |kind: &str| {
+        [text(shown, kind, "reason"), text(shown, kind, "message")].map(Option::unwrap_or_default)
+    };
+    let (of_containers, of_pod) = (given(CONTAINERS), given(READY));
+    if of_containers != of_pod {
+        let finding =
+            format!("{CONTAINERS} of {} is False for {of_containers:?}, and {READY} for {of_pod:?}", pod.key);
+        seen.violated(finding, [shown.id]);
     }
 }
 

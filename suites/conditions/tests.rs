@@ -1,5 +1,8 @@
 //! Hand-written histories for the judges of conditions.
 
+mod gates;
+mod lasting;
+
 use probity_composer::{Composer, NODE, timestamp};
 use probity_model::history::{Change, Did};
 use probity_script::witness::{Exiting, Fact};
@@ -27,15 +30,18 @@ fn status(phase: &str, ready: bool, conditions: &[(&str, &str)]) -> Value {
             };
             json!({
                 "type": kind, "status": status, "reason": reason, "lastTransitionTime": timestamp(1.0),
-                "message": "containers with unready status: [target]",
+                "message": "containers with unready status: [target], and incomplete: [first helper]",
             })
         })
         .collect();
+    let waits = phase == "Pending";
+    let state =
+        if waits { json!({ "waiting": {} }) } else { json!({ "running": { "startedAt": timestamp(1.0) } }) };
     json!({
         "phase": phase, "podIP": "10.0.0.7", "startTime": timestamp(0.5), "conditions": conditions,
         "containerStatuses": [{
             "name": "target", "ready": ready, "started": true, "restartCount": 0, "containerID": "containerd://target-0",
-            "state": { "running": { "startedAt": timestamp(1.0) } }, "lastState": {},
+            "state": state, "lastState": {},
         }],
     })
 }
@@ -316,67 +322,6 @@ fn a_patch_of_the_status_sets_what_a_patch_of_the_pod_does_not() {
     assert_eq!(verdict(&pod(clause, &plain()).done(), clause), "inconclusive");
 }
 
-fn gated() -> Value {
-    json!({
-        "readinessGates": [{ "conditionType": GATE }, { "conditionType": OTHER }],
-        "containers": [{ "name": "target" }],
-    })
-}
-
-#[test]
-fn a_gate_without_a_condition_is_shut() {
-    let clause = "readinessgate.missing-is-false";
-    assert_eq!(judged(clause, &gated(), &[ready_as("True", "False", &[])]), "holds");
-    assert_eq!(judged(clause, &gated(), &[ready_as("True", "True", &[(GATE, "True")])]), "violated");
-    assert_eq!(judged(clause, &gated(), &[ready_as("False", "False", &[])]), "inconclusive");
-}
-
-/// A pod with two gates: when each of its statuses comes.
-fn through(statuses: &[(f64, Value)]) -> &'static str {
-    let clause = "readinessgate.ready-needs-both";
-    let mut run = pod(clause, &gated());
-    for (at, status) in statuses {
-        run.status(*at, status);
-    }
-    run.reading(60.0);
-    verdict(&run.done(), clause)
-}
-
-#[test]
-fn a_pod_is_ready_with_its_containers_and_all_of_its_gates() {
-    let (both, one) = ([(GATE, "True"), (OTHER, "True")], [(GATE, "True"), (OTHER, "False")]);
-    let as_it_is = |containers, pod| ready_as(containers, pod, &both);
-    let course = |late: f64| {
-        vec![
-            (2.0, ready_as("True", "False", &one)),
-            (8.0, as_it_is("True", "False")),
-            (8.0 + late, as_it_is("True", "True")),
-            (18.0, ready_as("True", "True", &one)),
-            (18.2, ready_as("True", "False", &one)),
-            (24.0, as_it_is("True", "False")),
-            (24.2, as_it_is("True", "True")),
-            (30.0, as_it_is("False", "False")),
-            (36.0, as_it_is("True", "True")),
-        ]
-    };
-    assert_eq!(through(&course(0.2)), "holds");
-    assert_eq!(through(&course(7.0)), "violated", "it notices the gate late");
-    assert_eq!(through(&course(0.2)[..2]), "violated", "it never notices the gate");
-    assert_eq!(through(&[(2.0, ready_as("True", "True", &one))]), "violated", "one gate is enough");
-    assert_eq!(through(&[]), "inconclusive");
-}
-
-#[test]
-fn containers_behind_a_gate_are_shown_as_ready() {
-    let clause = "readinessgate.containersready-shown";
-    let shut = || ready_as("True", "False", &[(GATE, "False"), (OTHER, "True")]);
-    let mut hidden = ready_as("False", "False", &[(GATE, "False"), (OTHER, "True")]);
-    hidden["containerStatuses"][0]["ready"] = json!(true);
-    assert_eq!(judged(clause, &gated(), &[ready_as("True", "False", &[]), shut()]), "holds");
-    assert_eq!(judged(clause, &gated(), &[hidden]), "violated");
-    assert_eq!(judged(clause, &plain(), &[whole()]), "inconclusive", "it has no gates");
-}
-
 /// A pod that waits for a ConfigMap that does not exist.
 fn unmounted(inits: bool) -> Value {
     let mut spec = plain();
@@ -412,11 +357,11 @@ fn a_pod_that_starts_has_its_network_first() {
     let spec = json!({ "initContainers": [{ "name": "first" }], "containers": [{ "name": "target" }] });
     let at = |second| with(whole(), "Initialized", "lastTransitionTime", json!(timestamp(second)));
     assert_eq!(
-        judged(clause, &spec, &[pending("True", "False"), at(2.0)]),
+        judged(clause, &spec, &[pending("True", "False"), at(4.0)]),
         "violated",
         "ready before it is initialized"
     );
-    assert_eq!(judged(clause, &spec, &[at(0.0)]), "violated", "initialized before it has its network");
+    assert_eq!(judged(clause, &spec, &[at(-1.0)]), "violated", "initialized before it has its network");
     assert_eq!(judged(clause, &spec, &[at(1.0)]), "holds");
 }
 

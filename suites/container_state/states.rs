@@ -13,6 +13,10 @@ use crate::reading::statuses::{CRASH_LOOP, statuses};
 
 /// The fields of a state: Kubernetes API reference.
 const STATES: [&str; 3] = ["waiting", "running", "terminated"];
+/// For what a container waits before it is created in a pod without init containers: Kubernetes documentation, Debug Pods.
+const CREATING: &str = "ContainerCreating";
+/// The same in a pod with init containers: Kubernetes documentation, Debug Init Containers.
+const INITIALIZING: &str = "PodInitializing";
 
 /// Each status has exactly one state: the actual state of the container.
 pub(super) fn one_at_a_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -96,6 +100,14 @@ pub(super) fn waits_for_a_reason(run: &Timeline<'_>, clause: &Clause, seen: &mut
                     pod.key, container.name
                 );
                 seen.violated(finding, [revision.id]);
+            } else if is_exchanged(pod, reason) {
+                let finding = format!(
+                    "the status shows that {}/{} waits for {reason}, which is the reason in {} init containers",
+                    pod.key,
+                    container.name,
+                    if reason == CREATING { "pods without" } else { "pods with" }
+                );
+                seen.violated(finding, [revision.id]);
             } else if said.insert(reason) {
                 seen.fine([revision.id]);
                 seen.facet("reason", reason);
@@ -105,6 +117,13 @@ pub(super) fn waits_for_a_reason(run: &Timeline<'_>, clause: &Clause, seen: &mut
             judge_unsaid(run, clause, (pod, container), (Some(unsaid), last), seen);
         }
     }
+}
+
+/// Whether a pod with init containers is shown with the reason of one without, or the other way round.
+fn is_exchanged(pod: &PodLife<'_>, reason: &str) -> bool {
+    let of_spec = pod.spec.get("initContainers").and_then(Value::as_array);
+    let initializes = of_spec.is_some_and(|of| !of.is_empty());
+    (reason == CREATING && initializes) || (reason == INITIALIZING && !initializes)
 }
 
 /// How long a container waited without a reason.

@@ -103,6 +103,59 @@ fn a_waiting_container_says_for_what() {
 }
 
 #[test]
+fn a_pod_without_init_containers_does_not_wait_for_them() {
+    let judged = |inits: bool, reason: &str| {
+        let mut spec = json!({ "containers": [{ "name": "target" }] });
+        if inits {
+            spec["initContainers"] = json!([{ "name": "prepare" }]);
+        }
+        let mut run = Composer::new(&[REASON]);
+        run.create(0.0, &spec).start(1.0, 0);
+        run.status(0.5, &status(0, json!({ "waiting": { "reason": reason } }), json!({})));
+        run.status(1.5, &status(0, running(1.0), json!({})));
+        verdict(&run.done(), REASON)
+    };
+    assert_eq!(judged(true, "PodInitializing"), "holds");
+    assert_eq!(judged(false, "ContainerCreating"), "holds");
+    assert_eq!(judged(true, "ContainerCreating"), "violated");
+    assert_eq!(judged(false, "PodInitializing"), "violated");
+    assert_ne!(judged(false, "ErrImagePull"), "violated", "it is another reason");
+}
+
+#[test]
+fn an_end_for_want_of_memory_needs_a_limit() {
+    let judged = |container: Value| {
+        let mut run = pod(ENDED, container);
+        run.status(1.5, &status(0, running(1.0), json!({})));
+        run.signal(2.0, "SIGTERM");
+        run.left(4.0).status(4.5, &status(0, ended(137, "OOMKilled", 1.0, 4.0), json!({}))).reading(5.0);
+        verdict(&run.done(), ENDED)
+    };
+    assert_eq!(judged(json!({ "name": "target" })), "violated");
+    let limited = json!({ "name": "target", "resources": { "limits": { "memory": "64Mi" } } });
+    assert_eq!(judged(limited), "holds");
+}
+
+#[test]
+fn a_hook_elsewhere_in_the_pod_may_hide_an_end_for_its_length() {
+    let judged = |hook: bool| {
+        let mut other = json!({ "name": "other" });
+        if hook {
+            other["lifecycle"] = json!({ "postStart": { "sleep": { "seconds": 30 } } });
+        }
+        let mut run = Composer::new(&[ENDED]);
+        run.create(0.0, &json!({ "containers": [{ "name": "target" }, other] }));
+        run.of("pod", "target").start(1.0, 0);
+        run.status(1.5, &status(0, running(1.0), json!({})));
+        exits(&mut run, 3.0, 3);
+        run.reading(20.0);
+        verdict(&run.done(), ENDED)
+    };
+    assert_eq!(judged(false), "violated");
+    assert_ne!(judged(true), "violated");
+}
+
+#[test]
 fn started_at_is_when_the_process_began() {
     let judged = |started: f64| {
         let mut run = plain(STARTED);
@@ -111,7 +164,8 @@ fn started_at_is_when_the_process_began() {
     };
     assert_eq!(judged(1.0), "holds");
     assert_eq!(judged(6.0), "violated");
-    assert_eq!(judged(-4.0), "violated");
+    assert_ne!(judged(-2.0), "violated", "the process may have waited for a CPU");
+    assert_eq!(judged(-6.0), "violated");
 }
 
 #[test]
@@ -137,6 +191,7 @@ fn an_end_is_shown_as_the_process_told_it() {
     assert_eq!(shown(ended(1, "Error", 1.0, 3.0)), "violated", "another status");
     assert_eq!(shown(ended(3, "Completed", 1.0, 3.0)), "violated", "a reason that says otherwise");
     assert_eq!(shown(ended(3, "", 1.0, 3.0)), "violated", "no reason");
+    assert_eq!(shown(ended(3, "OOMKilled", 1.0, 3.0)), "violated", "it exited");
     assert_eq!(shown(ended(3, "Error", 1.0, 13.0)), "violated", "another end");
     assert_eq!(shown(ended(3, "Error", -9.0, 3.0)), "violated", "another start");
     assert_eq!(shown(json!({ "terminated": { "exitCode": 3, "reason": "Error" } })), "violated", "no times");
@@ -282,4 +337,29 @@ fn what_exited_is_the_last_state_of_what_was_started_again() {
     assert_eq!(again(ended(3, "Error", 1.0, 3.0), false), "holds");
     assert_eq!(again(json!({}), false), "violated");
     assert_ne!(again(json!({}), true), "violated", "a kubelet may not know how what it killed has ended");
+}
+
+/// A sidecar that exited with 1 waits for its restart when its pod is over, which shows this last state of it.
+fn waited(last: &Value) -> &'static str {
+    let sidecar = json!({ "name": "target", "restartPolicy": "Always" });
+    let mut run = Composer::new(&[ENDED]);
+    run.create(
+        0.0,
+        &json!({ "restartPolicy": "Never", "initContainers": [sidecar], "containers": [{ "name": "main" }] }),
+    );
+    run.start(1.0, 0);
+    exits(&mut run, 3.0, 1);
+    let lost = json!({ "terminated": { "exitCode": 137, "reason": "ContainerStatusUnknown" } });
+    let mut over = status(0, lost, last.clone());
+    over["phase"] = "Succeeded".into();
+    over["initContainerStatuses"] = over["containerStatuses"].take();
+    run.status(5.0, &over).reading(20.0);
+    verdict(&run.done(), ENDED)
+}
+
+#[test]
+fn a_wait_may_be_shown_as_lost_when_the_pod_is_over() {
+    assert_eq!(waited(&ended(1, "Error", 1.0, 3.0)), "diverges");
+    assert_eq!(waited(&ended(7, "Error", 1.0, 3.0)), "violated", "it had ended otherwise");
+    assert_eq!(waited(&json!({})), "violated", "nothing shows how it had ended");
 }

@@ -3,14 +3,21 @@
 
 use std::collections::BTreeSet;
 
-use probity_model::measure::{Fit, seconds};
-use probity_model::timeline::{At, Happened, Life, Revision, State};
+use probity_model::measure::{Bound, Fit, seconds};
+use probity_model::timeline::{At, ContainerKind, Happened, Life, Revision, State};
 use probity_model::{Clause, Seen, Timeline};
+use serde_json::Value;
 
-use crate::reading::ends::{End, has_wall_clock, second, shown_ends};
+use crate::reading::ends::{End, has_wall_clock, is_undivided, second, shown_ends};
 
 /// The reason that a runtime gives for the exit status 0, as in the Kubernetes documentation.
 const COMPLETED: &str = "Completed";
+/// Reasons of other ends than those of a process that exited or was killed: a start that failed, a lack of memory, an instance
+/// that the kubelet lost, and two reasons of pods.
+const OTHER_ENDS: [&str; 5] = ["OOMKilled", "StartError", LOST, "DeadlineExceeded", "Evicted"];
+
+/// The reason of a container that the kubelet lost.
+const LOST: &str = "ContainerStatusUnknown";
 
 /// `startedAt` of a running container is the second in which its process started.
 pub(super) fn running_since(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -46,6 +53,15 @@ pub(super) fn how_it_ended(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
         let mut told = BTreeSet::new();
         for (revision, state) in shown_ends(&life) {
             let State::Terminated { code, reason, started, finished } = state else { continue };
+            if is_replaced_wait(&life, &end, revision, reason) {
+                let finding = format!(
+                    "{} waited for its restart when its pod was over, and is shown as killed and without times",
+                    life.name()
+                );
+                seen.diverges(finding, [end.earliest.id, revision.id]);
+                told.insert((code, reason, started, finished));
+                continue;
+            }
             if told.insert((code, reason, started, finished)) {
                 judge_status(&life, &end, revision, (code, reason), seen);
                 let instants = [
@@ -75,8 +91,10 @@ pub(super) fn how_it_ended(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
         }
         let unshown = clause.slack_us() + clause.tolerance_us("to-be-shown");
         judge_forgotten(&life, unshown, seen);
-        // What was started again is not in the state Terminated any more: its last end may go unshown.
-        let outside = life.lives_again().is_some() || life.pod.was_ended_from_outside();
+        // What was started again is not in the state Terminated any more: its last end may go unshown. And the pod's worker may be
+        // busy with a hook or with another container.
+        let outside =
+            life.lives_again().is_some() || life.pod.was_ended_from_outside() || !is_undivided(&life);
         if told.is_empty() && !outside && life.watched_for(end.at(), unshown) {
             let finding =
                 format!("{} terminated, but no status showed it within {}", life.name(), seconds(unshown));
@@ -85,8 +103,20 @@ pub(super) fn how_it_ended(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
     }
 }
 
+/// Whether the status of a pod that is over shows a sidecar that waited for its restart as lost; its last state still shows how
+/// it had ended.
+fn is_replaced_wait(life: &Life<'_, '_>, end: &End, shown: &Revision<'_>, reason: &str) -> bool {
+    let over = matches!(shown.phase(), "Succeeded" | "Failed");
+    let status = shown.container(&life.container.name);
+    let kept = status.is_some_and(|status| match status.last {
+        State::Terminated { code, .. } => Some(code) == end.code,
+        _ => false,
+    });
+    life.container.kind == ContainerKind::Sidecar && reason == LOST && over && kept
+}
+
 /// What exited by itself and was started again is shown as the last state of the next instance, if that runs for long. A kubelet
-/// that kills a container and starts it again in one sync may not know how the killed one ended.
+/// that kills a container and starts it again in one sync may show how the killed one ended only at its next sync, a minute later.
 fn judge_forgotten(life: &Life<'_, '_>, long: i64, seen: &mut Seen) {
     let by_rule = life.pod.containers.iter().any(|of| of.spec.get("restartPolicyRules").is_some());
     let Some((line, _)) = life.exited_by_itself().filter(|_| !by_rule && !life.run.lost_a_sandbox()) else {
@@ -122,7 +152,8 @@ fn judge_status(
         seen.violated(format!("{name} exited with {truth}, but the status shows exit code {code}"), events);
         return;
     }
-    let fits = !reason.is_empty() && (reason == COMPLETED) == (code == 0);
+    let other = OTHER_ENDS.contains(&reason) && ended_plainly(life, revision);
+    let fits = !reason.is_empty() && (reason == COMPLETED) == (code == 0) && !other;
     let said = if reason.is_empty() { "no reason" } else { reason };
     seen.check(fits, || format!("{name} exited with {code}, but the status shows the reason {said}"), events);
     if fits && end.code.is_some() {
@@ -137,6 +168,15 @@ fn judge_status(
     }
 }
 
+/// Whether nothing but an exit or a kill after a stop signal can have ended a container. (Without a limit of its memory, a
+/// runtime has no reason to blame its memory. The kubelet removes the containers of a deleted pod, and may lose them.)
+fn ended_plainly(life: &Life<'_, '_>, shown: &Revision<'_>) -> bool {
+    let limited = |of: &Value| !of["resources"]["limits"]["memory"].is_null();
+    let free = !limited(life.container.spec) && !limited(life.pod.spec);
+    let known = life.exiting().is_some() || life.stop().is_some();
+    free && known && life.before_deletion(&shown.at)
+}
+
 /// A shown time lies between two known times, within the slack.
 fn judge_instant(
     clause: &Clause,
@@ -145,17 +185,19 @@ fn judge_instant(
     (from, to): (&At, &At),
     seen: &mut Seen,
 ) {
-    let what = if field == "startedAt" { "the start" } else { "the end" };
-    let (run, bound) = (life.run, || clause.in_time());
+    let start = field == "startedAt";
+    let what = if start { "the start" } else { "the end" };
+    let run = life.run;
     let late = run.measure(
         format!("from {what} of {} to its {field}", life.name()),
         &life.node,
         from,
         shown,
-        bound(),
+        clause.in_time(),
     );
+    let bound = if start { first_instruction(clause) } else { clause.in_time() };
     let early =
-        run.measure(format!("from the {field} of {} to {what}", life.name()), &life.node, shown, to, bound());
+        run.measure(format!("from the {field} of {} to {what}", life.name()), &life.node, shown, to, bound);
     // One of the two says how far apart they are, and the other is below zero.
     for measured in [late, early].into_iter().flatten() {
         if measured.fit() != Fit::Met {
@@ -164,4 +206,11 @@ fn judge_instant(
         }
     }
     seen.fine([life.began.id, from.id, shown.id()]);
+}
+
+/// How much later than its startedAt a process may begin: it may wait for a CPU, and cannot record that it does.
+fn first_instruction(clause: &Clause) -> Bound {
+    let (slack, waits) = (clause.slack_us(), clause.tolerance_us("first-instruction"));
+    let words = format!("{} + {} until the process has a CPU", seconds(slack), seconds(waits));
+    Bound::at_most(slack + waits, words)
 }

@@ -5,8 +5,10 @@ use probity_model::measure::{Bound, Fit, Interval, seconds, whole_seconds};
 use probity_model::timeline::{At, PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 
+use crate::reading::alive::accuse_living;
 use crate::reading::inits::initializing;
 use crate::reading::mains::{lives_of, mains};
+use crate::termination::judge_kill_within;
 
 /// The reason of a pod beyond its deadline, by the Kubernetes API reference.
 const EXCEEDED: &str = "DeadlineExceeded";
@@ -40,7 +42,11 @@ impl Limited<'_, '_> {
         Bound::at_most(self.span + clause.slack_us(), words).and_at_least(self.span, "activeDeadlineSeconds")
     }
 
-    /// The pod is over for its deadline, and for nothing else.
+    /// The pod is over for its deadline, and for nothing else, and not before its containers are.
+    fn judge_over(&self, run: &Timeline<'_>, over: &Revision<'_>, seen: &mut Seen) -> bool {
+        self.judge_reason(over, seen) && !accuse_living(run, self.pod, over, seen)
+    }
+
     fn judge_reason(&self, over: &Revision<'_>, seen: &mut Seen) -> bool {
         let reason = over.object["status"]["reason"].as_str().unwrap_or("none");
         let right = over.phase() == "Failed" && reason == EXCEEDED;
@@ -72,7 +78,7 @@ pub(super) fn covers_init(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
             continue;
         }
         match of.pod.over() {
-            Some(over) if of.judge_reason(over, seen) => {
+            Some(over) if of.judge_over(run, over, seen) => {
                 let quantity = format!("from startTime to the end of {}, which is initializing", of.pod.key);
                 if seen.within(run, &of.pod.node, quantity, (&of.start, over), of.in_time(clause))
                     == Some(Fit::Met)
@@ -99,6 +105,10 @@ pub(super) fn ends_the_running(run: &Timeline<'_>, clause: &Clause, seen: &mut S
                 (Some(stop), _) => {
                     let quantity = format!("from startTime to the stop signal of {}", life.name());
                     life.within(seen, quantity, (&of.start, stop), of.in_time(clause));
+                    // Its grace period is that of the pod.
+                    if life.container.lifecycle("preStop").is_none() {
+                        judge_kill_within(clause.tolerance_us("kill"), &life, stop, of.pod.grace(), seen);
+                    }
                 }
                 (None, Some(ended)) => {
                     let finding = format!("{} was killed at its deadline without a stop signal", life.name());
@@ -108,7 +118,7 @@ pub(super) fn ends_the_running(run: &Timeline<'_>, clause: &Clause, seen: &mut S
             }
             let Some(ended) = &life.ended else { continue };
             match of.pod.over() {
-                Some(over) if of.judge_reason(over, seen) => {
+                Some(over) if of.judge_over(run, over, seen) => {
                     let quantity = format!("from the end of {} to the phase Failed", life.name());
                     life.within(seen, quantity, (ended, over), clause.in_time());
                 }

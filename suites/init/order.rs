@@ -45,6 +45,14 @@ pub(super) fn mains_come_last(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
     }
 }
 
+/// The start of the main container before another one in the spec: the kubelet starts them one after the other.
+fn main_before<'t>(pod: &'t PodLife<'_>, container: &ContainerLife<'_>) -> Option<&'t At> {
+    let earlier = mains(pod).take_while(|main| main.name != container.name);
+    let last = earlier.filter(|_| container.kind == ContainerKind::Main).last()?;
+    let first = last.attempts.first().filter(|first| first.number == 0 && first.is_numbered())?;
+    Some(&first.began)
+}
+
 /// A container started after an init container had succeeded; whether the init container had failed before. `None` if
 /// that is not the case or not known.
 fn judge_pair(
@@ -84,18 +92,14 @@ fn judge_follow(
     seen: &mut Seen,
 ) {
     let Some(end) = end_of_success(run, pod, before) else { return };
+    let end = main_before(pod, next).filter(|began| run.before(&end, began)).unwrap_or(&end);
     let names = format!("{}/{} to the start of {}", pod.key, before.name, next.name);
     match next.attempts.first() {
         Some(first) if first.number == 0 && first.is_numbered() => {
-            seen.within(
-                run,
-                &pod.node,
-                format!("from the success of {names}"),
-                (&end, &first.began),
-                clause.in_time(),
-            );
+            let quantity = format!("from the success of {names}");
+            seen.within(run, &pod.node, quantity, (end, &first.began), clause.in_time());
         }
-        None if next.plan().is_some() && run.watched_for(pod, &end, clause.slack_us()) => {
+        None if next.plan().is_some() && run.watched_for(pod, end, clause.slack_us()) => {
             let finding = format!("{}/{} succeeded, but {} never started", pod.key, before.name, next.name);
             seen.violated(finding, [Some(end.id), run.last_event()].into_iter().flatten());
         }
@@ -111,7 +115,7 @@ pub(super) fn mains_do_not_wait(run: &Timeline<'_>, clause: &Clause, seen: &mut 
         let first = firsts.map(|first| &first.began).min_by_key(|began| began.at.lo);
         let Some(first) = first.filter(|_| mains(pod).nth(1).is_some()) else { continue };
         for main in mains(pod).filter(|main| main.plan().is_some()) {
-            judge_beside(run, clause, (pod, main), first, seen);
+            judge_beside(run, clause, (pod, main), main_before(pod, main).unwrap_or(first), seen);
         }
     }
 }
@@ -134,8 +138,10 @@ fn judge_beside(
     if own.number != 0 || !own.is_numbered() || own.began.id == first.id {
         return;
     }
-    let quantity =
-        format!("from the start of the first main container of {} to the start of {}", pod.key, main.name);
+    let quantity = format!(
+        "from the start of the main container of {} before it to the start of {}",
+        pod.key, main.name
+    );
     if let Some(measured) = run.measure(quantity, &pod.node, first, &own.began, clause.in_time())
         && (measured.fit() != Fit::Met || holds_others_up(pod, first))
     {
@@ -143,10 +149,10 @@ fn judge_beside(
     }
 }
 
-/// Whether a container that waited for the first one would have started later: the first one has a startup probe.
-fn holds_others_up(pod: &PodLife<'_>, first: &At) -> bool {
+/// Whether a container that waited for the one before would have started later: that one has a startup probe.
+fn holds_others_up(pod: &PodLife<'_>, before: &At) -> bool {
     mains(pod).any(|of| {
-        let is_first = of.attempts.first().is_some_and(|attempt| attempt.began.id == first.id);
-        is_first && of.spec.get("startupProbe").is_some()
+        let is_before = of.attempts.first().is_some_and(|attempt| attempt.began.id == before.id);
+        is_before && of.spec.get("startupProbe").is_some()
     })
 }

@@ -157,6 +157,23 @@ fn main_containers_do_not_wait_for_each_other() {
 }
 
 #[test]
+fn main_containers_are_started_one_after_the_other() {
+    let judged = |clause: &str, fourth: f64| {
+        let mut run = pod(clause, "Always", &["one"], &["a", "b", "c", "d"]);
+        runs(&mut run, "one", 0, (1.0, 2.0), 0);
+        for (name, at) in [("a", 5.0), ("b", 8.0), ("c", 11.0), ("d", fourth)] {
+            begins(&mut run, name, at);
+        }
+        run.reading(40.0);
+        verdict(&run.done(), clause)
+    };
+    assert_eq!(judged(COMPLETE, 14.0), "holds", "the runtime takes three seconds for each");
+    assert_eq!(judged(COMPLETE, 20.0), "violated");
+    assert_ne!(judged(PARALLEL, 14.0), "violated");
+    assert_eq!(judged(PARALLEL, 20.0), "violated");
+}
+
+#[test]
 fn a_failed_init_container_runs_again_until_it_succeeds() {
     let judged = |again: bool| {
         let mut run = pod(RETRY, "Always", &["one"], &["main"]);
@@ -274,6 +291,7 @@ fn limited(stop: Option<f64>, end: f64) -> &'static str {
     let mut run = Composer::new(&[KILLS]);
     let mut of = spec("Always", &["one"], &["main"]);
     of["activeDeadlineSeconds"] = json!(8);
+    of["terminationGracePeriodSeconds"] = json!(6);
     run.create(0.0, &of);
     runs(&mut run, "one", 0, (1.5, 2.5), 0);
     begins(&mut run, "main", 3.0);
@@ -283,20 +301,23 @@ fn limited(stop: Option<f64>, end: f64) -> &'static str {
     if let Some(stop) = stop {
         run.signal(stop, "SIGTERM");
     }
-    if end < 30.0 {
+    if end < 45.0 {
         run.left(end);
         status["phase"] = json!("Failed");
         status["reason"] = json!("DeadlineExceeded");
+        status["containerStatuses"][0]["state"] = ended(143);
         run.status(end + 0.5, &status);
     }
-    run.reading(40.0);
+    run.reading(60.0);
     verdict(&run.done(), KILLS)
 }
 
 #[test]
 fn a_deadline_ends_what_runs_with_a_stop_signal() {
-    assert_eq!(limited(Some(9.5), 10.0), "holds");
-    assert_eq!(limited(Some(6.0), 7.0), "violated", "too early");
+    assert_eq!(limited(Some(9.5), 15.6), "holds");
+    assert_eq!(limited(Some(6.0), 12.1), "violated", "too early");
+    assert_eq!(limited(Some(9.5), 11.6), "violated", "not the grace period of the pod");
+    assert_eq!(limited(Some(9.5), 19.0), "violated", "more than that");
     assert_eq!(limited(None, 10.0), "violated", "without a signal");
     assert_eq!(limited(None, 50.0), "violated", "it goes on");
 }

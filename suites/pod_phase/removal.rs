@@ -1,9 +1,9 @@
 //! A deleted pod reaches a terminal phase before it is removed.
 
-use probity_model::history::Did;
 use probity_model::timeline::PodLife;
 use probity_model::{Clause, Seen, Timeline};
 
+use crate::reading::alive::is_forced;
 use crate::reading::mains::{are_told, ended, lives_of, mains};
 
 /// The last revision of a deleted pod is Succeeded or Failed, depending on the exit status of its containers.
@@ -34,19 +34,6 @@ pub(super) fn terminal_first(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             seen.facet("phase", phase);
         }
     }
-}
-
-/// Whether any deletion request for a pod had a grace period of zero.
-fn is_forced(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
-    let none = |grace: Option<u64>| grace == Some(0) || (grace.is_none() && pod.grace() == 0);
-    let asked = run.deeds.iter().any(|(id, deed)| {
-        let later = pod.deleted.is_some_and(|first| *id >= first);
-        later && matches!(&deed.did, Did::Deleted { name, grace, .. } if *name == pod.name && none(*grace))
-    });
-    let shown = pod.revisions.iter().any(|revision| {
-        revision.object["metadata"]["deletionGracePeriodSeconds"].as_i64() == Some(0) && !revision.gone
-    });
-    asked || (shown && pod.deleted.is_none())
 }
 
 /// Whether the last instance of each main container exited with status 0, and the events that show it.

@@ -2,9 +2,10 @@
 
 use probity_model::clocks::Order;
 use probity_model::measure::seconds;
-use probity_model::timeline::{PodLife, Revision, State};
+use probity_model::timeline::{Revision, State};
 use probity_model::{Clause, Seen, Timeline};
 
+use crate::reading::alive::accuse_living;
 use crate::reading::ends::End;
 use crate::reading::mains::{is_plain, lives_of, mains, over};
 
@@ -20,11 +21,9 @@ pub(super) fn failed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 
 fn judge(run: &Timeline<'_>, clause: &Clause, well: bool, seen: &mut Seen) {
     let wanted = if well { "Succeeded" } else { "Failed" };
+    judge_phase(run, wanted, seen);
     for pod in run.pods.iter().filter(|pod| is_plain(run, pod)) {
         let shown = pod.over().filter(|shown| run.before_deletion(pod, &shown.at));
-        if let Some(shown) = shown.filter(|shown| shown.phase() == wanted) {
-            judge_living(run, pod, shown, seen);
-        }
         let Some(end) = over(run, pod).filter(|end| end.well == well && run.before_deletion(pod, &end.at))
         else {
             continue;
@@ -64,17 +63,17 @@ fn judge(run: &Timeline<'_>, clause: &Clause, well: bool, seen: &mut Seen) {
     }
 }
 
-/// No main container left a record after the pod had reached a terminal phase, and none had terminated in a way that
-/// requires a restart.
-fn judge_living(run: &Timeline<'_>, pod: &PodLife<'_>, shown: &Revision<'_>, seen: &mut Seen) {
-    for container in mains(pod) {
-        let Some(last) = lives_of(run, pod, container).next_back() else { continue };
-        let alive = last.last_line().filter(|line| run.clocks.order(&shown.at, &line.at) == Order::Before);
-        if let Some(line) = alive {
-            let finding =
-                format!("{} is {}, but {} is still running", pod.key, shown.phase(), container.name);
-            seen.violated(finding, [shown.id, line.id]);
-        }
+/// A phase that is reached while containers run, or for a reason that nothing explains: no container was stopped, and the pod
+/// has neither a deadline nor a limit that it can exceed.
+fn judge_phase(run: &Timeline<'_>, wanted: &str, seen: &mut Seen) {
+    for pod in &run.pods {
+        let Some(shown) = pod.over().filter(|shown| shown.phase() == wanted) else { continue };
+        accuse_living(run, pod, shown, seen);
+        let Some(reason) = pod.reason().filter(|_| is_plain(run, pod)) else { continue };
+        let last = mains(pod).filter_map(|of| of.attempts.last()?.exited_by_itself());
+        let finding =
+            format!("all containers of {} exited by themselves, and its reason is {reason}", pod.key);
+        seen.violated(finding, last.map(|(line, _)| line.id).chain([shown.id]));
     }
 }
 

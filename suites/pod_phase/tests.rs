@@ -1,5 +1,6 @@
 //! Hand-written histories for the judges of phases and of what a pod keeps.
 
+mod early;
 mod gates;
 mod pressure;
 mod replaced;

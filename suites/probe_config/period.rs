@@ -3,7 +3,7 @@
 
 use probity_model::clocks::{Clock, Stamp};
 use probity_model::measure::{Bound, Fit, Measurement, seconds};
-use probity_model::mechanisms::{NEAR, OFF_BEAT};
+use probity_model::mechanisms::{NEAR, OFF_BEAT, UNDER_WAY};
 use probity_model::timeline::{At, Probe, ProbeKind, ProbeOutcome, ProbedLife};
 use probity_model::{Clause, Seen, Timeline};
 
@@ -39,13 +39,16 @@ pub(super) fn is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 }
 
 /// This also applies to the plain probes of an idle pod: lateness that the node does not explain is the kubelet's. If
-/// the node was also late, this says nothing.
+/// the node was also late, this says nothing; and what tells of that may still be under way when a case ends.
 fn judge_metronome(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     // A kubelet that was restarted on purpose sends nothing meanwhile.
     let late = run.late_kubelet.iter().filter(|_| !run.node_was_touched());
     for (id, late) in late {
         let Clock::Node(node) = &late.clock else { continue };
         let at = |us| At::new(*id, Stamp::node(node, us));
+        if run.at_least(&Stamp::node(node, late.to_us), &run.end()) <= UNDER_WAY {
+            continue;
+        }
         let quantity = format!("lateness of a probe of the idle pod on {node}");
         let measured = run.measure(quantity, node, at(late.from_us), at(late.to_us), clause.in_time());
         if let Some(late) = measured.filter(|late| late.fit() == Fit::Missed) {

@@ -1,7 +1,10 @@
-//! The postStart hook of a container, as recorded by the target.
+//! The hooks of a container, as recorded by the target.
 
-use probity_model::EventId;
+use probity_model::clocks::Stamp;
+use probity_model::measure::{Bound, seconds};
+use probity_model::mechanisms::START_OF_A_COMMAND;
 use probity_model::timeline::{At, Life};
+use probity_model::{Clause, EventId};
 use serde_json::Value;
 
 /// A run of a hook.
@@ -46,6 +49,23 @@ impl HookKind {
         }
         let program = hook.get("exec")?.get("command")?.get(0)?.as_str()?;
         (program == "/agnhost-rs").then_some(Self::Exec)
+    }
+
+    /// How soon a hook of this kind begins: within the slack of the clause. If the node was saturated meanwhile, the runtime may
+    /// take longer to start a command.
+    pub(crate) fn begins_in_time(
+        self,
+        clause: &Clause,
+        life: &Life<'_, '_>,
+        from: &Stamp,
+        to: &Stamp,
+    ) -> Bound {
+        if self != Self::Exec || life.run.saturated_between(&life.node, from, to) == 0 {
+            return clause.in_time();
+        }
+        let (slack, more) = (clause.slack_us(), START_OF_A_COMMAND);
+        let words = format!("{} + {} to start a command on a saturated node", seconds(slack), seconds(more));
+        Bound::at_most(slack + more, words)
     }
 }
 

@@ -1,7 +1,9 @@
 //! The initialization of a pod: which of its init containers succeeded and when, as recorded by their processes.
 
 use probity_model::clocks::Order;
-use probity_model::timeline::{At, Attempt, ContainerKind, ContainerLife, Life, Line, PodLife, Revision};
+use probity_model::timeline::{
+    At, Attempt, ContainerKind, ContainerLife, Life, Line, PodLife, ProbeKind, Revision,
+};
 use probity_model::{EventId, Timeline};
 
 use super::ends::End;
@@ -87,6 +89,41 @@ impl Initializing<'_, '_> {
     pub(crate) fn covers(&self, run: &Timeline<'_>, revision: &Revision<'_>) -> bool {
         self.done.is_none_or(|done| run.clocks.order(&revision.at, &done.at) == Order::Before)
     }
+}
+
+/// When a sidecar counts as started: with its first success of a startup probe, or when it runs, if it has none.
+pub(crate) fn start_of_sidecar(container: &ContainerLife<'_>) -> Option<At> {
+    let first = container.attempts.first()?;
+    match container.probe(ProbeKind::Startup) {
+        Some(_) => first.first_success(ProbeKind::Startup).and_then(|probe| probe.settled.clone()),
+        None => Some(first.began.clone()),
+    }
+}
+
+/// When all was done that the main containers of a pod wait for: each init container had succeeded and each sidecar had
+/// started. None if that is not known, or if the pod was deleted or one of its containers stopped within a time after it.
+pub(crate) fn all_helped(run: &Timeline<'_>, pod: &PodLife<'_>, within: i64) -> Option<At> {
+    let mut done = match inits(pod).next() {
+        Some(_) => initializing(run, pod)?.done.map(At::of),
+        None => None,
+    };
+    if inits(pod).next().is_some() && done.is_none() {
+        return None;
+    }
+    let sidecars = pod.containers.iter().filter(|of| of.kind == ContainerKind::Sidecar);
+    for sidecar in sidecars {
+        let start = start_of_sidecar(sidecar).filter(|_| is_told(sidecar) && sidecar.attempts.len() == 1)?;
+        done = Some(done.filter(|done| run.before(&start, done)).unwrap_or(start));
+    }
+    let done = done?;
+    let by = done.later(within);
+    let soon = |line: &Line<'_>| run.before(&done, &line.at) && !run.before(&by, &line.at);
+    let disturbed = pod.containers.iter().any(|of| {
+        let ended =
+            |attempt: &Attempt<'_>| of.kind == ContainerKind::Sidecar && attempt.end().is_some_and(soon);
+        of.attempts.iter().any(|attempt| attempt.stop().is_some_and(soon) || ended(attempt))
+    });
+    (!disturbed && run.before_deletion(pod, &by)).then_some(done)
 }
 
 /// The first life that is told to stop or begins after an event that the harness knows, before the pod is deleted.

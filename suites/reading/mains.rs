@@ -3,7 +3,7 @@
 
 use probity_model::Timeline;
 use probity_model::clocks::Order;
-use probity_model::timeline::{At, Attempt, ContainerKind, ContainerLife, Life, PodLife};
+use probity_model::timeline::{At, Attempt, ContainerKind, ContainerLife, Life, PodLife, Revision, State};
 
 use super::ends::End;
 
@@ -81,6 +81,33 @@ fn later(run: &Timeline<'_>, one: Option<At>, other: At) -> Option<At> {
         Some(one) if run.clocks.order(&one, &other) != Order::Before => one,
         _ => other,
     })
+}
+
+/// When the work of a pod was done: the last end of its main containers, as their processes show it; of those that are no
+/// targets, only the status is known. `None` if one of them still runs, or it is not known.
+pub(crate) fn work_done(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<At> {
+    let told = mains(pod).all(|main| main.plan().is_some());
+    if told {
+        let ends: Option<Vec<At>> =
+            mains(pod).map(|main| end_for_good(&lives_of(run, pod, main).next_back()?)).collect();
+        return ends?.into_iter().fold(None, |one, other| later(run, one, other));
+    }
+    let ended = |shown: &&Revision<'_>| {
+        mains(pod).all(|main| {
+            let status = shown.container(&main.name);
+            status.is_some_and(|status| matches!(status.state, State::Terminated { .. }))
+        })
+    };
+    pod.revisions.iter().find(ended).map(At::of)
+}
+
+/// When a life ended after which its policy does not restart the container.
+fn end_for_good(life: &Life<'_, '_>) -> Option<At> {
+    let end = End::of(life)?;
+    match (life.policy(), end.code) {
+        ("Always", _) | ("OnFailure", Some(1..)) => None,
+        _ => end.latest,
+    }
 }
 
 /// When the last of the pod's main containers first began.

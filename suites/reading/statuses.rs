@@ -21,9 +21,20 @@ pub(crate) fn statuses<'h>(revision: &Revision<'h>) -> impl Iterator<Item = (&'h
     lists.flatten().filter_map(|of| Some((of.get("name")?.as_str()?, of)))
 }
 
-/// The revisions of a pod whose status its kubelet wrote: such a status tells when the kubelet took the pod over. A pod that
+/// The conditions that only a kubelet adds to a status. The scheduler adds `PodScheduled`.
+const ADDED: [&str; 4] = ["PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready"];
+/// The fields that only a kubelet fills.
+const FILLED: [&str; 4] = ["startTime", "podIP", "initContainerStatuses", "containerStatuses"];
+
+/// The revisions of a pod whose status its kubelet wrote: such a status has something that nobody else writes. A pod that
 /// was ended from outside is left out, for its kubelet may have refused it.
 pub(crate) fn of_kubelet<'p, 'h>(pod: &'p PodLife<'h>) -> impl Iterator<Item = &'p Revision<'h>> {
     let refused = pod.was_ended_from_outside();
-    pod.revisions.iter().filter(move |shown| !refused && !shown.gone && shown.start_second().is_some())
+    pod.revisions.iter().filter(move |shown| !refused && !shown.gone && is_of_kubelet(shown))
+}
+
+fn is_of_kubelet(shown: &Revision<'_>) -> bool {
+    let Some(status) = shown.object.get("status") else { return false };
+    FILLED.iter().any(|field| status.get(field).is_some_and(|of| !of.is_null()))
+        || ADDED.iter().any(|kind| shown.condition(kind).is_some())
 }

@@ -156,7 +156,7 @@ impl<'t, 'h> Exhausted<'t, 'h> {
     /// How much later a stop signal may come to a life that has only just begun, on a node that is held up: the kubelet
     /// is done with starting it, and has a list of containers that shows it, after its process and its first probe. A stall
     /// holds up both, so it counts once more than it does anyway.
-    fn unsettled(&self) -> i64 {
+    pub(crate) fn unsettled(&self) -> i64 {
         let began = &self.life.began;
         let young = self.life.number > 0 && self.at.at.lo - began.at.hi < YOUNG;
         if young { self.life.noise(began, &self.at.later(YOUNG)).min(TO_SETTLE) } else { 0 }

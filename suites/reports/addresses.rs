@@ -110,16 +110,28 @@ fn is_loopback(address: &str) -> bool {
 /// The kubelet had the pod before its first container started, and that does not change.
 pub(super) fn before_its_containers(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
-        let Some((shown, second)) = of_kubelet(pod).find_map(|shown| Some((shown, shown.start_second()?)))
-        else {
+        let first = of_kubelet(pod).find_map(|shown| Some((shown, shown.start_second()?)));
+        if let Some(lacks) = of_kubelet(pod).find(|shown| shown.start_second().is_none()) {
+            let before = first.map(|(shown, _)| shown.id).filter(|id| *id < lacks.id);
+            let finding = match before {
+                Some(_) => format!("the status of {} had a startTime, and has none now", pod.key),
+                None => format!("the status of {} has no startTime", pod.key),
+            };
+            seen.violated(finding, before.into_iter().chain([lacks.id]));
             continue;
-        };
+        }
+        let Some((shown, second)) = first else { continue };
         let moved = of_kubelet(pod).find(|other| other.start_second() != Some(second));
         if let Some(other) = moved {
             seen.violated(format!("startTime of {} changed", pod.key), [shown.id, other.id]);
             continue;
         }
         let at = At::new(shown.id, Stamp::wall_second(&pod.node, second));
+        if let Some(asked) = request(run, pod).filter(|asked| run.before(&at.stamp, asked)) {
+            let finding = format!("startTime of {} is before the request that created it", pod.key);
+            seen.violated(finding, [asked.id, shown.id]);
+            continue;
+        }
         let starts = pod.containers.iter().flat_map(|of| &of.attempts).map(|attempt| &attempt.began);
         for began in starts {
             if run.before(&began.stamp, &at.stamp) {
@@ -130,4 +142,11 @@ pub(super) fn before_its_containers(run: &Timeline<'_>, _: &Clause, seen: &mut S
             }
         }
     }
+}
+
+/// When the harness began to ask for a pod, on its own clock: no kubelet can have had the pod before.
+fn request(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<At> {
+    let (created, _) = pod.created?;
+    let (id, deed) = run.deeds.iter().find(|(id, _)| *id == created)?;
+    Some(At::new(*id, Stamp::harness(deed.began_us)))
 }

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use probity_model::timeline::{ContainerLife, KubeEvent, Life, PodLife, Revision};
-use probity_model::{Clause, Seen, Timeline};
+use probity_model::timeline::{At, ContainerLife, KubeEvent, Life, PodLife, Revision};
+use probity_model::{Clause, Seen, Stamp, Timeline};
 
 use super::tally::{Tally, Told};
 use super::{WARNING, is_of_restart};
+use crate::reading::ends::is_undivided;
+use crate::reading::inits::is_told;
+use crate::reading::mains::{ended, is_plain, lives_of};
 use crate::reading::statuses::is_crash_loop;
 
 /// Each wait is reported, and no wait is before a container has ended.
@@ -18,6 +21,7 @@ pub(super) fn each_wait(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         let tally = Tally::of(run, pod);
         for container in &pod.containers {
             judge(run, clause, (pod, container), &tally, seen);
+            judge_pauses(run, clause, (pod, container), &tally, seen);
             judge_haste(run, (pod, container), &tally, seen);
         }
     }
@@ -59,6 +63,55 @@ fn judge(
             Told::Unknown => return,
         }
     }
+}
+
+/// A pause between two instances is reported soon after the end of the first of them, long before the status shows it: none
+/// of the restarts after the first comes at once.
+fn judge_pauses(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    (pod, container): (&PodLife<'_>, &ContainerLife<'_>),
+    tally: &Tally<'_, '_>,
+    seen: &mut Seen,
+) {
+    if !is_plain(run, pod) || !is_told(container) {
+        return;
+    }
+    let ends = lives_of(run, pod, container).filter_map(|life| pause(clause, &life));
+    for (nth, end) in (1..).zip(ends) {
+        match tally.told(clause, &end, (WARNING, nth), |event| is_wait(event, container)) {
+            Told::Yes(event) => seen.fine([end.id, event]),
+            Told::No => {
+                let finding = format!(
+                    "{}/{} ended and was not started again at once, and no event says that it waits",
+                    pod.key, container.name
+                );
+                seen.violated(finding, [Some(end.id), run.last_event()].into_iter().flatten());
+                return;
+            }
+            Told::Unknown => return,
+        }
+    }
+}
+
+/// The end of an instance that the kubelet starts again only after a pause. On a node that is stalled for as long as a pause,
+/// nothing may be left to wait for.
+fn pause(clause: &Clause, life: &Life<'_, '_>) -> Option<At> {
+    let run = life.run;
+    let (end, code) = ended(life).filter(|_| life.number > 0)?;
+    let comes_back = match life.policy() {
+        "Always" => code != 0 || life.container.stays(),
+        "OnFailure" => code != 0,
+        _ => false,
+    };
+    let over = life.pod.over().is_some() || life.pod.work_is_done(life.container);
+    let (least, due) = (clause.tolerance_us("pause"), end.later(clause.slack_us()));
+    let quiet = |until: &Stamp| run.noise_between(&life.pod.node, &end, until) < least;
+    let pauses = match life.next() {
+        Some(next) => run.at_least(&end, &next.began) > least && quiet(&next.began),
+        None => !over && life.watched_for(&end, clause.slack_us()) && quiet(&due),
+    };
+    (comes_back && pauses && is_undivided(life) && life.before_deletion(&due)).then_some(end)
 }
 
 /// A container whose first instance is still running has nothing to wait for.

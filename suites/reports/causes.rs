@@ -5,6 +5,7 @@ use probity_model::timeline::{At, ContainerLife, KubeEvent, Life, PodLife, Probe
 use probity_model::{Clause, Seen, Timeline};
 
 use super::NORMAL;
+use super::excess::{Excess, stops};
 use super::tally::{Tally, Told};
 use crate::reading::mains::lives_of;
 
@@ -23,8 +24,21 @@ pub(super) fn names_the_cause(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
             judge_deletion(run, clause, (pod, container), &tally, seen);
         }
         judge_excess(run, clause, pod, &tally, seen);
+        let mut excess = Excess::of(run, pod, &tally);
+        for container in &pod.containers {
+            let plain = |event: &KubeEvent<'_>| {
+                is_killing(event, container) && event.message.starts_with(PLAIN_STOP) && !event.is_combined()
+            };
+            if let Some(stops) = stops(run, pod, container) {
+                excess.count(stops, plain);
+            }
+        }
+        excess.judge(clause, "stops", seen);
     }
 }
+
+/// How the message about a stop without a cause begins, by the reference implementation of Kubernetes.
+const PLAIN_STOP: &str = "Stopping container";
 
 fn is_killing(event: &KubeEvent<'_>, container: &ContainerLife<'_>) -> bool {
     event.is_of(&container.name, "Killing")

@@ -9,6 +9,9 @@ use serde_json::Value;
 use crate::reading::qos::class_of;
 use crate::reading::statuses::of_kubelet;
 
+/// The conditions that only the kubelet writes: the scheduler writes `PodScheduled` too.
+const CONDITIONS: [&str; 4] = ["PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready"];
+
 /// The class follows from what the containers request, and stays.
 pub(super) fn class_of_resources(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in run.pods.iter().filter(|pod| pod.spec.get("resources").is_none()) {
@@ -50,8 +53,31 @@ pub(super) fn never_ahead(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
                 seen.facet("generation", if is > 1 { "later" } else { "first" });
             }
             last = Some((shown.id, is));
+            if let Some(wrong) = of_conditions(shown, generation) {
+                seen.violated(format!("the condition {wrong} of {}", pod.key), [shown.id]);
+            }
         }
     }
+}
+
+/// What is wrong with the generations of the conditions that only the kubelet writes.
+fn of_conditions(shown: &Revision<'_>, generation: i64) -> Option<String> {
+    CONDITIONS.into_iter().filter_map(|kind| Some((kind, shown.condition(kind)?))).find_map(|(kind, of)| {
+        match of.get("observedGeneration").and_then(Value::as_i64) {
+            Some(is) if is > generation => {
+                Some(format!("{kind} is about generation {is} of {generation}, in"))
+            }
+            Some(1..) => None,
+            _ => Some(format!("{kind} has no observedGeneration, in the status")),
+        }
+    })
+}
+
+/// The lowest generation that a status is about, in itself and in the conditions that each sync of the pod writes anew.
+fn oldest(shown: &Revision<'_>) -> Option<i64> {
+    let of_condition = |kind| shown.condition(kind)?.get("observedGeneration")?.as_i64();
+    let conditions = CONDITIONS.into_iter().filter_map(of_condition);
+    conditions.chain(number(shown, "/status/observedGeneration")).min()
 }
 
 /// What the kubelet writes about containers long after a change of the pod is about the changed pod.
@@ -67,7 +93,7 @@ fn judge_stale(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mu
             Some(known) => known,
             None => *since.insert((shown, generation)),
         };
-        let behind = number(shown, "/status/observedGeneration").filter(|is| *is < generation);
+        let behind = oldest(shown).filter(|is| *is < generation);
         let written = before.is_some_and(|before| of_containers(before) != of_containers(shown));
         let allowed = clause.slack_us() + run.noise_between(&pod.node, &from.at, &shown.at);
         if let Some(is) = behind.filter(|_| written && run.at_least(&from.at, &shown.at) > allowed) {

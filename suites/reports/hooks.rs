@@ -5,6 +5,7 @@ use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
 use super::WARNING;
+use super::excess::{Excess, instances, stops};
 use super::tally::{Tally, Told};
 use crate::reading::hooks::{HookKind, hook_run};
 use crate::reading::mains::lives_of;
@@ -19,35 +20,77 @@ pub(super) fn failed_ones_only(run: &Timeline<'_>, clause: &Clause, seen: &mut S
     }
     for pod in &run.pods {
         let tally = Tally::of(run, pod);
+        let mut excess = Excess::of(run, pod, &tally);
         for container in &pod.containers {
             for (field, reason) in HOOKS {
                 judge(run, clause, (pod, container, field, reason), &tally, seen);
+                if let Some(failed) = may_have_failed(run, (pod, container), field) {
+                    excess.count(failed, |event| event.is_of(&container.name, reason));
+                }
             }
         }
+        excess.judge(clause, "failed hooks", seen);
     }
 }
 
-/// The runs of a hook that is a command of the target: the end of each, and its exit status. None if it is another hook, or if
-/// the runs cannot be told from those of another one.
+/// The runs of a hook that is a command of the target, or a request that was refused: the end of each, and whether it failed. None
+/// if it is another hook, or if the runs cannot be told from those of another one.
 fn runs(
     run: &Timeline<'_>,
     (pod, container): (&PodLife<'_>, &ContainerLife<'_>),
     field: &str,
-) -> Option<Vec<(At, u16)>> {
+) -> Option<Vec<(At, bool)>> {
     let hook = container.lifecycle(field)?;
+    let lives = lives_of(run, pod, container);
+    if is_refused(pod, hook) {
+        return Some(lives.filter_map(|life| Some((refused(&life, field)?, true))).collect());
+    }
     let same = |(other, _): &(&str, &str)| {
         *other != field && container.lifecycle(other).and_then(|of| of.get("exec")) == hook.get("exec")
     };
     if HookKind::of(hook) != Some(HookKind::Exec) || HOOKS.iter().any(same) {
         return None;
     }
-    let lives = lives_of(run, pod, container);
     Some(lives.filter_map(|life| ended(&life, hook)).collect())
 }
 
-fn ended(life: &Life<'_, '_>, hook: &Value) -> Option<(At, u16)> {
+fn ended(life: &Life<'_, '_>, hook: &Value) -> Option<(At, bool)> {
     let done = hook_run(life, hook)?;
-    Some((done.ended?, done.outcome?))
+    Some((done.ended?, done.outcome? > 0))
+}
+
+/// Whether a hook is a request to a port of its pod that is closed: all containers are targets, and none listens there.
+fn is_refused(pod: &PodLife<'_>, hook: &Value) -> bool {
+    let port = hook["httpGet"]["port"].as_u64();
+    let closed = |container: &ContainerLife<'_>| {
+        let plan = container.plan();
+        plan.is_some_and(|plan| {
+            plan.listeners.values().all(|listener| Some(u64::from(listener.port)) != port)
+        })
+    };
+    let own = pod.spec.get("hostNetwork").is_none() && port.is_some();
+    own && HookKind::of(hook) == Some(HookKind::Http) && pod.containers.iter().all(closed)
+}
+
+/// The time by which such a hook had failed in an instance: the stop signal follows a preStop hook, and a postStart hook that
+/// failed.
+fn refused(life: &Life<'_, '_>, field: &str) -> Option<At> {
+    let stop = if field == "preStop" { life.stop() } else { life.stopped_undeleted() };
+    stop.filter(|_| life.holes.is_empty() && life.pod.grace() > 0).map(At::of)
+}
+
+/// In how many instances a hook can have failed: all but those in which it surely succeeded. None if it may have run more than
+/// once in an instance.
+fn may_have_failed(
+    run: &Timeline<'_>,
+    (pod, container): (&PodLife<'_>, &ContainerLife<'_>),
+    field: &str,
+) -> Option<u64> {
+    let lives = instances(pod, container)?;
+    stops(run, pod, container).filter(|stops| *stops <= 1)?;
+    let runs = runs(run, (pod, container), field).unwrap_or_default();
+    let succeeded = runs.iter().filter(|(_, failed)| !failed).count();
+    Some(lives.saturating_sub(u64::try_from(succeeded).ok()?))
 }
 
 fn judge(
@@ -63,7 +106,7 @@ fn judge(
         seen.violated(format!("an event {reason} is about {name}, which has no such hook"), [event.id]);
     }
     let Some(runs) = runs(run, (pod, container), field) else { return };
-    let failed = runs.iter().filter(|(_, exit)| *exit > 0);
+    let failed = runs.iter().filter(|(_, failed)| *failed);
     for (nth, (at, _)) in (1..).zip(failed) {
         match tally.told(clause, at, (WARNING, nth), says) {
             Told::Yes(event) => {
@@ -80,7 +123,7 @@ fn judge(
     }
     let whole = container.attempts.iter().all(|attempt| attempt.holes.is_empty());
     let each = runs.len() == container.attempts.len() && whole;
-    let Some((at, _)) = runs.first().filter(|_| each && runs.iter().all(|(_, exit)| *exit == 0)) else {
+    let Some((at, _)) = runs.first().filter(|_| each && !runs.iter().any(|(_, failed)| *failed)) else {
         return;
     };
     let finding = || format!("the {field} hook of {name} succeeded, and an event {reason} says otherwise");

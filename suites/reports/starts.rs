@@ -4,6 +4,7 @@ use probity_model::timeline::{ContainerLife, KubeEvent, PodLife};
 use probity_model::{Clause, Seen, Timeline};
 
 use super::NORMAL;
+use super::excess::{Excess, instances};
 use super::tally::{Tally, Told};
 use crate::reading::mains::lives_of;
 
@@ -28,11 +29,16 @@ fn each(run: &Timeline<'_>, clause: &Clause, reasons: &[&str], seen: &mut Seen) 
     }
     for pod in &run.pods {
         let tally = Tally::of(run, pod);
+        let mut excess = Excess::of(run, pod, &tally);
         for container in &pod.containers {
             for reason in reasons {
                 judge(run, clause, (pod, container, reason), &tally, seen);
+                if let Some(lives) = instances(pod, container) {
+                    excess.count(lives, |event| event.is_of(&container.name, reason));
+                }
             }
         }
+        excess.judge(clause, "starts of containers", seen);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Hand-written histories for the judges of events and reports.
 
 mod events;
+mod excess;
 mod given;
 mod statuses;
 mod stops;

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use probity_model::measure::{Fit, seconds};
-use probity_model::timeline::Life;
+use probity_model::timeline::{At, ContainerKind, Life};
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::Fact;
 
 use super::expected::{Crash, Wait, crashes};
+use crate::reading::mains::work_done;
 use crate::reading::statuses::is_crash_loop;
 
 /// After the first crash of a container, the restart follows immediately.
@@ -35,11 +36,12 @@ pub(super) fn is_reset(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 }
 
 fn judge_at_once(clause: &Clause, crash: &Crash<'_, '_>, seen: &mut Seen) {
-    let (life, end) = (&crash.life, crash.end.at());
+    let life = &crash.life;
     match crash.next() {
         Some(next) => {
             let quantity = format!("from the end of {} to its restart", life.name());
-            if life.within(seen, quantity, (end, next), clause.in_time()) == Some(Fit::Met) {
+            let from = free_from(clause, life, crash.end.at(), next);
+            if life.within(seen, quantity, (from, next), clause.in_time()) == Some(Fit::Met) {
                 seen.facet("after", "nothing");
             }
         }
@@ -47,8 +49,29 @@ fn judge_at_once(clause: &Clause, crash: &Crash<'_, '_>, seen: &mut Seen) {
     }
 }
 
-/// A container that did not restart although the case lasted long enough.
+/// When the kubelet was free to start a container again: after the starts of other containers of the pod that followed each
+/// other in time, for it starts them one after the other. A start that waited for something else does not count.
+fn free_from<'t>(clause: &Clause, life: &Life<'t, '_>, end: &'t At, to: &At) -> &'t At {
+    let run = life.run;
+    let others = life.pod.containers.iter().filter(|other| other.name != life.container.name);
+    let starts = others.flat_map(|other| &other.attempts).map(|attempt| &attempt.began);
+    let mut starts: Vec<&At> =
+        starts.filter(|began| run.before(end, began) && run.before(began, to)).collect();
+    starts.sort_by_key(|began| began.at.lo);
+    let in_time = |from: &At, began: &At| {
+        run.clocks.between(from, began).is_some_and(|span| span.lo <= clause.slack_us())
+    };
+    starts.into_iter().fold(end, |from, began| if in_time(from, began) { began } else { from })
+}
+
+/// A container that did not restart although the case lasted long enough. A sidecar does not restart once the work of its pod
+/// is done.
 pub(super) fn judge_missing(life: &Life<'_, '_>, crash: &Crash<'_, '_>, allowed: i64, seen: &mut Seen) {
+    let done = Some(life).filter(|life| life.container.kind == ContainerKind::Sidecar);
+    if done.and_then(|life| work_done(life.run, life.pod)).is_some_and(|done| !crash.is_over(&done, allowed))
+    {
+        return;
+    }
     if life.lives_again().is_none() && life.watched_for(crash.end.at(), allowed) {
         let finding =
             format!("{} terminated, but was not started again within {}", life.name(), seconds(allowed));
@@ -111,12 +134,7 @@ pub(super) fn of_other_causes(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
 }
 
 /// A restart without any wait.
-fn judge_skipped(
-    crash: &Crash<'_, '_>,
-    (by, next): (i64, &probity_model::timeline::At),
-    cause: &str,
-    seen: &mut Seen,
-) {
+fn judge_skipped(crash: &Crash<'_, '_>, (by, next): (i64, &At), cause: &str, seen: &mut Seen) {
     let early = crash.life.run.measure(
         String::new(),
         &crash.life.node,

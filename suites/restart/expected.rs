@@ -11,6 +11,7 @@ use probity_model::timeline::{At, Life, Line, PodLife, ProbeKind};
 use probity_model::{Clause, Timeline};
 
 use super::anew::{changes, first_change};
+use super::rules::is_restarted;
 use crate::reading::ends::{End, is_undivided};
 use crate::reading::mains::lives_of;
 
@@ -86,6 +87,7 @@ pub(super) fn follow<'t, 'h>(
             let Some((line, code)) = life.exited_by_itself() else { break };
             let goes = life.policy() == "Never"
                 || (code == 0 && (life.policy() == "OnFailure" || !life.container.stays()));
+            let goes = goes && !is_restarted(life.container, code);
             let (Some(end), false) = (End::of(&life), goes || !life.before_deletion(&line.at)) else { break };
             if is_stopped_again(&life, line) || !run.before(&line.at, &until) {
                 break;
@@ -136,6 +138,11 @@ impl<'t, 'h> Crash<'t, 'h> {
     pub(super) fn next(&self) -> Option<&'t At> {
         // Without its first line there is no telling when it began.
         Some(&self.life.next().filter(|next| next.is_numbered())?.attempt.began)
+    }
+
+    /// Whether so much time had passed since the end when something else happened.
+    pub(super) fn is_over(&self, at: &Stamp, allowed: i64) -> bool {
+        self.life.run.clocks.between(self.end.at(), at).is_some_and(|span| span.lo > allowed)
     }
 
     /// Not before the delay is over.

@@ -2,11 +2,13 @@
 
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, Fit, seconds};
-use probity_model::timeline::{At, ContainerKind, Life, Line, Revision, State};
+use probity_model::timeline::{At, ContainerKind, Life, Line, Revision};
 use probity_model::{Clause, Seen, Timeline};
 
+use super::lost_sandbox;
 use super::rules::rules;
 use crate::reading::ends::End;
+use crate::reading::mains::work_done;
 use crate::reading::termination::{judge_no_restart, judge_restart};
 
 /// Instances that exited by themselves before their pod was deleted, each with the line that records it and the exit
@@ -49,7 +51,8 @@ pub(super) fn always(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
 }
 
 /// With OnFailure it restarts after a nonzero exit status.
-pub(super) fn on_failure(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+pub(super) fn on_failure(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    lost_sandbox::judge(run, clause, "OnFailure", seen);
     for (life, line, code) in ended_by_themselves(run).filter(|(life, ..)| is_main_under(life, "OnFailure")) {
         if code == 0 {
             judge_no_restart(&life, line, seen);
@@ -66,7 +69,8 @@ pub(super) fn on_failure(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
 }
 
 /// With Never it does not restart, whatever stopped it.
-pub(super) fn never(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+pub(super) fn never(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    lost_sandbox::judge(run, clause, "Never", seen);
     for (life, line, code) in ended_by_themselves(run).filter(|(life, ..)| is_main_under(life, "Never")) {
         judge_no_restart(&life, line, seen);
         if life.lives_again().is_none() && life.termination().is_some() {
@@ -137,15 +141,9 @@ pub(super) fn scope(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 /// A sidecar restarts after its first crash unless its main containers have completed.
 fn judge_sidecar(clause: &Clause, life: &Life<'_, '_>, crash: &Line<'_>, seen: &mut Seen) {
     let run = life.run;
-    let done = life.pod.revisions.iter().find(|shown| {
-        let mut mains = life.pod.containers.iter().filter(|of| of.kind == ContainerKind::Main);
-        mains.all(|main| {
-            let status = shown.container(&main.name);
-            status.is_some_and(|status| matches!(status.state, State::Terminated { .. }))
-        })
-    });
+    let done = work_done(run, life.pod);
     let last = run.last_event().map(|id| At::new(id, run.end()));
-    let until = done.map(At::of).or_else(|| last.filter(|_| life.watched_for(&crash.at, clause.slack_us())));
+    let until = done.or_else(|| last.filter(|_| life.watched_for(&crash.at, clause.slack_us())));
     let Some(until) = until.filter(|until| life.number == 0 && life.before_deletion(until)) else { return };
     let bound = Bound::at_most(clause.slack_us(), seconds(clause.slack_us()));
     let waited = run.measure(String::new(), &life.node, crash, &until, bound);

@@ -1,10 +1,12 @@
 //! What a container's own restart policy and its rules decide.
 
+use probity_model::measure::Fit;
 use probity_model::timeline::{At, ContainerKind, ContainerLife, Life, Line};
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
 use super::policy::exits;
+use crate::reading::ends::{End, is_undivided};
 
 /// A container's own policy decides, and not the policy of its pod.
 pub(super) fn own_policy(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -43,6 +45,7 @@ pub(super) fn exit_codes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         if judge(clause, &life, (line, code), (restarts, &why), seen) {
             seen.facet("operator", operator(matching.unwrap_or(first)));
             seen.facet("status", if matching.is_some() { "known" } else { "unknown" });
+            seen.facet("container", life.container.kind.word());
         }
     }
 }
@@ -64,6 +67,11 @@ pub(super) fn knows(rule: &Value, code: u8) -> bool {
     listed == (operator(rule) == "In")
 }
 
+/// Whether a rule restarts this container alone after an exit status.
+pub(super) fn is_restarted(container: &ContainerLife<'_>, code: u8) -> bool {
+    rules(container).iter().find(|rule| knows(rule, code)).is_some_and(|rule| !restarts_all(rule))
+}
+
 fn operator(rule: &Value) -> &str {
     rule["exitCodes"]["operator"].as_str().unwrap_or_default()
 }
@@ -75,6 +83,15 @@ fn comes_back(kind: ContainerKind, policy: &str, code: u8) -> bool {
         "OnFailure" => code != 0,
         _ => code != 0 || kind == ContainerKind::Main,
     }
+}
+
+/// Judges whether the first restart of a container came at once; `None` if nothing tells when it was due.
+fn judge_first(clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) -> Option<bool> {
+    let first = life.number == 0 && is_undivided(life) && life.pod.containers.len() == 1;
+    let (end, next) = (End::of(life).filter(|_| first)?, life.next().filter(|next| next.is_numbered())?);
+    let quantity = format!("from the end of {} to its restart", life.name());
+    let fit = life.within(seen, quantity, (end.at(), &next.attempt.began), clause.in_time())?;
+    Some(fit == Fit::Met)
 }
 
 /// Judges whether a container restarted as it must; returns whether that was seen.
@@ -89,6 +106,9 @@ fn judge(
     let over = life.pod.over().filter(|over| life.before_deletion(&over.at));
     match (restarts, life.lives_again()) {
         (true, Some(again)) => {
+            if let Some(in_time) = judge_first(clause, life, seen) {
+                return in_time;
+            }
             seen.fine([line.id, again]);
             return true;
         }

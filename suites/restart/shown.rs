@@ -45,15 +45,23 @@ fn judge_sight(
         let measured = life.run.measure(quantity(), &life.node, crash.end.at(), revision, bound);
         measured.map(|measured| measured.fit())
     };
-    if fit(soon(clause)) == Some(Fit::Missed) && fit(Crash::soon_after(clause, by)) != Some(Fit::Missed) {
-        let finding = format!(
-            "{} waited for a back-off of {}, but the status showed it only at the end",
-            life.name(),
-            seconds(by)
-        );
-        seen.diverges(finding, [crash.end.at().id, revision.id]);
-    } else if life.within(seen, quantity(), (crash.end.at(), revision), soon(clause)) == Some(Fit::Met) {
-        seen.facet("container", life.container.kind.word());
+    let at_the_end = fit(Crash::soon_after(clause, by)) != Some(Fit::Missed);
+    match fit(soon(clause)) {
+        Some(Fit::Missed) if at_the_end => {
+            let finding = format!(
+                "{} waited for a back-off of {}, but the status showed it only at the end",
+                life.name(),
+                seconds(by)
+            );
+            seen.diverges(finding, [crash.end.at().id, revision.id]);
+        }
+        // Whether this wait was shown soon or at its end is not known; either is.
+        Some(Fit::Undecided) if at_the_end => {}
+        _ => {
+            if life.within(seen, quantity(), (crash.end.at(), revision), soon(clause)) == Some(Fit::Met) {
+                seen.facet("container", life.container.kind.word());
+            }
+        }
     }
     judge_last_sight(clause, crash, seen);
 }

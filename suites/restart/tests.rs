@@ -3,6 +3,7 @@
 mod all;
 mod anew;
 mod configured;
+mod lost_sandbox;
 mod rules;
 
 use probity_composer::{Composer, timestamp};
@@ -180,6 +181,50 @@ fn delays_double_and_are_no_shorter() {
     assert_eq!(delays(SEQUENCE, &[1.0, 3.0, 14.5, 26.0]), "violated", "10 s once more");
     assert_eq!(delays(SEQUENCE, &[1.0, 3.0, 14.5, 60.0]), "violated", "44 s of 20 s");
     assert_eq!(delays(SEQUENCE, &[1.0, 3.0]), "inconclusive");
+}
+
+#[test]
+fn containers_of_a_pod_that_crash_together_are_started_one_after_the_other() {
+    let judged = |between: f64, second: f64| {
+        let mut run = Composer::new(&[FIRST]);
+        run.create(0.0, &json!({ "containers": [{ "name": "one" }, { "name": "two" }] }));
+        for name in ["one", "two"] {
+            run.of("pod", name).start(1.0, 0);
+            exits(&mut run, 2.0, 1, "plan");
+        }
+        run.of("pod", "one").start(between, 1).of("pod", "two").start(second, 1).reading(second + 10.0);
+        verdict(&run.done(), FIRST)
+    };
+    assert_eq!(judged(6.0, 9.0), "holds");
+    assert_eq!(judged(6.0, 12.0), "violated");
+    assert_eq!(judged(13.0, 13.2), "violated", "both waited");
+}
+
+/// A sidecar crashes at 2 s and at 4 s; the main container of its pod ends at this time, or does not.
+fn sidecar_waits(clause: &str, done: Option<f64>) -> &'static str {
+    let target = |name: &str| json!({ "name": name, "env": [{ "name": "AGNHOST_PLAN", "value": "{}" }] });
+    let mut helper = target("helper");
+    helper["restartPolicy"] = "Always".into();
+    let mut run = Composer::new(&[clause]);
+    let spec =
+        json!({ "restartPolicy": "Never", "initContainers": [helper], "containers": [target("main")] });
+    run.create(0.0, &spec).of("pod", "main").start(1.2, 0).of("pod", "helper").start(1.0, 0);
+    exits(&mut run, 2.0, 1, "plan");
+    run.start(3.0, 1);
+    exits(&mut run, 4.0, 1, "plan");
+    if let Some(done) = done {
+        run.of("pod", "main");
+        exits(&mut run, done, 0, "plan");
+    }
+    run.reading(60.0);
+    verdict(&run.done(), clause)
+}
+
+#[test]
+fn a_sidecar_whose_pod_is_done_does_not_restart() {
+    assert_eq!(sidecar_waits(SEQUENCE, None), "violated");
+    assert_eq!(sidecar_waits(SEQUENCE, Some(10.0)), "inconclusive", "while it waited");
+    assert_eq!(sidecar_waits(SEQUENCE, Some(45.0)), "violated", "long after its wait was over");
 }
 
 /// A container ends, is said to be stopped because of its liveness probe, starts at this time, ends again, and starts after

@@ -5,11 +5,11 @@ use probity_model::clocks::Order;
 use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::mechanisms::UNKNOWN_LIFE;
 use probity_model::timeline::{At, Attempt, ContainerKind, ContainerLife, Life, Line, PodLife, ProbeKind};
-use probity_model::{Clause, Seen, Timeline};
+use probity_model::{Clause, Seen, Stamp, Timeline};
 
 use super::start::judge_inverted;
 use crate::reading::inits::{inits, plain_pods, success};
-use crate::reading::mains::{are_told, lives_of, mains};
+use crate::reading::mains::{are_told, lives_of, mains, work_done};
 
 /// The sidecars of plain pods, each with its pod.
 fn sidecars<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (&'t PodLife<'h>, &'t ContainerLife<'h>)> {
@@ -17,16 +17,6 @@ fn sidecars<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (&'t PodLife<
         let kind = |of: &&ContainerLife<'_>| of.kind == ContainerKind::Sidecar;
         pod.containers.iter().filter(kind).map(move |container| (pod, container))
     })
-}
-
-/// When the last main container of a pod terminated; `None` if one is still running, or it is not known.
-fn work_done(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<At> {
-    let ends: Option<Vec<At>> = mains(pod).map(|main| main.attempts.last()?.ended.clone()).collect();
-    ends?.into_iter().reduce(
-        |one, other| {
-            if run.clocks.order(&one, &other) == Order::Before { other } else { one }
-        },
-    )
 }
 
 /// A sidecar starts while its pod is initializing, and receives no stop signal before the main containers have
@@ -108,12 +98,22 @@ pub(super) fn comes_back(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                     seen.fine([line.id, again]);
                     seen.facet("exit", if code == 0 { "zero" } else { "non-zero" });
                     seen.facet("policy", pod.restart_policy());
+                    seen.facet(
+                        "while",
+                        if is_initializing(run, pod, &line.at) { "initializing" } else { "working" },
+                    );
                 }
             } else {
                 judge_missing(clause, &life, line, done.as_ref(), seen);
             }
         }
     }
+}
+
+/// Whether an init container of a pod had not succeeded yet.
+fn is_initializing(run: &Timeline<'_>, pod: &PodLife<'_>, at: &Stamp) -> bool {
+    let later = |init: &ContainerLife<'_>| success(init).is_some_and(|(_, line)| run.before(at, &line.at));
+    inits(pod).any(later)
 }
 
 /// No other container of the pod received a stop signal when a sidecar terminated, nor did one end without a word until its next
@@ -124,7 +124,7 @@ fn judge_others(life: &Life<'_, '_>, end: &Line<'_>, seen: &mut Seen) -> bool {
         At::new(began.id, began.later(UNKNOWN_LIFE))
     };
     let next = life.next().map(settled);
-    let between = |at: &probity_model::Stamp| {
+    let between = |at: &Stamp| {
         let after = life.run.clocks.order(&end.at, at) == Order::Before;
         after && next.as_ref().is_some_and(|next| life.run.clocks.order(at, next) == Order::Before)
     };

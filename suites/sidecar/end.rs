@@ -4,6 +4,7 @@ use probity_model::measure::{Fit, seconds};
 use probity_model::timeline::{At, ContainerKind, Life, PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 
+use crate::reading::alive::accuse_living;
 use crate::reading::ends::End;
 use crate::reading::inits::plain_pods;
 use crate::reading::mains::{are_told, lives_of, mains, over};
@@ -18,6 +19,7 @@ pub(super) fn lets_its_pod_end(run: &Timeline<'_>, clause: &Clause, seen: &mut S
         if !run.before_deletion(pod, &done) {
             continue;
         }
+        last.iter().for_each(|life| judge_start(clause, life, &done, seen));
         let stopped: Vec<bool> = last.iter().map(|life| judge_stop(clause, life, &done, seen)).collect();
         if stopped.iter().all(|stopped| *stopped) {
             judge_phase(run, clause, pod, &last, seen);
@@ -59,7 +61,19 @@ fn judge_stop(clause: &Clause, life: &Life<'_, '_>, done: &At, seen: &mut Seen) 
             seen.violated(finding, [Some(done.id), run.last_event()].into_iter().flatten());
             false
         }
-        None => false,
+        // It had ended before, and waited for its restart.
+        None => life.ended.as_ref().is_some_and(|ended| run.before(ended, done)),
+    }
+}
+
+/// A sidecar does not start again once the main containers have completed.
+fn judge_start(clause: &Clause, life: &Life<'_, '_>, done: &At, seen: &mut Seen) {
+    let run = life.run;
+    let most = clause.slack_us() + run.noise_between(&life.node, done, &life.began);
+    let late = run.clocks.between(done, &life.began).is_some_and(|span| span.lo > most);
+    if late && life.is_numbered() {
+        let finding = format!("{} started, although the main containers had completed", life.name());
+        seen.violated(finding, [done.id, life.began.id]);
     }
 }
 
@@ -71,6 +85,9 @@ fn judge_phase(
     sidecars: &[Life<'_, '_>],
     seen: &mut Seen,
 ) {
+    if pod.over().is_some_and(|shown| accuse_living(run, pod, shown, seen)) {
+        return;
+    }
     let Some(over_at) = over(run, pod).map(|over| over.at) else { return };
     match pod.over() {
         Some(shown) if shown.phase() == "Succeeded" => {

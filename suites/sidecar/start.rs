@@ -5,7 +5,7 @@ use probity_model::timeline::{At, Attempt, ContainerKind, ContainerLife, Life, P
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 
-use crate::reading::inits::{is_told, plain_pods, success};
+use crate::reading::inits::{is_told, plain_pods, start_of_sidecar, success};
 
 /// A sidecar, its first instance, and when that counted as started.
 struct Started<'t, 'h> {
@@ -25,11 +25,7 @@ fn sidecars<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Started<'t, '
             if first.number != 0 || !first.is_numbered() || !first.holes.is_empty() {
                 return None;
             }
-            let at = match container.probe(ProbeKind::Startup) {
-                Some(_) => first.first_success(ProbeKind::Startup).and_then(|probe| probe.settled.clone()),
-                None => Some(first.began.clone()),
-            };
-            Some(Started { pod, place, first, at })
+            Some(Started { pod, place, first, at: start_of_sidecar(container) })
         })
     })
 }

@@ -55,7 +55,9 @@ fn status(phase: &str, conditions: &[(&str, bool)], started: bool, ready: bool) 
     let word = |holds: bool| if holds { "True" } else { "False" };
     let conditions: Vec<Value> =
         conditions.iter().map(|(kind, holds)| json!({ "type": kind, "status": word(*holds) })).collect();
-    let of = |name: &str, ready: bool| json!({ "name": name, "ready": ready, "started": started, "restartCount": 0, "state": runs() });
+    let over = matches!(phase, "Succeeded" | "Failed");
+    let state = || if over { json!({ "terminated": { "exitCode": 0 } }) } else { runs() };
+    let of = |name: &str, ready: bool| json!({ "name": name, "ready": ready, "started": started, "restartCount": 0, "state": state() });
     json!({
         "phase": phase, "conditions": conditions,
         "initContainerStatuses": [of("helper", ready)], "containerStatuses": [of("main", true)],
@@ -266,6 +268,46 @@ fn a_sidecar_does_not_keep_its_pod_from_succeeding() {
     assert_eq!(work_done(Some(6.5), Some(3), "Running"), "violated");
     assert_eq!(work_done(Some(16.0), Some(3), "Succeeded"), "violated", "told late");
     assert_eq!(work_done(None, None, ""), "violated", "never told");
+}
+
+/// A sidecar ends at 5 s, a main container well at 6 s, and the sidecar starts again at this time.
+fn waited(again: Option<f64>) -> &'static str {
+    let mut run = pod(COMPLETES, "Never", &[]);
+    begins(&mut run, "one", 1.0, 0);
+    exits(&mut run, "one", 2.0, 0, "plan");
+    begins(&mut run, "helper", 3.0, 0);
+    begins(&mut run, "main", 4.0, 0);
+    exits(&mut run, "helper", 5.0, 1, "plan");
+    exits(&mut run, "main", 6.0, 0, "plan");
+    if let Some(at) = again {
+        begins(&mut run, "helper", at, 1);
+        exits(&mut run, "helper", at + 1.0, 1, "plan");
+    }
+    run.status(again.unwrap_or(6.0) + 2.0, &status("Succeeded", &[], false, false)).reading(40.0);
+    verdict(&run.done(), COMPLETES)
+}
+
+#[test]
+fn a_sidecar_does_not_start_again_once_the_work_is_done() {
+    assert_ne!(waited(None), "violated");
+    assert_eq!(waited(Some(15.0)), "violated");
+}
+
+#[test]
+fn a_sidecar_restarts_also_while_its_pod_initializes() {
+    let mut run = Composer::new(&[RESTARTED]);
+    let mut helper = target("helper");
+    helper["restartPolicy"] = json!("Always");
+    let inits = json!([helper, target("one")]);
+    run.create(
+        0.0,
+        &json!({ "restartPolicy": "Never", "initContainers": inits, "containers": [target("main")] }),
+    );
+    begins(&mut run, "helper", 1.0, 0);
+    begins(&mut run, "one", 2.0, 0);
+    exits(&mut run, "helper", 3.0, 0, "plan");
+    run.reading(40.0);
+    assert_eq!(verdict(&run.done(), RESTARTED), "violated");
 }
 
 #[test]

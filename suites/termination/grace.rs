@@ -7,6 +7,7 @@ use probity_model::timeline::{Life, Line, State};
 use probity_model::{Clause, Seen, Timeline};
 
 use super::asked::{Going, alive_until, going, is_hooked, killed_at};
+use super::timers::Timer;
 use crate::reading::ends::shown_ends;
 use crate::reading::termination::KILLED;
 
@@ -23,19 +24,30 @@ pub(super) fn judge_kill(
     grace: i64,
     seen: &mut Seen,
 ) -> bool {
-    let (most, slack) = (grace.max(LEAST_GRACE), clause.tolerance_us("kill"));
+    judge_kill_within(clause.tolerance_us("kill"), life, stop, grace, seen)
+}
+
+/// The same, with so much time for the kill itself.
+pub(crate) fn judge_kill_within(
+    slack: i64,
+    life: &Life<'_, '_>,
+    stop: &Line<'_>,
+    grace: i64,
+    seen: &mut Seen,
+) -> bool {
+    let most = grace.max(LEAST_GRACE);
     let upper = Bound::at_most(most + slack, format!("{} + {}", seconds(most), seconds(slack)));
+    let timer = Timer::new(&stop.at, most);
     if let Some(ended) = killed_at(life) {
         let bound =
             upper.and_at_least(most - NEAR, format!("{} - {} for two clocks", seconds(most), seconds(NEAR)));
         let quantity = format!("from the stop signal to the forced end of {}", life.name());
-        return life.within(seen, quantity, (stop, ended), bound) == Some(Fit::Met);
+        return timer.within(life, seen, quantity, (stop, ended), bound) == Some(Fit::Met);
     }
     if life.exiting().is_none()
         && let Some(until) = alive_until(life)
-        && life
-            .run
-            .measure(String::new(), &life.node, stop, &until, upper)
+        && timer
+            .measure(life, String::new(), (stop, &until), upper)
             .is_some_and(|lived| lived.fit() == Fit::Missed)
     {
         let finding =

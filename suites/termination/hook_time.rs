@@ -9,6 +9,7 @@ use probity_model::{Clause, Seen, Timeline};
 use super::asked::{Going, alive_until, going, killed_at};
 use super::grace::{DEFAULT, is_unsaid, judge_kill};
 use super::hooks::{Hooked, hooked};
+use super::timers::Timer;
 use crate::reading::ends::End;
 use crate::reading::hooks::HookRun;
 
@@ -42,7 +43,7 @@ pub(super) fn judge_least(
     seen: &mut Seen,
 ) -> bool {
     let words = format!("{} - {} for two clocks", seconds(least), seconds(NEAR));
-    let quantity = format!("from the request to the {what} of {} with a hook", life.name());
+    let quantity = format!("from the request to the {what} of {}", life.name());
     let bound = Bound::at_least(least - NEAR, words);
     life.within(seen, quantity, (&going.first.at, end), bound) == Some(Fit::Met)
 }
@@ -56,17 +57,23 @@ pub(super) fn counts(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         if !run.clocks.between(began, ended).is_some_and(|took| enough(took.hi)) {
             return;
         }
-        let most = grace + WHOLE_SECOND + slack;
+        let words = format!(
+            "the grace period of {}, minus the hook's time in whole seconds, + {}",
+            seconds(grace),
+            seconds(slack)
+        );
+        let bound = Bound::at_most(grace + WHOLE_SECOND + slack, words);
+        let due = began.later(grace + WHOLE_SECOND);
+        let timer = Timer::after_hook(life, (ended, life.stop().map_or(ended, |stop| &stop.at)), due);
         if let Some(killed) = killed_at(life) {
-            let words = format!(
-                "the grace period of {}, minus the hook's time in whole seconds, + {}",
-                seconds(grace),
-                seconds(slack)
-            );
             let quantity = format!("from the hook of {} to its forced end", life.name());
-            life.within(seen, quantity, (began, killed), Bound::at_most(most, words));
+            timer.within(life, seen, quantity, (began, killed), bound);
             judge_least(going, life, (killed, "forced end"), grace, seen);
-        } else if let Some(until) = goes_on(life, began, most) {
+        } else if let Some(until) = alive_until(life).filter(|_| life.exiting().is_none())
+            && timer
+                .measure(life, String::new(), (began, &until), bound)
+                .is_some_and(|lived| lived.fit() == Fit::Missed)
+        {
             let finding = format!(
                 "{} is still running after its grace period, part of which its hook used",
                 life.name()

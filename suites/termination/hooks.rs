@@ -8,6 +8,7 @@ use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
 use super::asked::{Going, alive_until, going};
+use crate::reading::ends::is_undivided;
 use crate::reading::hooks::{HookKind, HookRun, hook_run};
 use crate::reading::termination::{Exhausted, exhausted};
 
@@ -78,7 +79,9 @@ fn judge_run(
 ) {
     let (life, kind) = (&hooked.life, hooked.kind.word());
     let quantity = format!("from the request to the hook of {}", life.name());
-    let prompt = life.within(seen, quantity, (&going.first.at, &run.began), clause.in_time());
+    let asked = &going.first.at;
+    let bound = hooked.kind.begins_in_time(clause, life, asked, &run.began);
+    let prompt = life.within(seen, quantity, (asked, &run.began), bound);
     match (life.stop(), hooked.completed()) {
         (Some(stop), Some((_, ended))) => {
             if judge_order(clause, life, ended, stop, seen) && prompt == Some(Fit::Met) {
@@ -87,7 +90,6 @@ fn judge_run(
         }
         (Some(stop), None) => {
             // The runtime may begin a command late: the grace period counts from before that.
-            let asked = &going.first.at;
             let late =
                 life.run.clocks.between(asked, &stop.at).is_none_or(|span| span.hi > going.grace() - NEAR);
             if !late {
@@ -96,9 +98,9 @@ fn judge_run(
             }
         }
         (None, Some((_, ended))) => {
-            let slack = clause.slack_us();
+            let after = clause.tolerance_us("signal-follows");
             let until = alive_until(life);
-            let long = |until: &At| life.run.clocks.between(ended, until).is_some_and(|span| span.lo > slack);
+            let long = |until: &At| life.run.clocks.between(ended, until).is_some_and(|span| span.lo > after);
             if let Some(until) = until.filter(long) {
                 let finding = format!("the hook of {} finished, but no stop signal followed", life.name());
                 seen.violated(finding, [ended.id, until.id]);
@@ -117,7 +119,9 @@ fn judge_order(clause: &Clause, life: &Life<'_, '_>, ended: &At, stop: &Line<'_>
         return false;
     }
     let quantity = format!("from the end of the hook of {} to the stop signal", life.name());
-    life.within(seen, quantity, (ended, stop), clause.in_time()) == Some(Fit::Met)
+    let after = clause.tolerance_us("signal-follows");
+    let bound = Bound::at_most(after, seconds(after));
+    life.within(seen, quantity, (ended, stop), bound) == Some(Fit::Met)
 }
 
 /// A sleep hook leaves no record: it only delays the stop signal.
@@ -161,7 +165,8 @@ pub(super) fn not_without_grace(run: &Timeline<'_>, clause: &Clause, seen: &mut 
             seen.facet("cause", "deletion");
         }
     }
-    for spent in exhausted(run, ProbeKind::Liveness).iter().filter(|spent| none(spent.life.pod)) {
+    let spent = ProbeKind::STOPPING.iter().flat_map(|kind| exhausted(run, *kind));
+    for spent in spent.filter(|spent| none(spent.life.pod)) {
         let of = hooked(vec![spent.life.life]);
         let (Some(hooked), Some(stop)) = (of.first(), spent.stopped(clause)) else { continue };
         if hooked.kind == sleeping(hooked) {
@@ -204,11 +209,11 @@ fn sleeping(hooked: &Hooked<'_, '_>) -> HookKind {
 
 /// The hook also runs before a kill because of a probe.
 pub(super) fn runs_before_kills(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    let spent = exhausted(run, ProbeKind::Liveness);
-    let graceful = |spent: &&Exhausted<'_, '_>| {
+    let spent = ProbeKind::STOPPING.iter().flat_map(|kind| exhausted(run, *kind));
+    let graceful = |spent: &Exhausted<'_, '_>| {
         spent.life.spec.grace.unwrap_or_else(|| spent.life.pod.grace()) > 0 && spent.life.holes.is_empty()
     };
-    for spent in spent.iter().filter(graceful) {
+    for spent in spent.filter(graceful) {
         let of = hooked(vec![spent.life.life]);
         let (Some(hooked), Some(stop)) = (of.first(), spent.stopped(clause)) else { continue };
         if hooked.kind == sleeping(hooked) {
@@ -220,8 +225,12 @@ pub(super) fn runs_before_kills(run: &Timeline<'_>, clause: &Clause, seen: &mut 
             seen.violated(finding, spent.events().into_iter().chain([stop.id]));
             continue;
         };
-        let quantity = format!("from the last failure of the probe of {} to the hook", spent.life.name());
-        spent.life.within(seen, quantity, (&spent.at, &run.began), clause.in_time());
+        seen.fine(spent.events().into_iter().chain([run.began.id]));
+        if is_undivided(&spent.life) && spent.unsettled() == 0 {
+            let quantity = format!("from the last failure of the probe of {} to the hook", spent.life.name());
+            let bound = hooked.kind.begins_in_time(clause, &spent.life, &spent.at, &run.began);
+            spent.life.within(seen, quantity, (&spent.at, &run.began), bound);
+        }
         if let Some((_, ended)) = hooked.completed() {
             judge_order(clause, &spent.life, ended, stop, seen);
         }

@@ -12,6 +12,7 @@ use super::asked::{Going, alive_until, going, is_hooked, killed_at};
 use super::grace::{judge_kill, judge_status};
 use super::hook_time::judge_least;
 use super::hooks::hooked;
+use super::timers::Timer;
 use crate::reading::ends::End;
 use crate::reading::hooks::HookKind;
 
@@ -37,12 +38,33 @@ impl Group<'_, '_> {
         since.is_none_or(|since| since.hi > self.going.grace() - NEAR)
     }
 
+    /// Whether the kubelet surely went on without the end of the grace period: a container waited for another, which terminated at
+    /// this time, and the slack was over by then, too.
+    fn is_due_before(&self, clause: &Clause, end: &At) -> bool {
+        let since = self.going.run.clocks.between(&self.going.first.at, end);
+        since.is_some_and(|since| since.hi + clause.slack_us() < self.going.grace())
+    }
+
     /// The time at which the last main container terminated. `None` if one is still running.
     fn last_end(&self) -> Option<At> {
-        let mut ends = self.mains.iter().map(|main| Some(End::of(main)?.over_at(main).clone()));
+        self.turn_of(self.sidecars.len())
+    }
+
+    /// The time at which everything had terminated that the sidecar before this place waits for: the main containers, and the
+    /// sidecars from there on. `None` if that is not known.
+    fn turn_of(&self, place: usize) -> Option<At> {
+        let behind = self.sidecars.get(place..).unwrap_or_default();
+        let mut ends = self.mains.iter().chain(behind).map(waited_for);
         let first = ends.next()??;
         ends.try_fold(first, |last, end| Some(later(self.going.run, last, end?)))
     }
+}
+
+/// From when on nothing waits for a container any more. Not known if it exited by itself: its hook may have gone on.
+fn waited_for(life: &Life<'_, '_>) -> Option<At> {
+    let hook_goes_on = is_hooked(life) && life.exited_by_itself().is_some();
+    let end = End::of(life).filter(|_| !hook_goes_on)?;
+    Some(end.over_at(life).clone())
 }
 
 /// The later one of two instants, which may be on different clocks.
@@ -79,7 +101,8 @@ fn judge_after_mains(run: &Timeline<'_>, clause: &Clause, group: &Group<'_, '_>,
             }
             continue;
         };
-        if group.may_be_over(stop) {
+        let end = group.last_end();
+        if group.may_be_over(stop) && !end.as_ref().is_some_and(|end| group.is_due_before(clause, end)) {
             continue;
         }
         let early = group.mains.iter().filter_map(|main| Some((main, alive_until(main)?)));
@@ -88,7 +111,7 @@ fn judge_after_mains(run: &Timeline<'_>, clause: &Clause, group: &Group<'_, '_>,
             let finding =
                 format!("{} received a stop signal before {} had terminated", sidecar.name(), main.name());
             seen.violated(finding, [stop.id, end.id]);
-        } else if let Some(end) = group.last_end() {
+        } else if let Some(end) = end {
             seen.fine([end.id, stop.id]);
             if place == last && !is_hooked(sidecar) {
                 let quantity =
@@ -116,13 +139,15 @@ pub(super) fn in_reverse(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             let [first, second] = pair else { continue };
             let last = place + 2 == group.sidecars.len();
             let Some(end) = alive_until(second) else { continue };
+            let turn = group.turn_of(place + 1);
             let Some(stop) = first.stop() else {
-                if let Some(over) = End::of(second) {
-                    judge_unstopped(clause, first, over.over_at(second), seen);
+                if let Some(turn) = &turn {
+                    judge_unstopped(clause, first, turn, seen);
                 }
                 continue;
             };
-            if group.may_be_over(stop) {
+            let due = turn.as_ref().is_some_and(|turn| group.is_due_before(clause, turn));
+            if group.may_be_over(stop) && !due {
                 continue;
             }
             if run.before(&stop.at, &end) {
@@ -134,10 +159,11 @@ pub(super) fn in_reverse(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 seen.violated(finding, [stop.id, end.id]);
                 continue;
             }
+            // The hook of the first one may have taken longer than it had to wait.
+            let Some(turn) = turn.filter(|_| !is_hooked(first)) else { continue };
             let quantity =
                 format!("from the end of {} to the stop signal of {}", second.name(), first.name());
-            let over = End::of(second).map_or(end, |over| over.over_at(second).clone());
-            let soon = first.within(seen, quantity, (&over, stop), clause.in_time());
+            let soon = first.within(seen, quantity, (&turn, stop), clause.in_time());
             if soon == Some(Fit::Met) && second.stop().is_some() {
                 seen.facet("pair", if last { "last" } else { "before" });
             }
@@ -153,16 +179,16 @@ pub(super) fn all_at_expiry(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
         let Some(begun) = group.mains.iter().find(stubborn).and_then(|main| main.attempt.stop()) else {
             continue;
         };
+        let timer = Timer::new(&begun.at, grace);
         for sidecar in group.sidecars.iter().filter(|sidecar| !is_hooked(sidecar)) {
             let slack = clause.slack_us();
-            let bound = Bound::at_most(grace + slack, format!("the grace period + {}", seconds(slack)))
-                .and_at_least(grace - NEAR, format!("the grace period - {}", seconds(NEAR)));
+            let bound = Bound::at_most(grace + slack, format!("the grace period + {}", seconds(slack)));
             let Some(stop) = sidecar.stop() else {
                 let ended = alive_until(sidecar).or_else(|| killed_at(sidecar).cloned());
                 if let Some(until) = ended {
                     let finding =
                         format!("the grace period was over, but {} received no stop signal", sidecar.name());
-                    let waited = run.measure(String::new(), &sidecar.node, begun, &until, bound);
+                    let waited = timer.measure(sidecar, String::new(), (begun, &until), bound);
                     if waited.is_some_and(|waited| waited.fit() == Fit::Missed)
                         || killed_at(sidecar).is_some()
                     {
@@ -173,7 +199,8 @@ pub(super) fn all_at_expiry(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
             };
             let quantity =
                 format!("from the first stop signal of the pod to the stop signal of {}", sidecar.name());
-            if sidecar.within(seen, quantity, (begun, stop), bound) == Some(Fit::Met) {
+            let soon = timer.within(sidecar, seen, quantity, (begun, stop), bound) == Some(Fit::Met);
+            if judge_least(group.going, sidecar, (stop, "stop signal"), grace, seen) && soon {
                 seen.facet("part", "signal");
             }
             if judge_kill(clause, sidecar, stop, LEAST_GRACE, seen) {
@@ -226,10 +253,12 @@ pub(super) fn hooks_at_once(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
             match &hooked.run {
                 Some(hook) => {
                     let quantity = format!("from the request to the hook of {}", life.name());
-                    life.within(seen, quantity, (asked, &hook.began), clause.in_time());
+                    let bound = hooked.kind.begins_in_time(clause, life, asked, &hook.began);
+                    life.within(seen, quantity, (asked, &hook.began), bound);
                 }
                 None => {
-                    let waited = run.measure(String::new(), &life.node, asked, &main, clause.in_time());
+                    let bound = hooked.kind.begins_in_time(clause, life, asked, &main);
+                    let waited = run.measure(String::new(), &life.node, asked, &main, bound);
                     if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
                         let finding = format!(
                             "the hook of {} did not run while a main container was running",

@@ -97,6 +97,21 @@ impl<'h> Timeline<'h> {
     /// busy, events are late by only a part of that time.
     #[must_use]
     pub fn noise_between(&self, node: &str, from: &Stamp, to: &Stamp) -> i64 {
+        let (busy, stopped) = self.noises_between(node, from, to);
+        let of_harness = from.clock == Clock::Harness || to.clock == Clock::Harness;
+        stopped + if of_harness { ONLY_BUSY.of(busy) } else { busy }
+    }
+
+    /// How late what a runtime does can be because of noise between two instants: by all of it, but if the node's processors were
+    /// only busy, by no more than this.
+    #[must_use]
+    pub fn late_between(&self, node: &str, (from, to): (&Stamp, &Stamp), only_busy: i64) -> i64 {
+        let (busy, stopped) = self.noises_between(node, from, to);
+        stopped + busy.min(only_busy)
+    }
+
+    /// For how long the processors of a node were only busy between two stamps, and for how long there was other noise.
+    fn noises_between(&self, node: &str, from: &Stamp, to: &Stamp) -> (i64, i64) {
         let of_harness = from.clock == Clock::Harness || to.clock == Clock::Harness;
         let counts = |noise: &Noise| match &noise.clock {
             Clock::Node(of) | Clock::Wall(of) => of == node,
@@ -110,12 +125,8 @@ impl<'h> Timeline<'h> {
                 stopped.push(part);
             }
         }
-        let all = covered(all);
-        if !of_harness {
-            return all;
-        }
         let stopped = covered(stopped);
-        stopped + ONLY_BUSY.of(all - stopped)
+        (covered(all) - stopped, stopped)
     }
 
     /// The part of a noise that lies between two stamps.
@@ -179,7 +190,13 @@ impl<'h> Timeline<'h> {
     /// clock ran: the time since seems shorter than it was to the kubelet.
     #[must_use]
     pub fn saturated_before(&self, node: &str, at: &Stamp) -> i64 {
-        self.busy_between(node, (&at.earlier(SATURATION_DELAYS), at), Listener::is_saturation)
+        self.saturated_between(node, &at.earlier(SATURATION_DELAYS), at)
+    }
+
+    /// For how long a node was saturated between two instants.
+    #[must_use]
+    pub fn saturated_between(&self, node: &str, from: &Stamp, to: &Stamp) -> i64 {
+        self.busy_between(node, (from, to), Listener::is_saturation)
     }
 
     /// For how long a node was overloaded between two instants, the time included that it took to catch up.

@@ -1,8 +1,9 @@
 //! How events are joined to pods.
 
-use probity_composer::Composer;
+use probity_composer::{Composer, Told};
 use probity_model::Timeline;
 use probity_model::history::{Change, Did};
+use probity_model::timeline::ProbeOutcome;
 use serde_json::json;
 
 #[test]
@@ -18,4 +19,34 @@ fn a_pod_that_is_seen_before_its_creation_is_answered_is_one_pod() {
     assert_eq!(timeline.pods.len(), 1);
     assert!(timeline.pods[0].created.is_some());
     assert_eq!(timeline.pods[0].containers[0].attempts.len(), 1);
+}
+
+#[test]
+fn an_instance_that_connects_to_the_recorder_again_has_not_ended() {
+    let ended = |again: bool| {
+        let mut run = Composer::new(&[]);
+        run.create(0.0, &json!({ "containers": [{ "name": "target" }] })).start(1.0, 0).left(5.0);
+        if again {
+            run.rejoin(6.0);
+        }
+        let history = run.done();
+        Timeline::of(&history).pods[0].containers[0].attempts[0].ended.is_some()
+    };
+    assert!(ended(false));
+    assert!(!ended(true));
+}
+
+#[test]
+fn a_probe_arrives_with_the_connection_that_it_opens() {
+    let probe = json!({ "httpGet": { "path": "/live", "port": 8080 }, "timeoutSeconds": 1 });
+    let mut run = Composer::new(&[]);
+    run.create(0.0, &json!({ "containers": [{ "name": "target", "livenessProbe": probe }] })).start(1.0, 0);
+    run.http(5.0, &Told { unread: 1.5, ..Told::get("/live", 200) });
+    let history = run.done();
+    let timeline = Timeline::of(&history);
+    let container = &timeline.pods[0].containers[0];
+    let (attempt, spec) = (&container.attempts[0], &container.probes[0]);
+    let probe = &attempt.probes[0];
+    assert_eq!(probe.at.at.lo, attempt.connections[0].at.at.lo);
+    assert_eq!(attempt.result(probe, spec).outcome(), ProbeOutcome::Failure, "the kubelet had given up");
 }

@@ -164,7 +164,40 @@ fn a_pod_has_come_to_its_kubelet_before_its_containers_start() {
     assert_eq!(judged(&[1.0, 1.0]), "holds");
     assert_eq!(judged(&[1.0, 2.0]), "violated", "it changes");
     assert_eq!(judged(&[5.0]), "violated", "it is later");
+    assert_eq!(judged(&[-5.0]), "violated", "nobody had asked for the pod");
     assert_eq!(judged(&[]), "inconclusive");
+}
+
+#[test]
+fn a_status_of_a_kubelet_has_a_start_time() {
+    let clause = "report.status.start-time";
+    let without = || with(first(), "/startTime", Value::Null);
+    let spec = one(json!({ "name": "target" }));
+    assert_eq!(judged(clause, &spec, &[without()]), "violated", "it never has one");
+    assert_eq!(judged(clause, &spec, &[first(), without()]), "violated", "it is lost");
+    let unbegun = json!({ "phase": "Pending", "conditions": [{ "type": "PodScheduled", "status": "True" }] });
+    assert_eq!(judged(clause, &spec, &[unbegun]), "inconclusive", "the scheduler wrote it");
+}
+
+#[test]
+fn a_condition_is_about_a_generation_that_there_was() {
+    let clause = "report.status.observed-generation";
+    let judged = |observed: Value| {
+        let mut run = pod(clause, &three());
+        let mut status = first();
+        status["conditions"] =
+            json!([{ "type": "Ready", "status": "False", "observedGeneration": observed }]);
+        let object = json!({
+            "metadata": { "name": "pod", "uid": "uid-pod", "labels": { "probity.dev/pod": "pod" }, "generation": 1 },
+            "spec": { "nodeName": NODE }, "status": status,
+        });
+        run.sighting(2.0, "Pod", "pod", Change::Modified, object);
+        concluded(run, clause)
+    };
+    assert_eq!(judged(json!(1)), "holds");
+    assert_eq!(judged(json!(2)), "violated", "it is ahead");
+    assert_eq!(judged(json!(0)), "violated");
+    assert_eq!(judged(Value::Null), "violated", "it is not told");
 }
 
 #[test]

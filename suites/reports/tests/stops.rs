@@ -116,6 +116,32 @@ fn a_failed_hook_is_reported_and_no_other() {
     assert_eq!(hooked(true, None, true), "inconclusive", "nobody saw it run");
 }
 
+/// A container with a hook that is a request to this port, where nothing listens but on 8080, is stopped.
+fn refused(hook: &str, port: u16, reported: bool) -> &'static str {
+    let mut container = json!({ "name": "target" });
+    container["lifecycle"][hook] = json!({ "httpGet": { "path": "/", "port": port } });
+    let plan = json!({ "listeners": { "web": { "port": 8080, "paths": { "/": 200 } } } });
+    container["env"] = json!([{ "name": "AGNHOST_PLAN", "value": plan.to_string() }]);
+    let mut run = pod(HOOK, &one(container));
+    run.start(1.0, 0);
+    run.signal(2.0, "SIGTERM");
+    run.left(2.1);
+    if reported {
+        let reason = if hook == "preStop" { "FailedPreStopHook" } else { "FailedPostStartHook" };
+        told(&mut run, 2.2, &event(2.2, "target", "Warning", reason, "failed"));
+    }
+    concluded(run, HOOK)
+}
+
+#[test]
+fn a_request_that_was_refused_is_a_failed_hook() {
+    for hook in ["preStop", "postStart"] {
+        assert_ne!(refused(hook, 8081, true), "violated");
+        assert_eq!(refused(hook, 8081, false), "violated");
+        assert_ne!(refused(hook, 8080, false), "violated", "something listens there");
+    }
+}
+
 #[test]
 fn no_more_kills_by_probes_are_reported_than_instances_ended() {
     let judged = |times: u64| {

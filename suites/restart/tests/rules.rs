@@ -29,6 +29,29 @@ fn after(clause: &str, policy: &str, fields: &Value, code: u8, again: bool) -> &
     verdict(&run.done(), clause)
 }
 
+/// The same, with a restart at this time.
+fn restarted_at(clause: &str, fields: &Value, code: u8, at: f64) -> &'static str {
+    let mut run = Composer::new(&[clause]);
+    let mut container = json!({ "name": "target" });
+    for (field, value) in fields.as_object().into_iter().flatten() {
+        container[field] = value.clone();
+    }
+    run.create(0.0, &json!({ "restartPolicy": "Never", "containers": [container] })).start(1.0, 0);
+    exits(&mut run, 3.0, code, "plan");
+    run.start(at, 1).reading(at + 10.0);
+    verdict(&run.done(), clause)
+}
+
+#[test]
+fn a_first_restart_comes_at_once_whatever_decides_it() {
+    for (clause, fields, code) in [(OWN, own("Always"), 0), (CODES, ruled("In"), 42)] {
+        assert_eq!(restarted_at(clause, &fields, code, 5.0), "holds");
+        assert_eq!(restarted_at(clause, &fields, code, 14.0), "violated", "after a back-off");
+    }
+    assert_eq!(restarted_at("restart.first-crash-immediate", &ruled("In"), 42, 14.0), "violated");
+    assert_eq!(restarted_at("restart.first-crash-immediate", &ruled("In"), 1, 14.0), "inconclusive");
+}
+
 fn own(policy: &str) -> Value {
     json!({ "restartPolicy": policy })
 }

@@ -1,7 +1,8 @@
 //! Hooks before the stop.
 
 use probity_composer::{Composer, Told};
-use serde_json::{Value, json};
+use probity_model::history::Listener;
+use serde_json::json;
 
 use super::{ASKED, at, delete, exits, hook, killed, pod, told, with_hook};
 
@@ -38,10 +39,30 @@ fn the_hook_comes_before_the_signal() {
     assert_eq!(judged(Some(0.2), 3.2, Some(3.3)), "holds");
     assert_eq!(judged(Some(0.2), 3.2, Some(0.3)), "violated", "both at once");
     assert_eq!(judged(Some(0.2), 3.2, Some(6.0)), "violated", "the signal is late");
+    assert_eq!(
+        judged(Some(2.7), 5.0, Some(5.1)),
+        "holds",
+        "the kubelet waits for its next list of containers"
+    );
     assert_eq!(judged(Some(4.0), 5.0, Some(5.1)), "violated", "the hook is late");
     assert_eq!(judged(None, 0.0, Some(0.2)), "violated", "no hook");
     assert_eq!(judged(Some(0.2), 3.2, None), "violated", "no signal");
     assert_eq!(judged(None, 0.0, None), "inconclusive");
+}
+
+#[test]
+fn a_command_may_start_late_on_a_saturated_node() {
+    let judged = |saturated: bool| {
+        let mut run = hooked(FIRST, Some(20));
+        if saturated {
+            run.noise_by(Listener::Node, ASKED + 2.0, ASKED + 2.2);
+        }
+        hook(&mut run, "target", ASKED + 4.0, Some(ASKED + 5.0));
+        told(&mut run, "target", ASKED + 5.1);
+        at(run, 30.0, FIRST)
+    };
+    assert_eq!(judged(true), "holds");
+    assert_eq!(judged(false), "violated");
 }
 
 #[test]
@@ -73,6 +94,22 @@ fn the_time_of_the_hook_counts() {
     assert_eq!(judged(Some(11.2)), "violated", "the grace period anew");
     assert_eq!(judged(Some(5.2)), "violated");
     assert_eq!(judged(None), "violated");
+}
+
+#[test]
+fn a_busy_node_does_not_stop_the_clock_of_a_grace_period() {
+    let judged = |end: f64, saturated: (f64, f64)| {
+        let mut run = hooked(COUNTS, Some(12));
+        hook(&mut run, "target", ASKED + 0.1, Some(ASKED + 7.1));
+        told(&mut run, "target", ASKED + 7.2);
+        run.noise_by(Listener::Node, ASKED + saturated.0, ASKED + saturated.1);
+        killed(&mut run, "target", ASKED + end);
+        at(run, 40.0, COUNTS)
+    };
+    assert_eq!(judged(12.3, (0.0, 12.3)), "holds");
+    assert_eq!(judged(19.2, (0.0, 19.2)), "violated", "the hook was not counted");
+    assert_eq!(judged(16.0, (0.0, 16.0)), "inconclusive", "the runtime had no processor for the kill");
+    assert_eq!(judged(16.0, (8.5, 12.0)), "violated", "it had one again when the time was over");
 }
 
 #[test]
@@ -110,15 +147,15 @@ fn a_long_hook_needs_a_long_grace_period() {
     assert_eq!(judged(Some(40), Some(3.0), 3.1), "inconclusive", "it took no time");
 }
 
-fn probed(container: &mut Value) {
-    container["livenessProbe"] =
-        json!({ "httpGet": { "path": "/live", "port": 8080 }, "periodSeconds": 1, "failureThreshold": 1 });
-}
-
 /// A container fails its liveness probe at 3 s. Its hook comes or not, and is over after a second.
 fn failing(clause: &str, grace: u64, comes: bool, stop: f64) -> Composer {
+    failing_of(clause, "livenessProbe", grace, comes, stop)
+}
+
+fn failing_of(clause: &str, probe: &str, grace: u64, comes: bool, stop: f64) -> Composer {
     let mut container = with_hook("target");
-    probed(&mut container);
+    container[probe] =
+        json!({ "httpGet": { "path": "/live", "port": 8080 }, "periodSeconds": 1, "failureThreshold": 1 });
     let mut run = pod(clause, &json!({ "terminationGracePeriodSeconds": grace, "containers": [container] }));
     run.probe(3.0, "/live", 500);
     if comes {
@@ -131,10 +168,12 @@ fn failing(clause: &str, grace: u64, comes: bool, stop: f64) -> Composer {
 
 #[test]
 fn a_kill_by_a_probe_runs_the_hook() {
-    let judged = |comes: bool, stop: f64| at(failing(KILLS, 8, comes, stop), 20.0, KILLS);
-    assert_eq!(judged(true, 4.4), "holds");
-    assert_eq!(judged(true, 3.4), "violated", "the signal came first");
-    assert_eq!(judged(false, 3.4), "violated");
+    for probe in ["livenessProbe", "startupProbe"] {
+        let judged = |comes: bool, stop: f64| at(failing_of(KILLS, probe, 8, comes, stop), 20.0, KILLS);
+        assert_eq!(judged(true, 4.4), "holds");
+        assert_eq!(judged(true, 3.4), "violated", "the signal came first");
+        assert_eq!(judged(false, 3.4), "violated");
+    }
     let mut fine = pod(KILLS, &json!({ "containers": [with_hook("target")] }));
     delete(&mut fine, ASKED, None);
     assert_eq!(at(fine, 20.0, KILLS), "inconclusive");
@@ -144,6 +183,7 @@ fn a_kill_by_a_probe_runs_the_hook() {
 fn without_grace_there_is_no_hook() {
     assert_eq!(at(failing(ZERO, 0, false, 3.4), 20.0, ZERO), "holds");
     assert_eq!(at(failing(ZERO, 0, true, 4.4), 20.0, ZERO), "violated");
+    assert_eq!(at(failing_of(ZERO, "startupProbe", 0, true, 4.4), 20.0, ZERO), "violated");
     let deleted = |comes: bool| {
         let mut run =
             pod(ZERO, &json!({ "terminationGracePeriodSeconds": 0, "containers": [with_hook("target")] }));

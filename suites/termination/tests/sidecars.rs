@@ -1,6 +1,7 @@
 //! The order in which sidecars stop.
 
 use probity_composer::Composer;
+use probity_script::witness::{Exiting, Fact};
 use serde_json::{Value, json};
 
 use super::{ASKED, at, delete, exits, hook, killed, pod, told, with_hook};
@@ -57,6 +58,26 @@ fn sidecars_wait_for_the_main_containers() {
     assert_eq!(stopped(SLOW, 12.0, (13.2, 12.1)), "holds");
     assert_eq!(stopped(SLOW, 12.0, (5.0, 4.0)), "violated");
     assert_eq!(stopped(SLOW, 3.0, (4.2, 3.1)), "inconclusive", "it was quick");
+}
+
+#[test]
+fn whose_turn_it_is_does_not_wait_for_the_end_of_the_grace_period() {
+    assert_eq!(stopped(AFTER, 3.0, (40.1, 40.1)), "violated");
+    assert_eq!(stopped(REVERSE, 3.0, (40.1, 3.1)), "violated");
+    assert_ne!(stopped(AFTER, 39.5, (40.1, 40.1)), "violated", "it was over");
+    assert_ne!(stopped(REVERSE, 38.5, (40.1, 38.6)), "violated", "it was over");
+}
+
+#[test]
+fn a_sidecar_that_ended_before_its_turn_is_not_waited_for_alone() {
+    let mut run = group(REVERSE, 40, plain);
+    told(&mut run, "main", ASKED + 0.1);
+    let exits_by_itself = Fact::Exiting(Exiting { code: 0, why: "plan".to_owned() });
+    run.of("pod", "second").fact(ASKED + 1.0, exits_by_itself);
+    run.left(ASKED + 1.01);
+    exits(&mut run, "main", ASKED + 12.0, 0);
+    told(&mut run, "first", ASKED + 12.1);
+    assert_ne!(at(run, 60.0, REVERSE), "violated");
 }
 
 /// Two main containers that the status shows as running; the slower one, which ends twelve seconds after the request, wrote its
@@ -128,6 +149,11 @@ fn expired(stop: f64, end: f64) -> &'static str {
 #[test]
 fn all_go_when_the_grace_period_is_over() {
     assert_eq!(expired(6.2, 8.3), "holds");
+    assert_eq!(
+        expired(5.99, 8.1),
+        "holds",
+        "the time of a sidecar does not begin with the signal of another container"
+    );
     assert_eq!(expired(0.1, 2.2), "violated", "with the main container");
     assert_eq!(expired(6.2, 12.3), "violated", "the grace period once more");
     assert_eq!(expired(6.2, 6.4), "violated", "no time at all");
@@ -169,6 +195,7 @@ fn hooks_of_sidecars_wait_for_nobody() {
         at(run, 40.0, HOOKS)
     };
     assert_eq!(judged(0.2, 0.2), "holds");
+    assert_eq!(judged(2.7, 0.2), "holds");
     assert_eq!(judged(6.0, 0.2), "violated");
     let mut none = group(HOOKS, 40, with_hook);
     told(&mut none, "main", ASKED + 0.1);

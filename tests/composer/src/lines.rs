@@ -35,6 +35,15 @@ impl Composer {
         self
     }
 
+    /// The process connects to the recorder again.
+    pub fn rejoin(&mut self, at: f64) -> &mut Self {
+        let boot = self.boots.entry(self.key()).or_default().clone();
+        let hello =
+            Hello { v: 1, boot: boot.name, attempt: boot.attempt, hello: 1, identity: BTreeMap::new() };
+        self.heard(at, Entry::Joined { hello, peer: "10.0.0.7:40001".to_owned() });
+        self
+    }
+
     pub(crate) fn key(&self) -> String {
         format!("{}/{}", self.pod, self.container)
     }

@@ -25,6 +25,8 @@ pub struct Told {
     pub answer: String,
     /// Why the answer broke off.
     pub error: Option<String>,
+    /// From the connection until the target reads the request, in seconds.
+    pub unread: f64,
     /// From arrival to the end of the answer, in seconds.
     pub took: f64,
     /// How the connection ended.
@@ -61,6 +63,7 @@ impl Told {
             step: 0,
             answer: answer.to_string(),
             error: None,
+            unread: 0.0,
             took: 0.001,
             ending: Ending::WeClosed,
             written: 100,
@@ -150,6 +153,7 @@ impl Composer {
     /// A request, its answer, and its connection around it. The event is that of the request.
     pub fn http(&mut self, at: f64, told: &Told) -> EventId {
         let (conn, _) = self.accept(at, told);
+        let at = at + told.unread;
         let endpoint =
             format!("{}:{}", told.listener, told.target.split('?').next().unwrap_or_default()).parse().ok();
         let id = self.fact(

@@ -333,10 +333,10 @@ pub(crate) fn containers(
     plan: impl Fn(&str) -> Option<probity_script::Plan>,
 ) -> Vec<Container> {
     let list = |field: &str| spec[field].as_array().cloned().unwrap_or_default();
+    let initializes = !list("initContainers").is_empty();
     let container = |kind: Kind, spec: Value| {
         let name = spec["name"].as_str().unwrap_or_default().to_owned();
-        let waiting =
-            State::Waiting(if kind == Kind::Main { "ContainerCreating" } else { "PodInitializing" });
+        let waiting = State::Waiting(if initializes { "PodInitializing" } else { "ContainerCreating" });
         Container {
             plan: plan(&name),
             name,

@@ -34,7 +34,7 @@ impl World<'_> {
     pub(crate) fn do_to_node(&mut self, of: &NodeStep) -> Result<(), String> {
         match of.verb.as_str() {
             RESTART_KUBELET => self.restart_kubelet(of, None),
-            REMOVE_SANDBOX => self.remove_sandbox(),
+            REMOVE_SANDBOX => self.remove_sandbox(of),
             verb @ ("cut" | "kill") => self.cut(verb),
             "heal" => self.heal(),
             CONFIGURE_KUBELET => self.configure_kubelet(of),

@@ -276,6 +276,8 @@ fn hear<'h>(
             life.told = life.told.max(*told);
             life.left = Some((id, us));
         }
+        // The connection had broken, and the instance lived on.
+        Entry::Joined { .. } => life.left = None,
         _ => {}
     }
 }

@@ -146,11 +146,50 @@ impl<'h> PodLife<'h> {
         self.revisions.iter().find(|revision| matches!(revision.phase(), "Failed" | "Succeeded"))
     }
 
-    /// Whether something beyond its containers ended the pod, an eviction or a deadline: its status has a reason then.
+    /// Whether something beyond its containers ended the pod, an eviction or a deadline: its status has a reason then. A
+    /// reason alone is only the word of the kubelet: it does not count if the containers themselves tell another end.
     #[must_use]
     pub fn was_ended_from_outside(&self) -> bool {
-        let over = self.over().and_then(|over| over.object.get("status"));
-        over.is_some_and(|status| status.get("reason").is_some())
+        self.reason().is_some() && !self.ended_by_itself()
+    }
+
+    /// The reason in the status with which the pod reached a terminal phase.
+    #[must_use]
+    pub fn reason(&self) -> Option<&'h str> {
+        self.over()?.object.get("status")?.get("reason")?.as_str().filter(|reason| !reason.is_empty())
+    }
+
+    /// Whether every main container exited by itself and its policy brings none of them back, and nothing is in the spec
+    /// for which a kubelet ends a pod: no deadline, and no storage with a limit.
+    #[must_use]
+    pub fn ended_by_itself(&self) -> bool {
+        let mut mains = self.containers.iter().filter(|container| container.kind == ContainerKind::Main);
+        self.spec.get("activeDeadlineSeconds").is_none()
+            && !self.has_limited_storage()
+            && mains.all(|container| self.exited_for_good(container))
+    }
+
+    fn exited_for_good(&self, container: &ContainerLife<'_>) -> bool {
+        let Some(last) = container.attempts.last() else { return false };
+        let Some((_, code)) = last.exited_by_itself() else { return false };
+        let restarts = match self.policy_of(container) {
+            "Never" => false,
+            "OnFailure" => code != 0,
+            _ => true,
+        };
+        let by_rule = container.spec.get("restartPolicyRules").is_some();
+        let known = last.is_numbered() && last.holes.is_empty() && last.signals().next().is_none();
+        known && !restarts && !by_rule
+    }
+
+    /// Whether a kubelet evicts the pod if it writes more than its spec allows.
+    fn has_limited_storage(&self) -> bool {
+        let volumes = self.spec.get("volumes").and_then(Value::as_array).into_iter().flatten();
+        let mut limits = volumes.filter_map(|volume| volume.pointer("/emptyDir/sizeLimit"));
+        let limited = |container: &ContainerLife<'_>| {
+            container.spec.pointer("/resources/limits/ephemeral-storage").is_some()
+        };
+        limits.next().is_some() || self.containers.iter().any(limited)
     }
 
     /// Whether a sidecar may have received a stop signal because all main containers had terminated.

@@ -4,7 +4,9 @@ use probity_script::Plan;
 use probity_script::wire::{HttpRequestFacts, WireAction, compose_http};
 use probity_script::witness::Answered;
 
+use crate::clocks::Stamp;
 use crate::measure::Interval;
+use crate::mechanisms::NEAR;
 
 use super::at::{At, Completion};
 use super::attempt::{Asked, Attempt, Connection, Probe, Through};
@@ -34,7 +36,7 @@ pub(super) fn probes<'h>(attempt: &Attempt<'h>, specs: &[ProbeSpec], plan: Optio
         let grpc = asked.request.service.is_some();
         let settled = asked.answer.as_ref().map(answered_at);
         let (passed, endpoint) = (passed(asked, grpc, plan), asked.request.endpoint.as_ref());
-        let (id, when) = (asked.id, asked.at.clone());
+        let (id, when) = (asked.id, arrived_at(asked, connection).clone());
         push(
             &mut probes,
             Probe { kinds, id, at: when, through: Through::Request(at), passed, settled, endpoint },
@@ -94,6 +96,16 @@ fn push<'h>(probes: &mut Vec<Probe<'h>>, probe: Probe<'h>) {
 /// A path in a spec may lack its slash and may have a query.
 fn same_path(spec: &str, target: &str) -> bool {
     spec.trim_start_matches('/') == target.trim_start_matches('/')
+}
+
+/// When the probe behind a request arrived. A target that is held up reads a request long after it has accepted the connection;
+/// the kubelet's clock for the probe runs meanwhile.
+fn arrived_at<'t>(asked: &'t Asked<'_>, connection: Option<&'t Connection<'_>>) -> &'t Stamp {
+    let opened = connection.filter(|of| {
+        let unread = asked.at.at.lo - of.at.at.hi;
+        asked.request.nth == 1 && of.at.clock == asked.at.clock && unread > NEAR
+    });
+    opened.map_or(&asked.at, |connection| &connection.at)
 }
 
 /// When a request was answered: between the last bytes, if it is known when they were sent, and the line that says so.

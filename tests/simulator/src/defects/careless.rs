@@ -25,6 +25,8 @@ macro_rules! with_careless {
     // What they say.
     /// `lastState` is never shown (`container.state.terminated-fields`).
     LastStateMissing,
+    /// What a container waits for is PodInitializing without init containers, too (`container.state.waiting-reason`).
+    WaitsForInitsThatAreNone,
     /// `lastState` stays that of the first end (`report.status.container-id`).
     LastStateOfFirstEnd,
     /// A container that a liveness probe ended is shown with status 0 (`container.state.terminated-fields`).
@@ -115,6 +117,26 @@ macro_rules! with_careless {
     NoBackOffAfterSuccess,
     /// Sidecars have no back-off (`restart.backoff.waiting-reason`).
     NoBackOffForSidecars,
+    /// The back-off is reset after a run of fifteen seconds (`restart.backoff.sequence`).
+    BackOffResetTooSoon,
+    /// A main container that crashes waits for a sidecar in its back-off (`restart.first-crash-immediate`).
+    CrashWaitsForSidecar,
+    /// After a kill by a probe the policy of the pod decides, not that of the container (`restart.policy.never`).
+    KillsFollowPodPolicy,
+    /// Only the first restart rule of a container counts (`restart.rules.exit-codes`).
+    FirstRuleOnly,
+    /// Restart rules of init containers are ignored (`restart.rules.exit-codes`).
+    RulesForMainsOnly,
+    /// A container whose restart rules do not match never restarts (`restart.rules.exit-codes`).
+    UnmatchedRulesMeanNever,
+    /// A sidecar is not restarted before its pod is initialized (`sidecar.always-restarted`).
+    SidecarRestartsWhenInitialized,
+    /// A pod with Never that loses its sandbox begins again in another one (`restart.policy.never`).
+    SandboxLossForgetsNever,
+    /// A container that succeeded runs again in another sandbox (`restart.policy.onfailure`).
+    SandboxLossForgetsSuccess,
+    /// A sidecar in its back-off starts again although its pod is done (`sidecar.job-completes`).
+    SidecarStartsAfterWork,
     /// A liveness failure of the second container kills the first (`probe.liveness.failure-restarts-container`).
     FirstContainerKilled,
     /// A restarted sidecar restarts the main containers (`sidecar.always-restarted`).

@@ -25,6 +25,12 @@ macro_rules! with_conditions {
     UnreadyNotNamed,
     /// Nobody says why a pod is not initialized (`pod.condition.initialized`).
     UninitializedWithoutReason,
+    /// Nobody says which containers are not initialized (`pod.condition.initialized`).
+    UninitializedNotNamed,
+    /// Nobody says which gate keeps a pod from being ready (`readinessgate.containersready-shown`).
+    GateNotNamed,
+    /// A pod is unready for another reason than its containers (`pod.condition.containersready`).
+    ReadyHasAnotherReason,
     /// A pod that is over stays ready (`pod.condition.terminal-not-ready`).
     TerminalStaysReady,
     /// Nobody says that a pod is not ready because it is over (`pod.condition.terminal-not-ready`).

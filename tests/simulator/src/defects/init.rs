@@ -70,6 +70,8 @@ macro_rules! with_init {
     DeadlineHalved,
     /// A pod beyond its deadline is killed at once (`init.activedeadline-kills-running`).
     DeadlineKillsAtOnce,
+    /// A pod beyond its deadline has two seconds, whatever its grace period is (`init.activedeadline-kills-running`).
+    DeadlineGraceIsTwo,
     /// A pod beyond its deadline has no reason (`init.activedeadline-includes-init`, `init.activedeadline-kills-running`).
     DeadlineUnexplained,
     // Sidecars.

@@ -44,6 +44,8 @@ macro_rules! with_reports {
     ExitReportedAsKill,
     /// Only the first start of a container is reported (`report.event.started-each-time`).
     StartReportedOnce,
+    /// Each start of a container is reported twice (`report.event.started-each-time`, `pulled-each-time`).
+    StartReportedTwice,
     /// Creations are not reported (`report.event.started-each-time`, `created-before-started`).
     CreationUnreported,
     /// A container is reported as started before it is reported as created (`report.event.created-before-started`).
@@ -57,6 +59,12 @@ macro_rules! with_reports {
     /// Hooks that succeed are reported as failed (`report.event.failed-hook`).
     GoodHookReported,
     // Fields of a status.
+    /// A status has no startTime (`report.status.start-time`).
+    StartTimeUnsaid,
+    /// The conditions do not say which generation they are about (`report.status.observed-generation`).
+    GenerationOfConditionsUnsaid,
+    /// A pod that is over has the reason of an eviction (`pod.phase.succeeded`, `pod.phase.failed`).
+    ReasonLeftOver,
     /// All instances of a container have one ID (`report.status.container-id`).
     ContainerIdStays,
     /// The last state has the ID of the running instance (`report.status.container-id`).

@@ -76,6 +76,8 @@ macro_rules! with_termination {
     SidecarsStopTogether,
     /// Sidecars stop in the order of their definition (`termination.sidecar.reverse-order`).
     SidecarsStopInOrder,
+    /// Sidecars wait until the grace period is over (`termination.sidecar.after-main`, `reverse-order`).
+    SidecarsWaitForExpiry,
     /// Sidecars have the grace period once more (`termination.sidecar.grace-expiry-simultaneous`).
     SidecarsHaveGraceAnew,
     /// The hook of a sidecar waits for its turn (`termination.sidecar.prestop-not-ordered`).

@@ -13,6 +13,20 @@ const NOTICEABLE: i64 = 2500 * MS;
 const LONG: i64 = 4 * SECOND;
 
 impl World<'_> {
+    /// Whether the restart of a container waits for another container of its pod.
+    pub(super) fn is_held_up(&self, at: At) -> bool {
+        let all = &self.pods[at.pod].containers;
+        let waits = |of: &Container| {
+            of.kind == Kind::Sidecar && matches!(of.state, State::Waiting("CrashLoopBackOff"))
+        };
+        let initializing = all.iter().any(|of| of.kind == Kind::Main && of.starts == 0);
+        match all[at.container].kind {
+            Kind::Main => self.has(Defect::CrashWaitsForSidecar) && all.iter().any(waits),
+            Kind::Sidecar => self.has(Defect::SidecarRestartsWhenInitialized) && initializing,
+            Kind::Init => false,
+        }
+    }
+
     /// How much later than usual a pod's status is written.
     pub(crate) fn lateness(&mut self, pod: usize) -> i64 {
         let (all, fifth) = (self.has(Defect::StatusesLate), self.has(Defect::FifthStatusLate));
@@ -63,6 +77,12 @@ impl World<'_> {
         let (view, old) = (&container.view, shown_status(&self.pods[pod].object, &container.name));
         if self.has(Defect::LastStateMissing) {
             status["lastState"] = json!({});
+        }
+        if let Some(reason) = status.pointer_mut("/state/waiting/reason")
+            && *reason == "ContainerCreating"
+            && self.has(Defect::WaitsForInitsThatAreNone)
+        {
+            *reason = json!("PodInitializing");
         }
         if self.has(Defect::LastStateOfFirstEnd) && old["lastState"]["terminated"].is_object() {
             status["lastState"] = old["lastState"].clone();

@@ -28,6 +28,15 @@ fn find<'v>(conditions: &'v Value, kind: &str) -> Option<&'v Value> {
     conditions.as_array().into_iter().flatten().find(|condition| condition["type"] == kind)
 }
 
+/// Whether an init container has succeeded or a sidecar has started.
+fn is_done(container: &Container) -> bool {
+    match (container.kind, &container.view.state) {
+        (Kind::Sidecar, state) => container.view.started && matches!(state, State::Running(_)),
+        (_, State::Ended(ended)) => ended.code == 0,
+        _ => false,
+    }
+}
+
 impl World<'_> {
     /// The conditions that the kubelet writes, behind those that it does not own.
     pub(crate) fn conditions(&self, pod: usize, phase: &str, old: &Value) -> Value {
@@ -39,16 +48,18 @@ impl World<'_> {
         let (of_containers, of_pod) = self.readiness(pod, phase, old);
         let (reason, message) = self.why_unready(pod, phase);
         let (gate_reason, gate_message) = match of_containers {
-            true => ("ReadinessGatesNotReady", "a readiness gate is not True".to_owned()),
+            true => ("ReadinessGatesNotReady", self.closed_gates(&self.pods[pod], old)),
             false => (reason, message.clone()),
         };
+        let gate_reason = if self.has(Defect::ReadyHasAnotherReason) { "NotReadyYet" } else { gate_reason };
         let initialized = self.is_initialized(pod);
         let uninitialized =
             if self.has(Defect::UninitializedWithoutReason) { "" } else { "ContainersNotInitialized" };
+        let incomplete = self.why_uninitialized(pod);
         let says = |kind, holds, reason, message| Says { kind, holds, reason, message };
         let owned = [
             says(OWNED[0], self.shown_sandbox(pod, phase), "", ""),
-            says(OWNED[1], initialized, uninitialized, ""),
+            says(OWNED[1], initialized, uninitialized, &incomplete),
             says(OWNED[2], of_pod, gate_reason, &gate_message),
             says(OWNED[3], of_containers, reason, &message),
             says(OWNED[4], true, "", ""),
@@ -60,7 +71,11 @@ impl World<'_> {
                 _ => false,
             };
             if !left_out {
-                all.push(self.condition(&says, old));
+                let mut condition = self.condition(&says, old);
+                if !self.has(Defect::GenerationOfConditionsUnsaid) {
+                    condition["observedGeneration"] = self.pods[pod].object["metadata"]["generation"].clone();
+                }
+                all.push(condition);
             }
         }
         let told = self.told_eviction(pod, phase);
@@ -139,6 +154,28 @@ impl World<'_> {
         }
     }
 
+    fn closed_gates(&self, of: &Pod, conditions: &Value) -> String {
+        let gates = of.object["spec"]["readinessGates"].as_array();
+        let gates = gates.into_iter().flatten().filter_map(|gate| gate["conditionType"].as_str());
+        let closed: Vec<&str> = gates.filter(|gate| !is_true(conditions, gate)).collect();
+        match self.has(Defect::GateNotNamed) {
+            true => "a readiness gate is not True".to_owned(),
+            false => format!("these readiness gates are not True: {}", closed.join(", ")),
+        }
+    }
+
+    fn why_uninitialized(&self, pod: usize) -> String {
+        let helpers = self.pods[pod].containers.iter().filter(|container| container.kind != Kind::Main);
+        let incomplete: Vec<&str> = helpers
+            .filter(|container| !is_done(container))
+            .map(|container| container.name.as_str())
+            .collect();
+        match self.has(Defect::UninitializedNotNamed) {
+            true => String::new(),
+            false => format!("containers with incomplete status: [{}]", incomplete.join(" ")),
+        }
+    }
+
     fn unready<'p>(&self, of: &'p Pod) -> Vec<&'p str> {
         let counts = |container: &&Container| self.counts_for_readiness(container) && !container.view.ready;
         of.containers.iter().filter(counts).map(|container| container.name.as_str()).collect()
@@ -157,13 +194,9 @@ impl World<'_> {
 
     fn is_initialized(&self, pod: usize) -> bool {
         let of = &self.pods[pod];
-        let done = |container: &Container| {
-            container.view.started && container.kind == Kind::Sidecar
-                || matches!(&container.view.state, State::Ended(ended) if ended.code == 0)
-        };
         let mains_began =
             of.containers.iter().any(|container| container.kind == Kind::Main && container.starts > 0);
-        let helped = of.containers.iter().filter(|container| container.kind != Kind::Main).all(done);
+        let helped = of.containers.iter().filter(|container| container.kind != Kind::Main).all(is_done);
         let shown = self.shown_initialized(mains_began || helped);
         shown && (of.sandbox || !self.has(Defect::InitializedAfterSandbox))
     }

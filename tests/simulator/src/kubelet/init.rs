@@ -149,7 +149,7 @@ impl World<'_> {
         if of.gone || of.deleted.is_some() || of.terminal || spared {
             return;
         }
-        let grace = of.grace();
+        let grace = if self.has(Defect::DeadlineGraceIsTwo) { self.least_grace() } else { of.grace() };
         self.pods[pod].expired = true;
         self.pods[pod].terminal = true;
         for container in 0..self.pods[pod].containers.len() {

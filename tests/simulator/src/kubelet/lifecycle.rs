@@ -101,7 +101,8 @@ impl World<'_> {
     /// A container starts.
     pub(crate) fn start(&mut self, at: At) {
         let stays = self.comes_back_in_termination(at) || self.comes_back_beside_others(at);
-        let goes = self.pods[at.pod].deleted.is_some() && !stays;
+        let over = self.pods[at.pod].terminal && !self.has(Defect::SidecarStartsAfterWork);
+        let goes = (self.pods[at.pod].deleted.is_some() && !stays) || over;
         if goes || self.pods[at.pod].gone || self.pods[at.pod].expired {
             return;
         }
@@ -148,6 +149,7 @@ impl World<'_> {
         if container.restarting
             || unmanaged
             || !self.comes_back(at, ended.code)
+            || self.is_held_up(at)
             || self.has(Defect::CrashIsFinal)
             || final_kill
         {
@@ -171,7 +173,8 @@ impl World<'_> {
     /// enough is reset.
     fn wait_after(&self, container: &Container, ended: &Ended) -> i64 {
         let BackOff { wait, since } = container.back_off;
-        let good = wait > 0 && ended.finished - since > GOOD_RUN && !self.has(Defect::BackOffNeverReset);
+        let enough = if self.has(Defect::BackOffResetTooSoon) { 15 * SECOND } else { GOOD_RUN };
+        let good = wait > 0 && ended.finished - since > enough && !self.has(Defect::BackOffNeverReset);
         let wait = if good { 0 } else { wait };
         if self.has(Defect::FirstRestartWaits) { wait.max(FIRST_WAIT) } else { wait }
     }
@@ -256,7 +259,10 @@ impl World<'_> {
 
     /// A container that a probe condemned has ended.
     pub(super) fn after_kill(&mut self, at: At, kind: ProbeKind, ended: Ended) {
-        let policy = self.policy_of(at).to_owned();
+        let policy = match self.has(Defect::KillsFollowPodPolicy) {
+            true => self.pods[at.pod].restart_policy().to_owned(),
+            false => self.policy_of(at).to_owned(),
+        };
         let comes_back = match policy.as_str() {
             _ if self.restarts_by_rule(at, ended.code) => true,
             "Never" => self.has(Defect::RestartsDespiteNever),

@@ -132,6 +132,9 @@ impl World<'_> {
                 "Created" if late => self.later(LAGS, Act::Report(at, "Normal", reason, message)),
                 _ => self.record(at.pod, at.container, "Normal", reason, message),
             }
+            if reason != "Started" && self.has(Defect::StartReportedTwice) {
+                self.record(at.pod, at.container, "Normal", reason, message);
+            }
         }
     }
 
@@ -239,6 +242,13 @@ impl World<'_> {
         }
         if self.has(Defect::StartTimeMoves) {
             status["startTime"] = json!(self.timestamp(self.now));
+        }
+        if self.has(Defect::StartTimeUnsaid) {
+            status["startTime"] = Value::Null;
+        }
+        let over = matches!(status["phase"].as_str(), Some("Succeeded" | "Failed"));
+        if over && status["reason"].is_null() && self.has(Defect::ReasonLeftOver) {
+            status["reason"] = json!("Evicted");
         }
         if self.has(Defect::StartTimeLate) {
             status["startTime"] = json!(self.timestamp(of.started + LATE));

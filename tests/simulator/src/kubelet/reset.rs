@@ -1,5 +1,6 @@
 //! The restart of all containers of a pod, which a rule of one of them asks for.
 
+use probity_case::NodeStep;
 use probity_composer::NODE;
 use probity_model::history::{Did, REMOVE_SANDBOX};
 
@@ -31,6 +32,17 @@ impl World<'_> {
         skips && all[at.container].kind == Kind::Init
     }
 
+    /// Whether the policy of a pod leaves a container as it ended when the pod loses its sandbox.
+    fn is_over_for_good(&self, at: At) -> bool {
+        let of = &self.pods[at.pod];
+        let done = matches!(&of.containers[at.container].state, State::Ended(ended) if ended.code == 0);
+        match of.restart_policy() {
+            "Never" => !self.has(Defect::SandboxLossForgetsNever),
+            "OnFailure" => done && !self.has(Defect::SandboxLossForgetsSuccess),
+            _ => false,
+        }
+    }
+
     /// Whether the pod restarts all its containers, or begins to do so now.
     pub(super) fn resets(&mut self, pod: usize) -> bool {
         let asks = |at: usize| {
@@ -60,14 +72,15 @@ impl World<'_> {
         true
     }
 
-    /// The sandbox of the first pod is gone: the kubelet stops its containers and begins anew.
-    pub(crate) fn remove_sandbox(&mut self) {
-        self.did(Did::verb(NODE, REMOVE_SANDBOX, Some(0), None));
-        let pod = 0;
+    /// The sandbox of a pod is gone: the kubelet stops its containers and begins anew.
+    pub(crate) fn remove_sandbox(&mut self, of: &NodeStep) {
+        let key = of.pod.as_deref().unwrap_or(probity_case::ONLY);
         // The API server may have rejected it.
-        if self.pods.is_empty() {
-            return;
-        }
+        let pod = self.pods.iter().position(|pod| pod.key == key);
+        let uid = pod.map(|pod| self.pods[pod].uid.clone());
+        let (node, verb) = (NODE.to_owned(), REMOVE_SANDBOX.to_owned());
+        self.did(Did::NodeVerb { node, verb, uid, input: None, exit: Some(0), output: None, proof: None });
+        let Some(pod) = pod else { return };
         self.pods[pod].sandbox = false;
         self.pods[pod].resetting = true;
         self.touch(pod);
@@ -89,9 +102,12 @@ impl World<'_> {
         if self.pods[pod].deleted.is_some() || self.pods[pod].gone {
             return;
         }
+        let initializes = self.pods[pod].containers.iter().any(|of| of.kind != crate::pod::Kind::Main);
+        let waiting = State::Waiting(if initializes { "PodInitializing" } else { "ContainerCreating" });
         for container in 0..self.pods[pod].containers.len() {
             let lost = !self.pods[pod].sandbox;
-            let kept = self.keeps_init(At { pod, container }, lost);
+            let kept = self.keeps_init(At { pod, container }, lost)
+                || (lost && self.is_over_for_good(At { pod, container }));
             let of = &mut self.pods[pod].containers[container];
             of.restarting = false;
             let State::Ended(ended) = of.state.clone() else { continue };
@@ -101,8 +117,8 @@ impl World<'_> {
             }
             of.reset = true;
             of.back_off.wait = 0;
-            of.state = State::Waiting("PodInitializing");
-            of.view.state = State::Waiting("PodInitializing");
+            of.state = waiting.clone();
+            of.view.state = waiting.clone();
             of.last = Some(ended.clone());
             of.view.last = Some(ended);
             of.view.started = false;

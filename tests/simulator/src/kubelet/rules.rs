@@ -12,19 +12,24 @@ impl World<'_> {
         let of = &self.pods[at.pod];
         let (container, pod) = (&of.containers[at.container], of.restart_policy());
         let own = container.spec["restartPolicy"].as_str().filter(|_| container.kind != Kind::Sidecar);
+        let has_rules = container.spec.get("restartPolicyRules").is_some();
         match own {
             Some(_) if self.has(Defect::OwnPolicyIgnored) => pod,
             Some(_) if self.has(Defect::OwnPolicyOnlyAdds) && pod != "Never" => pod,
             Some(_) if self.has(Defect::OwnPolicyForMainsOnly) && container.kind == Kind::Init => pod,
+            Some(_) if self.has(Defect::UnmatchedRulesMeanNever) && has_rules => "Never",
             own => own.unwrap_or(pod),
         }
     }
 
     /// Whether a rule of a container restarts it after this exit status.
     pub(super) fn restarts_by_rule(&self, at: At, code: i64) -> bool {
-        let spec = &self.pods[at.pod].containers[at.container].spec;
-        let rules = spec["restartPolicyRules"].as_array().into_iter().flatten();
+        let container = &self.pods[at.pod].containers[at.container];
+        let most = if self.has(Defect::FirstRuleOnly) { 1 } else { usize::MAX };
+        let rules = container.spec["restartPolicyRules"].as_array().into_iter().flatten().take(most);
+        let known = !self.has(Defect::RulesForMainsOnly) || container.kind == Kind::Main;
         !self.has(Defect::RestartRulesIgnored)
+            && known
             && rules.filter(|rule| rule["action"] == "Restart").any(|rule| self.matches(rule, code))
     }
 

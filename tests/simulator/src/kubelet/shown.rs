@@ -41,6 +41,10 @@ impl World<'_> {
             () if self.has(Defect::RemovedWhileRunning) && over && of.deleted.is_some() => "Running",
             () if self.has(Defect::FailuresSucceed) && over => "Succeeded",
             () if self.has(Defect::SuccessesFail) && over => "Failed",
+            // A pod is over only when none of its containers runs any more.
+            () if over && !was_over && of.containers.iter().any(Container::is_running) => {
+                if of.object["status"]["phase"] == "Pending" { "Pending" } else { "Running" }
+            }
             () => phase,
         }
     }

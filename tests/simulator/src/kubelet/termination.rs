@@ -176,6 +176,7 @@ impl World<'_> {
         let mains = runs(false, 0..of.len());
         match () {
             () if self.has(Defect::SidecarsStopWithMains) => false,
+            () if self.has(Defect::SidecarsWaitForExpiry) => true,
             () if self.has(Defect::SidecarsStopTogether) => mains,
             () if self.has(Defect::SidecarsStopInOrder) => mains || runs(true, 0..at.container),
             () => mains || runs(true, at.container + 1..of.len()),

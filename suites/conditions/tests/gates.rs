@@ -1,0 +1,77 @@
+//! Readiness gates: what keeps a pod from being ready, and how it says so.
+
+use super::*;
+
+/// The reason of a pod that only its gates keep from being ready.
+const WAITS: &str = "ReadinessGatesNotReady";
+
+fn gated() -> Value {
+    json!({
+        "readinessGates": [{ "conditionType": GATE }, { "conditionType": OTHER }],
+        "containers": [{ "name": "target" }],
+    })
+}
+
+#[test]
+fn a_gate_without_a_condition_is_shut() {
+    let clause = "readinessgate.missing-is-false";
+    assert_eq!(judged(clause, &gated(), &[ready_as("True", "False", &[])]), "holds");
+    assert_eq!(judged(clause, &gated(), &[ready_as("True", "True", &[(GATE, "True")])]), "violated");
+    assert_eq!(judged(clause, &gated(), &[ready_as("False", "False", &[])]), "inconclusive");
+}
+
+/// A pod with two gates: when each of its statuses comes.
+fn through(statuses: &[(f64, Value)]) -> &'static str {
+    let clause = "readinessgate.ready-needs-both";
+    let mut run = pod(clause, &gated());
+    for (at, status) in statuses {
+        run.status(*at, status);
+    }
+    run.reading(60.0);
+    verdict(&run.done(), clause)
+}
+
+#[test]
+fn a_pod_is_ready_with_its_containers_and_all_of_its_gates() {
+    let (both, one) = ([(GATE, "True"), (OTHER, "True")], [(GATE, "True"), (OTHER, "False")]);
+    let as_it_is = |containers, pod| ready_as(containers, pod, &both);
+    let course = |late: f64| {
+        vec![
+            (2.0, ready_as("True", "False", &one)),
+            (8.0, as_it_is("True", "False")),
+            (8.0 + late, as_it_is("True", "True")),
+            (18.0, ready_as("True", "True", &one)),
+            (18.2, ready_as("True", "False", &one)),
+            (24.0, as_it_is("True", "False")),
+            (24.2, as_it_is("True", "True")),
+            (30.0, as_it_is("False", "False")),
+            (36.0, as_it_is("True", "True")),
+        ]
+    };
+    assert_eq!(through(&course(0.2)), "holds");
+    assert_eq!(through(&course(7.0)), "violated", "it notices the gate late");
+    assert_eq!(through(&course(0.2)[..2]), "violated", "it never notices the gate");
+    assert_eq!(through(&[(2.0, ready_as("True", "True", &one))]), "violated", "one gate is enough");
+    assert_eq!(through(&[]), "inconclusive");
+}
+
+#[test]
+fn containers_behind_a_gate_are_shown_as_ready() {
+    let clause = "readinessgate.containersready-shown";
+    let because = |status: Value, reason: &str, message: &str| {
+        with(with(status, "Ready", "reason", json!(reason)), "Ready", "message", json!(message))
+    };
+    let shut = |reason: &str, message: &str| {
+        because(ready_as("True", "False", &[(GATE, "False"), (OTHER, "True")]), reason, message)
+    };
+    let missing = because(ready_as("True", "False", &[]), WAITS, &format!("{GATE} {OTHER}"));
+    let mut hidden = ready_as("False", "False", &[(GATE, "False"), (OTHER, "True")]);
+    hidden["containerStatuses"][0]["ready"] = json!(true);
+    assert_eq!(judged(clause, &gated(), &[missing, shut(WAITS, GATE)]), "holds");
+    assert_eq!(judged(clause, &gated(), &[shut(WAITS, OTHER)]), "violated", "the gate is not named");
+    assert_eq!(judged(clause, &gated(), &[shut("ContainersNotReady", GATE)]), "violated", "they are ready");
+    let soon = judged(clause, &gated(), &[shut(WAITS, OTHER), shut(WAITS, GATE)]);
+    assert_ne!(soon, "violated", "the kubelet had not heard of the gate yet");
+    assert_eq!(judged(clause, &gated(), &[hidden]), "violated");
+    assert_eq!(judged(clause, &plain(), &[whole()]), "inconclusive", "it has no gates");
+}

@@ -1,0 +1,82 @@
+//! Conditions that stay wrong, and what they say of those that a pod waits for.
+
+use super::*;
+
+#[test]
+fn once_all_containers_are_ready_no_condition_stays_false() {
+    let clause = "pod.condition.set-of-five";
+    let unlike = |kind: &str| with(whole(), kind, "status", json!("False"));
+    for kind in ["Initialized", "Ready", super::super::NETWORK] {
+        assert_eq!(judged(clause, &plain(), &[unlike(kind)]), "violated", "{kind}");
+        assert_eq!(judged(clause, &plain(), &[unlike(kind), whole()]), "holds", "one late status: {kind}");
+    }
+    let limited = json!({ "activeDeadlineSeconds": 5, "containers": [{ "name": "target" }] });
+    assert_ne!(judged(clause, &limited, &[unlike("Ready")]), "violated", "its deadline may be over");
+    let gated =
+        json!({ "readinessGates": [{ "conditionType": GATE }], "containers": [{ "name": "target" }] });
+    assert_ne!(judged(clause, &gated, &[unlike("Ready")]), "violated", "it has a gate");
+}
+
+#[test]
+fn what_is_not_ready_has_its_own_reason_only() {
+    let clause = "pod.condition.containersready";
+    let low = || ready_as("False", "False", &[]);
+    let both = |field: &str, value: &str| {
+        with(with(low(), "ContainersReady", field, json!(value)), "Ready", field, json!(value))
+    };
+    let judged = |status: Value| judged(clause, &plain(), &[status, whole()]);
+    assert_eq!(judged(low()), "holds");
+    assert_eq!(judged(both("reason", "Unwell")), "violated");
+    assert_eq!(judged(both("reason", "UnknownContainerStatuses")), "violated", "there are statuses");
+    assert_eq!(judged(with(low(), "Ready", "reason", json!("Unwell"))), "violated", "the two differ");
+    assert_eq!(judged(with(low(), "Ready", "message", json!("target"))), "violated", "the two differ");
+    let mut unknown = both("reason", "UnknownContainerStatuses");
+    unknown["containerStatuses"] = json!([]);
+    assert_ne!(judged(unknown), "violated");
+    assert_ne!(judged(both("reason", "PodFailed")), "violated", "it may be about to be ended from outside");
+}
+
+#[test]
+fn a_pod_whose_main_container_runs_is_initialized() {
+    let clause = "pod.condition.initialized";
+    let not = with(whole(), "Initialized", "status", json!("False"));
+    assert_eq!(judged(clause, &plain(), &[not]), "violated");
+    assert_ne!(judged(clause, &plain(), &[whole()]), "violated");
+}
+
+/// A pod with a sidecar that starts at 1 s: its statuses at 2 s and from then on, a second apart.
+fn helped(statuses: &[Value]) -> &'static str {
+    let clause = "pod.condition.initialized";
+    let helper = json!({ "name": "helper", "restartPolicy": "Always" });
+    let mut run = pod(clause, &json!({ "initContainers": [helper], "containers": [{ "name": "target" }] }));
+    run.of("pod", "helper").start(1.0, 0);
+    for (at, status) in (2_u32..).zip(statuses) {
+        run.status(f64::from(at), status);
+    }
+    run.reading(30.0);
+    verdict(&run.done(), clause)
+}
+
+#[test]
+fn a_pod_is_initialized_after_its_last_sidecar() {
+    let (low, high) = (pending("True", "False"), pending("True", "True"));
+    let mut started = high.clone();
+    started["initContainerStatuses"] =
+        json!([{ "name": "helper", "started": true, "restartCount": 0, "state": { "running": {} } }]);
+    assert_ne!(helped(&[low.clone(), started.clone()]), "violated");
+    assert_eq!(helped(std::slice::from_ref(&low)), "violated", "it never is");
+    let late: Vec<Value> = (0..8).map(|_| low.clone()).chain([started]).collect();
+    assert_eq!(helped(&late), "violated", "it is late");
+    let unnamed = with(low, "Initialized", "message", json!("something is incomplete"));
+    assert_eq!(helped(&[unnamed]), "violated", "the sidecar is not named");
+    assert_eq!(helped(&[]), "violated", "nothing is ever shown");
+}
+
+#[test]
+fn times_of_one_status_may_be_a_second_apart() {
+    let clause = "ptsc.initialized-order-init";
+    let spec = json!({ "initContainers": [{ "name": "first" }], "containers": [{ "name": "target" }] });
+    let at = |second| with(whole(), "ContainersReady", "lastTransitionTime", json!(timestamp(second)));
+    assert_eq!(judged(clause, &spec, &[at(0.0)]), "holds", "the seconds are cut one by one");
+    assert_eq!(judged(clause, &spec, &[at(-2.0)]), "violated");
+}

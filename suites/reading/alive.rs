@@ -1,0 +1,54 @@
+//! Whether a pod was shown in a terminal phase before its containers had ended.
+
+use probity_model::history::Did;
+use probity_model::timeline::{ContainerKind, PodLife, Revision};
+use probity_model::{EventId, Seen, Timeline};
+
+use super::mains::lives_of;
+
+/// Accuses a revision with a terminal phase while a container still ran, by its own record or, if it is a main container, by the
+/// same revision; whether it did. The control plane ends a pod on a node that is away, and one that is deleted by force, while
+/// its containers run.
+pub(crate) fn accuse_living(
+    run: &Timeline<'_>,
+    pod: &PodLife<'_>,
+    over: &Revision<'_>,
+    seen: &mut Seen,
+) -> bool {
+    if run.lost_a_node() || is_forced(run, pod) {
+        return false;
+    }
+    let Some((name, shown_by)) = living(run, pod, over) else { return false };
+    let finding = format!("{} is {}, but {name} is still running", pod.key, over.phase());
+    seen.violated(finding, [Some(over.id), shown_by].into_iter().flatten());
+    true
+}
+
+/// The first container that ran when its pod was shown as over, and the line that proves it, if it is not the revision itself.
+fn living<'p>(
+    run: &Timeline<'_>,
+    pod: &'p PodLife<'_>,
+    over: &Revision<'_>,
+) -> Option<(&'p str, Option<EventId>)> {
+    pod.containers.iter().find_map(|container| {
+        let main = container.kind == ContainerKind::Main;
+        let shown = main && over.container(&container.name).is_some_and(|status| status.is_running());
+        let last = lives_of(run, pod, container).next_back();
+        let heard =
+            last.and_then(|last| last.attempt.last_line()).filter(|line| run.before(&over.at, &line.at));
+        (shown || heard.is_some()).then(|| (container.name.as_str(), heard.map(|line| line.id)))
+    })
+}
+
+/// Whether any deletion request for a pod had a grace period of zero.
+pub(crate) fn is_forced(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
+    let none = |grace: Option<u64>| grace == Some(0) || (grace.is_none() && pod.grace() == 0);
+    let asked = run.deeds.iter().any(|(id, deed)| {
+        let later = pod.deleted.is_some_and(|first| *id >= first);
+        later && matches!(&deed.did, Did::Deleted { name, grace, .. } if *name == pod.name && none(*grace))
+    });
+    let shown = pod.revisions.iter().any(|revision| {
+        revision.object["metadata"]["deletionGracePeriodSeconds"].as_i64() == Some(0) && !revision.gone
+    });
+    asked || (shown && pod.deleted.is_none())
+}
