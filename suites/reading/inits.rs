@@ -104,12 +104,9 @@ pub(crate) fn start_of_sidecar(container: &ContainerLife<'_>) -> Option<At> {
 /// started. None if that is not known, or if the pod was deleted or one of its containers stopped within a time after it.
 pub(crate) fn all_helped(run: &Timeline<'_>, pod: &PodLife<'_>, within: i64) -> Option<At> {
     let mut done = match inits(pod).next() {
-        Some(_) => initializing(run, pod)?.done.map(At::of),
+        Some(_) => Some(At::of(initializing(run, pod)?.done?)),
         None => None,
     };
-    if inits(pod).next().is_some() && done.is_none() {
-        return None;
-    }
     let sidecars = pod.containers.iter().filter(|of| of.kind == ContainerKind::Sidecar);
     for sidecar in sidecars {
         let start = start_of_sidecar(sidecar).filter(|_| is_told(sidecar) && sidecar.attempts.len() == 1)?;

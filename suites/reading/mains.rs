@@ -1,9 +1,10 @@
 //! What the processes of a pod's main containers show about the pod as a whole: whether one is running or will restart,
 //! or how all of them ended.
 
-use probity_model::Timeline;
 use probity_model::clocks::Order;
-use probity_model::timeline::{At, Attempt, ContainerKind, ContainerLife, Life, PodLife, Revision, State};
+use probity_model::measure::{Bound, Fit, seconds};
+use probity_model::timeline::{At, Attempt, ContainerKind, ContainerLife, Life, Line, PodLife};
+use probity_model::{Clause, Seen, Timeline};
 
 use super::ends::End;
 
@@ -57,10 +58,10 @@ pub(crate) fn over(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<Over> {
     for container in mains(pod) {
         let last = lives_of(run, pod, container).next_back()?;
         let (end, code) = ended(&last)?;
-        match (last.policy(), code) {
-            ("Always", _) | ("OnFailure", 1..) => return None,
-            _ => well &= code == 0,
+        if pod.restarts_after(container, code) {
+            return None;
         }
+        well &= code == 0;
         at = later(run, at, end);
     }
     for container in pod.containers.iter().filter(|container| container.kind == ContainerKind::Sidecar) {
@@ -92,22 +93,34 @@ pub(crate) fn work_done(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<At> {
             mains(pod).map(|main| end_for_good(&lives_of(run, pod, main).next_back()?)).collect();
         return ends?.into_iter().fold(None, |one, other| later(run, one, other));
     }
-    let ended = |shown: &&Revision<'_>| {
-        mains(pod).all(|main| {
-            let status = shown.container(&main.name);
-            status.is_some_and(|status| matches!(status.state, State::Terminated { .. }))
-        })
-    };
-    pod.revisions.iter().find(ended).map(At::of)
+    pod.shown_done().map(At::of)
+}
+
+/// The first restart does not wait: a sidecar that has not restarted in time, before the work of its pod was done, never will.
+pub(crate) fn judge_unrestarted_sidecar(
+    clause: &Clause,
+    life: &Life<'_, '_>,
+    end: &Line<'_>,
+    seen: &mut Seen,
+) {
+    let run = life.run;
+    let last = run.last_event().filter(|_| life.watched_for(&end.at, clause.slack_us()));
+    let until = work_done(run, life.pod).or_else(|| Some(At::new(last?, run.end())));
+    let Some(until) = until.filter(|until| life.number == 0 && life.before_deletion(until)) else { return };
+    let bound = Bound::at_most(clause.slack_us(), seconds(clause.slack_us()));
+    let waited = run.measure(String::new(), &life.node, end, &until, bound);
+    if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
+        let finding = format!("the sidecar {} terminated, but was not started again", life.name());
+        seen.violated(finding, [end.id, until.id]);
+    }
 }
 
 /// When a life ended after which its policy does not restart the container.
 fn end_for_good(life: &Life<'_, '_>) -> Option<At> {
     let end = End::of(life)?;
-    match (life.policy(), end.code) {
-        ("Always", _) | ("OnFailure", Some(1..)) => None,
-        _ => end.latest,
-    }
+    // An exit status that is not known brings nothing back that a success would not.
+    let restarts = life.pod.restarts_after(life.container, end.code.unwrap_or(0));
+    end.latest.filter(|_| !restarts)
 }
 
 /// When the last of the pod's main containers first began.

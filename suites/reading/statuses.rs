@@ -22,7 +22,7 @@ pub(crate) fn statuses<'h>(revision: &Revision<'h>) -> impl Iterator<Item = (&'h
 }
 
 /// The conditions that only a kubelet adds to a status. The scheduler adds `PodScheduled`.
-const ADDED: [&str; 4] = ["PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready"];
+pub(crate) const ADDED: [&str; 4] = ["PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready"];
 /// The fields that only a kubelet fills.
 const FILLED: [&str; 4] = ["startTime", "podIP", "initContainerStatuses", "containerStatuses"];
 

@@ -99,11 +99,7 @@ fn judge_pauses(
 fn pause(clause: &Clause, life: &Life<'_, '_>) -> Option<At> {
     let run = life.run;
     let (end, code) = ended(life).filter(|_| life.number > 0)?;
-    let comes_back = match life.policy() {
-        "Always" => code != 0 || life.container.stays(),
-        "OnFailure" => code != 0,
-        _ => false,
-    };
+    let comes_back = life.pod.restarts_after(life.container, code);
     let over = life.pod.over().is_some() || life.pod.work_is_done(life.container);
     let (least, due) = (clause.tolerance_us("pause"), end.later(clause.slack_us()));
     let quiet = |until: &Stamp| run.noise_between(&life.pod.node, &end, until) < least;

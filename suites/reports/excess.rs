@@ -39,7 +39,7 @@ impl<'t, 'h> Excess<'t, 'h> {
     pub(super) fn judge(self, clause: &Clause, what: &str, seen: &mut Seen) {
         let more = usize::try_from(self.more).unwrap_or(usize::MAX);
         if more >= clause.tolerance_times("more") {
-            let finding = format!("{more} events more than {what} of {} were recorded", self.pod.key);
+            let finding = format!("{}: {more} more events were recorded than {what}", self.pod.key);
             seen.violated(finding, self.cited);
         }
     }

@@ -7,10 +7,7 @@ use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
 use crate::reading::qos::class_of;
-use crate::reading::statuses::of_kubelet;
-
-/// The conditions that only the kubelet writes: the scheduler writes `PodScheduled` too.
-const CONDITIONS: [&str; 4] = ["PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready"];
+use crate::reading::statuses::{ADDED, of_kubelet};
 
 /// The class follows from what the containers request, and stays.
 pub(super) fn class_of_resources(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
@@ -54,7 +51,7 @@ pub(super) fn never_ahead(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
             }
             last = Some((shown.id, is));
             if let Some(wrong) = of_conditions(shown, generation) {
-                seen.violated(format!("the condition {wrong} of {}", pod.key), [shown.id]);
+                seen.violated(format!("{}: the condition {wrong}", pod.key), [shown.id]);
             }
         }
     }
@@ -62,21 +59,22 @@ pub(super) fn never_ahead(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
 
 /// What is wrong with the generations of the conditions that only the kubelet writes.
 fn of_conditions(shown: &Revision<'_>, generation: i64) -> Option<String> {
-    CONDITIONS.into_iter().filter_map(|kind| Some((kind, shown.condition(kind)?))).find_map(|(kind, of)| {
-        match of.get("observedGeneration").and_then(Value::as_i64) {
-            Some(is) if is > generation => {
-                Some(format!("{kind} is about generation {is} of {generation}, in"))
-            }
-            Some(1..) => None,
-            _ => Some(format!("{kind} has no observedGeneration, in the status")),
+    ADDED.into_iter().filter_map(|kind| Some((kind, shown.condition(kind)?))).find_map(|(kind, of)| match of
+        .get("observedGeneration")
+        .and_then(Value::as_i64)
+    {
+        Some(is) if is > generation => {
+            Some(format!("{kind} is about generation {is}, and the pod has generation {generation}"))
         }
+        Some(1..) => None,
+        _ => Some(format!("{kind} has no observedGeneration")),
     })
 }
 
 /// The lowest generation that a status is about, in itself and in the conditions that each sync of the pod writes anew.
 fn oldest(shown: &Revision<'_>) -> Option<i64> {
     let of_condition = |kind| shown.condition(kind)?.get("observedGeneration")?.as_i64();
-    let conditions = CONDITIONS.into_iter().filter_map(of_condition);
+    let conditions = ADDED.into_iter().filter_map(of_condition);
     conditions.chain(number(shown, "/status/observedGeneration")).min()
 }
 

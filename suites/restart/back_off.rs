@@ -67,9 +67,9 @@ fn free_from<'t>(clause: &Clause, life: &Life<'t, '_>, end: &'t At, to: &At) -> 
 /// A container that did not restart although the case lasted long enough. A sidecar does not restart once the work of its pod
 /// is done.
 pub(super) fn judge_missing(life: &Life<'_, '_>, crash: &Crash<'_, '_>, allowed: i64, seen: &mut Seen) {
-    let done = Some(life).filter(|life| life.container.kind == ContainerKind::Sidecar);
-    if done.and_then(|life| work_done(life.run, life.pod)).is_some_and(|done| !crash.is_over(&done, allowed))
-    {
+    let sidecar = life.container.kind == ContainerKind::Sidecar;
+    let done = work_done(life.run, life.pod).filter(|_| sidecar);
+    if done.is_some_and(|done| !crash.is_over(&done, allowed)) {
         return;
     }
     if life.lives_again().is_none() && life.watched_for(crash.end.at(), allowed) {

@@ -85,10 +85,10 @@ pub(super) fn follow<'t, 'h>(
                 break;
             }
             let Some((line, code)) = life.exited_by_itself() else { break };
-            let goes = life.policy() == "Never"
-                || (code == 0 && (life.policy() == "OnFailure" || !life.container.stays()));
-            let goes = goes && !is_restarted(life.container, code);
-            let (Some(end), false) = (End::of(&life), goes || !life.before_deletion(&line.at)) else { break };
+            let restarts = pod.restarts_after(container, code.into()) || is_restarted(container, code);
+            let (Some(end), true) = (End::of(&life), restarts && life.before_deletion(&line.at)) else {
+                break;
+            };
             if is_stopped_again(&life, line) || !run.before(&line.at, &until) {
                 break;
             }

@@ -2,14 +2,13 @@
 
 use probity_model::history::{Did, REMOVE_SANDBOX};
 use probity_model::timeline::{At, ContainerKind, Life};
-use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
+use probity_model::{Clause, Seen, Stamp, Timeline};
 
 use super::rules::rules;
 use crate::reading::ends::End;
 
-/// When the removal of the sandbox of a pod was over: the event and the time. None if it failed, or if something else was done to
-/// the node.
-fn removed(run: &Timeline<'_>, life: &Life<'_, '_>) -> Option<(EventId, At)> {
+/// When the removal of the sandbox of a pod was over. None if it failed, or if something else was done to the node.
+fn removed(run: &Timeline<'_>, life: &Life<'_, '_>) -> Option<At> {
     let mut found = None;
     for (id, deed) in run.deeds.iter().filter(|(_, deed)| deed.did.acts_on_node()) {
         let Did::NodeVerb { verb, uid, exit: Some(0), .. } = &deed.did else { return None };
@@ -17,7 +16,7 @@ fn removed(run: &Timeline<'_>, life: &Life<'_, '_>) -> Option<(EventId, At)> {
             return None;
         }
         if uid.as_ref().is_none_or(|uid| *uid == life.pod.uid) {
-            found = Some((*id, At::new(*id, Stamp::harness(run.heard(*id).at.hi))));
+            found = Some(At::new(*id, Stamp::harness(run.heard(*id).at.hi)));
         }
     }
     found
@@ -32,7 +31,7 @@ pub(super) fn judge(run: &Timeline<'_>, clause: &Clause, policy: &str, seen: &mu
             && rules(life.container).is_empty()
     };
     for life in run.lives().whole().only(|life| life.is_numbered() && plain(life)) {
-        let Some((deed, removed)) = removed(run, &life) else { continue };
+        let Some(removed) = removed(run, &life) else { continue };
         let Some(end) = End::of(&life) else { continue };
         if policy != "Never" && life.exited_by_itself().is_none_or(|(_, code)| code != 0) {
             continue;
@@ -42,8 +41,8 @@ pub(super) fn judge(run: &Timeline<'_>, clause: &Clause, policy: &str, seen: &mu
             life.name()
         );
         match life.lives_again() {
-            Some(again) => seen.violated(finding, [end.at().id, deed, again]),
-            None if life.watched_for(&removed, clause.slack_us()) => seen.fine([end.at().id, deed]),
+            Some(again) => seen.violated(finding, [end.at().id, removed.id, again]),
+            None if life.watched_for(&removed, clause.slack_us()) => seen.fine([end.at().id, removed.id]),
             None => {}
         }
     }

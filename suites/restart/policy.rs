@@ -1,14 +1,13 @@
 //! Which policy restarts a container, and what the container keeps.
 
 use probity_model::clocks::Order;
-use probity_model::measure::{Bound, Fit, seconds};
-use probity_model::timeline::{At, ContainerKind, Life, Line, Revision};
+use probity_model::timeline::{ContainerKind, Life, Line, Revision};
 use probity_model::{Clause, Seen, Timeline};
 
 use super::lost_sandbox;
 use super::rules::rules;
 use crate::reading::ends::End;
-use crate::reading::mains::work_done;
+use crate::reading::mains::judge_unrestarted_sidecar;
 use crate::reading::termination::{judge_no_restart, judge_restart};
 
 /// Instances that exited by themselves before their pod was deleted, each with the line that records it and the exit
@@ -130,26 +129,11 @@ pub(super) fn scope(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 seen.violated(finding, [line.id, again]);
             }
             (true, None) if life.container.kind == ContainerKind::Sidecar => {
-                judge_sidecar(clause, &life, line, seen);
+                judge_unrestarted_sidecar(clause, &life, line, seen);
             }
             (true, None) => judge_restart(&life, line, seen),
             (false, None) => {}
         }
-    }
-}
-
-/// A sidecar restarts after its first crash unless its main containers have completed.
-fn judge_sidecar(clause: &Clause, life: &Life<'_, '_>, crash: &Line<'_>, seen: &mut Seen) {
-    let run = life.run;
-    let done = work_done(run, life.pod);
-    let last = run.last_event().map(|id| At::new(id, run.end()));
-    let until = done.or_else(|| last.filter(|_| life.watched_for(&crash.at, clause.slack_us())));
-    let Some(until) = until.filter(|until| life.number == 0 && life.before_deletion(until)) else { return };
-    let bound = Bound::at_most(clause.slack_us(), seconds(clause.slack_us()));
-    let waited = run.measure(String::new(), &life.node, crash, &until, bound);
-    if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
-        let finding = format!("the sidecar {} crashed, but was not started again", life.name());
-        seen.violated(finding, [crash.id, until.id]);
     }
 }
 

@@ -2,14 +2,13 @@
 //! itself.
 
 use probity_model::clocks::Order;
-use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::mechanisms::UNKNOWN_LIFE;
 use probity_model::timeline::{At, Attempt, ContainerKind, ContainerLife, Life, Line, PodLife, ProbeKind};
 use probity_model::{Clause, Seen, Stamp, Timeline};
 
 use super::start::judge_inverted;
 use crate::reading::inits::{inits, plain_pods, success};
-use crate::reading::mains::{are_told, lives_of, mains, work_done};
+use crate::reading::mains::{are_told, judge_unrestarted_sidecar, lives_of, mains, work_done};
 
 /// The sidecars of plain pods, each with its pod.
 fn sidecars<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (&'t PodLife<'h>, &'t ContainerLife<'h>)> {
@@ -104,7 +103,7 @@ pub(super) fn comes_back(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                     );
                 }
             } else {
-                judge_missing(clause, &life, line, done.as_ref(), seen);
+                judge_unrestarted_sidecar(clause, &life, line, seen);
             }
         }
     }
@@ -144,19 +143,4 @@ fn judge_others(life: &Life<'_, '_>, end: &Line<'_>, seen: &mut Seen) -> bool {
         seen.violated(finding, [end.id, stop.id]);
     }
     stopped.is_none()
-}
-
-/// The first restart does not wait: a sidecar that has not restarted in time, before the main containers
-/// completed, never will.
-fn judge_missing(clause: &Clause, life: &Life<'_, '_>, end: &Line<'_>, done: Option<&At>, seen: &mut Seen) {
-    let run = life.run;
-    let last = run.last_event().filter(|_| life.watched_for(&end.at, clause.slack_us()));
-    let until = done.cloned().or_else(|| Some(At::new(last?, run.end())));
-    let Some(until) = until.filter(|until| life.number == 0 && life.before_deletion(until)) else { return };
-    let bound = Bound::at_most(clause.slack_us(), seconds(clause.slack_us()));
-    let waited = run.measure(String::new(), &life.node, end, &until, bound);
-    if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
-        let finding = format!("the sidecar {} terminated, but was not started again", life.name());
-        seen.violated(finding, [end.id, until.id]);
-    }
 }

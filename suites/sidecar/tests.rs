@@ -150,6 +150,16 @@ fn a_startup_probe_says_when_a_sidecar_has_started() {
     assert_eq!(gated(Some(9.0), true), "violated", "shown as started before");
 }
 
+/// A pod with Never: its init container has ended, its sidecar runs since 3 s, and its main container since 4 s.
+fn working(clause: &str) -> Composer {
+    let mut run = pod(clause, "Never", &[]);
+    begins(&mut run, "one", 1.0, 0);
+    exits(&mut run, "one", 2.0, 0, "plan");
+    begins(&mut run, "helper", 3.0, 0);
+    begins(&mut run, "main", 4.0, 0);
+    run
+}
+
 #[test]
 fn a_sidecar_that_ends_comes_back_alone() {
     let judged = |again: bool, stopped: bool| ended(again, stopped, None);
@@ -162,11 +172,7 @@ fn a_sidecar_that_ends_comes_back_alone() {
 
 /// A sidecar ends at 6 s, and a main container may be stopped, or gone without a word.
 fn ended(again: bool, stopped: bool, gone: Option<f64>) -> &'static str {
-    let mut run = pod(RESTARTED, "Never", &[]);
-    begins(&mut run, "one", 1.0, 0);
-    exits(&mut run, "one", 2.0, 0, "plan");
-    begins(&mut run, "helper", 3.0, 0);
-    begins(&mut run, "main", 4.0, 0);
+    let mut run = working(RESTARTED);
     exits(&mut run, "helper", 6.0, 1, "plan");
     if stopped {
         run.of("pod", "main").signal(6.5, "SIGTERM");
@@ -240,11 +246,7 @@ fn the_readiness_of_a_sidecar_counts() {
 
 /// The main container ends well at 6 s; its sidecar is told to stop at this time, exits with a status, and the pod is shown so.
 fn work_done(stop: Option<f64>, code: Option<u8>, phase: &str) -> &'static str {
-    let mut run = pod(COMPLETES, "Never", &[]);
-    begins(&mut run, "one", 1.0, 0);
-    exits(&mut run, "one", 2.0, 0, "plan");
-    begins(&mut run, "helper", 3.0, 0);
-    begins(&mut run, "main", 4.0, 0);
+    let mut run = working(COMPLETES);
     exits(&mut run, "main", 6.0, 0, "plan");
     if let Some(stop) = stop {
         run.of("pod", "helper").signal(stop, "SIGTERM");
@@ -272,11 +274,7 @@ fn a_sidecar_does_not_keep_its_pod_from_succeeding() {
 
 /// A sidecar ends at 5 s, a main container well at 6 s, and the sidecar starts again at this time.
 fn waited(again: Option<f64>) -> &'static str {
-    let mut run = pod(COMPLETES, "Never", &[]);
-    begins(&mut run, "one", 1.0, 0);
-    exits(&mut run, "one", 2.0, 0, "plan");
-    begins(&mut run, "helper", 3.0, 0);
-    begins(&mut run, "main", 4.0, 0);
+    let mut run = working(COMPLETES);
     exits(&mut run, "helper", 5.0, 1, "plan");
     exits(&mut run, "main", 6.0, 0, "plan");
     if let Some(at) = again {

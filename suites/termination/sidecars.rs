@@ -38,11 +38,12 @@ impl Group<'_, '_> {
         since.is_none_or(|since| since.hi > self.going.grace() - NEAR)
     }
 
-    /// Whether the kubelet surely went on without the end of the grace period: a container waited for another, which terminated at
-    /// this time, and the slack was over by then, too.
-    fn is_due_before(&self, clause: &Clause, end: &At) -> bool {
-        let since = self.going.run.clocks.between(&self.going.first.at, end);
-        since.is_some_and(|since| since.hi + clause.slack_us() < self.going.grace())
+    /// Whether the end of the grace period may have brought about a stop signal: not if all that it waited for had ended so long
+    /// before that its turn came earlier.
+    fn may_be_of_expiry(&self, clause: &Clause, stop: &Line<'_>, turn: Option<&At>) -> bool {
+        let since = turn.and_then(|turn| self.going.run.clocks.between(&self.going.first.at, turn));
+        let due = since.is_some_and(|since| since.hi + clause.slack_us() < self.going.grace());
+        !due && self.may_be_over(stop)
     }
 
     /// The time at which the last main container terminated. `None` if one is still running.
@@ -102,7 +103,7 @@ fn judge_after_mains(run: &Timeline<'_>, clause: &Clause, group: &Group<'_, '_>,
             continue;
         };
         let end = group.last_end();
-        if group.may_be_over(stop) && !end.as_ref().is_some_and(|end| group.is_due_before(clause, end)) {
+        if group.may_be_of_expiry(clause, stop, end.as_ref()) {
             continue;
         }
         let early = group.mains.iter().filter_map(|main| Some((main, alive_until(main)?)));
@@ -146,8 +147,7 @@ pub(super) fn in_reverse(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 }
                 continue;
             };
-            let due = turn.as_ref().is_some_and(|turn| group.is_due_before(clause, turn));
-            if group.may_be_over(stop) && !due {
+            if group.may_be_of_expiry(clause, stop, turn.as_ref()) {
                 continue;
             }
             if run.before(&stop.at, &end) {

@@ -9,14 +9,20 @@ use crate::tests::verdict;
 const OWN: &str = "restart.rules.container-policy";
 const CODES: &str = "restart.rules.exit-codes";
 
-/// A container with these fields exits at 3 s with a status, and restarts a second later or not.
-fn after(clause: &str, policy: &str, fields: &Value, code: u8, again: bool) -> &'static str {
+/// A pod with this policy whose container has these fields and starts at 1 s.
+fn pod(clause: &str, policy: &str, fields: &Value) -> Composer {
     let mut run = Composer::new(&[clause]);
     let mut container = json!({ "name": "target" });
     for (field, value) in fields.as_object().into_iter().flatten() {
         container[field] = value.clone();
     }
     run.create(0.0, &json!({ "restartPolicy": policy, "containers": [container] })).start(1.0, 0);
+    run
+}
+
+/// A container with these fields exits at 3 s with a status, and restarts a second later or not.
+fn after(clause: &str, policy: &str, fields: &Value, code: u8, again: bool) -> &'static str {
+    let mut run = pod(clause, policy, fields);
     run.status(1.5, &status("Running", 0, runs(1.0), json!({})));
     exits(&mut run, 3.0, code, "plan");
     if again {
@@ -31,12 +37,7 @@ fn after(clause: &str, policy: &str, fields: &Value, code: u8, again: bool) -> &
 
 /// The same, with a restart at this time.
 fn restarted_at(clause: &str, fields: &Value, code: u8, at: f64) -> &'static str {
-    let mut run = Composer::new(&[clause]);
-    let mut container = json!({ "name": "target" });
-    for (field, value) in fields.as_object().into_iter().flatten() {
-        container[field] = value.clone();
-    }
-    run.create(0.0, &json!({ "restartPolicy": "Never", "containers": [container] })).start(1.0, 0);
+    let mut run = pod(clause, "Never", fields);
     exits(&mut run, 3.0, code, "plan");
     run.start(at, 1).reading(at + 10.0);
     verdict(&run.done(), clause)

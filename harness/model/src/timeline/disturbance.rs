@@ -121,6 +121,16 @@ impl<'h> Timeline<'h> {
 }
 
 impl<'h> PodLife<'h> {
+    /// Whether the policy of a container restarts it after this exit status. An init container that has succeeded never restarts.
+    #[must_use]
+    pub fn restarts_after(&self, container: &ContainerLife<'_>, code: i64) -> bool {
+        match self.policy_of(container) {
+            "Never" => false,
+            "OnFailure" => code != 0,
+            _ => code != 0 || container.stays(),
+        }
+    }
+
     /// The restart policy that counts for a container: its own, if it has one.
     #[must_use]
     pub fn policy_of<'p>(&'p self, container: &'p ContainerLife<'_>) -> &'p str {
@@ -172,14 +182,9 @@ impl<'h> PodLife<'h> {
     fn exited_for_good(&self, container: &ContainerLife<'_>) -> bool {
         let Some(last) = container.attempts.last() else { return false };
         let Some((_, code)) = last.exited_by_itself() else { return false };
-        let restarts = match self.policy_of(container) {
-            "Never" => false,
-            "OnFailure" => code != 0,
-            _ => true,
-        };
         let by_rule = container.spec.get("restartPolicyRules").is_some();
         let known = last.is_numbered() && last.holes.is_empty() && last.signals().next().is_none();
-        known && !restarts && !by_rule
+        known && !self.restarts_after(container, code.into()) && !by_rule
     }
 
     /// Whether a kubelet evicts the pod if it writes more than its spec allows.
@@ -195,14 +200,20 @@ impl<'h> PodLife<'h> {
     /// Whether a sidecar may have received a stop signal because all main containers had terminated.
     #[must_use]
     pub fn work_is_done(&self, container: &ContainerLife<'_>) -> bool {
-        let ended = |shown: &Revision<'_>| {
+        container.kind == ContainerKind::Sidecar && self.shown_done().is_some()
+    }
+
+    /// The first revision that shows all main containers as terminated.
+    #[must_use]
+    pub fn shown_done(&self) -> Option<&Revision<'h>> {
+        let ended = |shown: &&Revision<'_>| {
             let mut main = self.containers.iter().filter(|container| container.kind == ContainerKind::Main);
             main.all(|main| {
                 let seen = shown.container(&main.name);
                 seen.is_some_and(|seen| matches!(seen.state, State::Terminated { .. }))
             })
         };
-        container.kind == ContainerKind::Sidecar && self.revisions.iter().any(ended)
+        self.revisions.iter().find(ended)
     }
 
     /// The first event for a container with this reason whose message says this.
