@@ -247,7 +247,7 @@ mod rollout {
     #[test]
     fn after_the_first_back_off_nothing_is_excused() {
         let mut run = updated(CRASHES, &json!({ "livenessProbe": http("/live", 1, 2) }));
-        run.running(6.5, true, true, 0);
+        run.running(7.0, true, true, 0);
         probes(&mut run, 7, 2, "/live", 500);
         run.signal(8.1, "SIGTERM");
         let mut waits = probity_composer::running_status("target", 8.3, false, false, 1);

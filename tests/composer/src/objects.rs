@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 
 use crate::{Composer, NODE, ZERO_WALL_US, us};
 
+/// A composed pod is never changed.
+const GENERATION: u64 = 1;
+
 impl Composer {
     /// Creates the pod: the deed, and its first revision, bound to the node.
     pub fn create(&mut self, at: f64, spec: &Value) -> &mut Self {
@@ -42,8 +45,9 @@ impl Composer {
     }
 
     fn pod_object(&self, spec: &Value, status: &Value) -> Value {
+        let (uid, labels) = (format!("uid-{}", self.pod), json!({ "probity.dev/pod": self.pod }));
         json!({
-            "metadata": { "name": self.pod, "uid": format!("uid-{}", self.pod), "labels": { "probity.dev/pod": self.pod } },
+            "metadata": { "name": self.pod, "uid": uid, "labels": labels, "generation": GENERATION },
             "spec": spec, "status": status,
         })
     }
@@ -98,16 +102,22 @@ impl Composer {
 /// A usual status of a running pod with one container, whose life began a tenth of a second before.
 #[must_use]
 pub fn running_status(container: &str, at: f64, ready: bool, started: bool, restarts: u64) -> Value {
-    let word = |holds: bool| if holds { "True" } else { "False" };
-    let condition = |kind: &str, holds: bool| json!({ "type": kind, "status": word(holds) });
+    let condition = |kind: &str, holds: bool, since: f64| {
+        let status = if holds { "True" } else { "False" };
+        let changed = timestamp(since);
+        json!({ "type": kind, "status": status, "lastTransitionTime": changed, "observedGeneration": GENERATION })
+    };
     json!({
-        "phase": "Running", "qosClass": "BestEffort", "podIP": "10.0.0.7",
+        "phase": "Running", "qosClass": "BestEffort", "observedGeneration": GENERATION, "startTime": timestamp(0.0),
+        "podIP": "10.0.0.7", "podIPs": [{ "ip": "10.0.0.7" }], "hostIP": "10.0.0.1", "hostIPs": [{ "ip": "10.0.0.1" }],
         "conditions": [
-            condition("Initialized", true), condition("ContainersReady", ready), condition("Ready", ready),
-            condition("PodScheduled", true),
+            condition("Initialized", true, 0.0), condition("ContainersReady", ready, at),
+            condition("Ready", ready, at), condition("PodScheduled", true, 0.0),
+            condition("PodReadyToStartContainers", true, 0.0),
         ],
         "containerStatuses": [{
-            "name": container, "ready": ready, "started": started, "restartCount": restarts,
+            "name": container, "image": "agnhost-rs", "imageID": "sha256:1",
+            "ready": ready, "started": started, "restartCount": restarts,
             "containerID": format!("containerd://{container}-{restarts}"),
             "state": { "running": { "startedAt": timestamp(at) } }, "lastState": {},
         }],
