@@ -1,9 +1,9 @@
 //! What a container left behind when it ended: its termination message.
 
-use probity_model::timeline::{ContainerLife, Life, Revision};
-use probity_model::{Clause, Seen, Timeline};
+use probity_model::timeline::{ContainerLife, Life, Line, Revision};
+use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::Consumer;
-use probity_script::witness::Fact;
+use probity_script::witness::{Consumed, Fact};
 use serde_json::Value;
 
 use crate::reading::mains::lives_of;
@@ -13,6 +13,9 @@ use crate::reading::statuses::{of_kubelet, statuses};
 const LOGS: &str = "FallbackToLogsOnError";
 /// The file of the message, unless the container names another one, by the Kubernetes API reference.
 const USUAL_PATH: &str = "/dev/termination-log";
+
+/// How the target's message ends if there is no such file, no permission, or only a read-only file system.
+const NO_FILE: [&str; 3] = ["(os error 2)", "(os error 13)", "(os error 30)"];
 
 /// An instance of a container that ended by itself.
 struct Ended<'t, 'h> {
@@ -39,28 +42,56 @@ impl Ended<'_, '_> {
     fn exit(&self) -> &'static str {
         if self.code == 0 { "zero" } else { "status" }
     }
+
+    fn finding(&self) -> String {
+        let (name, length) = (self.name(), self.length());
+        format!("{name} wrote {} characters as its message, and its status has {length}", self.written)
+    }
 }
 
 fn text<'h>(of: &'h Value, field: &str) -> &'h str {
     of.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// How much a process wrote to the file of its message. None if that is unclear.
-fn written(life: &Life<'_, '_>) -> Option<usize> {
+/// What an instance should write to a file: to the file of its message, and so many bytes.
+struct Planned {
+    to_its_message: bool,
+    bytes: u64,
+}
+
+/// The file that an instance should write. An outer none if there is more than one.
+fn planned(life: &Life<'_, '_>) -> Option<Option<Planned>> {
     let named = text(life.container.spec, "terminationMessagePath");
     let wanted = if named.is_empty() { USUAL_PATH } else { named };
     let plan = life.container.plan()?;
     let mut files = plan.process.consume.iter().filter_map(|of| match of {
-        Consumer::Disk { path, bytes, .. } => Some((path.as_str(), bytes.0)),
+        Consumer::Disk { path, bytes, .. } => Some(Planned { to_its_message: path == wanted, bytes: bytes.0 }),
         _ => None,
     });
-    let Some((path, bytes)) = files.next() else { return Some(0) };
-    let filled = life.lines.iter().any(|line| match &line.line.fact {
-        Fact::Consumed(of) => of.resource == "disk" && of.amount == bytes && of.error.is_none(),
-        _ => false,
-    });
-    let clear = path == wanted && filled && files.next().is_none();
-    clear.then(|| usize::try_from(bytes).ok())?
+    let first = files.next();
+    files.next().is_none().then_some(first)
+}
+
+/// What an instance says about its writing.
+fn consumed<'t>(life: &'t Life<'_, '_>) -> impl Iterator<Item = (EventId, &'t Consumed)> {
+    life.lines.iter().filter_map(|line| match &line.line.fact {
+        Fact::Consumed(of) if of.resource == "disk" => Some((line.id, of)),
+        _ => None,
+    })
+}
+
+/// How much a process wrote to the file of its message. None if that is unclear.
+fn written(life: &Life<'_, '_>) -> Option<usize> {
+    let Some(planned) = planned(life)? else { return Some(0) };
+    let filled = consumed(life).any(|(_, of)| of.amount == planned.bytes && of.error.is_none());
+    (filled && planned.to_its_message).then(|| usize::try_from(planned.bytes).ok())?
+}
+
+/// Why a process could not write to the file of its message: the file is not there, or not for the process.
+fn denied<'t>(life: &'t Life<'_, '_>) -> Option<(EventId, &'t str)> {
+    planned(life)??.to_its_message.then_some(())?;
+    let told = |(id, of): (EventId, &'t Consumed)| Some((id, of.error.as_deref()?));
+    consumed(life).find_map(told).filter(|(_, error)| NO_FILE.iter().any(|of| error.ends_with(of)))
 }
 
 /// The end of an instance in a status of its container: its state, or its last state once it waits or another one runs.
@@ -73,11 +104,16 @@ fn end_in<'h>(shown: &Revision<'h>, container: &ContainerLife<'_>, number: u64) 
     place.get("terminated").filter(|_| is_last || restarts == number)
 }
 
-/// The instances of containers that ended by themselves and are shown so.
-fn ended<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Ended<'t, 'h>> {
+/// The instances of containers of which everything is known.
+fn known<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Life<'t, 'h>> {
     let calm = run.pods.iter().filter(|_| !run.node_was_touched());
     let lives = calm.flat_map(move |pod| pod.containers.iter().flat_map(move |of| lives_of(run, pod, of)));
-    lives.filter(|life| life.is_numbered() && life.holes.is_empty()).filter_map(|life| {
+    lives.filter(|life| life.is_numbered() && life.holes.is_empty())
+}
+
+/// Those that ended by themselves and are shown so.
+fn ended<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Ended<'t, 'h>> {
+    known(run).filter_map(|life| {
         let (_, code) = life.exited_by_itself()?;
         let end = |shown| Some((shown, end_in(shown, life.container, life.number)?));
         let (shown, end) = of_kubelet(life.pod).find_map(end)?;
@@ -89,16 +125,27 @@ fn ended<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Ended<'t, 'h>> {
     })
 }
 
+/// The most bytes that a message may have: its container has its own limit, and an equal share of the limit of its pod.
+fn limit(of: &Ended<'_, '_>, clause: &Clause) -> usize {
+    share(of, clause).min(clause.tolerance_times("longest"))
+}
+
+/// The share of a container in what all messages of its pod may have.
+fn share(of: &Ended<'_, '_>, clause: &Clause) -> usize {
+    let pod = of.life.pod;
+    clause.tolerance_times("of-all-containers") / (pod.containers.len() + pod.ephemeral.len()).max(1)
+}
+
 /// The message is what the container wrote to its file, and nothing else.
 pub(super) fn of_its_file(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for life in known(run) {
+        if let Some((told, error)) = denied(&life) {
+            seen.violated(format!("{} could not write its message: {error}", life.name()), [life.began.id, told]);
+        }
+    }
     let from_log = |of: &Ended<'_, '_>| of.logs && of.written == 0 && of.code != 0;
-    let short = |of: &Ended<'_, '_>| of.written <= clause.tolerance_times("longest");
-    for of in ended(run).filter(|of| !from_log(of) && short(of)) {
-        let finding = || {
-            let (name, length) = (of.name(), of.length());
-            format!("{name} wrote {} characters as its message, and its status has {length}", of.written)
-        };
-        seen.check(of.length() == of.written, finding, [of.life.began.id, of.shown.id]);
+    for of in ended(run).filter(|of| !from_log(of) && of.written <= limit(of, clause)) {
+        seen.check(of.length() == of.written, || of.finding(), [of.life.began.id, of.shown.id]);
         seen.facet("content", if of.written == 0 { "nothing" } else { "text" });
         seen.facet("exit", of.exit());
     }
@@ -106,47 +153,46 @@ pub(super) fn of_its_file(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
 
 /// A message that is too long is cut, and not before the limit.
 pub(super) fn cut_at_limit(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    let longest = clause.tolerance_times("longest");
-    // All containers of a pod share another limit.
-    let alone = |of: &Ended<'_, '_>| {
-        of.life.pod.containers.len().saturating_mul(longest) <= clause.tolerance_times("of-all-containers")
-    };
-    for of in ended(run).filter(|of| of.written > longest && alone(of)) {
-        let finding = || {
-            let (name, length) = (of.name(), of.length());
-            format!("{name} wrote {} characters as its message, and its status has {length}", of.written)
-        };
-        seen.check(of.length() == longest, finding, [of.life.began.id, of.shown.id]);
+    for of in ended(run).filter(|of| of.written > limit(of, clause)) {
+        seen.check(of.length() == limit(&of, clause), || of.finding(), [of.life.began.id, of.shown.id]);
+        seen.facet("limit", if limit(&of, clause) < clause.tolerance_times("longest") { "pod" } else { "container" });
     }
+}
+
+/// The log of an instance: its records, one a line. None if it cannot be written again as it was.
+fn log(life: &Life<'_, '_>) -> Option<String> {
+    let line = |line: &Line<'_>| Some(serde_json::to_string(line.line).ok()? + "\n");
+    life.lines.iter().map(line).collect()
+}
+
+/// The last lines of a log, and of these the last bytes.
+pub(super) fn end_of(log: &str, lines: usize, bytes: usize) -> Option<&str> {
+    let mut ends = log.trim_end_matches('\n').rmatch_indices('\n').map(|(end, _)| end + 1);
+    let last = log.get(ends.nth(lines.saturating_sub(1)).unwrap_or_default()..)?;
+    last.get(last.len().saturating_sub(bytes)..)
 }
 
 /// The log stands in for a message that was not written, if the container failed.
 pub(super) fn of_its_log(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let (longest, lines) = (clause.tolerance_times("longest"), clause.tolerance_times("lines"));
     for of in ended(run).filter(|of| of.logs && of.written == 0) {
-        let name = of.name();
-        let last = of.life.last_line().and_then(|last| serde_json::to_string(last.line).ok());
-        let wrong = match of.code {
-            0 if of.message.is_empty() => None,
-            0 => Some("succeeded, and its status has a message that it did not write".to_owned()),
-            _ if of.message.len() > longest => {
-                Some(format!("has a message of {} bytes from its log", of.message.len()))
-            }
-            _ if of.message.lines().count() > lines => {
-                Some("has too many lines of its log as message".to_owned())
-            }
-            _ if last.is_some_and(|last| !of.message.contains(&last)) => {
-                Some("failed, and its message is not the end of its log".to_owned())
-            }
-            _ => None,
-        };
         let events = [of.life.began.id, of.shown.id];
-        match wrong {
-            Some(wrong) => seen.violated(format!("{name} {wrong}"), events),
-            None => {
-                seen.fine(events);
-                seen.facet("exit", of.exit());
-            }
+        let name = of.name();
+        if of.code == 0 {
+            let finding = || format!("{name} succeeded, and its status has a message that it did not write");
+            seen.check(of.message.is_empty(), finding, events);
+            seen.facet("exit", of.exit());
+            continue;
         }
+        // In a pod of many containers, the message is cut once more.
+        let Some(log) = log(&of.life).filter(|_| share(&of, clause) >= longest) else { continue };
+        let Some(end) = end_of(&log, lines, longest) else { continue };
+        let finding = || {
+            let (length, wanted) = (of.message.len(), end.len());
+            format!("{name} failed, and the {length} bytes of its message are not the last {wanted} bytes of its log")
+        };
+        seen.check(of.message.trim_end() == end.trim_end(), finding, events);
+        seen.facet("exit", of.exit());
+        seen.facet("log", if end.len() < log.len() { "cut" } else { "whole" });
     }
 }

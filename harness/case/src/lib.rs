@@ -20,7 +20,6 @@ mod placement;
 pub mod pod_rules;
 mod reported;
 mod role;
-mod second_try;
 mod step;
 mod step_words;
 pub mod wait;

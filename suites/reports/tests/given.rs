@@ -20,38 +20,56 @@ fn running(more: Value) -> Value {
 
 /// A container that writes so much to a file, exits, and is shown with this message.
 fn leaves(clause: &str, container: Value, written: Option<u64>, code: u8, message: &str) -> &'static str {
+    leaves_in(clause, vec![container], (written, 0, code), |_| message.to_owned())
+}
+
+/// The first of some containers writes so much to a file, is probed so often, exits, and is shown with a message that may
+/// be made of its log.
+fn leaves_in(
+    clause: &str,
+    mut containers: Vec<Value>,
+    (written, probes, code): (Option<u64>, u32, u8),
+    message: impl Fn(&str) -> String,
+) -> &'static str {
+    let container = &mut containers[0];
     let path = container["terminationMessagePath"].as_str().unwrap_or("/dev/termination-log").to_owned();
     let files = written.map(|bytes| json!({ "disk": { "path": path, "bytes": bytes } }));
     let plan = json!({ "process": { "consume": files.into_iter().collect::<Vec<_>>() } });
-    let mut container = container;
     container["name"] = json!("target");
     container["env"] = json!([{ "name": "AGNHOST_PLAN", "value": plan.to_string() }]);
-    let spec = one(container);
+    let spec = json!({ "containers": containers });
     let gone = || {
         let mut run = pod(clause, &spec);
         run.start(1.0, 0);
         if let Some(amount) = written {
             run.fact(1.5, Fact::Consumed(Consumed { resource: "disk".to_owned(), amount, error: None }));
         }
+        for probe in 0..probes {
+            run.probe(1.6 + f64::from(probe) / 10.0, "/ready", 200);
+        }
         exits(&mut run, 3.0, code);
         run
     };
-    let (mut run, message) = (gone(), message.replace("THE LAST LINE", &last_line(&gone().done())));
+    let (mut run, message) = (gone(), message(&log(&gone().done())));
     let end = json!({ "exitCode": code, "message": message, "containerID": "containerd://a" });
     run.status(4.0, &status("target", &json!({ "terminated": end }), json!({})));
     concluded(run, clause)
 }
 
-/// The last record of the target, as its log has it.
-fn last_line(history: &History) -> String {
-    let line = history.events().rev().find_map(|(_, event)| match &event.what {
+/// The log of the target: its records, one a line.
+fn log(history: &History) -> String {
+    let lines = history.events().filter_map(|(_, event)| match &event.what {
         Happening::Witness(heard) => match &heard.entry {
             Entry::Line(line) => serde_json::to_string(line).ok(),
             _ => None,
         },
         _ => None,
     });
-    line.unwrap_or_default()
+    lines.map(|line| line + "\n").collect()
+}
+
+fn end(log: &str, bytes: usize) -> String {
+    log[log.len() - bytes..].to_owned()
 }
 
 fn dots(count: usize) -> String {
@@ -70,6 +88,16 @@ fn the_message_is_what_was_written() {
     assert_eq!(of(Some(100), 1, &dots(99)), "violated");
     assert_eq!(of(None, 0, "from elsewhere"), "violated");
     assert_eq!(of(Some(6000), 0, &dots(4096)), "inconclusive", "it is too long");
+    let denied = |error: &str| {
+        let plan = json!({ "process": { "consume": [{ "disk": { "path": "/dev/termination-log", "bytes": 10 } }] } });
+        let env = json!([{ "name": "AGNHOST_PLAN", "value": plan.to_string() }]);
+        let mut run = pod(clause, &one(json!({ "name": "target", "env": env })));
+        let (resource, error) = ("disk".to_owned(), Some(format!("failed to write: {error}")));
+        run.start(1.0, 0).fact(1.5, Fact::Consumed(Consumed { resource, amount: 0, error }));
+        concluded(run, clause)
+    };
+    assert_eq!(denied("Permission denied (os error 13)"), "violated", "the file was not made for it");
+    assert_eq!(denied("No space left on device (os error 28)"), "inconclusive", "the node has no space");
     let path = json!({ "terminationMessagePath": "/words" });
     assert_eq!(leaves(clause, path.clone(), Some(10), 1, &dots(10)), "holds");
     assert_eq!(leaves(clause, path, Some(10), 1, ""), "violated");
@@ -80,27 +108,52 @@ fn the_message_is_what_was_written() {
 #[test]
 fn a_message_is_cut_at_the_limit() {
     let clause = "report.status.termination-message-limit";
-    let of = |written: u64, length: usize| leaves(clause, json!({}), Some(written), 1, &dots(length));
-    assert_eq!(of(6000, 4096), "holds");
-    assert_eq!(of(6000, 6000), "violated");
-    assert_eq!(of(6000, 2048), "violated");
-    assert_eq!(of(4096, 4096), "inconclusive", "it need not be cut");
+    let of = |count: usize, written: u64, length: usize| {
+        let mut containers = vec![json!({})];
+        containers.extend((1..count).map(|of| json!({ "name": format!("c{of}") })));
+        leaves_in(clause, containers, (Some(written), 0, 1), |_| dots(length))
+    };
+    assert_eq!(of(1, 6000, 4096), "holds");
+    assert_eq!(of(1, 6000, 6000), "violated");
+    assert_eq!(of(1, 6000, 2048), "violated");
+    assert_eq!(of(1, 4096, 4096), "inconclusive", "it need not be cut");
+    assert_eq!(of(3, 6000, 4096), "holds", "three shares are as large as the limit of one container");
+    assert_eq!(of(4, 6000, 3072), "holds");
+    assert_eq!(of(4, 6000, 4096), "violated", "it takes the share of others");
+    assert_eq!(of(4, 6000, 2048), "violated");
 }
 
 #[test]
 fn the_log_stands_in_for_the_message_of_a_failure() {
     let clause = "report.status.termination-message-log";
     let logs = || json!({ "terminationMessagePolicy": "FallbackToLogsOnError" });
-    let of = |code: u8, message: &str| leaves(clause, logs(), None, code, message);
-    assert_eq!(of(1, "before\nTHE LAST LINE\n"), "holds");
-    assert_eq!(of(0, ""), "holds");
-    assert_eq!(of(1, ""), "violated");
-    assert_eq!(of(1, "the beginning"), "violated");
-    assert_eq!(of(0, "THE LAST LINE"), "violated", "it succeeded");
-    assert_eq!(of(1, &format!("{}THE LAST LINE", dots(2048))), "violated", "it is too long");
-    assert_eq!(of(1, &format!("{}THE LAST LINE", "\n".repeat(80))), "violated", "these are too many lines");
+    let of = |code: u8, probes: u32, message: fn(&str) -> String| {
+        leaves_in(clause, vec![logs()], (None, probes, code), message)
+    };
+    assert_eq!(of(1, 0, str::to_owned), "holds");
+    assert_eq!(of(1, 0, |log| log.trim_end().to_owned()), "holds", "white space is nothing");
+    assert_eq!(of(0, 0, |_| String::new()), "holds");
+    assert_eq!(of(1, 0, |_| String::new()), "violated");
+    assert_eq!(of(1, 0, |log| log[..log.len() / 2].to_owned()), "violated", "the beginning");
+    assert_eq!(of(1, 0, |log| log[log.len() / 2..].to_owned()), "violated", "there is room for all of it");
+    assert_eq!(of(0, 0, str::to_owned), "violated", "it succeeded");
+    assert_eq!(of(1, 9, |log| end(log, 2048)), "holds");
+    assert_eq!(of(1, 9, |log| end(log, 2049)), "violated", "it is too long");
+    assert_eq!(of(1, 9, |log| end(log, 1024)), "violated", "it is too short");
+    assert_eq!(of(1, 9, |log| log[..2048].to_owned()), "violated", "the beginning");
     assert_eq!(leaves(clause, json!({}), None, 1, ""), "inconclusive", "it has another policy");
     assert_eq!(leaves(clause, logs(), Some(10), 1, &dots(10)), "inconclusive", "it has a message");
+}
+
+#[test]
+fn the_end_of_a_log_is_the_last_bytes_of_its_last_lines() {
+    let end = |log: &'static str, lines: usize, bytes: usize| super::super::messages::end_of(log, lines, bytes);
+    assert_eq!(end("one\ntwo\nthree\n", 2, 99), Some("two\nthree\n"));
+    assert_eq!(end("one\ntwo\nthree\n", 3, 99), Some("one\ntwo\nthree\n"));
+    assert_eq!(end("one\ntwo\nthree\n", 2, 8), Some("o\nthree\n"));
+    assert_eq!(end("one\ntwo\nthree\n", 1, 99), Some("three\n"));
+    assert_eq!(end("one\n", 80, 99), Some("one\n"));
+    assert_eq!(end("", 80, 99), Some(""));
 }
 
 /// A pod that is shown in some statuses.

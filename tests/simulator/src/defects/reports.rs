@@ -130,6 +130,8 @@ macro_rules! with_reports {
     MessageUncut,
     /// Termination messages are cut at half of the limit (`report.status.termination-message-limit`).
     MessageCutEarly,
+    /// The messages of a pod have no common limit (`report.status.termination-message-limit`).
+    MessagesOfPodUncut,
     /// The log of a container never stands in for its message (`report.status.termination-message-log`).
     LogNeverStandsIn,
     /// The log of a container also stands in for its message when it succeeded (`report.status.termination-message-log`).
@@ -138,6 +140,10 @@ macro_rules! with_reports {
     LogReplacesMessage,
     /// The log stands in for a message with its beginning (`report.status.termination-message-log`).
     LogFromItsBeginning,
+    /// More of a log than 2048 bytes stands in for a message (`report.status.termination-message-log`).
+    LogUncut,
+    /// Less of a long log than 2048 bytes stands in for a message (`report.status.termination-message-log`).
+    LogCutEarly,
     // What a container was given.
     /// A status does not have the allocated resources (`report.status.allocated-resources`).
     AllocationUnsaid,

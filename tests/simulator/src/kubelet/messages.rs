@@ -59,6 +59,8 @@ impl World<'_> {
         if silent && logs && failed && !self.has(Defect::LogNeverStandsIn) {
             let part = match of.log.len() {
                 length if self.has(Defect::LogFromItsBeginning) => of.log.get(..length.min(BEGINNING)),
+                length if self.has(Defect::LogUncut) => of.log.get(length.saturating_sub(LONGEST)..),
+                length if self.has(Defect::LogCutEarly) => of.log.get(length.saturating_sub(OF_LOG / 2)..),
                 length => of.log.get(length.saturating_sub(OF_LOG)..),
             };
             part.unwrap_or_default().clone_into(&mut message);
@@ -66,7 +68,7 @@ impl World<'_> {
         if self.has(Defect::MessageMissing) || (code == 0 && self.has(Defect::MessageOfFailuresOnly)) {
             message.clear();
         }
-        if !self.has(Defect::MessageUncut) {
+        if !self.has(Defect::MessageUncut) && !self.has(Defect::MessagesOfPodUncut) {
             message.truncate(OF_ALL / all.len().max(1));
         }
         message
