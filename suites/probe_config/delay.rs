@@ -8,11 +8,12 @@
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, seconds};
 use probity_model::mechanisms::{CLOCKS_APART, WHOLE_SECOND};
-use probity_model::timeline::{At, Probe, ProbeKind, ProbeOutcome, ProbedLife};
+use probity_model::timeline::{At, ContainerLife, Probe, ProbeKind, ProbeOutcome, ProbedLife};
 use probity_model::{Clause, Seen, Timeline};
+use probity_script::witness::Fact;
 
 use super::schedule::{countable, countable_of_all, distribution, open, started_at, watched};
-use crate::reading::absence::judge_absence;
+use crate::reading::absence::{due, judge_absence};
 
 /// No probe arrives before its initial delay is over, and one arrives within a period after that.
 pub(super) fn is_honored(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -180,16 +181,34 @@ pub(super) fn first_within_a_period(run: &Timeline<'_>, clause: &Clause, seen: &
     }
     for life in lives().countable().only(|life| life.spec.initial_delay == 0) {
         let Some(first) = life.probes.first().filter(|first| !passed_over(&life, first)) else { continue };
-        let Some(open) = ungated(&life, first) else { continue };
         let most = life.spec.period + clause.slack_us();
         let formula = format!("periodSeconds + {}", seconds(clause.slack_us()));
-        phases.push(first.at.at.lo - open.at.hi);
-        events.extend([open.id, first.id]);
-        judge_most(&life, (&open, first), Bound::at_most(most, formula), seen);
+        let bound = Bound::at_most(most, formula);
+        if let Some(open) = ungated(&life, first) {
+            phases.push(first.at.at.lo - open.at.hi);
+            events.extend([open.id, first.id]);
+            judge_most(&life, (&open, first), bound, seen);
+        } else if let Some(started) = after_success(&life, first) {
+            let quantity = format!("from the startup success to the first arrival of {}", life.words());
+            life.within(seen, quantity, (&started, first), bound);
+        }
     }
     if let Some(measured) = distribution("from the opening of a port to the first probe", phases, events) {
         seen.note(measured);
     }
+}
+
+/// When the startup probe succeeded, if nothing but its own schedule delayed the first liveness probe after that. While a
+/// kubelet stops another container, it does not learn that this one has started.
+fn after_success(life: &ProbedLife<'_, '_>, first: &Probe<'_>) -> Option<At> {
+    life.container.probe(ProbeKind::Startup).filter(|_| life.spec.kind == ProbeKind::Liveness)?;
+    let started = due(life)?;
+    let stops = |other: &ContainerLife<'_>| {
+        let mut lines = other.attempts.iter().flat_map(|attempt| &attempt.lines);
+        other.name != life.container.name && lines.any(|line| matches!(line.line.fact, Fact::Signal(_)))
+    };
+    let alone = !life.pod.containers.iter().any(stops);
+    (alone && watched(life, &started, &first.at)).then_some(started)
 }
 
 /// Whether other probes arrived before the first startup probe: then the kubelet considered the instance started, which

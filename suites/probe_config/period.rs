@@ -14,13 +14,14 @@ use crate::reading::absence::{judge_absence, judge_end};
 
 type Pair<'t, 'h> = (&'t Probe<'h>, &'t Probe<'h>);
 
-/// Liveness and startup probes arrive every period, neither earlier nor later, and the schedule does not drift. Probes
-/// of any kind that were due but never arrived were also not executed every period.
+/// Probes arrive every period, neither earlier nor later, and the schedule does not drift. Probes of any kind that were
+/// due but never arrived were also not executed every period.
 pub(super) fn is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    let lives = run.lives().of_each(&ProbeKind::STOPPING).countable();
+    let lives = run.lives().of_each(&ProbeKind::ALL).countable();
     let mut all = Vec::new();
     for life in lives {
-        let pairs = neighbors(&life);
+        let mut pairs = neighbors(&life);
+        pairs.retain(|(a, _)| is_regular(&life, a));
         all.extend(pairs.iter().filter_map(|pair| distance(clause, &life, pair)));
         all.extend(drifts(clause, &life, &pairs));
         let spans = pairs.iter().map(|(a, b)| b.at.at.lo - a.at.at.hi).collect();
@@ -36,6 +37,15 @@ pub(super) fn is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         judge_absence(clause, &life, seen);
         judge_end(clause, &life, seen);
     }
+}
+
+/// Whether the next probe follows its schedule: readiness probes may come at other times until the container is ready, and
+/// one that was asked for before that may still come.
+fn is_regular(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> bool {
+    let earlier = life.probes.iter().rev().skip_while(|other| other.id != probe.id);
+    let successes = earlier.take_while(|other| life.outcome(other) == ProbeOutcome::Success).count();
+    let enough = usize::try_from(life.spec.successes).unwrap_or(usize::MAX).saturating_add(1);
+    life.spec.kind != ProbeKind::Readiness || successes > enough
 }
 
 /// This also applies to the plain probes of an idle pod: lateness that the node does not explain is the kubelet's. If

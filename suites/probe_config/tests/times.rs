@@ -131,6 +131,19 @@ fn the_first_probe_comes_within_a_period() {
 }
 
 #[test]
+fn after_the_startup_success_the_first_liveness_probe_comes_within_a_period() {
+    let startup = json!({ "httpGet": { "path": "/s", "port": 8080 }, "periodSeconds": 1, "failureThreshold": 30 });
+    let at = |at: f64| {
+        let probes = json!({ "startupProbe": startup, "livenessProbe": http(json!({ "periodSeconds": 5 })) });
+        let mut run = pod(PHASE, probes);
+        run.probe(2.0, "/s", 503).probe(10.0, "/s", 200).probe(at, "/p", 200);
+        verdict(&run.done(), PHASE)
+    };
+    assert_eq!(at(14.0), "holds", "it is counted from the success");
+    assert_eq!(at(24.0), "violated");
+}
+
+#[test]
 fn readiness_does_not_wait_for_its_period() {
     let at = |at: f64, period: u64| {
         let mut run = pod(EARLY, json!({ "readinessProbe": http(json!({ "periodSeconds": period })) }));
@@ -158,6 +171,21 @@ fn the_period_is_kept_without_drift() {
     assert_eq!(judged(&[2.0, 4.0, 4.5, 6.0]), "violated");
     assert_eq!(judged(&[2.0, 4.4, 6.8, 9.2, 11.6]), "violated");
     assert_eq!(judged(&[2.0]), "inconclusive");
+}
+
+#[test]
+fn the_period_of_readiness_probes_is_kept_once_the_container_is_ready() {
+    let judged = |times: &[f64]| {
+        let mut run = pod(PERIOD, json!({ "readinessProbe": http(json!({ "periodSeconds": 2 })) }));
+        for at in times {
+            run.probe(*at, "/p", 200);
+        }
+        verdict(&run.done(), PERIOD)
+    };
+    assert_eq!(judged(&[2.0, 2.3, 4.3, 6.3, 8.3, 10.4]), "holds", "one was asked for before the first success");
+    assert_eq!(judged(&[2.0, 4.0, 6.0, 8.0, 9.0, 10.0]), "violated");
+    assert_eq!(judged(&[2.0, 4.0, 6.0, 8.1, 10.2, 12.3, 14.4, 16.5]), "violated", "it drifts by 5 %");
+    assert_eq!(judged(&[2.0, 4.0]), "inconclusive");
 }
 
 /// A liveness probe every second for twenty seconds, the nth of them so much off its turn.

@@ -173,9 +173,9 @@ pub(crate) struct Worker {
     pub(crate) hold: bool,
     pub(crate) last: Option<bool>,
     pub(crate) streak: u64,
-    /// Successes and failures of this life in all, for a defective kubelet, and whether it left its first turn out.
+    /// Successes and failures of this life in all, for a defective kubelet, and how many of its first turns it let pass.
     pub(crate) in_all: (u64, u64),
-    pub(crate) waited: bool,
+    pub(crate) waited: u64,
     /// Turns that it had, and successes and failures of all lives, for a kubelet that is defective now and then.
     pub(crate) turns: u64,
     pub(crate) results: (u64, u64),
@@ -285,7 +285,7 @@ impl Worker {
             last: None,
             streak: 0,
             in_all: (0, 0),
-            waited: false,
+            waited: 0,
             turns: 0,
             results: (0, 0),
             busy: false,

@@ -22,6 +22,8 @@ macro_rules! with_subtle {
     ReadinessPeriodTwiceWhenReady,
     /// Readiness of a ready container has a period that is a tenth longer (`probe.readiness.runs-for-life`).
     ReadinessPeriodTenthLonger,
+    /// Readiness of a ready container has a period that is a tenth shorter (`probe.timing.period`).
+    ReadinessPeriodTenthShorter,
     /// After a failure a liveness probe comes at twice the pace (`probe.timing.period`).
     FailingLivenessHurries,
     /// Every period of more than five seconds is one of five (`probe.timing.period`).
@@ -42,6 +44,8 @@ macro_rules! with_subtle {
     DelayOfStartupLost,
     /// The delay counts from the start of the pod (`probe.timing.initial-delay-per-restart`).
     DelayFromPod,
+    /// After the success of the startup probe, the first five liveness probes are left out (`probe.timing.first-probe-phase`).
+    LivenessLateAfterStartup,
     // Timeouts.
     /// Requests over HTTP have half a second more (`probe.timeout.http`).
     HttpTimeoutHalfSecondMore,

@@ -58,6 +58,7 @@ impl World<'_> {
             () if self.is_again(at) && self.has(Defect::PeriodTwiceAfterRestart) => 2 * WHOLE,
             () if ready && self.has(Defect::ReadinessPeriodTwiceWhenReady) => 2 * WHOLE,
             () if ready && self.has(Defect::ReadinessPeriodTenthLonger) => 1100,
+            () if ready && self.has(Defect::ReadinessPeriodTenthShorter) => 900,
             () if liveness && failing && self.has(Defect::FailingLivenessHurries) => 500,
             () => WHOLE,
         };

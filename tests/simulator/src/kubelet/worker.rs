@@ -111,9 +111,10 @@ impl World<'_> {
         if self.waits_for_another(at) || self.leaves_out(at, kind) {
             return;
         }
-        let late = self.has(Defect::FirstProbeAPeriodLate) && kind != ProbeKind::Readiness;
+        let late = self.first_turns_lost(at, kind);
         if let Some(worker) = self.worker(at, kind) {
-            if late && !std::mem::replace(&mut worker.waited, true) {
+            if worker.waited < late {
+                worker.waited += 1;
                 return;
             }
             worker.busy = true;
@@ -135,7 +136,7 @@ impl World<'_> {
         id.clone_into(&mut worker.id);
         worker.hold = false;
         worker.kept = None;
-        (worker.in_all, worker.waited) = ((0, 0), false);
+        (worker.in_all, worker.waited) = ((0, 0), 0);
         let initial = match kind {
             ProbeKind::Startup => None,
             ProbeKind::Liveness => Some(true),
@@ -165,6 +166,16 @@ impl World<'_> {
                 (!view.started && !self.has(Defect::ReadinessIgnoresStartup))
                     || (view.ready && self.has(Defect::ReadinessStopsWhenReady))
             }
+        }
+    }
+
+    /// How many of its first turns in an instance a worker of a defective kubelet lets pass.
+    fn first_turns_lost(&self, at: At, kind: ProbeKind) -> u64 {
+        let gated = self.pods[at.pod].containers[at.container].probe(ProbeKind::Startup).is_some();
+        match kind {
+            ProbeKind::Liveness if gated && self.has(Defect::LivenessLateAfterStartup) => 5,
+            ProbeKind::Liveness | ProbeKind::Startup if self.has(Defect::FirstProbeAPeriodLate) => 1,
+            _ => 0,
         }
     }
 
