@@ -136,7 +136,9 @@ fn after_the_startup_success_the_first_liveness_probe_comes_within_a_period() {
     let at = |at: f64| {
         let probes = json!({ "startupProbe": startup, "livenessProbe": http(json!({ "periodSeconds": 5 })) });
         let mut run = pod(PHASE, probes);
-        run.probe(2.0, "/s", 503).probe(10.0, "/s", 200).probe(at, "/p", 200);
+        for (at, path, status) in [(2.0, "/s", 503), (10.0, "/s", 200), (at, "/p", 200)] {
+            run.probe(at, path, status);
+        }
         verdict(&run.done(), PHASE)
     };
     assert_eq!(at(14.0), "holds", "it is counted from the success");
