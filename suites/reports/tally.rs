@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use probity_model::clocks::Order;
-use probity_model::mechanisms::CROWD;
+use probity_model::clocks::{Clock, Order};
+use probity_model::mechanisms::{CROWD, NEAR};
 use probity_model::timeline::{Happened, KubeEvent, PodLife};
 use probity_model::{Clause, EventId, Stamp, Timeline};
 
@@ -71,9 +71,25 @@ impl<'t, 'h> Tally<'t, 'h> {
     /// Until when an event about something must have come. None if the case ended before.
     fn due(&self, clause: &Clause, happened: &Stamp) -> Option<Stamp> {
         let at_best = happened.later(clause.slack_us());
-        let stalled = |by: &Stamp| at_best.later(self.run.noise_between(&self.pod.node, happened, by));
-        let by = stalled(&stalled(&at_best));
-        self.run.before(&by, &self.run.end()).then_some(by)
+        let mut by = at_best.clone();
+        while self.run.before(&by, &self.run.end()) {
+            let later = at_best.later(self.noise(happened, &by));
+            if !self.run.before(&by, &later) {
+                return Some(by);
+            }
+            // While the event was late, there may have been more noise.
+            let step = by.later(NEAR);
+            by = if self.run.before(&step, &later) { later } else { step };
+        }
+        None
+    }
+
+    /// What delayed an event on its way to us: noise on the node, and on the way from the API server.
+    fn noise(&self, happened: &Stamp, by: &Stamp) -> i64 {
+        let node = &self.pod.node;
+        let heard = self.run.clocks.on_harness(by).map(|at| Stamp { clock: Clock::Harness, at });
+        let on_the_way = heard.map_or(0, |by| self.run.noise_between(node, happened, &by));
+        on_the_way.max(self.run.noise_between(node, happened, by))
     }
 
     /// Whether by an instant so many events of a type were recorded that another one may have been dropped, or combined
