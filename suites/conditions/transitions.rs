@@ -2,7 +2,7 @@
 
 use probity_model::clocks::Stamp;
 use probity_model::measure::Fit;
-use probity_model::timeline::{At, PodLife, Revision};
+use probity_model::timeline::{At, ContainerSeen, PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 
 use super::{KUBELETS, text};
@@ -28,8 +28,9 @@ pub(super) fn tells_of_changes(run: &Timeline<'_>, clause: &Clause, seen: &mut S
 
 /// Another reason or message is no change of status. What was ready once may have been otherwise between two revisions,
 /// unseen: only of conditions that never turned back is it known. And where another container is started or ready than
-/// before, all may have been ready for a moment: a kubelet that syncs a pod while its first probe succeeds takes back what
-/// it has just found, until its next sync, and may send only the latter.
+/// before, or another instance of it, all may have been ready for a moment: a kubelet that syncs a pod while its first
+/// probe succeeds takes back what it has just found, until its next sync, and may send only the latter; and while the API
+/// server is away, a container may start and end.
 fn judge_kept(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -44,17 +45,12 @@ fn judge_kept(
     let same = before.turned(kind) == after.turned(kind);
     let said_otherwise =
         ["reason", "message"].iter().any(|field| text(before, kind, field) != text(after, kind, field));
-    let containers = |shown: &Revision<'_>| {
-        let of =
-            |name: &str| shown.container(name).map(|status| (status.started, status.ready, status.restarts));
-        pod.containers.iter().map(|container| of(&container.name)).collect::<Vec<_>>()
-    };
     let by_containers = ["ContainersReady", "Ready"].contains(&kind);
     let turns = to_come.iter().find(|shown| text(shown, kind, "status") != status);
     let soon = turns
         .and_then(|turns| run.clocks.between(&after.at, &turns.at))
         .is_some_and(|span| span.lo <= clause.slack_us());
-    let turned = by_containers && (soon || containers(before) != containers(after));
+    let turned = by_containers && (soon || instances(pod, before) != instances(pod, after));
     if !same && steady && !turned {
         let finding = format!(
             "{kind} of {} was {} before and after, and its time moved",
@@ -66,6 +62,15 @@ fn judge_kept(
         seen.fine([before.id, after.id]);
         seen.facet("kept", "reason or message");
     }
+}
+
+/// What a revision says of the container instances of a pod, as far as their readiness depends on it.
+fn instances<'h>(
+    pod: &PodLife<'_>,
+    shown: &Revision<'h>,
+) -> Vec<Option<(Option<bool>, bool, u64, &'h str)>> {
+    let of = |seen: ContainerSeen<'h>| (seen.started, seen.ready, seen.restarts, seen.id);
+    pod.containers.iter().map(|container| shown.container(&container.name).map(of)).collect()
 }
 
 /// A new status comes with its own time: that of the change, and so not long before the revision that shows it,
