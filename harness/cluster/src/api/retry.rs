@@ -3,14 +3,17 @@
 //! kube's own policy is switched off: it repeats up to fifteen times without a limit in time, repeats a refused eviction
 //! (for which 429 is the answer itself), and counts nothing. Here a 429 is repeated, and so is any server error with a
 //! `Retry-After`; without one, 502, 503 and 504 are repeated only if sending the request twice does no harm. After a
-//! broken connection, only reads are repeated.
+//! broken connection, only reads are repeated. A request for which there was no connection at all, as while an API server
+//! restarts, was never sent, and is repeated whatever it is.
 
+use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use http::header::RETRY_AFTER;
 use http::{Method, Request, Response, StatusCode};
+use hyper_util::client::legacy::Error as LegacyError;
 use kube::Client;
 use kube::client::Body;
 use kube::client::retry::RetryPolicy as KubePolicy;
@@ -91,7 +94,11 @@ fn wait_before_retry(
     repeats: u32,
 ) -> Option<Duration> {
     let usual = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(repeats)).min(LONGEST_WAIT);
-    let Ok(response) = result else { return (method == Method::GET && repeats < 2).then_some(usual) };
+    let response = match result {
+        Ok(response) => response,
+        Err(error) if was_never_sent(error) => return Some(usual),
+        Err(_) => return (method == Method::GET && repeats < 2).then_some(usual),
+    };
     let named =
         response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
     let named = named.map(Duration::from_secs);
@@ -103,6 +110,19 @@ fn wait_before_retry(
         }
         _ => None,
     }
+}
+
+/// Whether a request failed because no connection could be made.
+fn was_never_sent(error: &kube::Error) -> bool {
+    let kube::Error::Service(error) = error else { return false };
+    let mut cause: Option<&(dyn Error + 'static)> = Some(&**error);
+    while let Some(error) = cause {
+        if error.downcast_ref::<LegacyError>().is_some_and(LegacyError::is_connect) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
 }
 
 #[cfg(test)]
@@ -129,6 +149,22 @@ mod tests {
     fn a_post_that_may_have_been_done_is_not_repeated() {
         assert_eq!(wait_before_retry(&answer(504, None), &Method::POST, 0), None);
         assert_eq!(wait_before_retry(&answer(504, None), &Method::GET, 1), Some(FIRST_WAIT * 2));
+    }
+
+    #[tokio::test]
+    async fn a_request_that_found_no_server_is_repeated_whatever_it_is() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        drop(listener);
+        let mut config = kube::Config::new(format!("http://{address}").parse().unwrap());
+        config.default_retry = false;
+        let client = Client::try_from(config).unwrap();
+        let request = || Request::post("/api").body(Body::empty()).unwrap();
+        let refused = client.send(request()).await.map(|_| Response::new(Body::empty()));
+        assert!(refused.is_err());
+        assert_eq!(wait_before_retry(&refused, &Method::POST, 2), Some(FIRST_WAIT * 4));
+        let broken = Err(kube::Error::Service("the connection was reset".into()));
+        assert_eq!(wait_before_retry(&broken, &Method::POST, 0), None, "it may have been done");
     }
 
     #[test]
