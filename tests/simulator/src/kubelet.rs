@@ -15,6 +15,7 @@ mod messages;
 mod plain;
 mod prober;
 mod reports;
+mod requests;
 mod reset;
 mod restart;
 mod rules;

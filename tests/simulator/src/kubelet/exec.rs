@@ -15,6 +15,8 @@ use crate::world::{At, LifeAt, MS, SECOND, World};
 
 /// How long a command takes to start.
 const BEGINS: i64 = 40 * MS;
+/// How much of a command's output is read.
+const MOST_READ: u64 = 10_240;
 
 impl World<'_> {
     /// Runs a command in a container: returns when it ends, and how.
@@ -73,7 +75,12 @@ impl World<'_> {
                     self.leave_child(life, &word, over, micros(lives));
                 }
                 let spared = settings.fork.is_some() && self.has(Defect::ExecWithChildPasses);
-                let exit = if spared { 0 } else { settings.exit };
+                let much = settings.print_bytes.is_some_and(|size| size.0 > MOST_READ);
+                let exit = match settings.exit {
+                    _ if spared || (much && self.has(Defect::ExecMuchOutputPasses)) => 0,
+                    _ if much && self.has(Defect::ExecMuchOutputFails) => 1,
+                    exit => exit,
+                };
                 (over + 20 * MS, Back::Command(Some(exit), settings.print.unwrap_or_default()))
             }
             None => {

@@ -29,6 +29,18 @@ pub(crate) struct Leg {
     first_host: String,
 }
 
+impl Leg {
+    /// Whether it is the first request of its probe.
+    pub(super) fn is_first(&self) -> bool {
+        self.before == 0
+    }
+
+    /// Whether it goes over TLS.
+    pub(super) fn is_secure(&self) -> bool {
+        self.url.scheme == "https"
+    }
+}
+
 impl World<'_> {
     /// Sends a request of an HTTP probe.
     pub(super) fn send_http(&mut self, run: &mut Run, settings: &Value) -> (i64, Back) {
@@ -79,7 +91,7 @@ impl World<'_> {
             kept,
             keep: reuses && leg.before == 0,
             manner: Manner { inside: inside.then_some(run.at.pod), ..Manner::default() },
-            ..Call::new(peer, leg.url.host.clone(), port, run.deadline)
+            ..Call::new(peer, leg.url.host.clone(), port, self.deadline_of(run))
         };
         let (when, answer) = self.call(&call);
         if reuses && leg.before == 0 {
@@ -133,23 +145,22 @@ impl World<'_> {
             Some(path) => path,
         };
         let path = path.split('?').next().filter(|_| self.has(Defect::HttpDropsQuery)).unwrap_or(path);
-        let target = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-        let target = self.respelled(target);
+        let target = self.respelled(self.with_slash(path));
         let scheme = text("scheme").map_or_else(|| "http".to_owned(), str::to_ascii_lowercase);
         let mut headers: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for header in settings["httpHeaders"].as_array().into_iter().flatten() {
-            let name = canonical(header["name"].as_str().unwrap_or_default());
+            let name = self.header_name(header["name"].as_str().unwrap_or_default());
             headers.entry(name).or_default().push(header["value"].as_str().unwrap_or_default().to_owned());
         }
         let custom = headers.remove("Host").and_then(|values| values.into_iter().next());
         let custom = custom.filter(|host| !host.is_empty() && !self.has(Defect::HostHeaderIgnored));
+        self.complete(run, scheme == "https", &mut headers);
         let url = Url { scheme, host: host.to_owned(), port: Some(port), target };
-        self.complete(run, &mut headers);
         Ok(Leg { first_host: url.host.clone(), url, host: custom, headers, before: 0 })
     }
 
     /// Puts in the defaults and takes out what was emptied.
-    fn complete(&self, run: &Run, headers: &mut BTreeMap<String, Vec<String>>) {
+    fn complete(&self, run: &Run, secure: bool, headers: &mut BTreeMap<String, Vec<String>>) {
         let agent = if self.has(Defect::UserAgentWrong) { "kube-probe/1.35" } else { "kube-probe/1.36" };
         let accept = if self.has(Defect::AcceptNarrow) { "text/plain" } else { "*/*" };
         for (name, default) in [("User-Agent", agent), ("Accept", accept)] {
@@ -179,7 +190,11 @@ impl World<'_> {
             .workers
             .iter()
             .all(|worker| worker.last.is_none());
-        if self.has(Defect::CustomHeadersDropped) || (self.has(Defect::CustomHeadersOnce) && !first) {
+        let over_tls = secure && self.has(Defect::HttpsDropsCustomHeaders);
+        if over_tls
+            || self.has(Defect::CustomHeadersDropped)
+            || (self.has(Defect::CustomHeadersOnce) && !first)
+        {
             headers.retain(|name, _| matches!(name.as_str(), "User-Agent" | "Accept" | "Accept-Encoding"));
         }
         if self.forgets_custom(run.at) {
@@ -208,7 +223,7 @@ impl World<'_> {
         let mut wire = vec![("Host".to_owned(), leg.host.clone().unwrap_or(own))];
         let lines = |name: &str| {
             let values = leg.headers.get(name).cloned().unwrap_or_default();
-            values.into_iter().map(|value| (name.to_owned(), value)).collect::<Vec<_>>()
+            values.into_iter().map(|value| (self.sent_name(name), value)).collect::<Vec<_>>()
         };
         wire.extend(lines("User-Agent"));
         for name in leg.headers.keys().filter(|name| *name != "User-Agent") {
@@ -225,15 +240,16 @@ impl World<'_> {
         let url = run.leg.url.text();
         let failed = |why: &str| Outcome::Failed(format!("Get \"{url}\": {why}"));
         match answer {
+            answer if self.passes_anyway(run, &answer) => Outcome::Passed,
             CallResult::Refused if self.has(Defect::RefusedIsSuccess) => Outcome::Passed,
-            CallResult::Refused if self.drops(run.kind, true) => {
+            CallResult::Refused if self.discards_refusal(run.kind) => {
                 Outcome::Erred("unknown", "connect: connection refused".to_owned())
             }
             CallResult::Refused => {
                 failed(&format!("dial tcp {}: connect: connection refused", run.leg.url.place()))
             }
             CallResult::TimedOut { .. } if self.has(Defect::TimeoutIsSuccess) => Outcome::Passed,
-            CallResult::TimedOut { .. } if self.drops(run.kind, false) => {
+            CallResult::TimedOut { .. } if self.has(Defect::HttpTimeoutDiscarded) => {
                 Outcome::Erred("unknown", "context deadline exceeded".to_owned())
             }
             CallResult::TimedOut { .. } => {
@@ -381,16 +397,4 @@ pub(super) fn resolve_port(container: &Value, port: &Value) -> Option<u16> {
 pub(super) fn no_such_port(port: &Value) -> String {
     let name = port.as_str().unwrap_or_default();
     format!("strconv.Atoi: parsing \"{name}\": invalid syntax")
-}
-
-/// A header's name with a capital at the beginning of each word.
-fn canonical(name: &str) -> String {
-    let mut upper = true;
-    name.chars()
-        .map(|c| {
-            let next = if upper { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() };
-            upper = c == '-';
-            next
-        })
-        .collect()
 }

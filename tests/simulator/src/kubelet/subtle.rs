@@ -234,14 +234,6 @@ impl World<'_> {
         wrong.then_some(status >= 400)
     }
 
-    /// Whether a result of an HTTP probe is dropped.
-    pub(super) fn drops(&self, kind: ProbeKind, refused: bool) -> bool {
-        match refused {
-            true => kind == ProbeKind::Readiness && self.has(Defect::ReadinessRefusalDiscarded),
-            false => self.has(Defect::HttpTimeoutDiscarded),
-        }
-    }
-
     /// How much of a body is read.
     pub(super) fn body_limit(&self) -> u64 {
         match () {

@@ -256,9 +256,15 @@ impl World<'_> {
             || (kind == ProbeKind::Readiness && !passed && self.has(Defect::ReadinessStopsAfterFailure));
         let forgives = self.has(Defect::FirstFailureForgiven) && !passed;
         let in_all = match passed {
-            true => self.has(Defect::SuccessesCountedInAll),
-            false => self.has(Defect::FailuresCountedInAll),
+            true => {
+                self.has(Defect::SuccessesCountedInAll) || self.has(Defect::RunOfSuccessesOutlivesFailure)
+            }
+            false => self.has(Defect::FailuresCountedInAll) || self.has(Defect::RunOfFailuresOutlivesSuccess),
         };
+        let (outlived, outlives) = (
+            passed && self.has(Defect::RunOfFailuresOutlivesSuccess),
+            !passed && self.has(Defect::RunOfSuccessesOutlivesFailure),
+        );
         let Some(worker) = self.worker(at, kind) else { return };
         worker.in_all.0 += u64::from(passed);
         worker.in_all.1 += u64::from(!passed);
@@ -272,6 +278,13 @@ impl World<'_> {
         worker.last = Some(passed);
         if worker.streak < threshold {
             return;
+        }
+        // What reaches its threshold ends the run of the opposite.
+        if outlived {
+            worker.in_all.1 = 0;
+        }
+        if outlives {
+            worker.in_all.0 = 0;
         }
         if goes_on_hold {
             worker.hold = true;

@@ -4,6 +4,7 @@ use probity_script::wire::{BodyContent, BodyCut, BodyEnd, ConnectionEnd, Planned
 use probity_script::witness::Ending;
 
 use super::request::{Answering, HEAD};
+use crate::Defect;
 use crate::call::{Call, CallResult, ReceivedResponse, cut_short};
 use crate::pod::micros;
 use crate::world::{MS, World};
@@ -31,7 +32,9 @@ impl World<'_> {
         let reads = if follows { 0 } else { call.limit };
         let read = response.read(reads);
         let had = (read.end != BodyEnd::Silence).then(|| from + micros(read.after));
-        let had = had.filter(|had| *had <= call.deadline);
+        let drips = response.drip.is_some_and(|drip| from + micros(drip.every) <= call.deadline);
+        let patient = drips && self.has(Defect::TimeoutRestartsWithBytes);
+        let had = had.filter(|had| patient || *had <= call.deadline);
         let cut = cut_short(read.end, had.is_some());
         let leaves = had.unwrap_or(call.deadline) + MS / 4;
         let (at, error, how) = leave(response, from, reads, leaves);

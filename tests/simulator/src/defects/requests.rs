@@ -1,0 +1,47 @@
+//! Defects of what probes send and of how their results are taken that few cases show: answers over TLS, runs of results,
+//! refused connections, output, slow bodies, names of headers and slashes. They follow the others in the same list.
+
+/// Hands the list of the other defects on, with these behind it, to the next that adds some.
+macro_rules! with_requests {
+    ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
+    // HTTPS.
+    /// Any answer to an HTTPS probe is a success (`probe.http.status-range`).
+    HttpsAnswersPass,
+    /// An HTTPS probe has no timeout (`probe.timeout.http`).
+    HttpsTimeoutIgnored,
+    /// An HTTPS probe that times out is a success (`probe.failure-threshold.exact-count`).
+    HttpsTimeoutPasses,
+    /// Custom headers are not sent over HTTPS (`probe.http.custom-headers`).
+    HttpsDropsCustomHeaders,
+    // Runs of results.
+    /// A run of successes ends only with so many failures as make unready (`probe.success-threshold.readiness`).
+    RunOfSuccessesOutlivesFailure,
+    /// A run of failures ends only with so many successes as make ready (`probe.failure-threshold.consecutive`).
+    RunOfFailuresOutlivesSuccess,
+    // Refused connections.
+    /// A refused connection of an HTTP liveness probe has no result (`probe.http.refused-fails`).
+    LivenessRefusalDiscarded,
+    /// A refused connection of an HTTP startup probe has no result (`probe.http.refused-fails`).
+    StartupRefusalDiscarded,
+    /// A refused connection of an HTTP startup probe is a success (`probe.http.refused-fails`).
+    StartupRefusalPasses,
+    // Output.
+    /// A command that prints more than is read has failed (`probe.exec.exit-zero`).
+    ExecMuchOutputFails,
+    /// A command that prints more than is read has passed (`probe.exec.exit-zero`).
+    ExecMuchOutputPasses,
+    // Slow bodies.
+    /// The timeout begins anew with every piece of a body (`probe.timeout.http`).
+    TimeoutRestartsWithBytes,
+    // Names of headers.
+    /// Names of headers are used as the spec spells them (`probe.http.custom-headers`).
+    HeaderNamesAsWritten,
+    /// Names of custom headers are sent in lower case (`probe.http.custom-headers`).
+    HeaderNamesInLowerCase,
+    // Slashes.
+    /// A path without a slash at its beginning is sent without one (`probe.http.method-get`).
+    PathSentWithoutSlash,
+    /// A slash is put before every path (`probe.http.method-get`).
+    PathSlashDoubled,
+    } };
+}

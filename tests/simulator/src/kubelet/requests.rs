@@ -1,0 +1,82 @@
+//! How a defective kubelet sends requests and takes their results: over TLS, with headers and paths as they are written, and
+//! with a clock that starts again.
+
+use probity_model::timeline::ProbeKind;
+
+use super::prober::Run;
+use crate::Defect;
+use crate::call::CallResult;
+use crate::world::{SECOND, World};
+
+/// As long as nothing is waiting.
+const FOR_EVER: i64 = 3600 * SECOND;
+
+impl Run {
+    /// Whether the first request of the probe goes over TLS.
+    fn begins_over_tls(&self) -> bool {
+        self.leg.is_first() && self.leg.is_secure()
+    }
+}
+
+impl World<'_> {
+    /// When a request is given up.
+    pub(super) fn deadline_of(&self, run: &Run) -> i64 {
+        let endless = run.begins_over_tls() && self.has(Defect::HttpsTimeoutIgnored);
+        if endless { self.now + FOR_EVER } else { run.deadline }
+    }
+
+    /// Whether a result of an HTTP probe is a success, whatever it is.
+    pub(super) fn passes_anyway(&self, run: &Run, answer: &CallResult) -> bool {
+        match answer {
+            CallResult::Response(_) => run.begins_over_tls() && self.has(Defect::HttpsAnswersPass),
+            CallResult::TimedOut { .. } => run.begins_over_tls() && self.has(Defect::HttpsTimeoutPasses),
+            CallResult::Refused => run.kind == ProbeKind::Startup && self.has(Defect::StartupRefusalPasses),
+            _ => false,
+        }
+    }
+
+    /// Whether a refused connection has no result.
+    pub(super) fn discards_refusal(&self, kind: ProbeKind) -> bool {
+        self.has(match kind {
+            ProbeKind::Readiness => Defect::ReadinessRefusalDiscarded,
+            ProbeKind::Liveness => Defect::LivenessRefusalDiscarded,
+            ProbeKind::Startup => Defect::StartupRefusalDiscarded,
+        })
+    }
+
+    /// The name under which a custom header is kept.
+    pub(super) fn header_name(&self, name: &str) -> String {
+        match () {
+            () if self.has(Defect::HeaderNamesAsWritten) => name.to_owned(),
+            () => canonical(name),
+        }
+    }
+
+    /// The name of a header as it is sent.
+    pub(super) fn sent_name(&self, name: &str) -> String {
+        let own = ["User-Agent", "Accept", "Referer"].contains(&name);
+        if !own && self.has(Defect::HeaderNamesInLowerCase) { name.to_lowercase() } else { name.to_owned() }
+    }
+
+    /// The path of a request, which begins with a slash.
+    pub(super) fn with_slash(&self, path: &str) -> String {
+        let has_one = path.starts_with('/');
+        let added = match has_one {
+            true => self.has(Defect::PathSlashDoubled),
+            false => !self.has(Defect::PathSentWithoutSlash),
+        };
+        if added { format!("/{path}") } else { path.to_owned() }
+    }
+}
+
+/// A header's name with a capital at the beginning of each word.
+fn canonical(name: &str) -> String {
+    let mut upper = true;
+    name.chars()
+        .map(|c| {
+            let next = if upper { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() };
+            upper = c == '-';
+            next
+        })
+        .collect()
+}
