@@ -7,6 +7,7 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::Fact;
 
 use super::schedule::{countable, countable_of_all, listening};
+use crate::reading::http::exchanges::scheme;
 
 /// HTTP probes.
 pub(super) fn http(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -118,6 +119,9 @@ fn judge_wait(
         measured.events = vec![start.id, asked, answered.id];
         if given_up && measured.fit() == Fit::Met {
             seen.facet("answer", "given-up");
+            if let Some(scheme) = scheme(&life.spec.handler) {
+                seen.facet("scheme", scheme);
+            }
         }
         seen.measure(measured);
     }

@@ -6,6 +6,7 @@ use probity_model::{Clause, Seen, Timeline};
 use crate::reading::answers::of_http;
 use crate::reading::arrivals::{Get, arrivals, gets, strays};
 use crate::reading::http::exchange::HttpOutcome;
+use crate::reading::http::exchanges::scheme;
 use crate::reading::http::reaction::CountsAs;
 use crate::reading::wrong_protocol::judge_wrong_protocol;
 
@@ -13,14 +14,17 @@ use crate::reading::wrong_protocol::judge_wrong_protocol;
 /// followed.
 pub(super) fn status_range(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for answers in of_http(run) {
-        answers.judge(clause, seen, |exchange| {
-            let [only] = exchange.hops.as_slice() else { return None };
-            let counts_as = match exchange.outcome() {
-                HttpOutcome::Good | HttpOutcome::Parted => CountsAs::Success,
-                HttpOutcome::Bad => CountsAs::Failure,
-                _ => return None,
-            };
-            Some((counts_as, format!("were answered with {}", only.said.status()?)))
+        let Some(scheme) = scheme(&answers.course.spec.handler) else { continue };
+        seen.in_facet("scheme", &scheme, |seen| {
+            answers.judge(clause, seen, |exchange| {
+                let [only] = exchange.hops.as_slice() else { return None };
+                let counts_as = match exchange.outcome() {
+                    HttpOutcome::Good | HttpOutcome::Parted => CountsAs::Success,
+                    HttpOutcome::Bad => CountsAs::Failure,
+                    _ => return None,
+                };
+                Some((counts_as, format!("were answered with {}", only.said.status()?)))
+            });
         });
     }
 }

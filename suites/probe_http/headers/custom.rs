@@ -6,6 +6,7 @@ use probity_model::{Clause, Seen, Timeline};
 
 use super::list;
 use crate::reading::arrivals::arrivals;
+use crate::reading::http::exchanges::scheme;
 
 /// Names with a meaning of their own: other clauses are about them, or the protocol decides about them.
 const OTHERWISE: [&str; 12] = [
@@ -33,7 +34,12 @@ pub(super) fn sent_with_every_probe(run: &Timeline<'_>, _: &Clause, seen: &mut S
         }
         let comes = |name, value: &str| asked.header(name).any(|sent| sent.trim() == value.trim());
         match custom.find(|(name, value)| !comes(name, value)) {
-            None => seen.fine([asked.id]),
+            None => {
+                seen.fine([asked.id]);
+                if let Some(scheme) = scheme(&arrival.get.spec.handler) {
+                    seen.facet("scheme", scheme);
+                }
+            }
             Some((name, value)) => {
                 let (words, sent) = (arrival.get.words(), list(asked.header(name), "none"));
                 seen.violated(format!("{words} sets {name}: {value}, but sent {sent}"), [asked.id]);

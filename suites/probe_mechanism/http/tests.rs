@@ -128,6 +128,25 @@ fn a_get_for_the_path_holds_and_anything_else_does_not() {
 }
 
 #[test]
+fn answers_over_tls_decide_as_others_do() {
+    let probe = json!({
+        "httpGet": { "path": "/r", "port": 8443, "scheme": "HTTPS" }, "periodSeconds": 1, "failureThreshold": 1
+    });
+    let judged = |status: u16, ready: bool| {
+        let fields = json!({ "readinessProbe": probe });
+        let mut scene = Scene::with(STATUS, &fields, &json!({ "/r": status }));
+        let (listener, protocol) = ("secure".to_owned(), "HTTP/2.0".to_owned());
+        let told = Told { listener, protocol, port: 8443, ..Told::get("/r", status) };
+        scene.probes(2..12, &[told]).ready(2.4, ready);
+        scene.at(12.0)
+    };
+    assert_eq!(judged(200, true), "holds");
+    assert_eq!(judged(503, false), "holds");
+    assert_eq!(judged(200, false), "violated");
+    assert_eq!(judged(503, true), "violated");
+}
+
+#[test]
 fn another_path_is_nobodys_though_several_probes_share_the_port() {
     let probe = |path: &str| json!({ "httpGet": { "path": path, "port": 8080 }, "periodSeconds": 1 });
     let fields = json!({ "readinessProbe": probe("/r"), "livenessProbe": probe("/l") });

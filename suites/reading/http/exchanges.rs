@@ -15,6 +15,14 @@ pub(crate) struct Exchanges<'t, 'h> {
     pub(crate) exchanges: Vec<Exchange<'t, 'h>>,
 }
 
+/// The scheme of an HTTP probe as facets name it: `http` or `https`.
+pub(crate) fn scheme(handler: &Handler) -> Option<String> {
+    match handler {
+        Handler::Http { scheme, .. } => Some(scheme.to_ascii_lowercase()),
+        _ => None,
+    }
+}
+
 impl<'t, 'h> Deref for Exchanges<'t, 'h> {
     type Target = ProbedLife<'t, 'h>;
 
