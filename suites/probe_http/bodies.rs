@@ -6,12 +6,14 @@ mod short;
 #[cfg(test)]
 mod tests;
 
+use probity_model::timeline::Handler;
 use probity_model::{Clause, Judge, Seen, Timeline};
 
 use crate::reading::http::closed_port::refusals_fail;
 use crate::reading::http::exchange::{Exchange, HttpOutcome, exchanges};
 use crate::reading::http::exchanges::Exchanges;
 use crate::reading::http::reaction::{CountsAs, Reaction};
+use crate::reading::unreachable::{There, judge_unreachable};
 
 pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "probe.http.event-omits-body", judge: failure_event::omits_the_body },
@@ -47,4 +49,10 @@ fn no_answer_is_a_failure(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
         }
         seen.in_facet("instead", "closed", |seen| refusals_fail(clause, &course, seen));
     }
+    let why = ("whose port is closed", CountsAs::Failure);
+    seen.in_facet("instead", "closed", |seen| {
+        judge_unreachable(run, clause, seen, why, |probe| {
+            matches!(probe.spec.handler, Handler::Http { .. }) && probe.there() == There::Nobody
+        });
+    });
 }

@@ -1,11 +1,12 @@
 //! Hand-written histories for the judges of bodies and of what answers mean.
 
-use probity_composer::Told;
+use probity_composer::{Composer, Told};
 use probity_script::Fact;
 use probity_script::witness::{Accepted, Closed, Ending, Listening};
 use serde_json::{Value, json};
 
 use crate::reading::http::scene::Scene;
+use crate::tests::verdict;
 
 const LIMIT: &str = "probe.http.body.limit-10kib";
 const ABRUPT: &str = "probe.http.body.abrupt-close";
@@ -231,6 +232,49 @@ fn a_closed_port_is_a_failure() {
         }
         assert_eq!(scene.at(end), verdict, "{ready} {end}");
     }
+}
+
+#[test]
+fn a_port_that_closes_ends_a_live_container() {
+    let judged = |killed: bool, end: f64| {
+        let mut scene = Scene::new(REFUSED, "livenessProbe", &json!({ "/r": 200 }));
+        scene.probes(2..5, &[Told::get("/r", 200)]);
+        let (listener, state) = ("web".to_owned(), "closed".to_owned());
+        scene.run.fact(4.5, Fact::Listening(Listening { listener, address: String::new(), state }));
+        if killed {
+            scene.killed(5.2);
+        }
+        scene.at(end)
+    };
+    assert_eq!(judged(true, 14.0), "holds");
+    assert_eq!(judged(false, 14.0), "violated");
+    assert_eq!(judged(false, 9.0), "inconclusive", "the worker of the pod may be busy for so long");
+}
+
+/// A startup probe of a port that never opens, and what the API shows of its container after it.
+fn unopened(started: bool, killed: bool, end: f64) -> &'static str {
+    let plan = json!({ "listeners": { "web": { "port": 8080, "paths": { "/r": 200 } } } }).to_string();
+    let get = json!({ "path": "/r", "port": 9999 });
+    let container = json!({
+        "name": "target",
+        "env": [{ "name": "AGNHOST_PLAN", "value": plan }],
+        "startupProbe": { "httpGet": get, "periodSeconds": 2, "failureThreshold": 2 },
+    });
+    let mut run = Composer::new(&[REFUSED]);
+    run.create(0.0, &json!({ "containers": [container] })).start(1.0, 0).running(1.2, false, started, 0);
+    if killed {
+        run.event(5.0, "Normal", "Killing", "Container target failed startup probe, will be restarted");
+    }
+    run.reading(end);
+    verdict(&run.done(), REFUSED)
+}
+
+#[test]
+fn a_port_that_never_opens_is_a_failure() {
+    assert_eq!(unopened(false, true, 8.0), "holds");
+    assert_eq!(unopened(true, false, 8.0), "violated");
+    assert_eq!(unopened(false, false, 40.0), "violated");
+    assert_eq!(unopened(false, false, 15.0), "inconclusive", "a busy kubelet may be late");
 }
 
 fn event(message: &str) -> &'static str {

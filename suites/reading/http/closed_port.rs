@@ -1,5 +1,6 @@
 //! Periods in which a probed port was closed: probes are refused then, and no target records them.
 
+use probity_model::mechanisms::TO_STOP;
 use probity_model::timeline::{At, ProbeKind};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen};
@@ -58,7 +59,11 @@ impl ClosedTime {
         let Some(until) = reaction.end_of_life(self.until.as_ref().map(|at| at.stamp.clone())) else {
             return;
         };
-        let due = self.from.later(wait);
+        let mut due = self.from.later(wait);
+        if course.spec.kind == ProbeKind::Liveness {
+            // The pod's worker may first have to stop another container.
+            due = due.later(TO_STOP + reaction.others_to_end(&due));
+        }
         let Some(window) = reaction.window(&due, &until, Due::AtOnce) else { return };
         let accused = reaction.window(&due, &until, Due::AfterNoise).is_some();
         let of = format!("the {} probe of {}", course.spec.kind.word(), course.container.name);

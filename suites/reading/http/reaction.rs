@@ -396,7 +396,7 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
     }
 
     /// How long the pod's worker may be at the end of another container, before it comes to this one.
-    fn others_to_end(&self, from: &Stamp) -> i64 {
+    pub(super) fn others_to_end(&self, from: &Stamp) -> i64 {
         let (course, grace) = (self.course, self.course.pod.grace());
         let others = course.pod.containers.iter().filter(|other| other.name != course.container.name);
         let mut stops = others.flat_map(|other| &other.attempts).filter_map(|attempt| attempt.stop());
