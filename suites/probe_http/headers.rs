@@ -1,6 +1,6 @@
 //! The headers of HTTP probes: the default ones, and those that a spec adds, replaces or removes.
 //!
-//! Names are compared case-insensitively, as in HTTP: kubelets use the canonical spelling. Each request is judged,
+//! Names are compared case-insensitively, as in HTTP; one judge looks at how custom names are spelled. Each request is judged,
 //! not only the first.
 
 mod custom;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use probity_model::{Clause, Seen, Timeline};
 
 use super::list;
-use crate::reading::arrivals::arrivals;
+use crate::reading::arrivals::{Arrival, arrivals};
 use crate::reading::http::exchanges::scheme;
 
 /// Names with a meaning of their own: other clauses are about them, or the protocol decides about them.
@@ -34,18 +34,43 @@ pub(super) fn sent_with_every_probe(run: &Timeline<'_>, _: &Clause, seen: &mut S
         }
         let comes = |name, value: &str| asked.header(name).any(|sent| sent.trim() == value.trim());
         match custom.find(|(name, value)| !comes(name, value)) {
-            None => {
-                seen.fine([asked.id]);
-                if let Some(scheme) = scheme(&arrival.get.spec.handler) {
-                    seen.facet("scheme", scheme);
-                }
-            }
+            None => judge_names(&arrival, seen),
             Some((name, value)) => {
                 let (words, sent) = (arrival.get.words(), list(asked.header(name), "none"));
                 seen.violated(format!("{words} sets {name}: {value}, but sent {sent}"), [asked.id]);
             }
         }
     }
+}
+
+/// Over HTTP/1.1 a name is sent in its canonical form, however the spec spells it. HTTP/2 has lower case only.
+fn judge_names(arrival: &Arrival<'_, '_>, seen: &mut Seen) {
+    let asked = arrival.hit.asked;
+    let custom = arrival.get.headers.iter().map(|(name, _)| name).filter(|name| is_custom(name));
+    let misspelled = custom.filter(|_| asked.is_http1()).find_map(|name| {
+        let mut sent = asked.request.headers.iter().map(|(sent, _)| sent);
+        sent.find(|sent| sent.eq_ignore_ascii_case(name) && **sent != canonical(name))
+    });
+    if let Some(sent) = misspelled {
+        let (words, wanted) = (arrival.get.words(), canonical(sent));
+        seen.violated(format!("{words} sent the name {sent} instead of {wanted}"), [asked.id]);
+        return;
+    }
+    seen.fine([asked.id]);
+    if let Some(scheme) = scheme(&arrival.get.spec.handler) {
+        seen.facet("scheme", scheme);
+    }
+}
+
+/// The canonical form of a name: each word begins with a capital letter and continues in lower case.
+fn canonical(name: &str) -> String {
+    let mut begins = true;
+    let letter = |c: char| {
+        let written = if begins { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() };
+        begins = c == '-';
+        written
+    };
+    name.chars().map(letter).collect()
 }
 
 /// If a name occurs several times, all values arrive, in their order.

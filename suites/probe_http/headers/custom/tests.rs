@@ -16,9 +16,13 @@ fn pod(headers: &[(&str, &str)]) -> Value {
 
 /// A probe with some headers in its spec, and one request with other headers.
 fn sent(clause: &str, written: &[(&str, &str)], sent: &[(&str, &str)]) -> &'static str {
+    sent_over("HTTP/1.1", clause, written, sent)
+}
+
+fn sent_over(protocol: &str, clause: &str, written: &[(&str, &str)], sent: &[(&str, &str)]) -> &'static str {
     let mut run = Composer::new(&[clause]);
     run.create(0.0, &pod(written)["spec"]).start(1.0, 0);
-    let mut told = Told::get("/ready", 200);
+    let mut told = Told { protocol: protocol.to_owned(), ..Told::get("/ready", 200) };
     told.headers.extend(sent.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     run.http(2.0, &told);
     verdict(&run.done(), clause)
@@ -33,6 +37,21 @@ fn tried(name: &str, code: u16, message: &str) -> &'static str {
 #[test]
 fn a_header_that_comes_holds() {
     assert_eq!(sent(CUSTOM, &[("x-conformance", "abc")], &[("X-Conformance", "abc")]), "holds");
+}
+
+#[test]
+fn names_are_sent_in_canonical_form_over_http1_only() {
+    let spelled = |protocol, name| sent_over(protocol, CUSTOM, &[("x-CONFORMANCE", "abc")], &[(name, "abc")]);
+    assert_eq!(spelled("HTTP/1.1", "X-Conformance"), "holds");
+    assert_eq!(spelled("HTTP/1.1", "x-CONFORMANCE"), "violated");
+    assert_eq!(spelled("HTTP/1.1", "x-conformance"), "violated");
+    assert_eq!(spelled("HTTP/2.0", "x-conformance"), "holds");
+}
+
+#[test]
+fn names_that_other_clauses_are_about_may_be_spelled_in_any_way() {
+    let (written, came) = ([("X-A", "1"), ("connection", "close")], [("X-A", "1"), ("connection", "close")]);
+    assert_eq!(sent(CUSTOM, &written, &came), "holds");
 }
 
 #[test]
