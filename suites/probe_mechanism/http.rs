@@ -37,7 +37,9 @@ pub(super) fn method_get(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             let finding = format!("{} came with a body of {} bytes", arrival.get.words(), asked.request.body);
             seen.violated(finding, [asked.id]);
         } else {
-            seen.fine([asked.id]);
+            let (target, wanted) = (&asked.request.target, with_slash(arrival.get.path));
+            let finding = || format!("{} requested {target} instead of {wanted}", arrival.get.words());
+            seen.check(*target == wanted || !is_plain(arrival.get.path), finding, [asked.id]);
         }
     }
     for (hit, gets) in strays(run) {
@@ -59,6 +61,11 @@ pub(super) fn method_get(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             seen.violated(format!("a probe came as {method} {target}"), [asked.id]);
         }
     }
+}
+
+/// A path as it is requested: one without a slash at its beginning gets one.
+fn with_slash(path: &str) -> String {
+    if path.starts_with('/') { path.to_owned() } else { format!("/{path}") }
 }
 
 /// Whether a path is sent unchanged: other paths are escaped, or lose their fragment. What is escaped already stays so.

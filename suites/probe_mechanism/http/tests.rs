@@ -127,6 +127,23 @@ fn a_get_for_the_path_holds_and_anything_else_does_not() {
     assert_eq!(asked("GET", "/other", 0), "violated");
 }
 
+/// What is requested for a probe with this path.
+fn slashed(path: &str, target: &str) -> &'static str {
+    let probe = json!({ "httpGet": { "path": path, "port": 8080 }, "periodSeconds": 1 });
+    asked_of(Scene::with(GET, &json!({ "readinessProbe": probe }), &json!({})), "GET", target, 0)
+}
+
+#[test]
+fn a_path_has_one_slash_at_its_beginning() {
+    assert_eq!(slashed("/a/b", "/a/b"), "holds");
+    assert_eq!(slashed("a/b", "/a/b"), "holds");
+    assert_eq!(slashed("/", "/"), "holds");
+    assert_eq!(slashed("/a/b", "//a/b"), "violated");
+    assert_eq!(slashed("a/b", "//a/b"), "violated");
+    assert_eq!(slashed("a/b", "a/b"), "violated");
+    assert_eq!(slashed("//a", "/a"), "holds", "what becomes of such a path is not considered");
+}
+
 #[test]
 fn answers_over_tls_decide_as_others_do() {
     let probe = json!({
