@@ -8,6 +8,7 @@ mod defaults;
 mod host;
 mod loopback;
 mod port;
+mod tcp_host;
 
 pub(super) use port::counted_as_success;
 use probity_model::Judge;

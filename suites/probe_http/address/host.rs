@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use probity_model::timeline::{Asked, Connection, ProbeOutcome};
 use probity_model::{Clause, Seen, Timeline};
 
-use super::port;
+use super::{port, tcp_host};
 use crate::reading::arrivals::{Arrival, Get, arrivals, gets, has_ip, hits, on_node_network};
 use crate::reading::unvisited::must_be_visited;
 
@@ -66,7 +66,12 @@ fn names_host(arrival: &Arrival<'_, '_>, wanted: Option<&str>, seen: &mut Seen) 
 }
 
 /// With `host`, a probe goes to that address, and its answers count for the probe's own pod.
-pub(super) fn field_overrides_address(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+pub(super) fn field_overrides_address(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    seen.in_facet("mechanism", "http", |seen| http_goes_there(run, seen));
+    tcp_host::connects_there(run, clause, seen);
+}
+
+fn http_goes_there(run: &Timeline<'_>, seen: &mut Seen) {
     let (gets, hits) = (gets(run), hits(run));
     for get in &gets {
         let Some(ip) = get.host.and_then(|host| host.parse::<IpAddr>().ok()) else { continue };

@@ -43,5 +43,8 @@ macro_rules! with_requests {
     PathSentWithoutSlash,
     /// A slash is put before every path (`probe.http.method-get`).
     PathSlashDoubled,
+    // Hosts.
+    /// The host of a TCP probe has no effect (`probe.http.host-field-overrides-address`).
+    TcpHostIgnored,
     } };
 }

@@ -49,7 +49,8 @@ impl World<'_> {
             port = super::http::resolve_port(spec, &spec["ports"][0]["containerPort"]);
         }
         let port = port.ok_or_else(|| super::http::no_such_port(&settings["port"]))?;
-        let given = settings["host"].as_str().filter(|host| !host.is_empty());
+        let given =
+            settings["host"].as_str().filter(|host| !host.is_empty() && !self.has(Defect::TcpHostIgnored));
         let looped = given.is_none() && self.has(Defect::TcpThroughLoopback);
         let own = match () {
             () if looped => "127.0.0.1",
