@@ -12,6 +12,17 @@ use crate::reading::statuses::of_kubelet;
 
 /// The statuses of a condition, by the Kubernetes documentation.
 const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
+/// The reasons by which the reference implementation of Kubernetes explains why a condition is not True. A condition that is
+/// True may have a reason of another vendor, but none of these.
+const OF_UNTRUE: [&str; 7] = [
+    "ContainersNotReady",
+    "ContainersNotInitialized",
+    "ReadinessGatesNotReady",
+    "UnknownContainerStatuses",
+    "PodFailed",
+    "SchedulingGated",
+    "Unschedulable",
+];
 
 /// Every status that a kubelet writes has the five conditions, and a pod that is ready has each of them True.
 pub(super) fn set_of_five(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -61,7 +72,8 @@ pub(super) fn all_ready(pod: &PodLife<'_>, shown: &Revision<'_>) -> bool {
     stays.all(|of| shown.container(&of.name).is_some_and(|status| status.ready))
 }
 
-/// Each condition that a kubelet writes has one of the three statuses and a time, and its reason is a word for machines.
+/// Each condition that a kubelet writes has one of the three statuses and a time, and its reason is a word for machines that
+/// explains this status and not the one before.
 pub(super) fn well_formed(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
         let mut kinds = BTreeSet::new();
@@ -82,13 +94,16 @@ pub(super) fn well_formed(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// What is wrong with the form of a condition.
+/// What is wrong with a condition by itself.
 fn wrong(shown: &Revision<'_>, kind: &str) -> Option<String> {
     let status = text(shown, kind, "status").unwrap_or_default();
     let reason = shown.condition(kind)?.get("reason").and_then(Value::as_str).filter(|of| !of.is_empty());
     match reason {
         _ if !STATUSES.contains(&status) => Some(format!("has the status {status:?}")),
         Some(reason) if !is_camel_case(reason) => Some(format!("has the reason {reason:?}")),
+        Some(reason) if status == "True" && OF_UNTRUE.contains(&reason) => {
+            Some(format!("is True and has the reason {reason}"))
+        }
         _ if shown.turned(kind).is_none() => Some("does not say since when it is so".to_owned()),
         _ => None,
     }

@@ -130,6 +130,21 @@ fn a_condition_has_a_status_a_time_and_a_reason_of_one_word() {
     assert_eq!(spoiled("status", json!("maybe")), "violated");
     assert_eq!(spoiled("reason", json!("not ready yet")), "violated");
     assert_eq!(spoiled("lastTransitionTime", Value::Null), "violated");
+    let true_for = |reason: &str| {
+        judged(
+            clause,
+            &plain(),
+            &[ready_as("False", "False", &[]), with(whole(), "Ready", "reason", json!(reason))],
+        )
+    };
+    assert_eq!(
+        true_for("ContainersNotReady"),
+        "violated",
+        "it kept the reason that it had when it was False"
+    );
+    assert_eq!(true_for("VendorSaysSo"), "holds", "a reason of another vendor");
+    let done = with(whole(), "Initialized", "reason", json!("PodCompleted"));
+    assert_eq!(judged(clause, &plain(), &[ready_as("False", "False", &[]), done]), "holds");
     assert_eq!(judged(clause, &plain(), &[whole()]), "holds");
     assert_eq!(judged(clause, &plain(), &[]), "inconclusive", "no kubelet wrote anything");
 }

@@ -11,6 +11,8 @@ macro_rules! with_conditions {
     ReadyToStartUnsaid,
     /// The reason of a condition is a sentence (`pod.condition.fields`).
     ConditionReasonIsSentence,
+    /// A condition that turns True keeps its reason (`pod.condition.fields`).
+    ReasonOutlivesStatus,
     /// A condition does not say since when it holds (`pod.condition.fields`).
     ConditionWithoutTime,
     /// Each status update renews the transition times (`pod.condition.transition-time`).

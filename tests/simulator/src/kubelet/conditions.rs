@@ -101,6 +101,10 @@ impl World<'_> {
             let spoken = self.has(Defect::ConditionReasonIsSentence);
             condition["reason"] = json!(if spoken { "not all is ready yet" } else { says.reason });
         }
+        let kept = was.and_then(|was| was.get("reason")).filter(|_| says.holds);
+        if let Some(reason) = kept.filter(|_| self.has(Defect::ReasonOutlivesStatus)) {
+            condition["reason"] = reason.clone();
+        }
         if !says.holds && !says.message.is_empty() {
             condition["message"] = json!(says.message);
         }
