@@ -42,6 +42,8 @@ macro_rules! with_conditions {
     // Readiness gates.
     /// A gate whose condition is missing is open (`readinessgate.missing-is-false`).
     MissingGateIsTrue,
+    /// A gate whose condition is Unknown is open (`readinessgate.ready-needs-both`).
+    UnknownGateIsTrue,
     /// One of several gates is enough (`readinessgate.ready-needs-both`).
     OneGateIsEnough,
     /// Gates have no effect (`readinessgate.ready-needs-both`).

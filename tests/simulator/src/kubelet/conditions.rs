@@ -145,6 +145,7 @@ impl World<'_> {
         let gates = of.object["spec"]["readinessGates"].as_array();
         let mut gates = gates.into_iter().flatten().filter_map(|gate| gate["conditionType"].as_str());
         let passes = |gate: &str| match find(conditions, gate) {
+            Some(condition) if condition["status"] == "Unknown" => self.has(Defect::UnknownGateIsTrue),
             Some(condition) => condition["status"] == "True",
             None => self.has(Defect::MissingGateIsTrue),
         };
