@@ -1,18 +1,21 @@
 //! The addresses of a pod, and since when its kubelet has it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use probity_model::timeline::{At, ContainerLife, Life, PodLife, Revision};
 use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
 use serde_json::Value;
 
+use crate::reading::arrivals::on_node_network;
 use crate::reading::mains::lives_of;
 use crate::reading::statuses::of_kubelet;
 
 /// The two addresses in a status, each with its list.
-const ADDRESSES: [(&str, &str); 2] = [(POD_IP, "podIPs"), ("hostIP", "hostIPs")];
+const ADDRESSES: [(&str, &str); 2] = [(POD_IP, "podIPs"), (HOST_IP, HOST_IPS)];
 const POD_IP: &str = "podIP";
+const HOST_IP: &str = "hostIP";
+const HOST_IPS: &str = "hostIPs";
 
 fn status<'h>(shown: &Revision<'h>, field: &str) -> Option<&'h Value> {
     shown.object.get("status")?.get(field)
@@ -60,6 +63,61 @@ pub(super) fn as_connections_show(run: &Timeline<'_>, _: &Clause, seen: &mut See
         }
         let [shown, _] = first;
         judge_connections(run, pod, shown, seen);
+        judge_network(run, pod, seen);
+    }
+    judge_nodes(run, seen);
+}
+
+/// The first revision in which a kubelet shows an address of a pod, with this address.
+fn first_with<'p, 'h>(pod: &'p PodLife<'h>, field: &str) -> Option<(&'p Revision<'h>, &'h str)> {
+    of_kubelet(pod).find_map(|shown| {
+        let address = status(shown, field).and_then(Value::as_str).filter(|text| !text.is_empty());
+        Some((shown, address?))
+    })
+}
+
+/// All pods of a node have the same hostIP, and pods of different nodes have different ones.
+fn judge_nodes(run: &Timeline<'_>, seen: &mut Seen) {
+    let (mut of_node, mut of_address) = (BTreeMap::new(), BTreeMap::new());
+    for pod in run.pods.iter().filter(|pod| !pod.node.is_empty() && !run.node_was_touched()) {
+        let Some((shown, address)) = first_with(pod, HOST_IP) else { continue };
+        let (known, by) = *of_node.entry(pod.node.as_str()).or_insert((address, shown.id));
+        if known != address {
+            let finding = format!("pods of {} have the hostIPs {known} and {address}", pod.node);
+            seen.violated(finding, [by, shown.id]);
+            continue;
+        }
+        let (node, by) = *of_address.entry(address).or_insert((pod.node.as_str(), shown.id));
+        if node != pod.node {
+            let finding = format!("pods of {node} and of {} have the hostIP {address}", pod.node);
+            seen.violated(finding, [by, shown.id]);
+        }
+    }
+}
+
+/// A pod has the address of its node if and only if it uses the node's network.
+fn judge_network(run: &Timeline<'_>, pod: &PodLife<'_>, seen: &mut Seen) {
+    let shown = first_with(pod, POD_IP).filter(|_| !run.node_was_touched());
+    let Some((shown, ip)) = shown else { return };
+    let of_host = status(shown, HOST_IPS).and_then(Value::as_array).into_iter().flatten();
+    let mut of_host = of_host.filter_map(|one| one.get("ip")?.as_str()).peekable();
+    if of_host.peek().is_none() {
+        return;
+    }
+    let shares = of_host.any(|one| one == ip);
+    // Some providers give each pod a machine of its own, whose address is that of the pod.
+    let alone = !run.pods.iter().any(|other| other.node == pod.node && other.uid != pod.uid);
+    match on_node_network(pod) {
+        true if !shares => {
+            let finding =
+                format!("{} uses the network of its node, and its podIP {ip} is none of it", pod.key);
+            seen.violated(finding, [shown.id]);
+        }
+        false if shares && !alone => {
+            let finding = format!("{} has a network of its own, and its podIP {ip} is its hostIP", pod.key);
+            seen.violated(finding, [shown.id]);
+        }
+        _ => {}
     }
 }
 

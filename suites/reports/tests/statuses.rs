@@ -138,6 +138,36 @@ fn the_addresses_are_those_of_the_connections() {
     assert_eq!(judged(&[]), "inconclusive");
 }
 
+/// The verdict about the addresses of two pods, each with its node, its own address and that of its node.
+fn of_two(on_host: bool, pods: [(&str, &str, &str); 2]) -> &'static str {
+    let clause = "report.status.addresses";
+    let mut run = Composer::new(&[clause]);
+    for (number, (node, ip, host)) in pods.into_iter().enumerate() {
+        let status = with(with(first(), "/podIP", json!(ip)), "/podIPs/0/ip", json!(ip));
+        let status = with(with(status, "/hostIP", json!(host)), "/hostIPs/0/ip", json!(host));
+        let spec = json!({ "nodeName": node, "hostNetwork": on_host, "containers": [{ "name": "target" }] });
+        run.of(&format!("pod-{number}"), "target");
+        run.pod_seen(2.0, &spec, &status, Change::Added);
+    }
+    concluded(run, clause)
+}
+
+#[test]
+fn the_address_of_the_host_is_that_of_the_node() {
+    let right = ["holds", "inconclusive"];
+    let (one, other) = (("node1", "10.0.0.7", "10.0.0.1"), ("node1", "10.0.0.8", "10.0.0.1"));
+    let elsewhere = ("node2", "10.0.0.8", "10.0.0.2");
+    assert!(right.contains(&of_two(false, [one, other])));
+    assert!(right.contains(&of_two(false, [one, elsewhere])));
+    assert_eq!(of_two(false, [one, ("node1", "10.0.0.8", "10.0.0.2")]), "violated", "one node has two");
+    assert_eq!(of_two(false, [one, ("node2", "10.0.0.8", "10.0.0.1")]), "violated", "two nodes have one");
+    let own = ("node1", "10.0.0.1", "10.0.0.1");
+    assert_eq!(of_two(false, [own, other]), "violated", "it has a network of its own");
+    assert!(right.contains(&of_two(false, [own, elsewhere])), "a node that belongs to the pod");
+    assert!(right.contains(&of_two(true, [own, own])));
+    assert_eq!(of_two(true, [own, other]), "violated", "it uses the network of its node");
+}
+
 /// The verdict about the addresses of a pod that is shown with this status when it is being deleted.
 fn torn_down(spec: &Value, last: &Value) -> &'static str {
     let clause = "report.status.addresses";

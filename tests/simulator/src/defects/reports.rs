@@ -4,6 +4,13 @@
 /// Hands the list of the other defects on, with these behind it, to the next that adds some.
 macro_rules! with_reports {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
+    // Which host a status names.
+    /// A pod has its own address as that of its host (`report.status.addresses`).
+    HostAddressIsPods,
+    /// Each pod has another address of its host (`report.status.addresses`).
+    HostAddressOfNobody,
+    /// A pod that uses the network of its node has an address of its own (`report.status.addresses`).
+    HostNetworkUnshown,
     // What an event says of itself.
     /// An event has a UID that no pod has (`report.event.object`).
     EventOfAnotherPod,

@@ -230,6 +230,25 @@ impl World<'_> {
         }
     }
 
+    /// Spoils what a status says of the host of its pod.
+    fn misplace(&self, pod: usize, status: &mut Value) {
+        let of = &self.pods[pod];
+        let nobody = format!("10.90.0.{pod}");
+        let wrong = match () {
+            () if self.has(Defect::HostAddressIsPods) => of.ip.as_str(),
+            () if self.has(Defect::HostAddressOfNobody) => nobody.as_str(),
+            () => "",
+        };
+        if !wrong.is_empty() {
+            status["hostIP"] = json!(wrong);
+            status["hostIPs"] = json!([{ "ip": wrong }]);
+        }
+        if of.on_host && self.has(Defect::HostNetworkUnshown) {
+            status["podIP"] = json!("10.244.7.7");
+            status["podIPs"] = json!([{ "ip": "10.244.7.7" }]);
+        }
+    }
+
     /// Spoils what a status says of its pod.
     pub(crate) fn misreport(&self, pod: usize, status: &mut Value) {
         let of = &self.pods[pod];
@@ -240,6 +259,7 @@ impl World<'_> {
             status["podIP"] = json!("10.244.7.7");
             status["podIPs"] = json!([{ "ip": "10.244.7.7" }]);
         }
+        self.misplace(pod, status);
         if self.has(Defect::StartTimeMoves) {
             status["startTime"] = json!(self.timestamp(self.now));
         }
