@@ -7,6 +7,8 @@ use probity_model::timeline::{At, PodLife, Revision};
 use probity_model::{Clause, EventId, Stamp, Timeline};
 use serde_json::Value;
 
+use super::controllers::needed_by_controllers;
+
 /// The status code by which an eviction is refused that a budget forbids: Kubernetes documentation, API-initiated Eviction.
 pub(super) const FORBIDDEN: u16 = 429;
 /// The cause that is named then: Kubernetes API reference, policy/v1.
@@ -155,12 +157,13 @@ impl Budget<'_> {
     /// How its pods were at a request. None if it was too new, or says what it needs in a way that is not read here.
     pub(super) fn room<'t, 'h>(&self, clause: &Clause, of: &Eviction<'t, 'h>) -> Option<Room<'t, 'h>> {
         let settled = of.settled(clause);
-        let least = self.spec["minAvailable"].as_u64()?;
+        let least = self.spec["minAvailable"].as_u64().and_then(|least| usize::try_from(least).ok());
+        let desired = least.or_else(|| needed_by_controllers(of.run, self))?;
         if !self.is_plain() || self.since > settled {
             return None;
         }
         let members = self.members(of.run).into_iter().map(|pod| (pod, of.health(clause, pod)));
-        Some(Room { members: members.collect(), desired: usize::try_from(least).ok()? })
+        Some(Room { members: members.collect(), desired })
     }
 }
 

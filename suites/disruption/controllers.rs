@@ -68,22 +68,31 @@ fn needed(budget: &Budget<'_>, of: usize) -> Option<usize> {
     }
 }
 
+/// How many pods the controllers of a budget's pods want. None if a pod of the budget has no controller that the case created,
+/// or if a controller was changed.
+fn wanted(run: &Timeline<'_>, budget: &Budget<'_>) -> Option<usize> {
+    let (workloads, members) = (workloads(run), budget.members(run));
+    let owners: BTreeMap<&str, &Workload<'_>> = workloads
+        .iter()
+        .filter(|workload| members.iter().any(|pod| workload.owns(pod)))
+        .map(|workload| (workload.name, workload))
+        .collect();
+    let changed = owners.values().any(|workload| workload.changes(run).next().is_some());
+    let strays = members.iter().any(|pod| !owners.values().any(|workload| workload.owns(pod)));
+    let known = !owners.is_empty() && !changed && !strays;
+    known.then(|| owners.values().map(|workload| workload.replicas).sum())
+}
+
+/// How many healthy pods a budget needs that requires a share of its pods, or limits how many are unavailable.
+pub(super) fn needed_by_controllers(run: &Timeline<'_>, budget: &Budget<'_>) -> Option<usize> {
+    needed(budget, wanted(run, budget)?)
+}
+
 /// The number that shares of a budget are taken of is that of the controllers, however many pods there are.
 pub(super) fn wanted_by_controllers(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    let workloads = workloads(run);
     for budget in budgets(run).iter().filter(|budget| budget.is_plain()) {
         let members = budget.members(run);
-        let owners: BTreeMap<&str, &Workload<'_>> = workloads
-            .iter()
-            .filter(|workload| members.iter().any(|pod| workload.owns(pod)))
-            .map(|workload| (workload.name, workload))
-            .collect();
-        let changed = owners.values().any(|workload| workload.changes(run).next().is_some());
-        let strays = members.iter().any(|pod| !owners.values().any(|workload| workload.owns(pod)));
-        if owners.is_empty() || changed || strays {
-            continue;
-        }
-        let wanted: usize = owners.values().map(|workload| workload.replicas).sum();
+        let Some(wanted) = wanted(run, budget) else { continue };
         let Some(desired) = needed(budget, wanted) else { continue };
         let mut firsts: Vec<&Revision<'_>> = members.iter().filter_map(|pod| pod.revisions.first()).collect();
         firsts.sort_by_key(|first| first.id);

@@ -17,11 +17,11 @@ fn workload(run: &mut Composer, kind: &str, name: &str, replicas: u64) {
     run.deed(0.2, Did::Created { kind, name, manifest });
 }
 
-/// What a budget of half of four pods says when there are four, and when there are five.
-fn counted(steady: (u64, u64), more: (u64, u64)) -> &'static str {
+/// What a budget with a share of four pods says when there are four, and when there are five.
+fn counted((field, share): (&str, &str), steady: (u64, u64), more: (u64, u64)) -> &'static str {
     let mut story = Story { run: Composer::new(&[SHARE]), names: Vec::new() };
     let (kind, name) = ("PodDisruptionBudget".to_owned(), "half".to_owned());
-    let spec = json!({ "minAvailable": "50%", "selector": { "matchLabels": { "app": "web" } } });
+    let spec = json!({ field: share, "selector": { "matchLabels": { "app": "web" } } });
     let manifest = json!({ "metadata": { "name": "half" }, "spec": spec });
     story.run.deed(0.1, Did::Created { kind, name, manifest });
     workload(&mut story.run, "Deployment", "web", 4);
@@ -41,9 +41,49 @@ fn counted(steady: (u64, u64), more: (u64, u64)) -> &'static str {
 
 #[test]
 fn shares_are_taken_of_what_controllers_want() {
-    assert_eq!(counted((4, 2), (4, 2)), "holds");
-    assert_eq!(counted((4, 2), (5, 3)), "violated");
-    assert_eq!(counted((0, 0), (4, 2)), "violated");
+    let half = ("minAvailable", "50%");
+    assert_eq!(counted(half, (4, 2), (4, 2)), "holds");
+    assert_eq!(counted(half, (4, 2), (5, 3)), "violated");
+    assert_eq!(counted(half, (0, 0), (4, 2)), "violated");
+}
+
+#[test]
+fn shares_are_rounded_up() {
+    let (least, most) = (("minAvailable", "61%"), ("maxUnavailable", "20%"));
+    assert_eq!(counted(least, (4, 3), (4, 3)), "holds");
+    assert_eq!(counted(least, (4, 2), (4, 2)), "violated", "rounded down");
+    assert_eq!(counted(most, (4, 3), (4, 3)), "holds");
+    assert_eq!(counted(most, (4, 4), (4, 4)), "violated", "rounded down");
+    assert_eq!(counted(most, (4, 1), (4, 1)), "violated", "taken for those that must be available");
+}
+
+/// A budget lets a fifth of four pods be unavailable, and two pods are evicted, one after the other. Whether each was granted.
+fn evicted(first: bool, second: bool) -> &'static str {
+    let limits = "pdb.limits-voluntary";
+    let mut story = Story { run: Composer::new(&[limits]), names: Vec::new() };
+    let (kind, name) = ("PodDisruptionBudget".to_owned(), "few".to_owned());
+    let spec = json!({ "maxUnavailable": "20%", "selector": { "matchLabels": { "app": "web" } } });
+    let manifest = json!({ "metadata": { "name": "few" }, "spec": spec });
+    story.run.deed(0.1, Did::Created { kind, name, manifest });
+    workload(&mut story.run, "Deployment", "web", 4);
+    for name in ["web-a", "web-b", "web-c", "web-d"] {
+        story.pod(1.0, name, &running(true), false);
+    }
+    for (at, name, granted) in [(20.0, "web-a", first), (20.2, "web-b", second)] {
+        if granted {
+            story.granted(at, name);
+        } else {
+            story.refused(at, name, 429);
+        }
+    }
+    story.verdict(40.0, limits)
+}
+
+#[test]
+fn evictions_count_against_a_share_of_what_controllers_want() {
+    assert_ne!(evicted(true, false), "violated", "one pod can be spared");
+    assert_eq!(evicted(true, true), "violated", "three pods are needed");
+    assert_eq!(evicted(false, false), "violated", "one pod could be spared");
 }
 
 /// A Deployment whose three pods are all needed is updated at 10 s. An old pod goes then, and another one is evicted.
