@@ -9,6 +9,9 @@ use probity_script::Fact;
 use probity_script::witness::Dump;
 use serde_json::Value;
 
+/// The reason of a container that has succeeded, by the reference implementation of Kubernetes.
+const COMPLETED: &str = "Completed";
+
 /// The last instruction of an instance that exited by itself, with its exit status.
 fn exit(attempt: &Attempt<'_>) -> Option<(EventId, Stamp, u8)> {
     attempt.lines.iter().find_map(|line| match &line.line.fact {
@@ -22,7 +25,7 @@ fn all<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (&'t PodLife<'h>, 
     run.pods.iter().flat_map(|pod| pod.ephemeral.iter().map(move |container| (pod, container)))
 }
 
-/// An ephemeral container that has ended stays so.
+/// An ephemeral container that has ended is shown so, and stays so.
 pub(super) fn never_again(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (pod, container) in all(run) {
         let name = format!("{}/{}", pod.key, container.name);
@@ -42,15 +45,58 @@ pub(super) fn never_again(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
         });
         if let Some((_, (revision, _))) = wrong {
             seen.violated(format!("the ephemeral container {name} is shown as restarted"), [id, revision.id]);
-        } else if let Some(ended) =
-            ended.filter(|_| run.watched_for(pod, &at, clause.tolerance_us("watched")))
-        {
-            let shown = shown.get(ended).map(|(revision, _)| revision.id);
-            seen.fine([Some(id), shown, run.last_event()].into_iter().flatten());
-            if pod.restart_policy() == "Always" {
-                seen.facet("exit", if code == 0 { "zero" } else { "nonzero" });
-            }
+            continue;
         }
+        let end = ended.and_then(|ended| shown.get(ended));
+        judge_end(
+            run,
+            clause,
+            (pod, &name),
+            (id, &at, code),
+            end.map(|(shown, status)| (shown.id, status)),
+            seen,
+        );
+    }
+}
+
+/// The status of an ephemeral container that has exited shows that, with its exit code.
+fn judge_end(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    (pod, name): (&PodLife<'_>, &str),
+    (exited, at, code): (EventId, &Stamp, u8),
+    shown: Option<(EventId, &ContainerSeen<'_>)>,
+    seen: &mut Seen,
+) {
+    let watched = run.watched_for(pod, at, clause.tolerance_us("watched"));
+    let Some((shown, status)) = shown else {
+        if watched && !run.node_was_touched() {
+            let finding = format!(
+                "the ephemeral container {name} exited with {code}, and is never shown as terminated"
+            );
+            seen.violated(finding, [Some(exited), run.last_event()].into_iter().flatten());
+        }
+        return;
+    };
+    if let Some(wrong) = misshown(&status.state, code).filter(|_| !run.node_was_touched()) {
+        let finding = format!("the ephemeral container {name} exited with {code}, and is shown with {wrong}");
+        seen.violated(finding, [exited, shown]);
+    } else if watched {
+        seen.fine([Some(exited), Some(shown), run.last_event()].into_iter().flatten());
+        if pod.restart_policy() == "Always" {
+            seen.facet("exit", if code == 0 { "zero" } else { "nonzero" });
+        }
+    }
+}
+
+/// What is wrong with how the end of a process is shown that exited with this code.
+fn misshown(state: &State<'_>, code: u8) -> Option<String> {
+    let State::Terminated { code: shown, reason, .. } = state else { return None };
+    let well = *reason == COMPLETED;
+    match () {
+        () if *shown != i64::from(code) => Some(format!("the exit code {shown}")),
+        () if well != (code == 0) => Some(format!("the reason {reason:?}")),
+        () => None,
     }
 }
 

@@ -161,6 +161,24 @@ fn it_never_starts_again() {
 }
 
 #[test]
+fn its_end_is_shown_as_it_was() {
+    let clause = "ephemeral.never-restarted";
+    let as_shown = |code: i64, reason: &str| {
+        let state = json!({ "terminated": { "exitCode": code, "reason": reason } });
+        exiting(clause, |run| shown(run, 7.0, &state, 0, "True"))
+    };
+    assert!(RIGHT.contains(&as_shown(3, "Error")));
+    assert!(RIGHT.contains(&as_shown(3, "VendorSaysSo")));
+    assert_eq!(as_shown(3, "Completed"), "violated");
+    assert_eq!(as_shown(0, "Completed"), "violated");
+    assert_eq!(exiting(clause, |_| {}), "violated", "it is never shown");
+    let deleted = exiting(clause, |run| {
+        run.deed(12.0, Did::Deleted { kind: "Pod".to_owned(), name: "pod".to_owned(), grace: None });
+    });
+    assert!(RIGHT.contains(&deleted), "its pod was deleted soon");
+}
+
+#[test]
 fn its_pod_stays_as_it_was() {
     let clause = "ephemeral.no-effect-on-readiness";
     assert!(RIGHT.contains(&exiting(clause, |run| shown(run, 7.0, &ended(), 0, "True"))));

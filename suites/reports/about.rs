@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use probity_model::timeline::{ContainerKind, KubeEvent, PodLife};
+use probity_model::timeline::{ContainerKind, ContainerLife, KubeEvent, PodLife};
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
@@ -82,12 +82,19 @@ pub(super) fn names_its_container(run: &Timeline<'_>, _: &Clause, seen: &mut See
         for event in of_containers(pod) {
             let path = event.text("/involvedObject/fieldPath").unwrap_or_default();
             // Nothing but its reason and its type is sure of an event that stands for many.
-            if path.starts_with("spec.ephemeralContainers") || event.is_combined() {
+            if event.is_combined() {
                 continue;
             }
-            let container = event.container.and_then(|name| pod.container(name));
-            let kind = container.map(|of| of.kind);
-            let list = if kind == Some(ContainerKind::Main) { "containers" } else { "initContainers" };
+            let container = event.container.and_then(|name| container_of(pod, name));
+            // Where the record of the pod has gaps, an ephemeral container may have been added unseen.
+            if container.is_none() && path.starts_with("spec.ephemeralContainers") && !run.gaps.is_empty() {
+                continue;
+            }
+            let list = match container.map(|of| of.kind) {
+                Some(ContainerKind::Main) => "containers",
+                Some(ContainerKind::Ephemeral) => "ephemeralContainers",
+                _ => "initContainers",
+            };
             match container {
                 Some(of) if path == format!("spec.{list}{{{}}}", of.name) => {
                     if said.insert((event.reason, of.kind.word())) {
@@ -106,6 +113,11 @@ pub(super) fn names_its_container(run: &Timeline<'_>, _: &Clause, seen: &mut See
             }
         }
     }
+}
+
+/// A container of a pod, also one that was added to it.
+fn container_of<'p, 'h>(pod: &'p PodLife<'h>, name: &str) -> Option<&'p ContainerLife<'h>> {
+    pod.container(name).or_else(|| pod.ephemeral.iter().find(|of| of.name == name))
 }
 
 /// An event has the type of its reason.

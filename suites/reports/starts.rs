@@ -30,7 +30,7 @@ fn each(run: &Timeline<'_>, clause: &Clause, reasons: &[&str], seen: &mut Seen) 
     for pod in &run.pods {
         let tally = Tally::of(run, pod);
         let mut excess = Excess::of(run, pod, &tally);
-        for container in &pod.containers {
+        for container in pod.containers.iter().chain(&pod.ephemeral) {
             for reason in reasons {
                 judge(run, clause, (pod, container, reason), &tally, seen);
                 if let Some(lives) = instances(pod, container) {
@@ -77,7 +77,7 @@ pub(super) fn in_order(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
     for pod in &run.pods {
         let tally = Tally::of(run, pod);
-        for container in &pod.containers {
+        for container in pod.containers.iter().chain(&pod.ephemeral) {
             judge_order(&tally, (pod, container), seen);
             judge_haste(run, &tally, (pod, container), seen);
         }

@@ -54,7 +54,29 @@ fn an_event_names_its_container() {
     assert_eq!(path("spec.containers{helper}"), "violated", "it is an init container");
     assert_eq!(path("spec.initContainers{other}"), "violated", "there is none of this name");
     assert_eq!(path(""), "violated");
-    assert_eq!(path("spec.ephemeralContainers{debug}"), "inconclusive");
+    assert_eq!(path("spec.ephemeralContainers{debug}"), "violated", "none was added");
+}
+
+#[test]
+fn an_event_names_the_ephemeral_container() {
+    let clause = "report.event.field-path";
+    let judged = |text: &str, gap: bool| {
+        let mut spec = three();
+        let mut run = pod(clause, &spec);
+        spec["nodeName"] = json!(NODE);
+        spec["ephemeralContainers"] = json!([{ "name": "debug" }]);
+        run.pod_seen(1.0, &spec, &json!({ "phase": "Running" }), Change::Modified);
+        if gap {
+            run.gap(1.1, 1.9, "Pod");
+        }
+        told(&mut run, 2.0, &with(started("target"), "/involvedObject/fieldPath", json!(text)));
+        concluded(run, clause)
+    };
+    assert_eq!(judged("spec.ephemeralContainers{debug}", false), "holds");
+    assert_eq!(judged("spec.containers{debug}", false), "violated", "it is no main container");
+    assert_eq!(judged("spec.ephemeralContainers{target}", false), "violated", "it is a main container");
+    assert_eq!(judged("spec.ephemeralContainers{other}", false), "violated", "there is none of this name");
+    assert_ne!(judged("spec.ephemeralContainers{other}", true), "violated", "it may have been added unseen");
 }
 
 #[test]

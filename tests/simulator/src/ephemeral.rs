@@ -149,13 +149,26 @@ impl World<'_> {
         }
         let runs = made.iter().any(|(_, state)| matches!(state, State::Running(_)));
         let failed = made.iter().any(|(_, state)| matches!(state, State::Ended(ended) if ended.code != 0));
-        status["ephemeralContainerStatuses"] = made.into_iter().map(|(shown, _)| shown).collect();
+        let shown = made.into_iter().map(|(shown, _)| self.misshow_ephemeral(shown));
+        status["ephemeralContainerStatuses"] = shown.collect();
         if runs && self.has(Defect::EphemeralUnreadiesPod) || failed && self.has(Defect::EphemeralFailsPod) {
             let conditions = status["conditions"].as_array_mut().into_iter().flatten();
             conditions
                 .filter(|one| one["type"] == "Ready")
                 .for_each(|ready| ready["status"] = json!("False"));
         }
+    }
+
+    /// Spoils what is shown of the end of an ephemeral container.
+    fn misshow_ephemeral(&self, mut shown: Value) -> Value {
+        let Some(end) = shown["state"].get("terminated").cloned() else { return shown };
+        if self.has(Defect::EphemeralEndUnshown) {
+            shown["state"] = json!({ "running": { "startedAt": end["startedAt"] } });
+        } else if self.has(Defect::EphemeralEndsWell) {
+            shown["state"]["terminated"]["exitCode"] = json!(0);
+            shown["state"]["terminated"]["reason"] = json!("Completed");
+        }
+        shown
     }
 
     /// The process namespace of an ephemeral container, if it is that of another one.

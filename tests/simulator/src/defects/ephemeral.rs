@@ -15,6 +15,14 @@ macro_rules! with_ephemeral {
     EphemeralRestarts,
     /// Ephemeral containers restart if they have failed (`ephemeral.never-restarted`).
     EphemeralRestartsOnFailure,
+    /// The end of an ephemeral container is never shown (`ephemeral.never-restarted`).
+    EphemeralEndUnshown,
+    /// Every end of an ephemeral container is shown as a success (`ephemeral.never-restarted`).
+    EphemeralEndsWell,
+    /// The start of an ephemeral container is not reported (`report.event.started-each-time`, `pulled-each-time`).
+    EphemeralStartsUnreported,
+    /// Events about ephemeral containers have the path of a main container (`report.event.field-path`).
+    EphemeralPathOfMains,
     /// Ephemeral containers can have ports (`ephemeral.fields-forbidden`).
     ApiAcceptsEphemeralPorts,
     /// Ephemeral containers can have probes (`ephemeral.fields-forbidden`).

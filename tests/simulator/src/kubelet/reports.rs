@@ -49,7 +49,7 @@ impl World<'_> {
         };
         let of = &self.pods[pod];
         let list = match () {
-            () if of.within.is_some() => "ephemeralContainers",
+            () if of.within.is_some() && !self.has(Defect::EphemeralPathOfMains) => "ephemeralContainers",
             () if main || self.has(Defect::EventPathOfMains) => "containers",
             () => "initContainers",
         };
@@ -113,6 +113,10 @@ impl World<'_> {
     pub(super) fn report_start(&mut self, at: At) {
         let first = self.pods[at.pod].containers[at.container].starts == 1;
         let sidecar = self.is_sidecar(at) && self.has(Defect::SidecarRestartUnreported);
+        let added = self.pods[at.pod].within.is_some();
+        if added && self.has(Defect::EphemeralStartsUnreported) {
+            return;
+        }
         if !first && (sidecar || self.has(Defect::StartReportedOnce)) {
             return;
         }
