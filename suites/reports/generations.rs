@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use probity_model::timeline::{PodLife, Revision};
+use probity_model::timeline::{ContainerLife, PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
@@ -31,6 +31,7 @@ pub(super) fn never_ahead(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
     // The manifest of a static pod has no generation, so the status of its mirror pod tells none.
     for pod in run.pods.iter().filter(|pod| !pod.is_static) {
         judge_stale(run, clause, pod, seen);
+        judge_followed(run, clause, pod, seen);
         let (mut last, mut said) = (None, BTreeSet::new());
         for shown in of_kubelet(pod) {
             let generation = number(shown, "/metadata/generation").unwrap_or_default();
@@ -104,6 +105,55 @@ fn judge_stale(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mu
         }
         before = Some(shown);
     }
+}
+
+/// Each generation of a pod that lives is followed in time by a status that is about it, whatever else changes.
+fn judge_followed(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
+    if run.node_was_touched() || may_be_busy(pod) {
+        return;
+    }
+    let followed = clause.tolerance_us("followed");
+    let mut last = None;
+    for (at, from) in pod.revisions.iter().enumerate().filter(|(_, shown)| lives(shown)) {
+        let generation = number(from, "/metadata/generation").unwrap_or_default();
+        if last.replace(generation) == Some(generation) {
+            continue;
+        }
+        let reached = |shown: &&Revision<'_>| {
+            number(shown, "/status/observedGeneration") >= Some(generation) || !lives(shown)
+        };
+        let late = match pod.revisions.iter().skip(at).find(reached) {
+            Some(until) => {
+                let allowed = followed + run.noise_between(&pod.node, &from.at, &until.at);
+                (run.at_least(&from.at, &until.at) > allowed).then_some(until.id)
+            }
+            None => run.last_event().filter(|_| run.watched_for(pod, &from.at, followed)),
+        };
+        if let Some(until) = late {
+            let finding =
+                format!("{} has generation {generation}, and for long no status is about it", pod.key);
+            seen.violated(finding, [from.id, until]);
+            return;
+        }
+    }
+}
+
+/// Whether a revision shows a pod that a kubelet runs and that stays.
+fn lives(shown: &Revision<'_>) -> bool {
+    let bound = shown.object.pointer("/spec/nodeName").is_some();
+    bound && !shown.gone && !shown.terminating() && shown.phase() == "Running"
+}
+
+/// Whether the kubelet may be busy with the pod for long: it runs a hook, ends a container that a probe condemned or that was
+/// changed, or pulls an image. It looks at the pod again only after that.
+fn may_be_busy(pod: &PodLife<'_>) -> bool {
+    let waits = |of: &ContainerLife<'_>| of.spec.get("lifecycle").is_some() || !of.probes.is_empty();
+    let part = |shown: &Revision<'_>, list: &str| shown.object.pointer(list).cloned();
+    let changed = ["/spec/containers", "/spec/initContainers", "/spec/resources"].into_iter().any(|list| {
+        let mut all = pod.revisions.iter().map(|shown| part(shown, list));
+        all.next().is_some_and(|first| all.any(|other| other != first))
+    });
+    changed || !pod.ephemeral.is_empty() || pod.containers.iter().any(waits)
 }
 
 /// The part of a status that only the kubelet writes.

@@ -2,6 +2,7 @@
 
 mod events;
 mod excess;
+mod followed;
 mod given;
 mod statuses;
 mod stops;

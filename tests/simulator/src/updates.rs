@@ -46,6 +46,9 @@ impl World<'_> {
             self.count_change(pod);
         }
         self.show_again(pod);
+        if changed && self.pods[pod].object["spec"]["nodeName"].is_string() {
+            self.touch(pod);
+        }
         if self.pods[pod].is_static && self.has(Defect::MirrorDeadlineHeeded) {
             self.set_deadline(pod);
         }

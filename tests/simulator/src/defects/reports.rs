@@ -11,6 +11,8 @@ macro_rules! with_reports {
     HostAddressOfNobody,
     /// A pod that uses the network of its node has an address of its own (`report.status.addresses`).
     HostNetworkUnshown,
+    /// The generation of a status follows that of the pod only when a container changes (`report.status.observed-generation`).
+    GenerationFollowsContainers,
     // What an event says of itself.
     /// An event has a UID that no pod has (`report.event.object`).
     EventOfAnotherPod,

@@ -284,6 +284,10 @@ impl World<'_> {
         if self.has(Defect::GenerationAhead) {
             status["observedGeneration"] = json!(generation + 1);
         }
+        let same = of.object["status"]["containerStatuses"] == status["containerStatuses"];
+        if same && self.has(Defect::GenerationFollowsContainers) {
+            status["observedGeneration"] = of.object["status"]["observedGeneration"].clone();
+        }
         if self.has(Defect::GenerationUnsaid) {
             status["observedGeneration"] = Value::Null;
         }
