@@ -1,15 +1,21 @@
-//! A deleted pod reaches a terminal phase before it is removed.
+//! A deleted pod reaches a terminal phase before it is removed, and also if a finalizer keeps it from being removed.
 
-use probity_model::timeline::PodLife;
-use probity_model::{Clause, Seen, Timeline};
+use probity_model::measure::Fit;
+use probity_model::timeline::{At, ContainerKind, PodLife};
+use probity_model::{Clause, EventId, Seen, Timeline};
+use serde_json::Value;
 
 use crate::reading::alive::is_forced;
-use crate::reading::mains::{are_told, ended, lives_of, mains};
+use crate::reading::ends::End;
+use crate::reading::mains::{are_told, ended, later, lives_of, mains};
 
 /// The last revision of a deleted pod is Succeeded or Failed, depending on the exit status of its containers.
-pub(super) fn terminal_first(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+pub(super) fn terminal_first(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in run.pods.iter().filter(|pod| !run.node_was_touched() && !is_forced(run, pod)) {
-        let Some(gone) = pod.revisions.iter().find(|revision| revision.gone) else { continue };
+        let Some(gone) = pod.revisions.iter().find(|revision| revision.gone) else {
+            judge_held(run, clause, pod, seen);
+            continue;
+        };
         let began = mains(pod).any(|of| !of.attempts.is_empty());
         if pod.node.is_empty() || !began {
             continue;
@@ -20,7 +26,8 @@ pub(super) fn terminal_first(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             seen.violated(finding, [gone.id]);
             continue;
         }
-        let Some((well, events)) = how_all_ended(run, pod) else { continue };
+        let Some((well, ends)) = how_all_ended(run, pod) else { continue };
+        let events = ends.iter().map(|end| end.id);
         let right = if well { "Succeeded" } else { "Failed" };
         let outside = pod.was_ended_from_outside();
         if phase != right && !outside {
@@ -28,25 +35,82 @@ pub(super) fn terminal_first(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                 "{} was removed in the phase {phase}, but its containers' exit codes make it {right}",
                 pod.key
             );
-            seen.violated(finding, events.into_iter().chain([gone.id]));
+            seen.violated(finding, events.chain([gone.id]));
         } else if !outside {
-            seen.fine(events.into_iter().chain([gone.id]));
+            seen.fine(events.chain([gone.id]));
             seen.facet("phase", phase);
         }
     }
 }
 
-/// Whether the last instance of each main container exited with status 0, and the events that show it.
-fn how_all_ended(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<(bool, Vec<probity_model::EventId>)> {
+/// Whether a finalizer keeps a pod that its kubelet ends by itself. Hooks are left out, for the kubelet waits for them after the
+/// process has ended.
+fn is_held(pod: &PodLife<'_>) -> bool {
+    let list = |last: &Value| last["metadata"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
+    let hooked = pod.containers.iter().any(|of| of.spec.get("lifecycle").is_some());
+    let plain = !hooked && pod.ephemeral.is_empty() && pod.spec.get("activeDeadlineSeconds").is_none();
+    let of_kubelet = !pod.is_static && !pod.node.is_empty() && !pod.was_ended_from_outside();
+    plain && of_kubelet && pod.last().is_some_and(|last| list(last.object))
+}
+
+/// A deleted pod that a finalizer keeps becomes Succeeded or Failed soon after its containers have ended.
+fn judge_held(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
+    let deleted = pod.revisions.iter().find(|shown| shown.terminating()).filter(|_| is_held(pod));
+    let Some(deleted) = deleted else { return };
+    let Some((well, ends)) = how_all_ended(run, pod) else { return };
+    let Some(helpers) = ends_of_sidecars(run, pod) else { return };
+    let events: Vec<EventId> = ends.iter().map(|end| end.id).collect();
+    let mut ends = ends.into_iter().chain(helpers);
+    let from = ends.try_fold(At::of(deleted), |last, end| later(run, Some(last), end));
+    let Some(from) = from else { return };
+    let right = if well { "Succeeded" } else { "Failed" };
+    let over = pod.revisions.iter().find(|shown| matches!(shown.phase(), "Succeeded" | "Failed"));
+    let Some(over) = over else { return judge_unended(run, clause, (pod, right), &from, seen) };
+    if over.phase() != right {
+        let is = over.phase();
+        let finding = format!("{} became {is}, but its containers' exit codes make it {right}", pod.key);
+        seen.violated(finding, events.into_iter().chain([over.id]));
+        return;
+    }
+    let quantity = format!("from the last end in {} to its phase {right}", pod.key);
+    if seen.within(run, &pod.node, quantity, (&from, over), clause.in_time()) == Some(Fit::Met) {
+        seen.facet("phase", right);
+    }
+}
+
+/// Accuses the kubelet of a pod that has ended and has got no terminal phase, if the history goes on for long enough.
+fn judge_unended(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    (pod, right): (&PodLife<'_>, &str),
+    from: &At,
+    seen: &mut Seen,
+) {
+    let Some(end) = run.last_event().map(|last| At::new(last, run.end())) else { return };
+    let waited = run.measure(String::new(), &pod.node, from, &end, clause.in_time());
+    if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
+        let finding = format!("{} was deleted and has ended, and it is not {right}", pod.key);
+        seen.violated(finding, [from.id, end.id]);
+    }
+}
+
+/// When the last instance of each sidecar had ended. None if that is not known of one.
+fn ends_of_sidecars(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<Vec<At>> {
+    let sidecars = pod.containers.iter().filter(|of| of.kind == ContainerKind::Sidecar);
+    sidecars.map(|of| End::of(&lives_of(run, pod, of).next_back()?)?.latest).collect()
+}
+
+/// Whether the last instance of each main container exited with status 0, and when each had ended.
+fn how_all_ended(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<(bool, Vec<At>)> {
     if !are_told(pod) {
         return None;
     }
-    let (mut well, mut events) = (true, Vec::new());
+    let (mut well, mut ends) = (true, Vec::new());
     for container in mains(pod) {
         let last = lives_of(run, pod, container).next_back()?;
         let (at, code) = ended(&last)?;
         well &= code == 0;
-        events.push(at.id);
+        ends.push(at);
     }
-    Some((well, events))
+    Some((well, ends))
 }

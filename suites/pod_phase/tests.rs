@@ -2,6 +2,7 @@
 
 mod early;
 mod gates;
+mod held;
 mod pressure;
 mod replaced;
 

@@ -77,7 +77,8 @@ pub(crate) fn ended(life: &Life<'_, '_>) -> Option<(At, i64)> {
     Some((end.latest.clone()?, end.code?))
 }
 
-fn later(run: &Timeline<'_>, one: Option<At>, other: At) -> Option<At> {
+/// The later of two instants, the other one if there is only one.
+pub(crate) fn later(run: &Timeline<'_>, one: Option<At>, other: At) -> Option<At> {
     Some(match one {
         Some(one) if run.clocks.order(&one, &other) != Order::Before => one,
         _ => other,

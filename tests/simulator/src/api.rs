@@ -265,18 +265,23 @@ impl World<'_> {
         of.object["metadata"]["deletionTimestamp"] = json!(at);
         of.object["metadata"]["deletionGracePeriodSeconds"] = json!(grace);
         self.show_pod(pod, Change::Modified);
-        if grace == 0 && !waits && !self.is_held(pod) {
+        if grace == 0 && !waits && !self.has_finalizers(pod) {
             self.pods[pod].gone = true;
             self.pods[pod].gone_at = Some(self.now);
             self.show_pod(pod, Change::Deleted);
         }
     }
 
-    /// The last container has ended and the API lets go of the pod.
+    /// The last container has ended and the API lets go of the pod, unless a finalizer holds it.
     pub(crate) fn drop_pod(&mut self, pod: usize) {
         if !self.pods[pod].gone {
             self.end_ephemeral(pod);
             self.publish(pod);
+            if self.has_finalizers(pod) {
+                self.pods[pod].object["metadata"]["deletionGracePeriodSeconds"] = json!(0);
+                self.show_pod(pod, Change::Modified);
+                return;
+            }
             self.pods[pod].gone = true;
             self.pods[pod].gone_at = Some(self.now);
             self.show_pod(pod, Change::Deleted);

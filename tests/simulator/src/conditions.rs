@@ -164,9 +164,13 @@ impl World<'_> {
 
     /// Whether a finalizer holds a pod that no kubelet has.
     pub(crate) fn is_held(&self, pod: usize) -> bool {
-        let object = &self.pods[pod].object;
-        let finalizers = object["metadata"]["finalizers"].as_array();
-        finalizers.is_some_and(|list| !list.is_empty()) && object["spec"]["nodeName"].is_null()
+        self.has_finalizers(pod) && self.pods[pod].object["spec"]["nodeName"].is_null()
+    }
+
+    /// Whether a pod has finalizers, so that the API server keeps it.
+    pub(crate) fn has_finalizers(&self, pod: usize) -> bool {
+        let finalizers = self.pods[pod].object["metadata"]["finalizers"].as_array();
+        finalizers.is_some_and(|list| !list.is_empty())
     }
 
     /// The collector finds a pod when it next looks.

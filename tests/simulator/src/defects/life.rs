@@ -44,6 +44,10 @@ macro_rules! with_life {
     LeavesTerminalPhase,
     /// A deleted pod stays Running until it has terminated (`pod.phase.terminal-before-removal`).
     RemovedWhileRunning,
+    /// A deleted pod that a finalizer keeps stays Running (`pod.phase.terminal-before-removal`).
+    HeldPodsStayRunning,
+    /// A deleted pod that a finalizer keeps always fails (`pod.phase.terminal-before-removal`).
+    HeldPodsFail,
     /// A pod that takes the name of another has its UID (`pod.lifecycle.unique-uid`).
     UidGoesWithName,
     /// A restart brings a pod to another node (`pod.lifecycle.scheduled-once`, `restart.same-pod-same-node`).

@@ -39,6 +39,8 @@ impl World<'_> {
             () if self.has(Defect::OverAtFirstEnd) && phase == "Running" && mains().any(well) => "Succeeded",
             () if self.has(Defect::LeavesTerminalPhase) && over && was_over => "Running",
             () if self.has(Defect::RemovedWhileRunning) && over && of.deleted.is_some() => "Running",
+            () if over && self.is_kept(pod) && self.has(Defect::HeldPodsStayRunning) => "Running",
+            () if over && self.is_kept(pod) && self.has(Defect::HeldPodsFail) => "Failed",
             () if self.has(Defect::FailuresSucceed) && over => "Succeeded",
             () if self.has(Defect::SuccessesFail) && over => "Failed",
             // A pod is over only when none of its containers runs any more.
@@ -47,6 +49,11 @@ impl World<'_> {
             }
             () => phase,
         }
+    }
+
+    /// Whether a finalizer keeps a pod that was deleted.
+    fn is_kept(&self, pod: usize) -> bool {
+        self.pods[pod].deleted.is_some() && self.has_finalizers(pod)
     }
 
     /// Looks again later at what is shown wrongly only for a while, or only after a while.
