@@ -63,6 +63,8 @@ pub(crate) fn judges() -> Vec<Judge> {
     ]
 }
 
+/// The name by which kubelets record events, by the Kubernetes API reference.
+const KUBELET: &str = "kubelet";
 /// The type of events about what is usual, by the Kubernetes API reference.
 const NORMAL: &str = "Normal";
 /// The type of events about problems, by the Kubernetes API reference.
@@ -74,8 +76,23 @@ fn kind_of(event: &KubeEvent<'_>) -> Option<&'static str> {
         "Pulling" | "Pulled" | "Created" | "Started" | "Killing" => Some(NORMAL),
         "Unhealthy" | "ProbeWarning" | "FailedPostStartHook" | "FailedPreStopHook" => Some(WARNING),
         "BackOff" if is_of_restart(event) => Some(WARNING),
+        // Other components use these words too.
+        "BackOff" if is_of_kubelet(event) => Some(NORMAL),
+        "InspectFailed" | "ErrImageNeverPull" if is_of_kubelet(event) => Some(WARNING),
+        // A kubelet reports by this word also that it cannot make the directories of a pod.
+        "Failed" if is_of_kubelet(event) && event.container.is_some() => Some(WARNING),
         _ => None,
     }
+}
+
+fn is_of_kubelet(event: &KubeEvent<'_>) -> bool {
+    event.text("/source/component") == Some(KUBELET)
+}
+
+/// What an event about a container reports, in a word: the back-off of a pull is not that of a restart.
+fn word<'h>(event: &KubeEvent<'h>) -> &'h str {
+    let of_pull = event.reason == "BackOff" && !is_of_restart(event);
+    if of_pull { "BackOff of a pull" } else { event.reason }
 }
 
 /// Whether a container waits to be started again: there is a back-off of pulls too.

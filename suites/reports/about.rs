@@ -6,10 +6,7 @@ use probity_model::timeline::{ContainerKind, ContainerLife, KubeEvent, PodLife};
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
-use super::{kind_of, of_containers};
-
-/// The name by which kubelets record events, by the Kubernetes API reference.
-const KUBELET: &str = "kubelet";
+use super::{KUBELET, kind_of, of_containers, word};
 
 /// Judges each event about a container by what is wrong with it; one without fault is cited for each reason.
 fn judge_each<'p, 'h: 'p>(
@@ -22,9 +19,9 @@ fn judge_each<'p, 'h: 'p>(
         for event in of_containers(pod) {
             if let Some(wrong) = wrong(pod, event) {
                 seen.violated(format!("an event {} about {} {wrong}", event.reason, pod.key), [event.id]);
-            } else if said.insert(event.reason) {
+            } else if said.insert(word(event)) {
                 seen.fine([event.id]);
-                seen.facet("reason", event.reason);
+                seen.facet("reason", word(event));
             }
         }
     }
@@ -97,10 +94,10 @@ pub(super) fn names_its_container(run: &Timeline<'_>, _: &Clause, seen: &mut See
             };
             match container {
                 Some(of) if path == format!("spec.{list}{{{}}}", of.name) => {
-                    if said.insert((event.reason, of.kind.word())) {
+                    if said.insert((word(event), of.kind.word())) {
                         seen.fine([event.id]);
                         seen.facet("container", of.kind.word());
-                        seen.facet("reason", event.reason);
+                        seen.facet("reason", word(event));
                     }
                 }
                 _ => {

@@ -85,8 +85,22 @@ fn an_event_has_the_type_of_its_reason() {
     assert_eq!(judged(clause, &[failed(), started("target")]), "holds");
     assert_eq!(judged(clause, &[with(failed(), "/type", json!("Normal"))]), "violated");
     assert_eq!(judged(clause, &[with(started("target"), "/type", json!("Warning"))]), "violated");
-    let pull = event(2.0, "target", "Normal", "BackOff", "Back-off pulling image \"none\"");
-    assert_eq!(judged(clause, &[pull]), "inconclusive", "it is not about a restart");
+    let pull = |kind| event(2.0, "target", kind, "BackOff", "Back-off pulling image \"none\"");
+    assert_eq!(judged(clause, &[pull("Normal")]), "holds");
+    assert_eq!(judged(clause, &[pull("Warning")]), "violated", "it is not about a restart");
+    for reason in ["Failed", "InspectFailed", "ErrImageNeverPull"] {
+        let of = |kind| event(2.0, "target", kind, reason, "Error: none");
+        assert_eq!(judged(clause, &[of("Warning")]), "holds", "{reason}");
+        assert_eq!(judged(clause, &[of("Normal")]), "violated", "{reason}");
+        let of_other = with(of("Normal"), "/source/component", json!("another"));
+        assert_eq!(judged(clause, &[of_other]), "inconclusive", "{reason} of another component");
+        let of_pod = with(of("Normal"), "/involvedObject/fieldPath", Value::Null);
+        assert_ne!(
+            judged(clause, &[of_pod]) == "violated",
+            reason == "Failed",
+            "{reason} of a pod as a whole"
+        );
+    }
 }
 
 #[test]

@@ -30,6 +30,12 @@ macro_rules! with_reports {
     WarningsAreNormal,
     /// Every event has the type Warning (`report.event.type`).
     EverythingIsWarning,
+    /// Events about images that cannot be pulled have the type Normal (`report.event.type`).
+    PullFailuresAreNormal,
+    /// The back-off of a pull is reported as a problem (`report.event.type`).
+    PullBackOffIsWarning,
+    /// Events about images that cannot be pulled name another node (`report.event.source`).
+    PullFailuresOfAnotherNode,
     /// The count of an event that occurs again stays (`report.event.count`).
     EventCountStays,
     /// The first time of an event moves with each occurrence (`report.event.count`).

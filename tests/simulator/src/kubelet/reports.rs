@@ -98,6 +98,7 @@ impl World<'_> {
         if self.has(Defect::EverythingIsWarning) {
             object["type"] = json!("Warning");
         }
+        self.spoil_pull(object);
         if self.has(Defect::EventCountStays) {
             object["count"] = json!(1);
         }
@@ -106,6 +107,24 @@ impl World<'_> {
         }
         if self.has(Defect::EventFirstTimeMoves) {
             object["firstTimestamp"] = object["lastTimestamp"].clone();
+        }
+    }
+
+    /// Spoils an event about the image of a container.
+    fn spoil_pull(&self, object: &mut Value) {
+        match object["reason"].as_str().unwrap_or_default() {
+            "Failed" | "InspectFailed" | "ErrImageNeverPull" => {
+                if self.has(Defect::PullFailuresAreNormal) {
+                    object["type"] = json!("Normal");
+                }
+                if self.has(Defect::PullFailuresOfAnotherNode) {
+                    object["source"]["host"] = json!("node2");
+                }
+            }
+            "BackOff" if object["type"] == "Normal" && self.has(Defect::PullBackOffIsWarning) => {
+                object["type"] = json!("Warning");
+            }
+            _ => {}
         }
     }
 
