@@ -72,8 +72,15 @@ fn taken_back(
             startup.run.clocks.between(&success.at, &revision.at).is_some_and(|span| span.lo <= most)
         })
     };
+    // What comes late may have been written before the success.
+    let written_after = |revision: &Revision<'_>| {
+        success.is_some_and(|success| {
+            let since = startup.run.clocks.between(&success.at, &revision.at);
+            since.is_some_and(|since| since.lo > startup.noise(&success.at, &revision.at))
+        })
+    };
     let earned = |(revision, status): &&(&Revision<'_>, ContainerSeen<'_>)| {
-        status.started == Some(true) && !is_before(startup, revision, success)
+        status.started == Some(true) && written_after(revision)
     };
     let mut later = shown.iter().skip_while(|shown| !earned(shown));
     let (first, _) = later.next()?;
