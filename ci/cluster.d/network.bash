@@ -4,7 +4,7 @@
 
 node_index() { echo "${1#node}"; }
 node_ip() { echo "$NETWORK.$((10 + $(node_index "$1")))"; }
-pod_range() { echo "$POD_NETWORK.$(node_index "$1").0/24"; }
+pod_range() { echo "10.$((128 + $(node_index "$1"))).0.0/16"; }
 
 make_bridge() {
     inside_network "$CONTROL" ip -batch - <<END

@@ -73,7 +73,7 @@ kind: KubeProxyConfiguration
 clientConnection: {kubeconfig: /var/lib/kube-proxy/kubeconfig}
 hostnameOverride: $node
 mode: iptables
-clusterCIDR: $POD_NETWORK.0.0/16
+clusterCIDR: $POD_NETWORK
 conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s}
 END
     feature_gate_map >>"$file"

@@ -44,7 +44,8 @@ BASE_COMPONENTS=("${CONTROL_PLANE_COMPONENTS[@]}" kube-proxy kubectl)
 # ---- addresses: none of them is visible in the host's own network namespace ----------------------------------
 
 NETWORK=10.197.0                 # of machines: .1 is the control plane, .11 the first node
-POD_NETWORK=10.244               # POD_NETWORK.N.0/24 is the range of node N
+POD_NETWORK=10.128.0.0/10        # of all pods; 10.(128+N).0.0/16 is the range of node N, so large that no pod gets the
+                                 # address of another one that ended a moment ago: the node still knows its old one
 SERVICE_RANGE=10.96.0.0/16
 API_SERVICE_IP=10.96.0.1
 DNS_SERVICE_IP=10.96.0.10        # reserved, unanswered: a lookup fails at once

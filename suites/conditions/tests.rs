@@ -165,7 +165,8 @@ fn the_time_of_a_condition_is_that_of_its_change() {
     assert_eq!(judged(clause, &plain(), &[low(), moved()]), "violated", "its status is the same");
     let taken_back = [low(), moved(), high(5.0)];
     assert_eq!(judged(clause, &plain(), &taken_back), "holds", "it may have been ready, unseen");
-    for (field, value) in [("restartCount", json!(1)), ("started", json!(false)), ("containerID", json!("b"))] {
+    for (field, value) in [("restartCount", json!(1)), ("started", json!(false)), ("containerID", json!("b"))]
+    {
         let mut again = moved();
         again["containerStatuses"][0][field] = value;
         assert_ne!(judged(clause, &plain(), &[low(), again]), "violated", "it may have been ready: {field}");

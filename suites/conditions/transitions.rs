@@ -65,10 +65,7 @@ fn judge_kept(
 }
 
 /// What a revision says of the container instances of a pod, as far as their readiness depends on it.
-fn instances<'h>(
-    pod: &PodLife<'_>,
-    shown: &Revision<'h>,
-) -> Vec<Option<(Option<bool>, bool, u64, &'h str)>> {
+fn instances<'h>(pod: &PodLife<'_>, shown: &Revision<'h>) -> Vec<Option<(Option<bool>, bool, u64, &'h str)>> {
     let of = |seen: ContainerSeen<'h>| (seen.started, seen.ready, seen.restarts, seen.id);
     pod.containers.iter().map(|container| shown.container(&container.name).map(of)).collect()
 }

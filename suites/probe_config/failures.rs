@@ -268,7 +268,21 @@ fn enough_from_the_start(life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     }
     let events = life.probes.iter().flat_map(|probe| probe.events()).chain([open.id, stop.id]);
     let finding = format!("{}: stopped after {count} of {} failures", life.words(), life.spec.failures);
-    seen.violated(finding, events);
+    match cut_off(life) {
+        true => seen.doubt(
+            Doubt::Ambiguous,
+            format!("{finding}, but no readiness probe reached it either"),
+            events,
+        ),
+        false => seen.violated(finding, events),
+    }
+}
+
+/// Whether no connection reached an instance although a readiness probe was due at once: its network may not have worked.
+fn cut_off(life: &ProbedLife<'_, '_>) -> bool {
+    let readiness = life.container.probe(ProbeKind::Readiness);
+    let due = readiness.is_some_and(|spec| spec.initial_delay == 0 && spec.handler.port().is_some());
+    due && life.spec.kind == ProbeKind::Liveness && life.connections.is_empty()
 }
 
 /// After a success, a stop signal takes as many periods as the threshold has failures.

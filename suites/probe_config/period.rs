@@ -20,8 +20,7 @@ pub(super) fn is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let lives = run.lives().of_each(&ProbeKind::ALL).countable();
     let mut all = Vec::new();
     for life in lives {
-        let mut pairs = neighbors(&life);
-        pairs.retain(|(a, _)| is_regular(&life, a));
+        let pairs = regular(&life, neighbors(&life));
         all.extend(pairs.iter().filter_map(|pair| distance(clause, &life, pair)));
         all.extend(drifts(clause, &life, &pairs));
         let spans = pairs.iter().map(|(a, b)| b.at.at.lo - a.at.at.hi).collect();
@@ -39,13 +38,17 @@ pub(super) fn is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Whether the next probe follows its schedule: readiness probes may come at other times until the container is ready, and
-/// one that was asked for before that may still come.
-fn is_regular(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> bool {
-    let earlier = life.probes.iter().rev().skip_while(|other| other.id != probe.id);
-    let successes = earlier.take_while(|other| life.outcome(other) == ProbeOutcome::Success).count();
-    let enough = usize::try_from(life.spec.successes).unwrap_or(usize::MAX).saturating_add(1);
-    life.spec.kind != ProbeKind::Readiness || successes > enough
+/// The pairs whose second probe follows its schedule: readiness probes may come at other times until the container is
+/// ready, and one that was asked for before that may still come. After a pause there may have been failures unseen.
+fn regular<'t, 'h>(life: &ProbedLife<'t, 'h>, pairs: Vec<Pair<'t, 'h>>) -> Vec<Pair<'t, 'h>> {
+    if life.spec.kind != ProbeKind::Readiness {
+        return pairs;
+    }
+    let passed = |probe: &Probe<'_>| life.surely(probe) == ProbeOutcome::Success;
+    let goes_on =
+        |(a, b): &Pair<'_, '_>, (next, _): &Pair<'_, '_>| b.id == next.id && passed(a) && passed(next);
+    let until_ready = usize::try_from(life.spec.successes).unwrap_or(usize::MAX).saturating_add(1);
+    pairs.chunk_by(goes_on).flat_map(|chain| chain.iter().skip(until_ready).copied()).collect()
 }
 
 /// This also applies to the plain probes of an idle pod: lateness that the node does not explain is the kubelet's. If

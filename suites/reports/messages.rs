@@ -65,7 +65,9 @@ fn planned(life: &Life<'_, '_>) -> Option<Option<Planned>> {
     let wanted = if named.is_empty() { USUAL_PATH } else { named };
     let plan = life.container.plan()?;
     let mut files = plan.process.consume.iter().filter_map(|of| match of {
-        Consumer::Disk { path, bytes, .. } => Some(Planned { to_its_message: path == wanted, bytes: bytes.0 }),
+        Consumer::Disk { path, bytes, .. } => {
+            Some(Planned { to_its_message: path == wanted, bytes: bytes.0 })
+        }
         _ => None,
     });
     let first = files.next();
@@ -140,7 +142,10 @@ fn share(of: &Ended<'_, '_>, clause: &Clause) -> usize {
 pub(super) fn of_its_file(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in known(run) {
         if let Some((told, error)) = denied(&life) {
-            seen.violated(format!("{} could not write its message: {error}", life.name()), [life.began.id, told]);
+            seen.violated(
+                format!("{} could not write its message: {error}", life.name()),
+                [life.began.id, told],
+            );
         }
     }
     let from_log = |of: &Ended<'_, '_>| of.logs && of.written == 0 && of.code != 0;
@@ -155,7 +160,10 @@ pub(super) fn of_its_file(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
 pub(super) fn cut_at_limit(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for of in ended(run).filter(|of| of.written > limit(of, clause)) {
         seen.check(of.length() == limit(&of, clause), || of.finding(), [of.life.began.id, of.shown.id]);
-        seen.facet("limit", if limit(&of, clause) < clause.tolerance_times("longest") { "pod" } else { "container" });
+        seen.facet(
+            "limit",
+            if limit(&of, clause) < clause.tolerance_times("longest") { "pod" } else { "container" },
+        );
     }
 }
 
@@ -189,7 +197,9 @@ pub(super) fn of_its_log(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         let Some(end) = end_of(&log, lines, longest) else { continue };
         let finding = || {
             let (length, wanted) = (of.message.len(), end.len());
-            format!("{name} failed, and the {length} bytes of its message are not the last {wanted} bytes of its log")
+            format!(
+                "{name} failed, and the {length} bytes of its message are not the last {wanted} bytes of its log"
+            )
         };
         seen.check(of.message.trim_end() == end.trim_end(), finding, events);
         seen.facet("exit", of.exit());

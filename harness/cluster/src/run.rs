@@ -283,7 +283,12 @@ impl RunInProgress {
         self.report(Progress::Undecided { again });
         let names = answer.await.unwrap_or_default();
         let chosen = ran.iter().filter(|case| names.contains(&case.name)).cloned();
-        chosen.map(|mut case| { case.name = case.name.again(); case }).collect()
+        chosen
+            .map(|mut case| {
+                case.name = case.name.again();
+                case
+            })
+            .collect()
     }
 
     /// Runs all cases, and beside the last of them those that should run again; returns the longest time that one of them took. All that

@@ -132,7 +132,8 @@ fn the_first_probe_comes_within_a_period() {
 
 #[test]
 fn after_the_startup_success_the_first_liveness_probe_comes_within_a_period() {
-    let startup = json!({ "httpGet": { "path": "/s", "port": 8080 }, "periodSeconds": 1, "failureThreshold": 30 });
+    let startup =
+        json!({ "httpGet": { "path": "/s", "port": 8080 }, "periodSeconds": 1, "failureThreshold": 30 });
     let at = |at: f64| {
         let probes = json!({ "startupProbe": startup, "livenessProbe": http(json!({ "periodSeconds": 5 })) });
         let mut run = pod(PHASE, probes);
@@ -184,7 +185,11 @@ fn the_period_of_readiness_probes_is_kept_once_the_container_is_ready() {
         }
         verdict(&run.done(), PERIOD)
     };
-    assert_eq!(judged(&[2.0, 2.3, 4.3, 6.3, 8.3, 10.4]), "holds", "one was asked for before the first success");
+    assert_eq!(
+        judged(&[2.0, 2.3, 4.3, 6.3, 8.3, 10.4]),
+        "holds",
+        "one was asked for before the first success"
+    );
     assert_eq!(judged(&[2.0, 4.0, 6.0, 8.0, 9.0, 10.0]), "violated");
     assert_eq!(judged(&[2.0, 4.0, 6.0, 8.1, 10.2, 12.3, 14.4, 16.5]), "violated", "it drifts by 5 %");
     assert_eq!(judged(&[2.0, 4.0]), "inconclusive");

@@ -147,7 +147,8 @@ fn the_log_stands_in_for_the_message_of_a_failure() {
 
 #[test]
 fn the_end_of_a_log_is_the_last_bytes_of_its_last_lines() {
-    let end = |log: &'static str, lines: usize, bytes: usize| super::super::messages::end_of(log, lines, bytes);
+    let end =
+        |log: &'static str, lines: usize, bytes: usize| super::super::messages::end_of(log, lines, bytes);
     assert_eq!(end("one\ntwo\nthree\n", 2, 99), Some("two\nthree\n"));
     assert_eq!(end("one\ntwo\nthree\n", 3, 99), Some("one\ntwo\nthree\n"));
     assert_eq!(end("one\ntwo\nthree\n", 2, 8), Some("o\nthree\n"));
