@@ -50,7 +50,7 @@ fn judge_kept(
     let soon = turns
         .and_then(|turns| run.clocks.between(&after.at, &turns.at))
         .is_some_and(|span| span.lo <= clause.slack_us());
-    let turned = by_containers && (soon || instances(pod, before) != instances(pod, after));
+    let turned = by_containers && (soon || !are_alike(pod, before, after));
     if !same && steady && !turned {
         let finding = format!(
             "{kind} of {} was {} before and after, and its time moved",
@@ -64,10 +64,11 @@ fn judge_kept(
     }
 }
 
-/// What a revision says of the container instances of a pod, as far as their readiness depends on it.
-fn instances<'h>(pod: &PodLife<'_>, shown: &Revision<'h>) -> Vec<Option<(Option<bool>, bool, u64, &'h str)>> {
-    let of = |seen: ContainerSeen<'h>| (seen.started, seen.ready, seen.restarts, seen.id);
-    pod.containers.iter().map(|container| shown.container(&container.name).map(of)).collect()
+/// Whether two revisions show the same instance of each container, as ready and as started.
+fn are_alike(pod: &PodLife<'_>, before: &Revision<'_>, after: &Revision<'_>) -> bool {
+    let of = |seen: ContainerSeen<'_>| (seen.started, seen.ready, seen.restarts, seen.id.to_owned());
+    let mut names = pod.containers.iter().map(|container| &container.name);
+    names.all(|name| before.container(name).map(of) == after.container(name).map(of))
 }
 
 /// A new status comes with its own time: that of the change, and so not long before the revision that shows it,
