@@ -12,6 +12,7 @@ mod schedule;
 mod shared;
 mod successes;
 mod timeout;
+mod unasked;
 
 use probity_model::Judge;
 

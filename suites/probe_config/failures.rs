@@ -12,12 +12,12 @@ use probity_script::witness::Fact;
 
 use super::beyond::none_beyond;
 use super::schedule::{
-    countable, countable_of_all, distribution, is_command, listening, open, shown_ready, watched,
+    countable, countable_of_all, distribution, is_command, listening, shown_ready, watched,
 };
+use super::unasked::enough_from_the_start;
 use crate::reading::causes::only_its_probe;
 use crate::reading::readiness::{falls, goes_down, readiness_lives, stopped_after, turns};
 use crate::reading::termination::{Exhausted, exhausted};
-use crate::reading::unvisited::was_open_in_time;
 
 /// A sequence of failures below the threshold, between two successes.
 struct Short<'t, 'h> {
@@ -247,42 +247,6 @@ fn enough_before(life: &ProbedLife<'_, '_>, (what, at, under_way): (&str, &At, i
     let count = since.len();
     let events = since.iter().flat_map(|probe| probe.events()).chain(well.events()).chain([at.id]);
     seen.violated(format!("{}: {what} after {count} of {wanted} failures in a row", life.words()), events);
-}
-
-/// A container that never passed a probe is also not stopped after fewer failures. One may have been refused before the
-/// port opened; and failures of an instance that crashed may count in the next one.
-fn enough_from_the_start(life: &ProbedLife<'_, '_>, seen: &mut Seen) {
-    let (Some(stop), Some(open)) = (life.stop(), open(life)) else { return };
-    let failed = life.probes.iter().all(|probe| life.surely(probe) == ProbeOutcome::Failure);
-    let count = life.probes.len();
-    let refused = usize::from(!was_open_in_time(life, &open.stamp));
-    let few = i64::try_from(count + refused).is_ok_and(|count| count < life.spec.failures);
-    if life.number > 0
-        || !failed
-        || !few
-        || is_command(life)
-        || !only_its_probe(life)
-        || !watched(life, &open, &stop.at)
-    {
-        return;
-    }
-    let events = life.probes.iter().flat_map(|probe| probe.events()).chain([open.id, stop.id]);
-    let finding = format!("{}: stopped after {count} of {} failures", life.words(), life.spec.failures);
-    match cut_off(life) {
-        true => seen.doubt(
-            Doubt::Ambiguous,
-            format!("{finding}, but no readiness probe reached it either"),
-            events,
-        ),
-        false => seen.violated(finding, events),
-    }
-}
-
-/// Whether no connection reached an instance although a readiness probe was due at once: its network may not have worked.
-fn cut_off(life: &ProbedLife<'_, '_>) -> bool {
-    let readiness = life.container.probe(ProbeKind::Readiness);
-    let due = readiness.is_some_and(|spec| spec.initial_delay == 0 && spec.handler.port().is_some());
-    due && life.spec.kind == ProbeKind::Liveness && life.connections.is_empty()
 }
 
 /// After a success, a stop signal takes as many periods as the threshold has failures.
