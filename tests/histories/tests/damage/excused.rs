@@ -83,16 +83,6 @@ pub(crate) const ALL: &[(&str, &str, &str)] = &[
         "why the judge is silent there has not been looked into",
     ),
     (
-        "every fifth readiness probe is left out",
-        "probe_config/delays/container-kind=sidecar",
-        "noise in the window excuses a pause: a ticker that was stalled drops its ticks, and so does a kubelet",
-    ),
-    (
-        "every fifth readiness probe is left out",
-        "probe_types/endpoints-traffic",
-        "noise in the window excuses a pause: a ticker that was stalled drops its ticks, and so does a kubelet",
-    ),
-    (
         "an HTTP probe that hangs is waited for six tenths of a second more",
         "probe_types/liveness-catches-hang",
         "the preStop hook asks at the probe's own port, so the judge counts no probe there: one may be the hook's",
