@@ -8,7 +8,7 @@
 
 use std::error::Error;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use http::header::RETRY_AFTER;
@@ -34,6 +34,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(5);
 pub(crate) struct RequestCounts {
     pub(super) sent: AtomicU64,
     pub(super) repeated: AtomicU64,
+    /// Whether the server has ever answered: whoever names a wrong address should hear of it at once.
+    answered: AtomicBool,
 }
 
 /// A client that counts and repeats, around one that does not.
@@ -72,7 +74,8 @@ impl Policy<Request<Body>, Response<Body>, kube::Error> for RetryAsAsked {
         result: &mut Result<Response<Body>, kube::Error>,
     ) -> Option<Sleep> {
         let eviction = request.uri().path().ends_with("/eviction");
-        let wait = wait_before_retry(result, request.method(), self.repeats)?;
+        let answered = self.counts.answered.fetch_or(result.is_ok(), Ordering::Relaxed);
+        let wait = wait_before_retry(result, (request.method(), answered), self.repeats)?;
         let patient = self.repeats < MOST_REPEATS && self.waited.saturating_add(wait) < LONGEST_WAIT_IN_ALL;
         (patient && !eviction).then(|| {
             self.repeats += 1;
@@ -90,13 +93,13 @@ impl Policy<Request<Body>, Response<Body>, kube::Error> for RetryAsAsked {
 /// How long to wait before the request is repeated; `None` if it should not be.
 fn wait_before_retry(
     result: &Result<Response<Body>, kube::Error>,
-    method: &Method,
+    (method, answered): (&Method, bool),
     repeats: u32,
 ) -> Option<Duration> {
     let usual = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(repeats)).min(LONGEST_WAIT);
     let response = match result {
         Ok(response) => response,
-        Err(error) if was_never_sent(error) => return Some(usual),
+        Err(error) if answered && was_never_sent(error) => return Some(usual),
         Err(_) => return (method == Method::GET && repeats < 2).then_some(usual),
     };
     let named =
@@ -140,15 +143,15 @@ mod tests {
 
     #[test]
     fn the_server_says_when() {
-        let post = |answer, repeats| wait_before_retry(&answer, &Method::POST, repeats);
+        let post = |answer, repeats| wait_before_retry(&answer, (&Method::POST, true), repeats);
         assert_eq!(post(answer(429, Some("7")), 0), Some(Duration::from_secs(7)));
         assert_eq!(post(answer(500, Some("1")), 3), Some(Duration::from_secs(1)));
     }
 
     #[test]
     fn a_post_that_may_have_been_done_is_not_repeated() {
-        assert_eq!(wait_before_retry(&answer(504, None), &Method::POST, 0), None);
-        assert_eq!(wait_before_retry(&answer(504, None), &Method::GET, 1), Some(FIRST_WAIT * 2));
+        assert_eq!(wait_before_retry(&answer(504, None), (&Method::POST, true), 0), None);
+        assert_eq!(wait_before_retry(&answer(504, None), (&Method::GET, true), 1), Some(FIRST_WAIT * 2));
     }
 
     #[tokio::test]
@@ -162,15 +165,17 @@ mod tests {
         let request = || Request::post("/api").body(Body::empty()).unwrap();
         let refused = client.send(request()).await.map(|_| Response::new(Body::empty()));
         assert!(refused.is_err());
-        assert_eq!(wait_before_retry(&refused, &Method::POST, 2), Some(FIRST_WAIT * 4));
+        assert_eq!(wait_before_retry(&refused, (&Method::POST, true), 2), Some(FIRST_WAIT * 4));
+        let wrong_address = wait_before_retry(&refused, (&Method::GET, false), 2);
+        assert_eq!(wrong_address, None, "it never answered: the address may be wrong");
         let broken = Err(kube::Error::Service("the connection was reset".into()));
-        assert_eq!(wait_before_retry(&broken, &Method::POST, 0), None, "it may have been done");
+        assert_eq!(wait_before_retry(&broken, (&Method::POST, true), 0), None, "it may have been done");
     }
 
     #[test]
     fn what_is_decided_is_not_asked_again() {
         for status in [200, 400, 403, 404, 409, 410, 422, 500] {
-            assert_eq!(wait_before_retry(&answer(status, None), &Method::GET, 0), None, "{status}");
+            assert_eq!(wait_before_retry(&answer(status, None), (&Method::GET, true), 0), None, "{status}");
         }
     }
 }
