@@ -12,6 +12,7 @@ use probity_model::timeline::{
 };
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Judge, Seen, Timeline};
+use probity_script::witness::Fact;
 
 use crate::reading::kubelet_restarts::{Restart, restarts};
 use crate::reading::termination::Exhausted;
@@ -165,6 +166,11 @@ fn passed_by(life: &ProbedLife<'_, '_>, by: &Stamp) -> bool {
     early.any(|probe| life.outcome(probe) != ProbeOutcome::Failure)
 }
 
+/// Whether a port closes during an instance: a probe of a closed port leaves no record.
+fn closes(life: &ProbedLife<'_, '_>) -> bool {
+    life.lines.iter().any(|line| matches!(&line.line.fact, Fact::Listening(of) if of.state != "open"))
+}
+
 fn judge_resumed(clause: &Clause, life: &ProbedLife<'_, '_>, restart: &Restart<'_>, seen: &mut Seen) {
     let spec = life.spec;
     let most = spec.initial_delay + spec.period + clause.slack_us();
@@ -182,6 +188,7 @@ fn judge_resumed(clause: &Clause, life: &ProbedLife<'_, '_>, restart: &Restart<'
         && life.lives_on()
         && life.watched_for(&over, most)
         && !taken_for_started(life, restart)
+        && !closes(life)
     {
         let finding = format!(
             "no {} probe of {} arrived within {} of the kubelet restart",
