@@ -109,8 +109,10 @@ fn judge_network(run: &Timeline<'_>, pod: &PodLife<'_>, seen: &mut Seen) {
     let alone = !run.pods.iter().any(|other| other.node == pod.node && other.uid != pod.uid);
     match on_node_network(pod) {
         true if !shares => {
-            let finding =
-                format!("{} uses the network of its node, and its podIP {ip} is none of it", pod.key);
+            let finding = format!(
+                "{} uses the network of its node, and its podIP {ip} is not one of its hostIPs",
+                pod.key
+            );
             seen.violated(finding, [shown.id]);
         }
         false if shares && !alone => {

@@ -131,7 +131,7 @@ fn judge_followed(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: 
         };
         if let Some(until) = late {
             let finding =
-                format!("{} has generation {generation}, and for long no status is about it", pod.key);
+                format!("{} has generation {generation}, and no status observed it in time", pod.key);
             seen.violated(finding, [from.id, until]);
             return;
         }
@@ -144,7 +144,7 @@ fn lives(shown: &Revision<'_>) -> bool {
     bound && !shown.gone && !shown.terminating() && shown.phase() == "Running"
 }
 
-/// Whether the kubelet may be busy with the pod for long: it runs a hook, ends a container that a probe condemned or that was
+/// Whether the kubelet may be busy with the pod for long: it runs a hook, stops a container whose probe failed or that was
 /// changed, or pulls an image. It looks at the pod again only after that.
 fn may_be_busy(pod: &PodLife<'_>) -> bool {
     let waits = |of: &ContainerLife<'_>| of.spec.get("lifecycle").is_some() || !of.probes.is_empty();
