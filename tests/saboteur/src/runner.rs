@@ -34,7 +34,7 @@ pub struct RunnerOptions {
     #[arg(long, default_value = "node1")]
     pub node: String,
     /// How many pods there are at the same time.
-    #[arg(long, default_value_t = 36)]
+    #[arg(long, default_value_t = 60)]
     pub pods: u32,
     /// A row that is not detected is tried again, with this many pods at the same time.
     #[arg(long, default_value_t = 12)]

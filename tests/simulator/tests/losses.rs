@@ -206,6 +206,9 @@ const LENIENT: &[(&str, &str)] = &[
 #[test]
 fn lost_lines_acquit_nobody() {
     let turns = book::each(Defect::ALL.len() * 12, |at| {
+        if !book::is_due(at / 12) {
+            return Vec::new();
+        }
         let defect = Defect::ALL[at / 12];
         let mut salt = at as u64 + 1;
         let mut draw = |below: usize| {

@@ -26,9 +26,9 @@ struct Arguments {
     /// The file with the detected defects.
     #[arg(long, default_value = "suites/real-defects.txt")]
     noticed: PathBuf,
-    /// Only a third of the confirmed rows, a different third each day.
-    #[arg(long)]
-    third: bool,
+    /// Only one of so many shares of the confirmed rows, a different one each day.
+    #[arg(long, value_name = "SHARES", value_parser = clap::value_parser!(u64).range(1..))]
+    share: Option<u64>,
     /// The percentage of rows whose results may differ from the table: a busy machine leaves some undecided. A violation in a
     /// case without a defect always counts as a failure.
     #[arg(long, default_value_t = 0)]
@@ -69,11 +69,11 @@ async fn compare(arguments: Arguments) -> io::Result<bool> {
 
 fn chosen(rows: Vec<Row>, arguments: &Arguments) -> Vec<Row> {
     let days = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() / 86_400;
-    let today = |number: usize| !arguments.third || number as u64 % 3 == days % 3;
+    let today = |number: usize| arguments.share.is_none_or(|shares| number as u64 % shares == days % shares);
     let named = |row: &Row| {
         arguments.filter.is_empty() || arguments.filter.iter().any(|part| row.name.contains(part.as_str()))
     };
-    let numbered = rows.into_iter().filter(|row| !(arguments.third && row.slow)).enumerate();
+    let numbered = rows.into_iter().filter(|row| !(arguments.share.is_some() && row.slow)).enumerate();
     numbered.filter(|(number, row)| today(*number) && named(row)).map(|(_, row)| row).collect()
 }
 

@@ -116,10 +116,11 @@ impl Commands {
         let node_command = format!("{} node", fs::canonicalize(&options.cluster)?.display());
         let status = Command::new(&options.probity)
             .args(["run", "--color", "never", "--exact", "--namespace", namespace, "--node", &options.node])
-            // Starts of containers are what loads a node: one at a time leaves it a processor. A crowd is to be complete before
-            // its first pods have ended.
+            // What is undecided runs again afterwards, when fewer pods are on the node.
+            .args(["--retries", "0"])
+            // Starts of containers are what loads a node. A crowd is to be complete before its first pods have ended.
             .args(["--node-command", &node_command, "--pods", &pods.to_string()])
-            .args(["--starts", if pods > options.pods { "8" } else { "1" }])
+            .args(["--starts", if pods > options.pods { "8" } else { "2" }])
             .arg("--kubeconfig")
             .arg(&self.kubeconfig)
             .args(own)

@@ -5,6 +5,7 @@
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use probity_case::Case;
 use probity_model::{History, Judgement, Registry};
@@ -41,6 +42,17 @@ pub(crate) fn searching(cases: u32) -> ProptestConfig {
         failure_persistence: None,
         rng_seed: RngSeed::Fixed(seed),
         ..ProptestConfig::default()
+    }
+}
+
+/// Whether it is the turn of the defect of a number: a long test looks at a third of them, at another third each day.
+/// `PROBITY_THIRD=all` takes all of them, and `0`, `1` or `2` one third.
+pub(crate) fn is_due(number: usize) -> bool {
+    let days = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() / 86_400;
+    match std::env::var("PROBITY_THIRD").as_deref() {
+        Ok("all") => true,
+        Ok(third) => number % 3 == third.parse::<usize>().unwrap(),
+        Err(_) => number as u64 % 3 == days() % 3,
     }
 }
 
