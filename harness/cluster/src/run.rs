@@ -13,11 +13,13 @@ pub mod schedule;
 mod start_slots;
 mod steps;
 mod usage;
+mod young_kubelets;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use jiff::Timestamp;
 use probity_case::Case;
 use probity_case::manifest::{self, Setting};
 use probity_model::clause::Need;
@@ -133,6 +135,7 @@ impl RunInProgress {
             // No metronome can start on a node that is cut off. If one cannot start now, a warning says so, and the run goes on.
             let _ = deployed.await;
         }
+        self.outwait_young_kubelets(&cases).await;
         let laid_us = self.clock.us();
         self.report(Progress::Ready {
             context: self.cluster.context.clone(),
@@ -186,6 +189,21 @@ impl RunInProgress {
                 self.options.bound.entry(case.name.first()).or_insert_with(|| node.clone());
             }
         }
+    }
+
+    /// Waits until each kubelet sends first probes at their time.
+    async fn outwait_young_kubelets(&self, cases: &[Case]) {
+        let age = young_kubelets::age_for(cases);
+        let Some(started) = self.cluster.last_kubelet_start().await else { return };
+        let wait = young_kubelets::time_until(age, started, Timestamp::now());
+        if wait.is_zero() {
+            return;
+        }
+        self.report(Progress::Warning(format!(
+            "a kubelet has just started and would delay first probes by up to their period: the cases begin in {} s",
+            wait.as_secs() + 1
+        )));
+        let _ = self.stop.run_until_cancelled(tokio::time::sleep(wait)).await;
     }
 
     async fn restricted_namespace(&self) -> Result<Namespace, ClusterError> {

@@ -4,6 +4,7 @@
 //! its node whenever it starts, and its metrics show when its process started. If it cannot be read, or does not
 //! answer, there is no sign.
 
+use jiff::Timestamp;
 use kube::api::ListParams;
 use kube::core::Request;
 use probity_model::history::KubeletSigns;
@@ -32,13 +33,26 @@ impl ClusterClient {
         KubeletSigns { starts: starts.ok(), process_us: process_us.ok().flatten() }
     }
 
+    /// When the last of all kubelets started, as far as its events may be read.
+    pub async fn last_kubelet_start(&self) -> Option<Timestamp> {
+        self.start_events("").await.ok()?.iter().filter_map(last).max()
+    }
+
     /// How often a kubelet recorded for its node that it starts.
     async fn starts(&self, node: &str) -> Result<u64, ClusterError> {
-        let only = format!("involvedObject.kind=Node,involvedObject.name={node},reason=Starting");
+        let of_node = format!(",involvedObject.name={node}");
+        Ok(self.start_events(&of_node).await?.iter().map(times).sum())
+    }
+
+    /// The events that kubelets recorded when they started, restricted by more terms of a field selector.
+    async fn start_events(&self, more: &str) -> Result<Vec<Value>, ClusterError> {
+        let only = format!("involvedObject.kind=Node,reason=Starting{more}");
         let params = ListParams { field_selector: Some(only), ..ListParams::default() };
         let request = kinds::find("Event")?.requests(EVENTS_OF_NODES).list(&params);
-        let events: Events = self.request("list the events of a node", request).await?;
-        Ok(events.items.unwrap_or_default().iter().filter(|event| is_of_kubelet(event)).map(times).sum())
+        let events: Events = self.request("list the events of nodes", request).await?;
+        let mut events = events.items.unwrap_or_default();
+        events.retain(is_of_kubelet);
+        Ok(events)
     }
 
     /// When the kubelet's process was started, on the node's wall clock.
@@ -57,6 +71,12 @@ fn is_of_kubelet(event: &Value) -> bool {
 
 fn times(event: &Value) -> u64 {
     event["count"].as_u64().unwrap_or(1).max(1)
+}
+
+/// When an event was recorded for the last time.
+fn last(event: &Value) -> Option<Timestamp> {
+    let fields = ["/series/lastObservedTime", "/lastTimestamp", "/eventTime", "/metadata/creationTimestamp"];
+    fields.iter().find_map(|field| event.text(field).parse().ok())
 }
 
 /// The start in a text of the Prometheus exposition format, in microseconds.
@@ -88,5 +108,17 @@ mod tests {
         assert!(is_of_kubelet(&json!({ "reportingComponent": "kubelet" })));
         assert!(!is_of_kubelet(&json!({ "source": { "component": "kube-proxy" } })));
         assert_eq!((times(&json!({ "count": 3 })), times(&json!({}))), (3, 1));
+    }
+
+    #[test]
+    fn an_event_that_was_recorded_again_counts_with_its_last_time() {
+        let first = "2026-01-01T00:00:00Z";
+        let again =
+            json!({ "metadata": { "creationTimestamp": first }, "lastTimestamp": "2026-01-01T00:00:09Z" });
+        assert_eq!(last(&again), "2026-01-01T00:00:09Z".parse().ok());
+        let once =
+            json!({ "metadata": { "creationTimestamp": first }, "eventTime": null, "lastTimestamp": null });
+        assert_eq!(last(&once), first.parse().ok());
+        assert_eq!(last(&json!({})), None);
     }
 }

@@ -1,0 +1,82 @@
+//! Waiting until no kubelet is young any more.
+//!
+//! A kubelet sends the first probe of a container at a random moment of the probe's period as long as it is itself younger
+//! than this period, so that the probes of all its pods do not begin at the same time after a restart. A case that does
+//! not restart a kubelet expects the first probe without this delay. The age comes from the kubelet, but it excuses
+//! nothing: all that a wrong time does is that the run begins later, by at most one period.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use probity_case::Case;
+use serde_json::Value;
+
+/// The period of a probe that does not set one, in seconds.
+const DEFAULT_PERIOD: u64 = 10;
+/// The event of a start is recorded this long after the moment from which the kubelet counts, or less.
+const MARGIN: Duration = Duration::from_secs(2);
+/// No run waits longer, however long its periods are.
+const MOST: Duration = Duration::from_secs(60);
+
+/// How old each kubelet should be before these cases begin. Zero if they have no probe.
+pub(crate) fn age_for(cases: &[Case]) -> Duration {
+    let longest = cases.iter().filter_map(longest_period).max();
+    longest.map_or(Duration::ZERO, |seconds| MOST.min(Duration::from_secs(seconds) + MARGIN))
+}
+
+/// How long it takes until a kubelet that started at this time is so old.
+pub(crate) fn time_until(age: Duration, started: Timestamp, now: Timestamp) -> Duration {
+    // The clock of a node can be ahead of the one here.
+    let so_far = now.duration_since(started).max(SignedDuration::ZERO);
+    age.saturating_sub(so_far.unsigned_abs())
+}
+
+/// The longest period of a probe in a case, in seconds.
+fn longest_period(case: &Case) -> Option<u64> {
+    let pods = case.pods.values().map(|pod| &pod.pod);
+    let workloads = case.workloads.values().map(|workload| &workload.workload);
+    pods.chain(workloads).filter_map(longest_period_in).max()
+}
+
+fn longest_period_in(value: &Value) -> Option<u64> {
+    match value {
+        Value::Array(items) => items.iter().filter_map(longest_period_in).max(),
+        Value::Object(fields) => fields.iter().filter_map(|(name, field)| period(name, field)).max(),
+        _ => None,
+    }
+}
+
+fn period(name: &str, field: &Value) -> Option<u64> {
+    if !name.ends_with("Probe") {
+        return longest_period_in(field);
+    }
+    field.is_object().then(|| field["periodSeconds"].as_u64().unwrap_or(DEFAULT_PERIOD))
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_longest_period_of_any_probe_counts() {
+        let probes = json!({ "spec": { "containers": [
+            { "name": "a", "livenessProbe": { "periodSeconds": 3 } },
+            { "name": "b", "startupProbe": { "exec": {} } },
+        ] } });
+        assert_eq!(longest_period_in(&probes), Some(10));
+        assert_eq!(longest_period_in(&json!({ "spec": { "containers": [{ "name": "a" }] } })), None);
+    }
+
+    #[test]
+    fn a_kubelet_whose_clock_is_ahead_is_waited_for_no_longer_than_one_that_just_started() {
+        let age = Duration::from_secs(12);
+        let at = |second| Timestamp::from_second(second).unwrap();
+        assert_eq!(time_until(age, at(100), at(105)), Duration::from_secs(7));
+        assert_eq!(time_until(age, at(100), at(112)), Duration::ZERO);
+        assert_eq!(time_until(age, at(100), at(90)), age);
+    }
+}
