@@ -24,6 +24,7 @@ pub(crate) mod kubelet_restarts;
 pub(crate) mod mains;
 pub(crate) mod origin;
 pub(crate) mod patches;
+pub(crate) mod ports;
 pub(crate) mod qos;
 pub(crate) mod quantities;
 pub(crate) mod readiness;

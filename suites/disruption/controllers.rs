@@ -35,8 +35,10 @@ fn workloads<'h>(run: &Timeline<'h>) -> Vec<Workload<'h>> {
 
 impl Workload<'_> {
     fn owns(&self, pod: &PodLife<'_>) -> bool {
+        // Pods of a Deployment are named after its ReplicaSet, which has a name of one part more.
+        let parts = if self.kind == "Deployment" { 2 } else { 1 };
         let rest = pod.name.strip_prefix(self.name).and_then(|rest| rest.strip_prefix('-'));
-        pod.created.is_none() && rest.is_some()
+        pod.created.is_none() && rest.is_some_and(|rest| rest.split('-').count() <= parts)
     }
 
     /// The deeds that changed it.

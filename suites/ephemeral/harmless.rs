@@ -70,7 +70,7 @@ fn judge_end(
 ) {
     let watched = run.watched_for(pod, at, clause.tolerance_us("watched"));
     let Some((shown, status)) = shown else {
-        if watched && !run.node_was_touched() {
+        if watched && !run.node_was_touched() && !may_be_busy(pod) {
             let finding = format!(
                 "the ephemeral container {name} exited with {code}, and is never shown as terminated"
             );
@@ -87,6 +87,15 @@ fn judge_end(
             seen.facet("exit", if code == 0 { "zero" } else { "nonzero" });
         }
     }
+}
+
+/// Whether the kubelet may be busy with the pod for long, before it writes a status again: with a hook, with the end of a
+/// container, or with the image of another ephemeral container.
+fn may_be_busy(pod: &PodLife<'_>) -> bool {
+    let busy = |of: &ContainerLife<'_>| {
+        of.lifecycle("postStart").is_some() || of.attempts.iter().any(|attempt| attempt.stop().is_some())
+    };
+    pod.containers.iter().any(busy) || pod.ephemeral.iter().any(|of| of.attempts.is_empty())
 }
 
 /// What is wrong with how the end of a process is shown that exited with this code.

@@ -26,7 +26,10 @@ fn limited<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Limited<'t, 'h
     let undeleted =
         |pod: &&PodLife<'_>| pod.deleted.is_none() && !pod.revisions.iter().any(Revision::terminating);
     run.pods.iter().filter(move |pod| !run.node_was_touched() && undeleted(pod)).filter_map(|pod| {
-        let span = whole_seconds(pod.spec.get("activeDeadlineSeconds")?.as_i64()?);
+        let deadline = pod.spec.get("activeDeadlineSeconds")?;
+        // A deadline may be shortened while the pod is running; from when the new one counts is not promised.
+        let is_kept = |shown: &Revision<'_>| shown.object["spec"]["activeDeadlineSeconds"] == *deadline;
+        let span = whole_seconds(deadline.as_i64().filter(|_| pod.revisions.iter().all(is_kept))?);
         let (shown, second) = pod.revisions.iter().find_map(|shown| Some((shown, shown.start_second()?)))?;
         // The kubelet itself counts from the second that it shows.
         let stamp =

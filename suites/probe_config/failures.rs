@@ -11,11 +11,10 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::Fact;
 
 use super::beyond::none_beyond;
-use super::schedule::{
-    countable, countable_of_all, distribution, is_command, listening, shown_ready, watched,
-};
+use super::schedule::{countable, countable_of_all, distribution, is_command, shown_ready, watched};
 use super::unasked::enough_from_the_start;
 use crate::reading::causes::only_its_probe;
+use crate::reading::ports::listening;
 use crate::reading::readiness::{falls, goes_down, readiness_lives, stopped_after, turns};
 use crate::reading::termination::{Exhausted, exhausted};
 

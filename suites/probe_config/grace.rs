@@ -5,10 +5,11 @@ use std::cmp::Ordering;
 
 use probity_model::history::Did;
 use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
-use probity_model::mechanisms::{LEAST_GRACE, NEAR, WHOLE_SECOND};
+use probity_model::mechanisms::{LEAST_GRACE, NEAR, START_OF_A_COMMAND, WHOLE_SECOND};
 use probity_model::timeline::{ContainerKind, Life, Line, PodLife, ProbeKind, ProbedLife};
 use probity_model::{Clause, Seen, Stamp, Timeline};
 
+use crate::reading::hooks::hook_run;
 use crate::reading::termination::{exhausted, forced_end};
 
 /// A liveness probe's own grace period replaces the pod's, whether it is shorter or longer.
@@ -43,15 +44,40 @@ fn for_kills(
     for spent in exhausted(run, kind) {
         let (life, Some(grace)) = (&spent.life, grace(&spent.life)) else { continue };
         // With nothing left to run, the whole pod is stopped, and then its own grace period counts.
-        if is_hooked(life) || life.policy() == "Never" {
+        if life.policy() == "Never" {
             continue;
         }
         if let Some(stop) = spent.stopped(clause)
             && let Some(ended) = &life.attempt.ended
             && life.before_deletion(ended)
+            && let Some(left) = Left::after_hook(life, grace)
         {
-            judge_end(clause, life, stop, (grace, grace.max(LEAST_GRACE)), seen);
+            judge_end(clause, life, stop, left, seen);
         }
+    }
+}
+
+/// What is left of a grace period when the stop signal comes.
+struct Left {
+    grace: i64,
+    least: i64,
+    most: i64,
+}
+
+impl Left {
+    /// All of it without a hook. The kubelet takes off the whole seconds that a preStop hook took, and may have started the hook's
+    /// command before the target recorded it.
+    fn after_hook(life: &Life<'_, '_>, grace: i64) -> Option<Self> {
+        let Some(hook) = life.container.lifecycle("preStop") else {
+            return Some(Self { grace, least: grace, most: grace.max(LEAST_GRACE) });
+        };
+        let run = hook_run(life, hook)?;
+        let took = life.run.clocks.between(&run.began, run.ended.as_ref()?)?;
+        Some(Self {
+            grace,
+            least: (grace - took.hi - START_OF_A_COMMAND).max(LEAST_GRACE),
+            most: (grace - took.lo + WHOLE_SECOND).max(LEAST_GRACE),
+        })
     }
 }
 
@@ -59,27 +85,24 @@ fn is_hooked(life: &Life<'_, '_>) -> bool {
     life.container.spec.get("lifecycle").is_some()
 }
 
-/// A process that ignores the stop signal is killed when the grace period is over, counted from the signal if no hook
-/// precedes it: not before, and not much later.
-fn judge_end(
-    clause: &Clause,
-    life: &Life<'_, '_>,
-    stop: &Line<'_>,
-    (least, most): (i64, i64),
-    seen: &mut Seen,
-) {
+/// A process that ignores the stop signal is killed when the rest of the grace period is over: not before, and not much
+/// later.
+fn judge_end(clause: &Clause, life: &Life<'_, '_>, stop: &Line<'_>, left: Left, seen: &mut Seen) {
     let Some(ended) = forced_end(life) else { return };
+    let Left { grace, least, most } = left;
     let slack = seconds(clause.slack_us());
-    let bound =
-        Bound::at_most(most + clause.slack_us(), format!("the grace period of {} + {slack}", seconds(most)))
-            .and_at_least(
-                least - NEAR,
-                format!("the rest of the grace period, {} - {}", seconds(least), seconds(NEAR)),
-            );
+    let bound = Bound::at_most(
+        most + clause.slack_us(),
+        format!("the rest of the grace period, {} + {slack}", seconds(most)),
+    )
+    .and_at_least(
+        least - NEAR,
+        format!("the rest of the grace period, {} - {}", seconds(least), seconds(NEAR)),
+    );
     let quantity = format!("from the stop signal to the forced end of {}", life.name());
     let met = life.within(seen, quantity, (stop, ended), bound) == Some(Fit::Met);
     if met {
-        seen.facet("grace", whose(life, least));
+        seen.facet("grace", whose(life, grace));
     }
 }
 
@@ -117,7 +140,7 @@ pub(super) fn deletion_has_its_own(run: &Timeline<'_>, clause: &Clause, seen: &m
             ContainerKind::Sidecar => (grace - waited.hi - WHOLE_SECOND).max(LEAST_GRACE).min(grace),
             ContainerKind::Main | ContainerKind::Init | ContainerKind::Ephemeral => grace,
         };
-        judge_end(clause, &life, stop, (least, grace.max(LEAST_GRACE)), seen);
+        judge_end(clause, &life, stop, Left { grace, least, most: grace.max(LEAST_GRACE) }, seen);
     }
 }
 

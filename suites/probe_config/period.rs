@@ -3,7 +3,7 @@
 
 use probity_model::clocks::{Clock, Stamp};
 use probity_model::measure::{Bound, Fit, Measurement, seconds};
-use probity_model::mechanisms::{NEAR, OFF_BEAT, UNDER_WAY};
+use probity_model::mechanisms::{NEAR, OFF_BEAT, ONE_MISSED, UNDER_WAY};
 use probity_model::timeline::{At, Probe, ProbeKind, ProbeOutcome, ProbedLife};
 use probity_model::{Clause, Seen, Timeline};
 
@@ -44,11 +44,17 @@ fn regular<'t, 'h>(life: &ProbedLife<'t, 'h>, pairs: Vec<Pair<'t, 'h>>) -> Vec<P
     if life.spec.kind != ProbeKind::Readiness {
         return pairs;
     }
-    let passed = |probe: &Probe<'_>| life.surely(probe) == ProbeOutcome::Success;
-    let goes_on =
-        |(a, b): &Pair<'_, '_>, (next, _): &Pair<'_, '_>| b.id == next.id && passed(a) && passed(next);
+    let passed = |probe: &Probe<'_>| life.surely(probe) == ProbeOutcome::Success && !life.is_straggler(probe);
+    let goes_on = |pair: &Pair<'_, '_>, (next, _): &Pair<'_, '_>| {
+        pair.1.id == next.id && !misses_one(life, pair) && passed(pair.0) && passed(next)
+    };
     let until_ready = usize::try_from(life.spec.successes).unwrap_or(usize::MAX).saturating_add(1);
     pairs.chunk_by(goes_on).flat_map(|chain| chain.iter().skip(until_ready).copied()).collect()
+}
+
+/// Whether a probe that left no record may have come between these. If it failed, it may have been followed by others at any time.
+fn misses_one(life: &ProbedLife<'_, '_>, (a, b): &Pair<'_, '_>) -> bool {
+    b.at.at.hi - a.at.at.lo >= ONE_MISSED.of(life.spec.period)
 }
 
 /// This also applies to the plain probes of an idle pod: lateness that the node does not explain is the kubelet's. If
@@ -84,7 +90,9 @@ fn slack(clause: &Clause, life: &ProbedLife<'_, '_>) -> i64 {
 /// The time over several consecutive probes is that number of periods. Each probe has its scheduled time, so only a
 /// delay of the last one excuses it, not earlier delays. On an overloaded node probes are skipped entirely.
 fn drifts(clause: &Clause, life: &ProbedLife<'_, '_>, pairs: &[Pair<'_, '_>]) -> Vec<Measurement> {
-    let chains = pairs.chunk_by(|(_, b), (next, _)| b.id == next.id).filter(|chain| chain.len() > 1);
+    let is_steady = |pair: &&Pair<'_, '_>| life.spec.kind != ProbeKind::Readiness || !misses_one(life, pair);
+    let steady: Vec<Pair<'_, '_>> = pairs.iter().filter(is_steady).copied().collect();
+    let chains = steady.chunk_by(|(_, b), (next, _)| b.id == next.id).filter(|chain| chain.len() > 1);
     let drift = |chain: &[Pair<'_, '_>]| {
         let (first, last, count) = (chain.first()?, chain.last()?, i64::try_from(chain.len()).ok()?);
         let bound =

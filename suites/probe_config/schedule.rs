@@ -7,10 +7,11 @@ use probity_model::clocks::{Clock, Stamp};
 use probity_model::measure::{Blur, Bound, Fit, Interval, Measurement, Unit, seconds, whole_seconds};
 use probity_model::mechanisms::{OPENED_AT_ONCE, QUICK};
 use probity_model::timeline::{
-    At, Handler, Life, Line, Probe, ProbeKind, ProbeOutcome, ProbedLife, Revision, State, Through,
+    At, Handler, Life, Probe, ProbeKind, ProbeOutcome, ProbedLife, Revision, State, Through,
 };
 use probity_model::{EventId, Seen, Timeline};
-use probity_script::witness::{Fact, Listening};
+
+use crate::reading::ports::listening;
 
 /// Every instance of every container with a probe of this kind, if all of its probes were recorded and nothing else can
 /// be mistaken for them.
@@ -32,29 +33,6 @@ pub(super) fn open(life: &ProbedLife<'_, '_>) -> Option<At> {
     let (state, line) = listening(life).next()?;
     let at_once = line.at.at.lo - life.began.at.hi <= OPENED_AT_ONCE;
     (state == "open" && at_once).then(|| At::of(line))
-}
-
-/// The states of the probe's port, in their order.
-pub(super) fn listening<'t, 'h>(
-    life: &ProbedLife<'t, 'h>,
-) -> impl Iterator<Item = (&'h str, &'t Line<'h>)> + use<'t, 'h> {
-    let port = life.spec.handler.port();
-    let at = move |state: &Listening| {
-        let of = state.address.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
-        of.is_some() && of == port
-    };
-    // A port that closes has no address any more, only its listener's name.
-    let mut names: Vec<&'h str> = Vec::new();
-    life.attempt.lines.iter().filter_map(move |line| match &line.line.fact {
-        Fact::Listening(state) if at(state) => {
-            names.push(&state.listener);
-            Some((state.state.as_str(), line))
-        }
-        Fact::Listening(state) if names.contains(&state.listener.as_str()) => {
-            Some((state.state.as_str(), line))
-        }
-        _ => None,
-    })
 }
 
 /// Whether a probe between these two times would have been recorded: the port did not change, no connection arrived

@@ -6,8 +6,9 @@ use probity_model::timeline::{Asked, At, Completion, Handler, Line, Probe, Probe
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::Fact;
 
-use super::schedule::{countable, countable_of_all, listening};
+use super::schedule::{countable, countable_of_all};
 use crate::reading::http::exchanges::scheme;
+use crate::reading::ports::listening;
 
 /// HTTP probes.
 pub(super) fn http(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -68,9 +69,10 @@ fn judge_answer(
             }
         }
         None if works_on(life, asked) => {}
-        None => judge_wait(clause, life, (start, asked.id, answered), false, seen),
-        Some(why) if why.contains("gave up") && answer.written == 0 => {
-            judge_wait(clause, life, (start, asked.id, answered), true, seen);
+        None => judge_wait(clause, life, (start, asked.id, answered), Wait::Accepted, seen),
+        Some(why) if why.contains("gave up") => {
+            let wait = if answer.written == 0 { Wait::GivenUp } else { Wait::CutOff };
+            judge_wait(clause, life, (start, asked.id, answered), wait, seen);
         }
         Some(_) => {}
     }
@@ -91,12 +93,23 @@ fn works_on(life: &ProbedLife<'_, '_>, asked: &Asked<'_>) -> bool {
     called || pooled
 }
 
-/// How long the kubelet waited for a probe without an answer in time.
+/// How a kubelet's wait for an answer ended.
+#[derive(Clone, Copy, PartialEq)]
+enum Wait {
+    /// With an answer that it accepted.
+    Accepted,
+    /// It closed the connection before any answer.
+    GivenUp,
+    /// It closed the connection during the answer, perhaps because it had read enough of it.
+    CutOff,
+}
+
+/// How long the kubelet waited for a probe without a whole answer in time.
 fn judge_wait(
     clause: &Clause,
     life: &ProbedLife<'_, '_>,
     (start, asked, answered): (&At, EventId, &At),
-    given_up: bool,
+    wait: Wait,
     seen: &mut Seen,
 ) {
     let given_up_in = clause.tolerances.contains_key("given-up").then(|| clause.tolerance_us("given-up"));
@@ -106,18 +119,21 @@ fn judge_wait(
     // A node that was held up that long may have held the connection up for longer than its stalls tell: they are those
     // of one thread, and what waits for that thread comes after it.
     let dated = life.run.stalled_at(start) <= TO_CONNECT;
-    let (what, bound) = match given_up {
-        true if dated => ("until the kubelet closed it", most.and_at_least(timeout - TO_CONNECT, formula)),
-        true => ("until the kubelet closed it", most),
-        false => ("to an answer that the kubelet still accepted", most),
+    let (what, bound) = match wait {
+        Wait::GivenUp if dated => {
+            ("until the kubelet closed it", most.and_at_least(timeout - TO_CONNECT, formula))
+        }
+        Wait::GivenUp => ("until the kubelet closed it", most),
+        Wait::CutOff => ("until the kubelet closed it during the answer", most),
+        Wait::Accepted => ("to an answer that the kubelet still accepted", most),
     };
     let quantity = format!("from the arrival of {} {what}", life.words());
     let measured = life.run.measure(quantity, &life.node, start, answered, bound);
     // An answer about as late as the timeout may have been taken or not.
-    let telling = measured.filter(|measured| given_up || measured.observed.lo > timeout + slack);
+    let telling = measured.filter(|measured| wait == Wait::GivenUp || measured.observed.lo > timeout + slack);
     if let Some(mut measured) = telling {
         measured.events = vec![start.id, asked, answered.id];
-        if given_up && measured.fit() == Fit::Met {
+        if wait == Wait::GivenUp && measured.fit() == Fit::Met {
             seen.facet("answer", "given-up");
             if let Some(scheme) = scheme(&life.spec.handler) {
                 seen.facet("scheme", scheme);

@@ -1,8 +1,8 @@
 //! A container that is stopped although too few of its probes have failed, or none has reached it.
 
-use probity_model::Seen;
-use probity_model::timeline::{ProbeKind, ProbeOutcome, ProbedLife};
+use probity_model::timeline::{ProbeOutcome, ProbedLife};
 use probity_model::verdict::Doubt;
+use probity_model::{Seen, Stamp};
 
 use super::schedule::{is_command, open, watched};
 use crate::reading::causes::only_its_probe;
@@ -27,19 +27,19 @@ pub(super) fn enough_from_the_start(life: &ProbedLife<'_, '_>, seen: &mut Seen) 
     }
     let events = life.probes.iter().flat_map(|probe| probe.events()).chain([open.id, stop.id]);
     let finding = format!("{}: stopped after {count} of {} failures", life.words(), life.spec.failures);
-    match cut_off(life) {
-        true => seen.doubt(
-            Doubt::Ambiguous,
-            format!("{finding}, but no readiness probe reached it either"),
-            events,
-        ),
+    match cut_off(life, &stop.at) {
+        true => {
+            seen.doubt(Doubt::Ambiguous, format!("{finding}, but no connection reached it at all"), events)
+        }
         false => seen.violated(finding, events),
     }
 }
 
-/// Whether no connection reached an instance although a readiness probe was due at once: its network may not have worked.
-fn cut_off(life: &ProbedLife<'_, '_>) -> bool {
-    let readiness = life.container.probe(ProbeKind::Readiness);
-    let due = readiness.is_some_and(|spec| spec.initial_delay == 0 && spec.handler.port().is_some());
-    due && life.spec.kind == ProbeKind::Liveness && life.connections.is_empty()
+/// Whether no connection reached an instance that lived for long enough for all of its probes to fail: its network may not have
+/// worked. A kubelet that did not send them at all is accused for the missing probes.
+fn cut_off(life: &ProbedLife<'_, '_>, stop: &Stamp) -> bool {
+    let spec = life.spec;
+    let least = spec.initial_delay + (spec.failures - 1) * spec.period;
+    let lasted = life.run.clocks.between(&life.began, stop).is_none_or(|span| span.hi >= least);
+    lasted && life.connections.is_empty()
 }

@@ -6,7 +6,7 @@ mod short;
 #[cfg(test)]
 mod tests;
 
-use probity_model::timeline::Handler;
+use probity_model::timeline::{Handler, ProbeKind};
 use probity_model::{Clause, Judge, Seen, Timeline};
 
 use crate::reading::http::closed_port::refusals_fail;
@@ -33,6 +33,11 @@ fn instead<'h>(course: &Exchanges<'_, 'h>, exchange: &Exchange<'_, 'h>) -> Optio
     Some(last.asked.answer.as_ref()?.record.answer.as_str())
 }
 
+/// The facet of a closed port, by the kind of the probe.
+fn closed(kind: ProbeKind) -> String {
+    format!("closed-{}", kind.word())
+}
+
 /// Connection refused, reset before headers or malformed answers are probe failures.
 fn no_answer_is_a_failure(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for course in exchanges(run) {
@@ -47,12 +52,15 @@ fn no_answer_is_a_failure(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
                 reaction.decide(&range, CountsAs::Failure, &what, seen);
             });
         }
-        seen.in_facet("instead", "closed", |seen| refusals_fail(clause, &course, seen));
+        seen.in_facet("instead", &closed(course.spec.kind), |seen| refusals_fail(clause, &course, seen));
     }
     let why = ("whose port is closed", CountsAs::Failure);
-    seen.in_facet("instead", "closed", |seen| {
-        judge_unreachable(run, clause, seen, why, |probe| {
-            matches!(probe.spec.handler, Handler::Http { .. }) && probe.there() == There::Nobody
+    for kind in ProbeKind::ALL {
+        seen.in_facet("instead", &closed(kind), |seen| {
+            judge_unreachable(run, clause, seen, why, |probe| {
+                let http = matches!(probe.spec.handler, Handler::Http { .. });
+                http && probe.spec.kind == kind && probe.there() == There::Nobody
+            });
         });
-    });
+    }
 }

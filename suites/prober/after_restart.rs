@@ -12,9 +12,9 @@ use probity_model::timeline::{
 };
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Judge, Seen, Timeline};
-use probity_script::witness::Fact;
 
 use crate::reading::kubelet_restarts::{Restart, restarts};
+use crate::reading::ports::listening;
 use crate::reading::termination::Exhausted;
 
 pub(super) const JUDGES: &[Judge] = &[
@@ -166,9 +166,9 @@ fn passed_by(life: &ProbedLife<'_, '_>, by: &Stamp) -> bool {
     early.any(|probe| life.outcome(probe) != ProbeOutcome::Failure)
 }
 
-/// Whether a port closes during an instance: a probe of a closed port leaves no record.
+/// Whether the port of a probe may have been closed when the restarted kubelet sent it: such a probe leaves no record.
 fn closes(life: &ProbedLife<'_, '_>) -> bool {
-    life.lines.iter().any(|line| matches!(&line.line.fact, Fact::Listening(of) if of.state != "open"))
+    listening(life).any(|(state, _)| state != "open")
 }
 
 fn judge_resumed(clause: &Clause, life: &ProbedLife<'_, '_>, restart: &Restart<'_>, seen: &mut Seen) {

@@ -2,10 +2,11 @@
 
 use probity_model::measure::{Bound, Measurement, seconds};
 use probity_model::mechanisms::PERIODS_TO_COME;
-use probity_model::timeline::{ContainerKind, Life, Line, Probe, ProbeKind, ProbeOutcome, ProbedLife};
+use probity_model::timeline::{At, ContainerKind, Life, Line, Probe, ProbeKind, ProbeOutcome, ProbedLife};
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 
 use super::TRIES;
+use crate::reading::hooks::hook_run;
 use crate::reading::termination::Exhausted;
 
 pub(super) const JUDGES: &[Judge] = &[
@@ -18,44 +19,46 @@ fn liveness_and_startup_stop(run: &Timeline<'_>, clause: &Clause, seen: &mut See
     let main = run.lives().undisturbed().only(|life| life.container.kind == ContainerKind::Main);
     for life in main.of_each(&ProbeKind::STOPPING) {
         let Some(stop) = stopped_by_deletion(&life) else { continue };
-        judge_silence(clause, &life, stop, seen);
-        if let Some(next) = life.lives_again().filter(|_| passed_until(&life, stop)) {
+        judge_silence(clause, &life, &stop, seen);
+        if let Some(next) = life.lives_again().filter(|_| passed_until(&life, &stop)) {
             seen.violated("a container of a deleted pod was started again", [stop.id, next]);
         }
     }
 }
 
-/// The stop signal of a life that ended because its pod was deleted.
-fn stopped_by_deletion<'t, 'h>(life: &Life<'t, 'h>) -> Option<&'t Line<'h>> {
+/// When the kubelet began to stop a container whose pod was deleted: its preStop hook, or the stop signal.
+fn stopped_by_deletion(life: &Life<'_, '_>) -> Option<At> {
     let deleted = life.pod.deleted.and(life.run.deletion(life.pod))?;
-    life.attempt.stop().filter(|stop| life.run.before(&deleted, &stop.at))
+    let hook = life.container.lifecycle("preStop").and_then(|hook| hook_run(life, hook));
+    let steps = [hook.map(|hook| hook.began), life.attempt.stop().map(At::of)].into_iter();
+    steps.flatten().find(|step| life.run.before(&deleted, step))
 }
 
-/// Whether all probes of the container passed until a stop signal. A kill because of a failed probe just before the
+/// Whether all probes of the container passed until it was stopped. A kill because of a failed probe just before the
 /// deletion may still be followed by a restart.
-fn passed_until(life: &Life<'_, '_>, stop: &Line<'_>) -> bool {
+fn passed_until(life: &Life<'_, '_>, stop: &At) -> bool {
     ProbeKind::ALL.into_iter().filter_map(|kind| life.probed(kind)).all(|life| {
-        let mut before = life.probes.iter().filter(|probe| probe.at.at.lo <= stop.at.at.hi);
+        let mut before = life.probes.iter().filter(|probe| probe.at.at.lo <= stop.at.hi);
         before.all(|probe| life.outcome(probe) == ProbeOutcome::Success)
     })
 }
 
-fn judge_silence(clause: &Clause, life: &ProbedLife<'_, '_>, stop: &Line<'_>, seen: &mut Seen) {
+fn judge_silence(clause: &Clause, life: &ProbedLife<'_, '_>, stop: &At, seen: &mut Seen) {
     let probes = || life.attempt.probes_of(life.spec.kind);
-    let Some(last) = probes().filter(|probe| probe.at.at.hi <= stop.at.at.lo).last() else { return };
+    let Some(last) = probes().filter(|probe| probe.at.at.hi <= stop.at.lo).last() else { return };
     // A probe that ended in an error, such as a body that broke off, is tried again, each time until its timeout.
     let retries = if life.outcome(last) == ProbeOutcome::Unclear { TRIES - 1 } else { 0 };
     let slack = clause.slack_us() + retries * life.spec.timeout;
-    let late = |probe: &&Probe<'_>| probe.at.at.lo > stop.at.at.hi && life.peer(probe) == life.peer(last);
+    let late = |probe: &&Probe<'_>| probe.at.at.lo > stop.at.hi && life.peer(probe) == life.peer(last);
     if let Some(late) = probes().filter(late).last() {
-        let quantity = format!("from the stop signal to the last {} probe", life.spec.kind.word());
+        let quantity = format!("from the beginning of the stop to the last {} probe", life.spec.kind.word());
         life.within(seen, quantity, (stop, late), Bound::at_most(slack, seconds(slack)));
         return;
     }
     let goes_on = life.spec.kind == ProbeKind::Liveness && Exhausted::of(life.clone()).is_none();
     let heard = life.holes.is_empty() && life.pod.sees(&life.container.name, life.spec);
     let silence = PERIODS_TO_COME.of(life.spec.period) + slack;
-    let end = life.last_line().filter(|line| line.at.at.lo - stop.at.at.hi > silence);
+    let end = life.last_line().filter(|line| line.at.at.lo - stop.at.hi > silence);
     if let Some(end) = end.filter(|_| goes_on && heard) {
         seen.fine([last.id, stop.id, end.id]);
     }

@@ -9,7 +9,7 @@ use probity_model::mechanisms::{
     DOUBTFUL, FIRST_BACK_OFF, LONGEST_BACK_OFF, NEAR, TO_SETTLE, TO_START, TO_START_AGAIN, YOUNG,
 };
 use probity_model::timeline::{
-    At, Attempt, ContainerKind, ContainerLife, Happened, Life, Line, Probe, ProbeKind, ProbeOutcome,
+    At, Attempt, ContainerKind, ContainerLife, Happened, Life, Line, PodLife, Probe, ProbeKind, ProbeOutcome,
     ProbedLife,
 };
 use probity_model::verdict::Doubt;
@@ -213,6 +213,21 @@ impl<'t, 'h> Exhausted<'t, 'h> {
         let calm = life.noise(&last.at, &more.at) <= DOUBTFUL.of(life.spec.timeout);
         (calm && life.before_deletion(&more.at) && !life.run.node_was_touched()).then_some(more.id)
     }
+}
+
+/// How long the worker of a pod may have been busy with the ends of the pod's other containers: it stops one after the other.
+/// Only those count that were stopped after this time of their node.
+pub(crate) fn time_of_ends(run: &Timeline<'_>, pod: &PodLife<'_>, of: &str, since: i64) -> i64 {
+    let others = pod.containers.iter().filter(|other| other.name != of);
+    let span = |other: &ContainerLife<'_>, attempt: &Attempt<'_>| {
+        let stop = attempt.stop().filter(|stop| stop.at.at.hi >= since)?;
+        // Its hook came before the stop signal.
+        let hook = if other.lifecycle("preStop").is_some() { pod.grace() } else { 0 };
+        let end = attempt.ended.as_ref().map_or_else(|| run.end(), |ended| ended.stamp.clone());
+        Some(hook.saturating_add(run.clocks.between(&stop.at, &end)?.hi))
+    };
+    let spans = others.flat_map(|other| other.attempts.iter().filter_map(move |of| span(other, of)));
+    spans.fold(0, i64::saturating_add)
 }
 
 /// Judges that a life that ended is followed by another.

@@ -13,6 +13,7 @@ use super::absence::last_to_begin;
 use super::arrivals::on_node_network;
 use super::http::reaction::CountsAs;
 use super::kinds::{sleeps, started_before};
+use super::termination::time_of_ends;
 
 /// A probe that cannot succeed.
 #[derive(Clone, Copy)]
@@ -83,7 +84,7 @@ impl UnreachableProbe<'_, '_> {
     fn judge(&self, run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, why: &str, comes: CountsAs) {
         let word = self.spec.kind.word();
         let of = format!("the {word} probe of {}/{}, {why},", self.pod.key, self.container.name);
-        if let Some(id) = self.succeeded() {
+        if let Some(id) = self.succeeded(run) {
             seen.violated(format!("{of} counted as a success"), [id]);
         }
         let failed = self.event("Unhealthy", &format!("{word} probe failed"));
@@ -98,16 +99,19 @@ impl UnreachableProbe<'_, '_> {
             let took = if comes == CountsAs::Failure { "an error" } else { "a failure" };
             seen.violated(format!("{of} counted as {took}"), [id]);
         }
+        if comes == CountsAs::Failure && self.spec.kind != ProbeKind::Readiness {
+            return self.judge_kill(run, clause, seen, &of);
+        }
         for id in right.into_iter().flatten() {
             seen.fine([id]);
         }
-        if comes == CountsAs::Failure && killed.is_none() {
-            self.should_have_killed(run, clause, seen, &of);
-        }
     }
 
-    /// A revision that shows what only a success can cause.
-    fn succeeded(&self) -> Option<EventId> {
+    /// A revision that shows what only a success can cause. A restarted kubelet starts with old containers as started.
+    fn succeeded(&self, run: &Timeline<'_>) -> Option<EventId> {
+        if self.spec.kind == ProbeKind::Startup && run.node_was_touched() {
+            return None;
+        }
         let shown = self.pod.revisions.iter().find(|shown| {
             shown.container(&self.container.name).is_some_and(|status| match self.spec.kind {
                 ProbeKind::Readiness => status.ready,
@@ -125,30 +129,52 @@ impl UnreachableProbe<'_, '_> {
         self.pod.events.iter().find(fits).map(|event| event.id)
     }
 
-    /// A liveness or startup probe that only fails ends the container in time, unless something prevents that.
-    fn should_have_killed(&self, run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, of: &str) {
-        let spec = self.spec;
-        let gated = spec.kind == ProbeKind::Liveness && self.container.probe(ProbeKind::Startup).is_some();
-        if spec.kind == ProbeKind::Readiness || gated || run.node_was_touched() || !run.gaps.is_empty() {
+    /// A liveness or startup probe that only fails stops the container in time, unless something prevents that. What the kubelet
+    /// reports about it proves nothing.
+    fn judge_kill(&self, run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, of: &str) {
+        let gated =
+            self.spec.kind == ProbeKind::Liveness && self.container.probe(ProbeKind::Startup).is_some();
+        if gated || run.node_was_touched() || !run.gaps.is_empty() {
             return;
         }
-        let [attempt] = self.container.attempts.as_slice() else { return };
-        let Some(from) = self.last_to_begin(run).filter(|_| attempt.lives_on()) else { return };
+        let (Some(attempt), Some(from)) = (self.container.attempts.first(), self.last_to_begin(run)) else {
+            return;
+        };
+        let stop = attempt.stop().map(At::of).filter(|stop| run.before_deletion(self.pod, stop));
+        let end = stop.clone().or_else(|| self.end_of_watch(run).filter(|_| attempt.lives_on()));
+        let Some(end) = end else { return };
+        let what = if stop.is_some() { "stopped the container" } else { "did not stop the container" };
+        let bound = Bound::at_most(
+            self.longest_until_stop(run, clause),
+            "initialDelaySeconds + (failureThreshold + 1) × periodSeconds + slack",
+        );
+        let events = [from.id, end.id];
+        let measured = run.measure(format!("{of} {what}"), &attempt.node, from, end, bound);
+        let Some(measured) = measured else { return };
+        match (stop, measured.fit()) {
+            (Some(_), Fit::Met) => {
+                seen.measure(measured);
+                seen.fine(events);
+            }
+            (None, Fit::Met) => {}
+            _ => seen.measure(measured),
+        }
+    }
+
+    /// Until when a container that nobody stopped was watched: its deletion, or the end of the history.
+    fn end_of_watch(&self, run: &Timeline<'_>) -> Option<At> {
         let deleted = self.pod.deleted.map(|id| At::new(id, run.heard(id)));
         let leaving = || self.pod.revisions.iter().find(|revision| revision.terminating()).map(At::of);
         let last = || Some(At::new(self.pod.last()?.id, run.end()));
-        let Some(end) = deleted.or_else(leaving).or_else(last) else { return };
-        let most = spec.initial_delay
-            + (spec.failures + 1) * spec.period.max(spec.timeout)
-            + spec.timeout
-            + clause.slack_us();
-        let bound =
-            Bound::at_most(most, "initialDelaySeconds + (failureThreshold + 1) × periodSeconds + slack");
-        let quantity = format!("{of} did not stop the container");
-        let measured = run.measure(quantity, &attempt.node, from, end, bound);
-        if let Some(measured) = measured.filter(|measured| measured.fit() != Fit::Met) {
-            seen.measure(measured);
-        }
+        deleted.or_else(leaving).or_else(last)
+    }
+
+    /// How long after the start of the last container the stop signal may come.
+    fn longest_until_stop(&self, run: &Timeline<'_>, clause: &Clause) -> i64 {
+        let spec = self.spec;
+        let probes = (spec.failures + 1) * spec.period.max(spec.timeout) + spec.timeout;
+        let others = time_of_ends(run, self.pod, &self.container.name, i64::MIN);
+        spec.initial_delay + probes + others + clause.slack_us()
     }
 
     /// When the last of the pod's containers began: a kubelet may not look at the first before. None if that is not known, or

@@ -72,7 +72,7 @@ simulated kubelet the expectations of each case hold, and with the planted defec
 violated (`tests/simulator/tests/regressions.rs`).
 
 To add a case, put a file into `suites/regressions`, with a [`reported`](case.md#the-fields-of-a-case) part, and run
-`PROBITY_REGRESSIONS=write cargo test --workspace --lib regressions`.
+`PROBITY_REGRESSIONS=write cargo test --workspace --all-features --lib regressions`.
 
 ";
 

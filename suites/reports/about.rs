@@ -78,8 +78,9 @@ pub(super) fn names_its_container(run: &Timeline<'_>, _: &Clause, seen: &mut See
         let mut said = BTreeSet::new();
         for event in of_containers(pod) {
             let path = event.text("/involvedObject/fieldPath").unwrap_or_default();
-            // Nothing but its reason and its type is sure of an event that stands for many.
-            if event.is_combined() {
+            // Nothing but its reason and its type is sure of an event that stands for many. The image of a volume belongs to no
+            // container.
+            if event.is_combined() || (path.is_empty() && may_be_of_a_volume(pod, event)) {
                 continue;
             }
             let container = event.container.and_then(|name| container_of(pod, name));
@@ -110,6 +111,13 @@ pub(super) fn names_its_container(run: &Timeline<'_>, _: &Clause, seen: &mut See
             }
         }
     }
+}
+
+/// Whether an event may be about the image of a volume.
+fn may_be_of_a_volume(pod: &PodLife<'_>, event: &KubeEvent<'_>) -> bool {
+    let of_pull = !matches!(event.reason, "Created" | "Started" | "Killing" | "Unhealthy" | "ProbeWarning");
+    let volumes = pod.spec.get("volumes").and_then(Value::as_array);
+    of_pull && volumes.is_some_and(|volumes| volumes.iter().any(|volume| volume.get("image").is_some()))
 }
 
 /// A container of a pod, also one that was added to it.

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use probity_model::measure::seconds;
+use probity_model::clocks::{Clock, Stamp};
+use probity_model::measure::{Interval, seconds, whole_seconds};
 use probity_model::timeline::{KubeEvent, PodLife};
 use probity_model::{Clause, Seen, Timeline};
 
@@ -23,7 +24,7 @@ pub(super) fn counts_up(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 continue;
             }
             let word = if before.is_some() { "again" } else { "once" };
-            match wrong(before, event) {
+            match wrong(before, event).or_else(|| ahead(run, clause, pod, event)) {
                 Some(wrong) => {
                     let finding = format!("an event {} of {} {wrong}", event.reason, pod.key);
                     seen.violated(finding, before.map(|of| of.id).into_iter().chain([event.id]));
@@ -61,6 +62,14 @@ fn judge_last_times(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen
             return;
         }
     }
+}
+
+/// An event that arrived before the time that it gives: its kubelet cannot know the future.
+fn ahead(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, event: &KubeEvent<'_>) -> Option<String> {
+    let last = Interval::point(whole_seconds(event.second("lastTimestamp")?));
+    let last = Stamp { clock: Clock::Wall(pod.node.clone()), at: last };
+    let ahead = run.clocks.between(&event.at, &last)?.lo;
+    (ahead > clause.tolerance_us("ahead")).then(|| format!("arrived {} before its last time", seconds(ahead)))
 }
 
 /// What is wrong with the count and the times of an event, which was seen before or not.

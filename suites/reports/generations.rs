@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use probity_model::history::Source;
 use probity_model::timeline::{ContainerLife, PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
@@ -109,14 +110,14 @@ fn judge_stale(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mu
 
 /// Each generation of a pod that lives is followed in time by a status that is about it, whatever else changes.
 fn judge_followed(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
-    if run.node_was_touched() || may_be_busy(pod) {
+    if run.node_was_touched() || may_be_busy(pod) || pod.restarts_as_one() {
         return;
     }
     let followed = clause.tolerance_us("followed");
     let mut last = None;
     for (at, from) in pod.revisions.iter().enumerate().filter(|(_, shown)| lives(shown)) {
         let generation = number(from, "/metadata/generation").unwrap_or_default();
-        if last.replace(generation) == Some(generation) {
+        if last.replace(generation) == Some(generation) || may_be_deaf(run, clause, from) {
             continue;
         }
         let reached = |shown: &&Revision<'_>| {
@@ -138,14 +139,21 @@ fn judge_followed(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: 
     }
 }
 
+/// Whether the API server may have been away since shortly before a revision. A kubelet hears of changes again only when it tries
+/// again, after a back-off of its own.
+fn may_be_deaf(run: &Timeline<'_>, clause: &Clause, from: &Revision<'_>) -> bool {
+    let since = from.at.at.lo - clause.tolerance_us("hears-again");
+    run.gaps.iter().any(|(_, gap)| matches!(gap.of, Source::Watch(_)) && gap.to_us > since)
+}
+
 /// Whether a revision shows a pod that a kubelet runs and that stays.
 fn lives(shown: &Revision<'_>) -> bool {
     let bound = shown.object.pointer("/spec/nodeName").is_some();
     bound && !shown.gone && !shown.terminating() && shown.phase() == "Running"
 }
 
-/// Whether the kubelet may be busy with the pod for long: it runs a hook, stops a container whose probe failed or that was
-/// changed, or pulls an image. It looks at the pod again only after that.
+/// Whether the kubelet may be busy with the pod for long: it runs a hook, or stops a container whose probe failed or that was
+/// changed. It looks at the pod again only after that.
 fn may_be_busy(pod: &PodLife<'_>) -> bool {
     let waits = |of: &ContainerLife<'_>| of.spec.get("lifecycle").is_some() || !of.probes.is_empty();
     let part = |shown: &Revision<'_>, list: &str| shown.object.pointer(list).cloned();

@@ -3,7 +3,7 @@
 use probity_model::timeline::{ContainerLife, Life, Line, Revision};
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::Consumer;
-use probity_script::witness::{Consumed, Fact};
+use probity_script::witness::{Consumed, Fact, WitnessLine};
 use serde_json::Value;
 
 use crate::reading::mains::lives_of;
@@ -173,6 +173,13 @@ fn log(life: &Life<'_, '_>) -> Option<String> {
     life.lines.iter().map(line).collect()
 }
 
+/// Whether the target writes records as this program does: another version may write more fields.
+fn is_written_alike(message: &str) -> bool {
+    let last = message.trim_end().lines().next_back().unwrap_or_default();
+    let parsed = serde_json::from_str::<WitnessLine>(last).ok();
+    parsed.is_none_or(|parsed| serde_json::to_string(&parsed).is_ok_and(|again| again == last))
+}
+
 /// The last lines of a log, and of these the last bytes.
 pub(super) fn end_of(log: &str, lines: usize, bytes: usize) -> Option<&str> {
     let mut ends = log.trim_end_matches('\n').rmatch_indices('\n').map(|(end, _)| end + 1);
@@ -194,6 +201,9 @@ pub(super) fn of_its_log(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         }
         // In a pod of many containers, the message is cut once more.
         let Some(log) = log(&of.life).filter(|_| share(&of, clause) >= longest) else { continue };
+        if !is_written_alike(of.message) {
+            continue;
+        }
         let Some(end) = end_of(&log, lines, longest) else { continue };
         let finding = || {
             let (length, wanted) = (of.message.len(), end.len());

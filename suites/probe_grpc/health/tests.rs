@@ -90,8 +90,9 @@ fn nobody_who_could_answer_is_a_failure() {
     }
 }
 
-/// A sidecar whose liveness probe fails, beside a main container that only sleeps, until this second.
-fn vain_sidecar(main: &Value, end: f64) -> &'static str {
+/// A sidecar whose liveness probe fails, beside a main container that only sleeps, until this second. It may receive the stop
+/// signal before.
+fn vain_sidecar(main: &Value, stop: Option<f64>, end: f64) -> &'static str {
     let plan = json!({ "listeners": { "grpc": { "port": 9091, "protocol": "grpc" } } });
     let env = json!([{ "name": "AGNHOST_PLAN", "value": plan.to_string() }]);
     let probe = json!({ "grpc": { "port": 9090 }, "periodSeconds": 1, "failureThreshold": 2 });
@@ -100,16 +101,22 @@ fn vain_sidecar(main: &Value, end: f64) -> &'static str {
     run.create(0.0, &json!({ "initContainers": [side], "containers": [main] })).start(1.0, 0);
     let status = probity_composer::running_status("main", 2.0, true, true, 0);
     run.status(2.1, &status);
-    run.event(4.0, "Warning", "Unhealthy", "Liveness probe failed: timeout").reading(end);
+    run.event(4.0, "Warning", "Unhealthy", "Liveness probe failed: timeout");
+    if let Some(stop) = stop {
+        run.signal(stop, "SIGTERM");
+        run.left(stop + 0.1);
+    }
+    run.reading(end);
     crate::tests::verdict(&run.done(), PORT)
 }
 
 #[test]
 fn a_sidecar_whose_probe_is_in_vain_is_killed_beside_a_container_that_sleeps() {
     let sleeps = json!({ "name": "main", "args": ["pause"] });
-    assert_eq!(vain_sidecar(&sleeps, 6.0), "holds");
-    assert_eq!(vain_sidecar(&sleeps, 60.0), "violated");
-    assert_eq!(vain_sidecar(&json!({ "name": "main", "image": "other" }), 60.0), "inconclusive");
+    assert_eq!(vain_sidecar(&sleeps, Some(5.0), 6.0), "holds");
+    assert_eq!(vain_sidecar(&sleeps, None, 6.0), "inconclusive", "an event alone proves nothing");
+    assert_eq!(vain_sidecar(&sleeps, None, 60.0), "violated");
+    assert_eq!(vain_sidecar(&json!({ "name": "main", "image": "other" }), None, 60.0), "inconclusive");
 }
 
 fn three(ready: bool) -> &'static str {

@@ -251,8 +251,9 @@ fn a_port_that_closes_ends_a_live_container() {
     assert_eq!(judged(false, 9.0), "inconclusive", "the worker of the pod may be busy for so long");
 }
 
-/// A startup probe of a port that never opens, and what the API shows of its container after it.
-fn unopened(started: bool, killed: bool, end: f64) -> &'static str {
+/// A startup probe of a port that never opens, what the API shows of its container, when it is reported as killed, and when it
+/// really receives the stop signal.
+fn unopened(started: bool, (told, stopped): (bool, Option<f64>), end: f64) -> &'static str {
     let plan = json!({ "listeners": { "web": { "port": 8080, "paths": { "/r": 200 } } } }).to_string();
     let get = json!({ "path": "/r", "port": 9999 });
     let container = json!({
@@ -262,8 +263,12 @@ fn unopened(started: bool, killed: bool, end: f64) -> &'static str {
     });
     let mut run = Composer::new(&[REFUSED]);
     run.create(0.0, &json!({ "containers": [container] })).start(1.0, 0).running(1.2, false, started, 0);
-    if killed {
+    if told {
         run.event(5.0, "Normal", "Killing", "Container target failed startup probe, will be restarted");
+    }
+    if let Some(stopped) = stopped {
+        run.signal(stopped, "SIGTERM");
+        run.left(stopped + 0.2);
     }
     run.reading(end);
     verdict(&run.done(), REFUSED)
@@ -271,10 +276,14 @@ fn unopened(started: bool, killed: bool, end: f64) -> &'static str {
 
 #[test]
 fn a_port_that_never_opens_is_a_failure() {
-    assert_eq!(unopened(false, true, 8.0), "holds");
-    assert_eq!(unopened(true, false, 8.0), "violated");
-    assert_eq!(unopened(false, false, 40.0), "violated");
-    assert_eq!(unopened(false, false, 15.0), "inconclusive", "a busy kubelet may be late");
+    assert_eq!(unopened(false, (true, Some(5.0)), 8.0), "holds");
+    assert_eq!(unopened(false, (false, Some(5.0)), 8.0), "holds", "its event may be lost");
+    assert_eq!(unopened(false, (true, Some(35.0)), 40.0), "violated", "too late");
+    assert_eq!(unopened(true, (false, None), 8.0), "violated");
+    assert_eq!(unopened(false, (false, None), 40.0), "violated");
+    assert_eq!(unopened(false, (true, None), 40.0), "violated", "it is reported as killed, and was not");
+    assert_eq!(unopened(false, (false, None), 15.0), "inconclusive", "a busy kubelet may be late");
+    assert_eq!(unopened(false, (true, None), 8.0), "inconclusive", "an event alone proves nothing");
 }
 
 fn event(message: &str) -> &'static str {

@@ -1,5 +1,6 @@
 //! Periods in which a probed port was closed: probes are refused then, and no target records them.
 
+use probity_model::measure::{Bound, Fit};
 use probity_model::mechanisms::TO_STOP;
 use probity_model::timeline::{At, ProbeKind};
 use probity_model::verdict::Doubt;
@@ -51,11 +52,18 @@ impl ClosedTime {
         let course = reaction.course;
         let stop =
             course.stop().filter(|stop| stop.at.at.lo > self.from.at.hi && course.pod.deleted.is_none());
-        if let (ProbeKind::Liveness, Some(stop)) = (course.spec.kind, stop) {
-            return seen.fine([self.from.id, stop.id]);
-        }
         let wait =
             course.spec.failures.saturating_mul(course.spec.period).saturating_add(course.spec.timeout);
+        if let (ProbeKind::Liveness, Some(stop)) = (course.spec.kind, stop) {
+            let most = wait + TO_STOP + reaction.others_to_end(&self.from) + reaction.lag;
+            let bound = Bound::at_most(most, "failureThreshold × periodSeconds + timeoutSeconds + slack");
+            let quantity =
+                format!("from the closing of the port to the stop signal of {}", course.container.name);
+            if seen.within(course.run, &course.node, quantity, (&self.from, stop), bound) == Some(Fit::Met) {
+                seen.fine([self.from.id, stop.id]);
+            }
+            return;
+        }
         let Some(until) = reaction.end_of_life(self.until.as_ref().map(|at| at.stamp.clone())) else {
             return;
         };

@@ -15,6 +15,7 @@ use probity_model::{Clause, EventId, Interval, Seen, Stamp, Timeline};
 
 use crate::reading::http::exchange::{Exchange, Hop};
 use crate::reading::http::exchanges::Exchanges;
+use crate::reading::termination::time_of_ends;
 
 /// What a probe, or a run of probes, should count as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -397,10 +398,9 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
 
     /// How long the pod's worker may be at the end of another container, before it comes to this one.
     pub(super) fn others_to_end(&self, from: &Stamp) -> i64 {
-        let (course, grace) = (self.course, self.course.pod.grace());
-        let others = course.pod.containers.iter().filter(|other| other.name != course.container.name);
-        let mut stops = others.flat_map(|other| &other.attempts).filter_map(|attempt| attempt.stop());
-        if stops.any(|stop| stop.at.at.hi >= from.at.lo - grace) { grace } else { 0 }
+        let course = self.course;
+        let since = from.at.lo - course.pod.grace();
+        time_of_ends(self.run, course.pod, &course.container.name, since)
     }
 
     /// Whether something was done to a node between two instants.

@@ -116,6 +116,8 @@ fn an_event_that_occurs_again_counts_up() {
     assert_eq!(again(2, 3.0, 3.0), "violated", "its first time moves");
     assert_eq!(again(2, 2.0, 1.0), "violated", "its last time goes back");
     assert_eq!(judged(clause, &[with(failed(), "/firstTimestamp", Value::Null)]), "violated");
+    let in_future = with(failed(), "/lastTimestamp", json!(timestamp(9.0)));
+    assert_eq!(judged(clause, &[in_future]), "violated", "it arrives before its last time");
     assert_eq!(judged(clause, &[]), "inconclusive");
     let shown_again: Vec<Value> = (0..2)
         .map(|_| {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::Defect;
 use crate::amounts::thousandths;
-use crate::pod::{State, micros};
+use crate::pod::{Kind, State, micros};
 use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 
 /// The grace period of a container in a pod that is evicted.
@@ -81,12 +81,19 @@ impl World<'_> {
         }
     }
 
+    /// Whether a container is the first of the pod's main containers.
+    fn is_first(&self, at: At) -> bool {
+        self.pods[at.pod].containers.iter().position(|container| container.kind == Kind::Main)
+            == Some(at.container)
+    }
+
     /// The number of bytes at which a container is killed.
     fn memory_limit(&self, life: LifeAt) -> Option<u64> {
         let resources = &self.pods[life.at.pod].containers[life.at.container].spec["resources"];
         let of = |list: &str| mebibytes(&resources[list]["memory"]);
         match () {
             () if self.has(Defect::MemoryLimitIgnored) => None,
+            () if self.has(Defect::MemoryLimitOnlyOfFirst) && !self.is_first(life.at) => None,
             () if self.has(Defect::MemoryLimitOfAThird) => of("limits").map(|limit| limit / 3),
             () if self.has(Defect::RequestsAreLimits) => of("limits").or_else(|| of("requests")),
             () => of("limits"),

@@ -81,6 +81,9 @@ macro_rules! with_basics {
     DownwardFilesStay,
     /// Amounts are rounded down (`downward.resourcefieldref`).
     DownwardRoundsDown,
+    /// A container is told its own amounts in place of those of the container that is named
+    /// (`downward.resourcefieldref`).
+    DownwardContainerIgnored,
     /// The divisor is ignored (`downward.resourcefieldref`).
     DownwardDivisorIgnored,
     /// Requests are limits (`downward.resourcefieldref`).

@@ -94,6 +94,8 @@ macro_rules! with_careless {
     FailuresReportedLate,
     /// The lastTimestamp of an event stays (`report.event.count`).
     EventLastTimeStays,
+    /// The lastTimestamp of an event is that of another time zone, an hour ahead (`report.event.count`).
+    EventLastTimeOfAnotherZone,
     /// An event that occurs again counts two more (`report.event.count`).
     EventCountsTwo,
     /// The restart of a sidecar is not reported (`report.event.started-each-time`).

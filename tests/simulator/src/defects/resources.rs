@@ -31,6 +31,9 @@ macro_rules! with_resources {
     // Limits.
     /// Containers take as much memory as they want (`qos.limit-exceeded-kills-container-only`, `qos.guaranteed-protection`).
     MemoryLimitIgnored,
+    /// Only the first container of a pod has a memory limit, no sidecar and no other container
+    /// (`qos.guaranteed-protection`).
+    MemoryLimitOnlyOfFirst,
     /// A container is killed at a third of its memory limit (`qos.guaranteed-protection`).
     MemoryLimitOfAThird,
     /// A lack of memory kills all containers of a pod (`qos.limit-exceeded-kills-container-only`).

@@ -59,6 +59,14 @@ macro_rules! with_termination {
     HookCutEarly,
     /// A hook has all the time that it wants (`prestop-2s-extension`, `sidecar.prestop-overrun`).
     HookNeverCut,
+    /// Liveness and startup probes continue until the stop signal, also during the preStop hook of a container
+    /// (`prober.termination.liveness-startup-stop`).
+    LivenessGoesOnDuringHooks,
+    /// A container with a hook has the pod's grace period, whatever its probe says (`probe.tgps.liveness-override`).
+    ProbeGraceIgnoredWithHook,
+    /// A container with several probes has the grace period of the first one that sets one
+    /// (`probe.tgps.liveness-override`).
+    ProbeGraceOfAnotherProbe,
     /// The hook also runs at a probe's kill without grace (`termination.prestop-not-with-zero-grace`).
     HookRunsWithoutGrace,
     /// The hook does not run when a probe kills (`termination.prestop-on-liveness-kill`).

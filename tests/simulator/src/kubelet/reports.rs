@@ -105,6 +105,9 @@ impl World<'_> {
         if self.has(Defect::EventLastTimeStays) {
             object["lastTimestamp"] = object["firstTimestamp"].clone();
         }
+        if self.has(Defect::EventLastTimeOfAnotherZone) {
+            object["lastTimestamp"] = json!(self.timestamp(self.now + 3600 * SECOND));
+        }
         if self.has(Defect::EventFirstTimeMoves) {
             object["firstTimestamp"] = object["lastTimestamp"].clone();
         }

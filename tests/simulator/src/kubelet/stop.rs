@@ -27,8 +27,8 @@ impl World<'_> {
         let named = if container.kind == Kind::Sidecar { "Init container" } else { "Container" };
         let suffix = if container.kind == Kind::Sidecar { "" } else { suffix };
         let message = format!("{named} {} failed {} probe{suffix}", container.name, kind.word());
-        let own = container.probe(kind).and_then(|probe| probe["terminationGracePeriodSeconds"].as_i64());
         self.report_kill(at, &message);
+        let own = self.grace_of_probe(at, kind);
         let grace = self.grace_of_kill(kind, own.map(|own| own * SECOND), pod_grace) + self.grace_off(true);
         if self.has(Defect::KillWithoutGrace) {
             let life = LifeAt { at, attempt: self.pods[at.pod].containers[at.container].attempt() };
@@ -36,6 +36,19 @@ impl World<'_> {
         } else {
             self.stop_container(at, grace);
         }
+    }
+
+    /// The grace period that a container's probe of this kind sets.
+    fn grace_of_probe(&self, at: At, kind: ProbeKind) -> Option<i64> {
+        let container = &self.pods[at.pod].containers[at.container];
+        let set = |kind| container.probe(kind)?["terminationGracePeriodSeconds"].as_i64();
+        if self.has(Defect::ProbeGraceIgnoredWithHook) && !container.spec["lifecycle"]["preStop"].is_null() {
+            return None;
+        }
+        if self.has(Defect::ProbeGraceOfAnotherProbe) {
+            return ProbeKind::ALL.into_iter().find_map(set);
+        }
+        set(kind)
     }
 
     /// How long a container has that a probe condemned.
@@ -110,6 +123,10 @@ impl World<'_> {
 
     /// The stop signal reaches a container.
     pub(crate) fn terminate(&mut self, life: LifeAt, until: i64) {
+        if self.has(Defect::LivenessGoesOnDuringHooks) && self.pods[life.at.pod].deleted.is_some() {
+            self.stop_worker(life.at, ProbeKind::Liveness);
+            self.stop_worker(life.at, ProbeKind::Startup);
+        }
         let Some(of) = self.life_mut(life) else { return };
         if !of.is_target {
             self.exit(life, 0, "stop");
@@ -195,7 +212,9 @@ impl World<'_> {
         for container in 0..self.pods[pod].containers.len() {
             let at = At { pod, container };
             let sidecar = self.pods[pod].containers[container].kind == Kind::Sidecar;
-            if !self.has(Defect::LivenessGoesOnInTermination) && !sidecar {
+            let hooked = !self.pods[pod].containers[container].spec["lifecycle"]["preStop"].is_null();
+            let goes_on = hooked && self.has(Defect::LivenessGoesOnDuringHooks);
+            if !goes_on && !self.has(Defect::LivenessGoesOnInTermination) && !sidecar {
                 self.stop_worker(at, ProbeKind::Liveness);
                 self.stop_worker(at, ProbeKind::Startup);
             }

@@ -82,7 +82,10 @@ impl World<'_> {
     fn resource(&self, at: At, source: &Value) -> Option<String> {
         let (kind, resource) = source["resource"].as_str()?.split_once('.')?;
         let kind = if self.has(Defect::DownwardRequestsAreLimits) { "limits" } else { kind };
-        let given = &self.pods[at.pod].containers[at.container].spec["resources"][kind][resource];
+        let containers = &self.pods[at.pod].containers;
+        let named = source["containerName"].as_str().filter(|_| !self.has(Defect::DownwardContainerIgnored));
+        let named = named.and_then(|name| containers.iter().find(|container| container.name == name));
+        let given = &named.unwrap_or(&containers[at.container]).spec["resources"][kind][resource];
         let of_node = ALLOCATABLE.iter().find(|(of, _)| kind == "limits" && *of == resource);
         let amount = match given.as_str() {
             Some(given) => quantity(given)?,
