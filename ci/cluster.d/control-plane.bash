@@ -99,7 +99,7 @@ wait_for_api_server() {
 
 # Lets the API server use the kubelets' own API (logs, exec, port-forward); everything else it needs is bound by default.
 allow_kubelet_api() {
-    kubectl apply -f - >/dev/null <<'END' || fail "the API server refused the rights for the kubelets' API"
+    kubectl apply -f - >/dev/null <<'END' || fail "the API server refused the permissions for the kubelets' API"
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
 metadata:

@@ -34,7 +34,7 @@ prepare_saboteur() {
 }
 
 # The same for the controllers. Each of them shows the API server a token of its own; a certificate counts before a token,
-# so the one that their requests share must have the rights of all of them.
+# so the one that their requests share must have the permissions of all of them.
 prepare_saboteur_of_controllers() { prepare_saboteur "$CONTROL" admin; }
 
 # Kubelet settings that make its messages readable: JSON instead of protobuf for the API server.

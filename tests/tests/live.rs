@@ -1,4 +1,4 @@
-//! The harness on a real cluster: whole runs, interruptions, missing rights, wrong cases, a pod from a bug report.
+//! The harness on a real cluster: whole runs, interruptions, missing permissions, wrong cases, a pod from a bug report.
 //!
 //! These need the cluster that `ci/live` brings up, and run one after another: they look at what is left behind.
 #![expect(clippy::unwrap_used, reason = "tests")]
@@ -162,7 +162,7 @@ fn each_missing_right_is_named_and_a_needed_one_before_anything_is_created() {
             other => panic!("without {rule}: {other:?} {words}"),
         }
     }
-    assert!(needed >= 4, "some rights nothing can do without");
+    assert!(needed >= 4, "some permissions nothing can do without");
     let _ = cluster.kubectl(&["delete", "namespace", "given", "--wait=false"]);
     let _ = cluster.kubectl(&["delete", "clusterrole,clusterrolebinding", "probity"]);
 }

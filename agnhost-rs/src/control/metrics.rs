@@ -24,7 +24,7 @@ pub(super) fn page(control: &Control) -> Result<String, fmt::Error> {
     let mut registry = Registry::with_prefix("agnhost");
     let identity = witness.identity();
     let who = vec![("boot", identity.boot.clone()), ("attempt", identity.attempt.to_string())];
-    registry.register("process", "This life of the process", Info::new(who));
+    registry.register("process", "This instance of the process", Info::new(who));
     let lines = ConstCounter::new(witness.next_seq());
     registry.register("witness_lines", "Witness lines that were given a number", lines);
     let lost = Family::<Labels, Counter>::default();

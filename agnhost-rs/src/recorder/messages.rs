@@ -179,7 +179,9 @@ fn hello(line: &[u8]) -> Result<TargetMessage<'static>, String> {
     check_version(hello.v)?;
     if hello.boot.is_empty() || hello.boot.len() > LONGEST_BOOT {
         let length = hello.boot.len();
-        return Err(format!("the name of the life has {length} bytes; it needs 1 to {LONGEST_BOOT}"));
+        return Err(format!(
+            "the name of the process instance has {length} bytes; it needs 1 to {LONGEST_BOOT}"
+        ));
     }
     Ok(TargetMessage::Hello(Box::new(hello)))
 }
@@ -236,7 +238,7 @@ fn check_boot(expected: &str, found: &str) -> Result<(), String> {
         return Ok(());
     }
     let found: String = found.chars().take(LONGEST_BOOT).collect();
-    Err(format!("a line of the life `{found}` on the connection of `{expected}`"))
+    Err(format!("a line of the process instance `{found}` on the connection of `{expected}`"))
 }
 
 fn utf8(line: &[u8]) -> Result<&str, String> {

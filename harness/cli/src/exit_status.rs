@@ -73,7 +73,7 @@ impl From<ClusterError> for Failure {
             | ClusterError::NoSuchContext { .. }
             | ClusterError::Context { .. }
             | ClusterError::NotInCluster(_)
-            | ClusterError::Rights(_)
+            | ClusterError::Permissions(_)
             | ClusterError::Namespace { .. }
             | ClusterError::UnknownKind { .. } => Self::wrong_use(error.to_string()),
             _ => Self::failed(error.to_string()),

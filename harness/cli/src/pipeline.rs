@@ -1,7 +1,7 @@
 //! A run on a cluster, for `probity run` and `probity try` alike.
 //!
 //! ```text
-//! prepare:  connect, check the rights, try every pod by a dry run; nothing is created
+//! prepare:  connect, check the permissions, try every pod by a dry run; nothing is created
 //! conduct:  create, watch, clean up; meanwhile the sink writes and judges, and the screen shows the progress
 //! conclude: read the log and the histories back, write the report, choose the exit status
 //! ```

@@ -76,12 +76,12 @@ pub enum ClusterError {
         /// Why, and what to do.
         why: String,
     },
-    /// Rights are missing: one sentence each.
+    /// Permissions are missing: one sentence each.
     #[error(
         "permissions are missing, so nothing was created:\n  {}\nApply the output of `probity rbac`, or use a context with these permissions.",
         .0.join("\n  ")
     )]
-    Rights(Vec<String>),
+    Permissions(Vec<String>),
     /// The namespace cannot be used.
     #[error("the namespace {name} cannot be used: {why}")]
     Namespace {

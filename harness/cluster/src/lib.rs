@@ -25,5 +25,5 @@ pub use run::rehearsal::{keeps, rehearse};
 pub use run::{conduct, schedule};
 pub use run_clock::RunClock;
 pub use setup::namespace::{Leftover, Namespace};
-pub use setup::rights::Rights;
-pub use setup::{gc, job, rights};
+pub use setup::permissions::Permissions;
+pub use setup::{gc, job, permissions};

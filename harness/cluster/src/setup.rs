@@ -1,4 +1,4 @@
-//! What a run needs before its cases, and how it is removed: rights, a namespace, the recorder, the metronomes.
+//! What a run needs before its cases, and how it is removed: permissions, a namespace, the recorder, the metronomes.
 
 pub mod gc;
 pub mod job;
@@ -7,8 +7,8 @@ pub(crate) mod namespace;
 pub(crate) mod node_changes;
 pub(crate) mod node_command;
 mod own_pod;
+pub mod permissions;
 pub(crate) mod recorder;
-pub mod rights;
 pub(crate) mod trust;
 pub(crate) mod undo;
 pub(crate) mod wide_objects;

@@ -1,4 +1,4 @@
-//! The flags of the verbs that work on a cluster, or with the rights to it.
+//! The flags of the verbs that work on a cluster, or with the permissions to it.
 
 use std::path::PathBuf;
 
@@ -124,10 +124,10 @@ fn fault(word: &str) -> Result<Fault, String> {
     })
 }
 
-/// Prints rights
+/// Prints permissions
 #[derive(Args, Debug)]
 pub(crate) struct RbacArgs {
-    /// Rights in this existing namespace only
+    /// Permissions in this existing namespace only
     #[arg(long, value_name = "NAME")]
     pub(crate) namespace: Option<String>,
 }

@@ -134,7 +134,7 @@ fn name(namespace: &str) -> Result<(), Failure> {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
-    use probity_cluster::rights::{Need, RULES};
+    use probity_cluster::permissions::{Need, RULES};
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! `probity run`: cases on a cluster.
 //!
-//! Nothing is created before everything was checked: the book, the context, the rights, and every pod with a dry run.
+//! Nothing is created before everything was checked: the book, the context, the permissions, and every pod with a dry run.
 
 use probity_cluster::{RefusedPod, RunOptions};
 use probity_report::Word;
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     };
     let explain = |rejected: &[RefusedPod]| rejections(rejected, &book, &selection);
     let mut prepared = prepare(&args.settings, options, &selection.cases, explain)?;
-    for missing in prepared.rights.shortcomings() {
+    for missing in prepared.permissions.shortcomings() {
         output::err(&format!("probity: you lack permission to {missing}\n"));
     }
     for (case, why) in prepared.lacking(&selection.cases) {

@@ -7,7 +7,7 @@
 use std::sync::mpsc::channel;
 
 use probity_case::Case;
-use probity_cluster::{RefusedPod, Rights};
+use probity_cluster::{Permissions, RefusedPod};
 use probity_model::History;
 use probity_report::Standard;
 use probity_report::run_log::{Planned, RunFacts};
@@ -42,14 +42,14 @@ pub(crate) fn run(args: &TryArgs) -> Result<Exit, Failure> {
     attempt.perform()
 }
 
-/// Demands the rights to a Service, where clients call through one: without them every such fault would fail in the
+/// Demands the permissions to a Service, where clients call through one: without them every such fault would fail in the
 /// middle of the run.
-fn demand_service(rights: &Rights, trials: &[Trial]) -> Result<(), Failure> {
+fn demand_service(permissions: &Permissions, trials: &[Trial]) -> Result<(), Failure> {
     if trials.iter().all(|trial| trial.case.objects.is_empty()) {
         return Ok(());
     }
     let missing: Vec<String> =
-        ["Service", "EndpointSlice"].iter().filter_map(|kind| rights.lacking_for(kind)).collect();
+        ["Service", "EndpointSlice"].iter().filter_map(|kind| permissions.lacking_for(kind)).collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -118,7 +118,7 @@ impl Attempt<'_> {
         // All faults have the same pod, so the first case is enough.
         let rehearsed = cases.get(..1).unwrap_or_default();
         let prepared = prepare(&args.settings, args.settings.options(), rehearsed, explain)?;
-        demand_service(&prepared.rights, &self.trials)?;
+        demand_service(&prepared.permissions, &self.trials)?;
         let book = Book::built_in()?;
         let awaited = cases.iter().map(|case| {
             // Nobody waits for single results here: the report shows them together.
@@ -154,7 +154,7 @@ impl Attempt<'_> {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
-    use probity_cluster::rights::{Missing, RULES};
+    use probity_cluster::permissions::{Missing, RULES};
     use probity_trial::Workload;
     use serde_json::json;
 
@@ -170,14 +170,14 @@ mod tests {
     fn without_the_rights_to_a_service_nothing_begins_that_needs_one() {
         for resource in ["services", "endpointslices"] {
             let rule = *RULES.iter().find(|rule| rule.resource == resource).unwrap();
-            let rights = Rights { missing: vec![Missing { rule, verbs: vec!["list"] }] };
-            let said = demand_service(&rights, &trials(&[Fault::SlowStart, Fault::Hang])).unwrap_err();
+            let permissions = Permissions { missing: vec![Missing { rule, verbs: vec!["list"] }] };
+            let said = demand_service(&permissions, &trials(&[Fault::SlowStart, Fault::Hang])).unwrap_err();
             assert_eq!(said.exit, Exit::Usage);
             let said = said.to_string();
             assert!(said.contains(&format!("list {resource}")) && said.contains("`probity rbac`"), "{said}");
             assert!(said.contains("nothing was created"), "{said}");
-            assert!(demand_service(&rights, &trials(&[Fault::SlowStart])).is_ok());
+            assert!(demand_service(&permissions, &trials(&[Fault::SlowStart])).is_ok());
         }
-        assert!(demand_service(&Rights::default(), &trials(&[Fault::Hang])).is_ok());
+        assert!(demand_service(&Permissions::default(), &trials(&[Fault::Hang])).is_ok());
     }
 }

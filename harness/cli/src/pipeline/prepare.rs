@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use probity_case::manifest::variants;
 use probity_case::{Case, CaseName, Workload};
-use probity_cluster::rights::{self, Rights};
+use probity_cluster::permissions::{self, Permissions};
 use probity_cluster::{ClusterClient, RefusedPod, RunError, RunOptions, connect, keeps, rehearse};
 use probity_model::clause::Need;
 use probity_model::history::NodeFacts;
@@ -28,7 +28,7 @@ pub(crate) struct PreparedRun {
     /// Where its files go.
     pub(crate) folder: PathBuf,
     /// What it is allowed to do.
-    pub(crate) rights: Rights,
+    pub(crate) permissions: Permissions,
 }
 
 /// The threads of everything that waits.
@@ -37,8 +37,8 @@ pub(crate) fn runtime() -> Result<Runtime, Failure> {
     runtime.map_err(|error| Failure::failed(format!("failed to start: {error}")))
 }
 
-/// Connects, checks the rights, and tries the pods of `rehearsed` by dry runs. `explain` describes rejected pods.
-/// Fails if the cluster cannot be reached, a required right is missing, or pods are rejected.
+/// Connects, checks the permissions, and tries the pods of `rehearsed` by dry runs. `explain` describes rejected pods.
+/// Fails if the cluster cannot be reached, a required permission is missing, or pods are rejected.
 pub(crate) fn prepare(
     settings: &RunSettings,
     options: RunOptions,
@@ -46,19 +46,19 @@ pub(crate) fn prepare(
     explain: impl FnOnce(&[RefusedPod]) -> String,
 ) -> Result<PreparedRun, Failure> {
     let runtime = runtime()?;
-    let (cluster, rights) = runtime.block_on(async {
+    let (cluster, permissions) = runtime.block_on(async {
         let cluster = connect(&settings.cluster.access()).await?;
         let namespace = options.namespace.as_deref().unwrap_or(&options.run);
-        let rights = rights::check(&cluster, namespace).await?;
-        rights.demand(options.namespace.is_none())?;
+        let permissions = permissions::check(&cluster, namespace).await?;
+        permissions.demand(options.namespace.is_none())?;
         rehearse(&cluster, &options, rehearsed).await.map_err(|error| match error {
             RunError::Cluster(error) => Failure::from(error),
             RunError::Refused(rejected) => Failure::wrong_use(explain(&rejected)),
         })?;
-        Ok::<_, Failure>((cluster, rights))
+        Ok::<_, Failure>((cluster, permissions))
     })?;
     let folder = settings.folder(&options.run);
-    Ok(PreparedRun { runtime, cluster, options, folder, rights })
+    Ok(PreparedRun { runtime, cluster, options, folder, permissions })
 }
 
 impl PreparedRun {
@@ -82,20 +82,21 @@ impl PreparedRun {
         let mut lacking = BTreeMap::new();
         for case in cases {
             let kinds = case.workloads.values().map(Workload::kind);
-            if let Some(missing) = kinds.filter_map(|kind| self.rights.lacking_for(kind)).next() {
+            if let Some(missing) = kinds.filter_map(|kind| self.permissions.lacking_for(kind)).next() {
                 lacking.insert(
                     case.name.clone(),
                     format!("it creates a workload, and you lack permission to {missing}"),
                 );
             }
-            let watched = case.watch.iter().find_map(|kind| self.rights.lacking_for(kind));
+            let watched = case.watch.iter().find_map(|kind| self.permissions.lacking_for(kind));
             if let Some(missing) = watched {
                 lacking.insert(
                     case.name.clone(),
                     format!("it watches a kind of object, and you lack permission to {missing}"),
                 );
             }
-            let proxy = needs(case, Need::NodesProxy).then(|| self.rights.lacking("nodes/proxy")).flatten();
+            let proxy =
+                needs(case, Need::NodesProxy).then(|| self.permissions.lacking("nodes/proxy")).flatten();
             if let Some(missing) = proxy {
                 lacking.insert(
                     case.name.clone(),
@@ -103,7 +104,7 @@ impl PreparedRun {
                 );
             }
             // Either of the two shows that a kubelet was restarted; without both nothing would.
-            let proofs = ["events", "nodes/proxy"].map(|resource| self.rights.lacking(resource));
+            let proofs = ["events", "nodes/proxy"].map(|resource| self.permissions.lacking(resource));
             if let (true, [Some(events), Some(_)]) = (needs(case, Need::NodeVerbs), proofs) {
                 let why = format!(
                     "it needs node-verbs and must observe their effect, and you lack permission to {events}"
@@ -133,7 +134,7 @@ impl PreparedRun {
     /// The cases that change the whole cluster and may not, or drain nodes without a program for it.
     fn lacking_scope(&self, cases: &[Case]) -> Vec<(CaseName, String)> {
         let why = |case: &Case| {
-            if let Some(missing) = self.rights.lacking_for_scope(case) {
+            if let Some(missing) = self.permissions.lacking_for_scope(case) {
                 return Some(format!("it needs cluster-scope, and you lack permission to {missing}"));
             }
             (case.drains_a_node() && self.options.kubectl.is_none()).then(|| {

@@ -1,6 +1,6 @@
 //! When a node's kubelet was started: what shows that a restart took place.
 //!
-//! There are two signs, and each requires a separate right. A kubelet records an event with the reason `Starting` for
+//! There are two signs, and each requires a separate permission. A kubelet records an event with the reason `Starting` for
 //! its node whenever it starts, and its metrics show when its process started. If it cannot be read, or does not
 //! answer, there is no sign.
 
@@ -46,7 +46,7 @@ impl ClusterClient {
 
     /// The events that kubelets recorded when they started, restricted by more terms of a field selector.
     async fn start_events(&self, more: &str) -> Result<Vec<Value>, ClusterError> {
-        let only = format!("involvedObject.kind=Node,reason=Starting{more}");
+        let only = format!("involvedObject.kind=Node{more},reason=Starting");
         let params = ListParams { field_selector: Some(only), ..ListParams::default() };
         let request = kinds::find("Event")?.requests(EVENTS_OF_NODES).list(&params);
         let events: Events = self.request("list the events of nodes", request).await?;

@@ -1,11 +1,11 @@
-//! The manifests of a run inside the cluster: namespaces, accounts, the least rights, and a Job.
+//! The manifests of a run inside the cluster: namespaces, accounts, the least permissions, and a Job.
 //!
 //! The pods of the Job run in a namespace of their own and store their results there. Each shard has a second namespace
-//! for its tests, so the account needs no right to create or delete anything elsewhere, and shards do not interfere.
+//! for its tests, so the account needs no permission to create or delete anything elsewhere, and shards do not interfere.
 
 use std::fmt::Write as _;
 
-use super::rights::{Need, RULES, write_role};
+use super::permissions::{Need, RULES, write_role};
 
 /// What the user chose of a Job.
 #[derive(Clone, Debug)]
@@ -78,17 +78,17 @@ fn namespace(yaml: &mut String, name: &str, purpose: &str) {
     );
 }
 
-/// The rights in the namespace of a shard.
+/// The permissions in the namespace of a shard.
 fn inside() -> String {
-    RULES.iter().filter(|rule| rule.namespaced).map(super::rights::rule_yaml).collect()
+    RULES.iter().filter(|rule| rule.namespaced).map(super::permissions::rule_yaml).collect()
 }
 
-/// The rights in the whole cluster: to read.
+/// The permissions in the whole cluster: to read.
 fn wide() -> String {
     let wide = RULES.iter().filter(|rule| !rule.namespaced && rule.need != Need::ToMakeNamespaces);
     let cluster = "  # to tell clusters apart when runs are merged\n  - { apiGroups: [\"\"], resources: [\"namespaces\"], \
                    resourceNames: [\"kube-system\"], verbs: [get] }\n";
-    wide.map(super::rights::rule_yaml).collect::<String>() + cluster
+    wide.map(super::permissions::rule_yaml).collect::<String>() + cluster
 }
 
 fn job(yaml: &mut String, options: &JobOptions) {

@@ -102,7 +102,7 @@ impl Namespace {
     ///
     /// # Errors
     ///
-    /// If it does not exist, or is being deleted. Without the right to read it, it is assumed to be fine.
+    /// If it does not exist, or is being deleted. Without the permission to read it, it is assumed to be fine.
     pub async fn existing(cluster: &ClusterClient, name: &str, run: &str) -> Result<Self, ClusterError> {
         let unusable = |why: &str| ClusterError::Namespace { name: name.to_owned(), why: why.to_owned() };
         match cluster.get("", "Namespace", name).await {

@@ -26,7 +26,7 @@ pub(super) async fn doubt(
     if vouched == Some(place) {
         return None;
     }
-    // Who may label a namespace has rights in the whole cluster, and needs no record to harm it.
+    // Who may label a namespace has permissions in the whole cluster, and needs no record to harm it.
     let namespace = cluster.get("", "Namespace", place).await.ok().flatten().unwrap_or_default();
     let run = record["metadata"]["labels"][RUN].as_str();
     (run.is_none() || namespace["metadata"]["labels"][RUN].as_str() != run).then_some(

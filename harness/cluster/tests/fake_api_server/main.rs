@@ -3,9 +3,9 @@
 
 mod connecting;
 mod nodes;
+mod permissions;
 mod removing;
 mod requests;
-mod rights;
 mod server;
 mod signs;
 mod storing;

@@ -20,7 +20,7 @@ enum Standing {
     Ran,
     /// The cluster lacks a feature that the case declares.
     Lacking,
-    /// It was skipped for something that it does not declare, such as a missing right.
+    /// It was skipped for something that it does not declare, such as a missing permission.
     Prevented,
     /// The filters or the profiles of the run exclude it.
     LeftOut,

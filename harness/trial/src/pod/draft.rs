@@ -151,7 +151,7 @@ impl PodDraft {
         Traffic { listener: listener_at(port), port, probed: subject.probes.iter().any(asks) }
     }
 
-    /// The target has no rights of its own, so the pod has to allow it low ports.
+    /// The target has no permissions of its own, so the pod has to allow it low ports.
     pub(super) fn low_ports(&mut self, containers: &[ContainerDraft], spec: &mut Map<String, Value>) {
         if containers.iter().flat_map(|container| container.listeners.keys()).any(|port| *port < 1024) {
             let name = "net.ipv4.ip_unprivileged_port_start";

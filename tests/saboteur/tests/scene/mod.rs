@@ -77,7 +77,7 @@ pub enum Got {
 static SCENES: AtomicU32 = AtomicU32::new(0);
 
 impl NodeScene {
-    /// Sets the scene with a plan and the pod's specification. None without the rights to do so: then there is nothing to
+    /// Sets the scene with a plan and the pod's specification. None without the permissions to do so: then there is nothing to
     /// be proven here.
     #[must_use]
     pub fn new(plan: &str, spec: &str) -> Option<Self> {

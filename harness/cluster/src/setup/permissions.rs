@@ -1,6 +1,6 @@
 //! What a run may do, and what it must be allowed to do: one table for the check, for `probity rbac`, and for messages.
 //!
-//! The check comes before anything is created. It asks once for all rules in the namespace, and one by one for rights in
+//! The check comes before anything is created. It asks once for all rules in the namespace, and one by one for permissions in
 //! the whole cluster and for what the server does not list.
 
 mod manifests;
@@ -25,7 +25,7 @@ use crate::error::ClusterError;
 pub use manifests::rbac_yaml;
 pub(crate) use manifests::{rule_yaml, write_role};
 
-/// When a right is needed.
+/// When a permission is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     /// Without it nothing can run.
@@ -38,7 +38,7 @@ pub enum Need {
     ByHand,
 }
 
-/// A right.
+/// A permission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// The API group; empty for the core group.
@@ -47,7 +47,7 @@ pub struct Rule {
     pub resource: &'static str,
     /// What is done with it.
     pub verbs: &'static [&'static str],
-    /// Whether it is a right in the namespace, or in the whole cluster.
+    /// Whether it is a permission in the namespace, or in the whole cluster.
     pub namespaced: bool,
     /// When it is needed.
     pub need: Need,
@@ -101,7 +101,7 @@ const NODE_CHANGES: &str = "to run cases that taint, cordon or drain a node";
 const DRAINS: &str =
     "to run cases that drain a node with kubectl, which lists the pods of the node in all namespaces";
 
-/// All rights that a run may use.
+/// All permissions that a run may use.
 pub const RULES: &[Rule] = &[
     always("pods", MANAGE, OWN_PODS),
     always("pods/portforward", CONNECT, STREAM),
@@ -142,7 +142,7 @@ pub const RULES: &[Rule] = &[
     in_cluster("nodes/proxy", &["get"], Need::ByHand, COUNTERS),
 ];
 
-/// A right that is missing.
+/// A permission that is missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
     /// The rule.
@@ -163,12 +163,12 @@ impl Missing {
 
 /// What a run may do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rights {
+pub struct Permissions {
     /// What it may not.
     pub missing: Vec<Missing>,
 }
 
-impl Rights {
+impl Permissions {
     /// What is missing of a rule for the whole cluster, in words.
     #[must_use]
     pub fn lacking(&self, resource: &str) -> Option<String> {
@@ -176,7 +176,7 @@ impl Rights {
         self.missing.iter().find(wide).map(Missing::in_words)
     }
 
-    /// What is missing of the rights in the whole cluster that a case needs, in words.
+    /// What is missing of the permissions in the whole cluster that a case needs, in words.
     #[must_use]
     pub fn lacking_for_scope(&self, case: &Case) -> Option<String> {
         let needed = [
@@ -204,7 +204,7 @@ impl Rights {
         !self.missing.iter().any(|missing| missing.rule.resource == resource)
     }
 
-    /// What is missing of the rights to create objects of a kind and to see what becomes of them, in words.
+    /// What is missing of the permissions to create objects of a kind and to see what becomes of them, in words.
     #[must_use]
     pub fn lacking_for(&self, kind: &str) -> Option<String> {
         let kind = kinds::find(kind).ok()?;
@@ -220,7 +220,7 @@ impl Rights {
     ///
     /// # Errors
     ///
-    /// If a needed right is missing: all of them, each with its purpose.
+    /// If a needed permission is missing: all of them, each with its purpose.
     pub fn demand(&self, creates_namespaces: bool) -> Result<(), ClusterError> {
         let needed = |missing: &&Missing| match missing.rule.need {
             Need::Always => true,
@@ -228,7 +228,7 @@ impl Rights {
             Need::Optional | Need::ByHand => false,
         };
         let missing: Vec<String> = self.missing.iter().filter(needed).map(Missing::in_words).collect();
-        if missing.is_empty() { Ok(()) } else { Err(ClusterError::Rights(missing)) }
+        if missing.is_empty() { Ok(()) } else { Err(ClusterError::Permissions(missing)) }
     }
 
     /// What is missing and can be done without, in words.
@@ -244,9 +244,9 @@ impl Rights {
 /// # Errors
 ///
 /// If the server does not answer.
-pub async fn check(cluster: &ClusterClient, namespace: &str) -> Result<Rights, ClusterError> {
+pub async fn check(cluster: &ClusterClient, namespace: &str) -> Result<Permissions, ClusterError> {
     let (granted, complete) = granted(cluster, namespace).await?;
-    // A right in the namespace says nothing about the whole cluster.
+    // A permission in the namespace says nothing about the whole cluster.
     let is_granted =
         |rule: &Rule, verb: &str| rule.namespaced && granted.iter().any(|grant| covers(grant, rule, verb));
     let allowed = RULES.iter().flat_map(|rule| rule.verbs.iter().map(move |verb| (rule, *verb)));
@@ -263,7 +263,7 @@ pub async fn check(cluster: &ClusterClient, namespace: &str) -> Result<Rights, C
         let verbs: Vec<_> = answers.filter(|(_, allowed)| !allowed).map(|(verb, _)| *verb).collect();
         (!verbs.is_empty()).then_some(Missing { rule: *rule, verbs })
     });
-    Ok(Rights { missing: missing.collect() })
+    Ok(Permissions { missing: missing.collect() })
 }
 
 fn covers(grant: &ResourceRule, rule: &Rule, verb: &str) -> bool {
@@ -288,7 +288,7 @@ async fn granted(
             let status = answer.status.unwrap_or_default();
             Ok((status.resource_rules, !status.incomplete))
         }
-        // Where this may not be asked, each right is asked for by itself.
+        // Where this may not be asked, each permission is asked for by itself.
         Err(error) if error.refusal().is_some() => Ok((Vec::new(), false)),
         Err(error) => Err(error),
     }

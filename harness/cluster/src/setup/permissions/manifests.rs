@@ -1,4 +1,4 @@
-//! The table of rights as manifests for `kubectl apply`.
+//! The table of permissions as manifests for `kubectl apply`.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use super::{Need, RULES, Rule};
 /// The name of the account and of its roles.
 const ACCOUNT: &str = "probity";
 
-/// The rights as manifests: in one namespace, or (without one) for a run that creates its own.
+/// The permissions as manifests: in one namespace, or (without one) for a run that creates its own.
 #[must_use]
 pub fn rbac_yaml(namespace: Option<&str>) -> String {
     let home = namespace.unwrap_or("probity");

@@ -1,7 +1,7 @@
-//! Missing rights are named, each with its purpose, before anything is created.
+//! Missing permissions are named, each with its purpose, before anything is created.
 
 use probity_cluster::ClusterError;
-use probity_cluster::rights::{Need, RULES, Rights, Rule, check, rbac_yaml};
+use probity_cluster::permissions::{Need, Permissions, RULES, Rule, check, rbac_yaml};
 use serde_json::{Value, json};
 
 use crate::server::{FakeApiServer, ReceivedRequest, ScriptedAnswer};
@@ -59,34 +59,34 @@ fn all_but(
     }
 }
 
-async fn rights(without: Option<&'static Rule>, listing: Listing) -> (Rights, FakeApiServer) {
+async fn permissions(without: Option<&'static Rule>, listing: Listing) -> (Permissions, FakeApiServer) {
     let server = FakeApiServer::start(all_but(without, listing)).await;
-    let rights = check(&server.client().await, "n").await.unwrap();
-    (rights, server)
+    let permissions = check(&server.client().await, "n").await.unwrap();
+    (permissions, server)
 }
 
 #[tokio::test]
 async fn each_missing_right_is_named_with_its_purpose_and_nothing_was_created() {
     for rule in RULES {
-        let (rights, server) = rights(Some(rule), Listing::Complete).await;
-        let [missing] = rights.missing.as_slice() else { panic!("{rule:?}: {:?}", rights.missing) };
+        let (permissions, server) = permissions(Some(rule), Listing::Complete).await;
+        let [missing] = permissions.missing.as_slice() else { panic!("{rule:?}: {:?}", permissions.missing) };
         assert_eq!((missing.rule, missing.verbs.as_slice()), (*rule, rule.verbs));
-        assert!(!rights.allow(rule.resource));
+        assert!(!permissions.allow(rule.resource));
         assert!(
             server.asked().iter().all(|asked| [RULES_REVIEW, ACCESS_REVIEW].contains(&asked.path.as_str()))
         );
-        let demanded = rights.demand(true);
+        let demanded = permissions.demand(true);
         match rule.need {
             Need::Optional => {
                 assert!(demanded.is_ok());
-                assert!(rights.shortcomings()[0].contains(rule.purpose));
+                assert!(permissions.shortcomings()[0].contains(rule.purpose));
             }
             Need::ByHand => {
                 assert!(
-                    demanded.is_ok() && rights.shortcomings().is_empty(),
+                    demanded.is_ok() && permissions.shortcomings().is_empty(),
                     "only the cases that need it mention it"
                 );
-                assert!(rights.lacking(rule.resource).unwrap().contains(rule.purpose));
+                assert!(permissions.lacking(rule.resource).unwrap().contains(rule.purpose));
             }
             Need::Always | Need::ToMakeNamespaces => {
                 let words = demanded.unwrap_err().to_string();
@@ -100,26 +100,28 @@ async fn each_missing_right_is_named_with_its_purpose_and_nothing_was_created() 
 #[tokio::test]
 async fn a_given_namespace_needs_no_right_to_make_one() {
     let rule = RULES.iter().find(|rule| rule.need == Need::ToMakeNamespaces).unwrap();
-    let (rights, _) = rights(Some(rule), Listing::Complete).await;
-    assert!(rights.demand(false).is_ok());
-    assert!(matches!(rights.demand(true), Err(ClusterError::Rights(missing)) if missing.len() == 1));
+    let (permissions, _) = permissions(Some(rule), Listing::Complete).await;
+    assert!(permissions.demand(false).is_ok());
+    assert!(
+        matches!(permissions.demand(true), Err(ClusterError::Permissions(missing)) if missing.len() == 1)
+    );
 }
 
 #[tokio::test]
 async fn what_the_server_does_not_list_is_asked_for_singly() {
     let rule = RULES.iter().find(|rule| rule.resource == "pods/portforward").unwrap();
     for listing in [Listing::Incomplete, Listing::Refused] {
-        let (rights, _) = rights(Some(rule), listing).await;
-        let missing: Vec<_> = rights.missing.iter().map(|missing| missing.rule.resource).collect();
+        let (permissions, _) = permissions(Some(rule), listing).await;
+        let missing: Vec<_> = permissions.missing.iter().map(|missing| missing.rule.resource).collect();
         assert_eq!(missing, ["pods/portforward"]);
     }
 }
 
 #[tokio::test]
 async fn with_all_rights_nothing_is_missing_and_the_check_is_cheap() {
-    let (rights, server) = rights(None, Listing::Complete).await;
-    assert_eq!(rights, Rights::default());
-    // One review of the rules of the namespace, and one question for each right in the whole cluster.
+    let (permissions, server) = permissions(None, Listing::Complete).await;
+    assert_eq!(permissions, Permissions::default());
+    // One review of the rules of the namespace, and one question for each permission in the whole cluster.
     assert!(server.asked().len() <= 15, "{:?}", server.lines());
 }
 
@@ -137,9 +139,9 @@ async fn a_grant_for_named_objects_or_another_group_is_no_grant() {
         _ => Some(ScriptedAnswer::Json(201, json!({ "status": { "allowed": false } }))),
     })
     .await;
-    let rights = check(&server.client().await, "n").await.unwrap();
+    let permissions = check(&server.client().await, "n").await.unwrap();
     let expected = RULES.iter().filter(|rule| rule.group != "apps").count();
-    assert_eq!(rights.missing.len(), expected);
+    assert_eq!(permissions.missing.len(), expected);
 }
 
 #[test]
@@ -161,10 +163,10 @@ fn the_manifests_grant_every_rule() {
 #[tokio::test]
 async fn a_workload_that_may_not_be_made_is_known_by_its_kind() {
     let rule = RULES.iter().find(|rule| rule.resource == "deployments").unwrap();
-    let (rights, _fake) = rights(Some(rule), Listing::Complete).await;
-    let said = rights.lacking_for("Deployment").unwrap();
+    let (permissions, _fake) = permissions(Some(rule), Listing::Complete).await;
+    let said = permissions.lacking_for("Deployment").unwrap();
     assert!(said.contains("deployments.apps") && said.contains("create"), "{said}");
-    assert_eq!((rights.lacking_for("StatefulSet"), rights.lacking_for("Pod")), (None, None));
+    assert_eq!((permissions.lacking_for("StatefulSet"), permissions.lacking_for("Pod")), (None, None));
 }
 
 #[tokio::test]
@@ -183,10 +185,17 @@ async fn a_case_that_changes_the_whole_cluster_needs_the_right_to_do_so() {
             !rule.namespaced && rule.resource == resource && rule.verbs.contains(&verb)
         };
         let rule = RULES.iter().find(wide).unwrap();
-        let (rights, _server) = rights(Some(rule), Listing::Complete).await;
+        let (permissions, _server) = permissions(Some(rule), Listing::Complete).await;
         assert_eq!(rule.need, Need::ByHand);
-        assert!(rights.lacking_for_scope(&case).is_some_and(|why| why.contains(rule.purpose)), "{rule:?}");
-        assert_eq!(rights.lacking_for_scope(&plain), None);
-        assert_eq!(rights.lacking_for("Pod"), None, "a right in the whole cluster is none in the namespace");
+        assert!(
+            permissions.lacking_for_scope(&case).is_some_and(|why| why.contains(rule.purpose)),
+            "{rule:?}"
+        );
+        assert_eq!(permissions.lacking_for_scope(&plain), None);
+        assert_eq!(
+            permissions.lacking_for("Pod"),
+            None,
+            "a permission in the whole cluster is none in the namespace"
+        );
     }
 }
