@@ -288,6 +288,7 @@ fn a_failed_hook_stops_its_container() {
         if let Some(stop) = stop {
             run.event(stop, "Warning", "FailedPostStartHook", "PostStartHook failed");
             run.signal(stop, "SIGTERM");
+            run.fact(stop + 0.1, Fact::Exiting(Exiting { code: 0, why: "stop".to_owned() }));
             run.left(stop + 0.1).start(stop + 1.0, 1).running(stop + 1.5, true, true, 1);
         }
         run.reading(until);

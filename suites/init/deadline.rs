@@ -2,7 +2,7 @@
 
 use probity_model::clocks::{Clock, Stamp};
 use probity_model::measure::{Bound, Fit, Interval, seconds, whole_seconds};
-use probity_model::timeline::{At, PodLife, Revision};
+use probity_model::timeline::{At, ContainerKind, PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::alive::accuse_living;
@@ -88,9 +88,30 @@ pub(super) fn covers_init(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
                 {
                     seen.fine([phase.began.id, over.id]);
                 }
+                judge_stop_of_init(run, clause, &of, seen);
             }
             Some(_) => {}
             None => of.judge_unended(run, clause, seen),
+        }
+    }
+}
+
+/// The init container that was running at the deadline is stopped like any other container.
+fn judge_stop_of_init(run: &Timeline<'_>, clause: &Clause, of: &Limited<'_, '_>, seen: &mut Seen) {
+    let inits = of.pod.containers.iter().filter(|of| of.kind == ContainerKind::Init);
+    let lives = inits.filter_map(|init| lives_of(run, of.pod, init).next_back());
+    for life in lives.filter(|life| life.holes.is_empty() && life.exited_by_itself().is_none()) {
+        match (life.stop(), &life.ended) {
+            (Some(stop), _) => {
+                let quantity = format!("from startTime to the stop signal of {}", life.name());
+                life.within(seen, quantity, (&of.start, stop), of.in_time(clause));
+                judge_kill_within(clause.tolerance_us("kill"), &life, stop, of.pod.grace(), seen);
+            }
+            (None, Some(ended)) => {
+                let finding = format!("{} was killed at its deadline without a stop signal", life.name());
+                seen.violated(finding, [of.start.id, ended.id]);
+            }
+            (None, None) => {}
         }
     }
 }

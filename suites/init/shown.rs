@@ -131,6 +131,8 @@ pub(super) fn in_their_list(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             .filter(|of| of.kind != ContainerKind::Main)
             .map(|of| of.name.as_str())
             .collect();
+        let inits = pod.containers.iter().filter(|of| of.kind == ContainerKind::Init);
+        let inits: Vec<&str> = inits.map(|of| of.name.as_str()).collect();
         let mut kinds = BTreeSet::new();
         for shown in &pod.revisions {
             let list = |field: &str| shown.object["status"][field].as_array();
@@ -138,7 +140,8 @@ pub(super) fn in_their_list(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             if own.is_none() && others.is_none() {
                 continue;
             }
-            if let Some(finding) = misplaced(&staged, own, others) {
+            let wrong = misplaced(&staged, own, others).or_else(|| unready(&inits, own));
+            if let Some(finding) = wrong {
                 seen.violated(format!("the init containers of {}: {finding}", pod.key), [shown.id]);
                 continue;
             }
@@ -170,6 +173,15 @@ fn misplaced(staged: &[&str], own: Option<&Vec<Value>>, others: Option<&Vec<Valu
             .or_else(|| lacks("ready", status["ready"].is_boolean()))
             .or_else(|| lacks("restartCount", status["restartCount"].is_u64()))
             .or_else(|| lacks("state", state_of(status).is_some()))
+    })
+}
+
+/// What is wrong with the readiness of an init container that has completed.
+fn unready(inits: &[&str], own: Option<&Vec<Value>>) -> Option<String> {
+    own.into_iter().flatten().find_map(|status| {
+        let name = status["name"].as_str().filter(|name| inits.contains(name))?;
+        let done = status["state"]["terminated"]["exitCode"] == 0;
+        (done && status["ready"] == false).then(|| format!("{name} has completed, and is shown as not ready"))
     })
 }
 

@@ -1,11 +1,12 @@
 //! A container that is stopped although too few of its probes have failed, or none has reached it.
 
-use probity_model::timeline::{ProbeOutcome, ProbedLife};
+use probity_model::timeline::{Life, ProbeOutcome, ProbedLife};
 use probity_model::verdict::Doubt;
 use probity_model::{Seen, Stamp};
 
 use super::schedule::{is_command, open, watched};
 use crate::reading::causes::only_its_probe;
+use crate::reading::termination::Exhausted;
 use crate::reading::unvisited::was_open_in_time;
 
 /// A container that never passed a probe is also not stopped after fewer failures. One may have been refused before the
@@ -16,7 +17,7 @@ pub(super) fn enough_from_the_start(life: &ProbedLife<'_, '_>, seen: &mut Seen) 
     let count = life.probes.len();
     let refused = usize::from(!was_open_in_time(life, &open.stamp));
     let few = i64::try_from(count + refused).is_ok_and(|count| count < life.spec.failures);
-    if life.number > 0
+    if may_have_inherited(life)
         || !failed
         || !few
         || is_command(life)
@@ -33,6 +34,14 @@ pub(super) fn enough_from_the_start(life: &ProbedLife<'_, '_>, seen: &mut Seen) 
         }
         false => seen.violated(finding, events),
     }
+}
+
+/// Whether failures of the instance before may count in this one: those of one that the probe itself ended do not.
+fn may_have_inherited(life: &ProbedLife<'_, '_>) -> bool {
+    let by_this_probe = |before: Life<'_, '_>| {
+        before.stop().is_some() && before.probed(life.spec.kind).and_then(Exhausted::of).is_some()
+    };
+    life.number > 0 && !life.before().is_some_and(by_this_probe)
 }
 
 /// Whether no connection reached an instance that lived for long enough for all of its probes to fail: its network may not have

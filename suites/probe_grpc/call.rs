@@ -1,7 +1,7 @@
 //! The call of a health check: its service, its metadata, and its connection.
 
 use probity_model::history::NodeFacts;
-use probity_model::measure::SECOND;
+use probity_model::measure::{SECOND, seconds};
 use probity_model::timeline::{Asked, Connection, ContainerLife, Handler, Lives, ProbeKind, ProbedLife};
 use probity_model::verdict::Doubt;
 use probity_model::version::minor;
@@ -136,12 +136,25 @@ fn micros(written: &str) -> Option<i64> {
 
 /// Each health check has its own connection, which is closed afterwards. Two health checks of a kind are
 /// needed to show it.
-pub(super) fn fresh_each_time(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+pub(super) fn fresh_each_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in with_checks(run) {
         let mut previous = None;
         for asked in asked(&life) {
             let Some(connection) = life.connection(asked) else { continue };
             let nth = asked.request.nth;
+            let open_for = clause.tolerance_us("open");
+            if let (Some(answer), None) = (&asked.answer, &connection.closed)
+                && life.holes.is_empty()
+                && life.lives_on()
+                && life.watched_for(&answer.at, open_for)
+            {
+                let finding = format!(
+                    "a connection of {} was still open {} after its answer",
+                    life.words(),
+                    seconds(open_for)
+                );
+                seen.violated(finding, [connection.id, answer.at.id]);
+            }
             if nth > 1 {
                 let (of, peer) = (life.words(), &connection.accepted.peer);
                 let finding = format!("{of} was request {nth} on a connection from {peer}");

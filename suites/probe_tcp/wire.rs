@@ -16,6 +16,9 @@ pub(super) fn says_nothing(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
             if closed.received > 0 {
                 let finding = format!("{} sent {} bytes", life.words(), closed.received);
                 seen.violated(finding, [connection.id, closed.at.id]);
+            } else if closed.how == Ending::PeerReset && closed.sent == 0 {
+                let finding = format!("{} reset its connection instead of closing it", life.words());
+                seen.violated(finding, [connection.id, closed.at.id]);
             } else {
                 let quantity = format!("how long a connection of {} lived", life.words());
                 let bound = Bound::at_most(clause.slack_us(), "slack");

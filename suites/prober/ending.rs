@@ -2,7 +2,9 @@
 
 use probity_model::measure::{Bound, Measurement, seconds};
 use probity_model::mechanisms::PERIODS_TO_COME;
-use probity_model::timeline::{At, ContainerKind, Life, Line, Probe, ProbeKind, ProbeOutcome, ProbedLife};
+use probity_model::timeline::{
+    At, ContainerKind, Life, Line, PodLife, Probe, ProbeKind, ProbeOutcome, ProbedLife,
+};
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 
 use super::TRIES;
@@ -26,12 +28,21 @@ fn liveness_and_startup_stop(run: &Timeline<'_>, clause: &Clause, seen: &mut See
     }
 }
 
-/// When the kubelet began to stop a container whose pod was deleted: its preStop hook, or the stop signal.
+/// Whether the kubelet itself ended a pod, as if it had been deleted.
+fn is_over_by_the_kubelet(pod: &PodLife<'_>) -> bool {
+    let reason = pod.over().and_then(|over| over.object["status"]["reason"].as_str());
+    matches!(reason, Some("DeadlineExceeded" | "Evicted"))
+}
+
+/// When the kubelet began to stop a container whose pod was deleted, or had to end: its preStop hook, or the stop signal.
 fn stopped_by_deletion(life: &Life<'_, '_>) -> Option<At> {
-    let deleted = life.pod.deleted.and(life.run.deletion(life.pod))?;
+    let deleted = life.pod.deleted.and(life.run.deletion(life.pod));
+    if deleted.is_none() && !(is_over_by_the_kubelet(life.pod) && life.next().is_none()) {
+        return None;
+    }
     let hook = life.container.lifecycle("preStop").and_then(|hook| hook_run(life, hook));
     let steps = [hook.map(|hook| hook.began), life.attempt.stop().map(At::of)].into_iter();
-    steps.flatten().find(|step| life.run.before(&deleted, step))
+    steps.flatten().find(|step| deleted.as_ref().is_none_or(|deleted| life.run.before(deleted, step)))
 }
 
 /// Whether all probes of the container passed until it was stopped. A kill because of a failed probe just before the

@@ -127,6 +127,16 @@ fn ended<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Ended<'t, 'h>> {
     })
 }
 
+/// A later status that shows the same end with another message.
+fn retold<'t, 'h>(of: &Ended<'t, 'h>) -> Option<&'t Revision<'h>> {
+    let same = |end: &&Value| end.get("exitCode").and_then(Value::as_u64) == Some(u64::from(of.code));
+    let later = of_kubelet(of.life.pod).filter(|shown| shown.id > of.shown.id);
+    later.into_iter().find(|shown| {
+        let end = end_in(shown, of.life.container, of.life.number).filter(same);
+        end.is_some_and(|end| text(end, "message") != of.message)
+    })
+}
+
 /// The most bytes that a message may have: its container has its own limit, and an equal share of the limit of its pod.
 fn limit(of: &Ended<'_, '_>, clause: &Clause) -> usize {
     share(of, clause).min(clause.tolerance_times("longest"))
@@ -151,6 +161,10 @@ pub(super) fn of_its_file(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
     let from_log = |of: &Ended<'_, '_>| of.logs && of.written == 0 && of.code != 0;
     for of in ended(run).filter(|of| !from_log(of) && of.written <= limit(of, clause)) {
         seen.check(of.length() == of.written, || of.finding(), [of.life.began.id, of.shown.id]);
+        if let Some(later) = retold(&of) {
+            let finding = format!("the message of {} changed after its end was shown", of.name());
+            seen.violated(finding, [of.shown.id, later.id]);
+        }
         seen.facet("content", if of.written == 0 { "nothing" } else { "text" });
         seen.facet("exit", of.exit());
     }

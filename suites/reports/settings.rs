@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 
 use probity_model::history::Did;
 use probity_model::measure::{Bound, Fit, seconds};
-use probity_model::timeline::{At, ContainerKind, ContainerLife, KubeEvent, PodLife, State};
+use probity_model::timeline::{At, ContainerKind, ContainerLife, KubeEvent, PodLife, Revision, State};
 use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
 use serde_json::Value;
 
 use super::WARNING;
 use super::tally::{Tally, Told};
-use crate::reading::statuses::of_kubelet;
+use crate::reading::statuses::{of_kubelet, statuses};
 
 /// How the names begin of ConfigMaps and Secrets that nobody creates. Others may have existed before the run.
 const NOBODYS: &str = "probity-no-such-";
@@ -181,8 +181,35 @@ pub(super) fn reported(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
+/// The names of the optional objects and keys that a container's environment refers to.
+fn optional(spec: &Value) -> impl Iterator<Item = &str> {
+    let variables = spec.get("env").and_then(Value::as_array).into_iter().flatten();
+    let sources = variables.filter_map(|variable| variable.get("valueFrom"));
+    let fields = sources.flat_map(|from| ["configMapKeyRef", "secretKeyRef"].map(|field| from.get(field)));
+    fields.flatten().filter(|field| field["optional"] == true).filter_map(|field| text(field, "name"))
+}
+
+/// A container does not wait for what its pod calls optional.
+fn judge_optional(run: &Timeline<'_>, seen: &mut Seen) {
+    for (pod, container) in run.containers() {
+        let names: Vec<&str> = optional(container.spec).collect();
+        let waits = |shown: &Revision<'_>| {
+            let (_, status) = statuses(shown).find(|(name, _)| *name == container.name)?;
+            let waiting = status.get("state")?.get("waiting")?;
+            let message =
+                text(waiting, "message").filter(|_| text(waiting, "reason") == Some(NO_CONFIGURATION))?;
+            names.iter().find(|name| message.contains(**name)).copied()
+        };
+        if let Some((shown, name)) = of_kubelet(pod).find_map(|shown| Some((shown, waits(shown)?))) {
+            let finding = format!("{}/{} waits for {name}, which is optional", pod.key, container.name);
+            seen.violated(finding, [shown.id]);
+        }
+    }
+}
+
 /// The container that needs what is missing waits, and its status says for what.
 pub(super) fn waits(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    judge_optional(run, seen);
     for (pod, missing) in lacking(run) {
         for container in pod.containers.iter().filter(|of| missing.concerns(of)) {
             judge_wait(run, clause, (pod, container), &missing, seen);

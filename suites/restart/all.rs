@@ -1,5 +1,7 @@
 //! Rules that restart all containers of a pod.
 
+use std::collections::BTreeSet;
+
 use probity_model::clocks::{Order, Stamp};
 use probity_model::timeline::{At, Attempt, ContainerKind, ContainerLife, Life, Line, PodLife};
 use probity_model::{Clause, EventId, Seen, Timeline};
@@ -16,9 +18,9 @@ struct Exit<'t, 'h> {
     known: bool,
 }
 
-/// The first such exit of each pod that a rule is about, and in pods without one the first that none is about.
-fn first_exits<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Exit<'t, 'h>> {
-    let mut first: Vec<Exit<'_, '_>> = Vec::new();
+/// Such exits of each pod that a rule is about, and in pods without one the first that none is about.
+fn telling_exits<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Exit<'t, 'h>> {
+    let mut all: Vec<Exit<'_, '_>> = Vec::new();
     for (life, line, code) in exits(run) {
         let rules = rules(life.container);
         let matching = rules.iter().find(|rule| knows(rule, code));
@@ -26,16 +28,16 @@ fn first_exits<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Exit<'t, 'h>> {
         if !rules.iter().any(restarts_all) || run.node_was_touched() || (matching.is_some() && !known) {
             continue;
         }
-        let exit = Exit { life, line, known };
-        match first.iter_mut().find(|other| other.life.pod.uid == life.pod.uid) {
-            Some(other) if exit.known && (!other.known || run.before(&line.at, &other.line.at)) => {
-                *other = exit
-            }
-            Some(_) => {}
-            None => first.push(exit),
-        }
+        all.push(Exit { life, line, known });
     }
-    first
+    let known: BTreeSet<&str> =
+        all.iter().filter(|exit| exit.known).map(|exit| exit.life.pod.uid.as_str()).collect();
+    let mut first = BTreeSet::new();
+    all.retain(|exit| {
+        let uid = exit.life.pod.uid.as_str();
+        exit.known || (!known.contains(uid) && first.insert(uid))
+    });
+    all
 }
 
 /// A container's first instance that began after an exit.
@@ -45,7 +47,7 @@ fn again<'t, 'h>(run: &Timeline<'_>, of: &'t ContainerLife<'h>, exit: &Line<'_>)
 
 /// Such an exit restarts all containers: the init containers run again, in their order, and then the others start.
 pub(super) fn all_containers(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for exit in first_exits(run) {
+    for exit in telling_exits(run) {
         if !exit.known {
             judge_others(run, clause, &exit, seen);
         } else if judge_course(run, clause, &exit, seen) {
@@ -110,7 +112,7 @@ fn judge_others(run: &Timeline<'_>, clause: &Clause, exit: &Exit<'_, '_>, seen: 
 
 /// The restart of all containers leaves the pod, its address and its volumes as they are.
 pub(super) fn in_place(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    for Exit { life, line, .. } in first_exits(run).iter().filter(|exit| exit.known) {
+    for Exit { life, line, .. } in telling_exits(run).iter().filter(|exit| exit.known) {
         let Some(next) = again(run, life.container, line).filter(|next| next.is_numbered()) else { continue };
         let events = [line.id, next.began.id];
         if next.number == life.number + 1 {

@@ -1,54 +1,99 @@
 //! A sidecar does not affect how its pod ends.
 
 use probity_model::measure::{Fit, seconds};
+use probity_model::mechanisms::WHOLE_SECOND;
 use probity_model::timeline::{At, ContainerKind, Life, PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::alive::accuse_living;
 use crate::reading::ends::End;
+use crate::reading::hooks::{HookKind, hook_run};
 use crate::reading::inits::plain_pods;
 use crate::reading::mains::{are_told, lives_of, mains, over};
+use crate::termination::judge_kill_within;
 
-/// Sidecars receive a stop signal when the main containers have completed, and the pod succeeds whatever the
-/// sidecars' exit status.
+/// The main containers of a pod are done: for good, whatever its policy.
+struct Done {
+    at: At,
+    /// All of them exited with status 0.
+    well: bool,
+}
+
+impl Done {
+    fn phase(&self) -> &'static str {
+        if self.well { "Succeeded" } else { "Failed" }
+    }
+}
+
+/// Sidecars are stopped when the main containers have completed, and the pod ends whatever the sidecars' exit status.
 pub(super) fn lets_its_pod_end(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for pod in plain_pods(run).filter(|pod| pod.restart_policy() == "Never" && are_told(pod)) {
+    for pod in plain_pods(run).filter(|pod| pod.restart_policy() != "Always" && are_told(pod)) {
         let sidecars = pod.containers.iter().filter(|of| of.kind == ContainerKind::Sidecar);
         let last: Vec<Life<'_, '_>> = sidecars.filter_map(|of| lives_of(run, pod, of).next_back()).collect();
-        let Some(done) = all_done_well(run, pod).filter(|_| !last.is_empty()) else { continue };
-        if !run.before_deletion(pod, &done) {
+        let Some(done) = all_done(run, pod).filter(|_| !last.is_empty()) else { continue };
+        if !run.before_deletion(pod, &done.at) {
             continue;
         }
-        last.iter().for_each(|life| judge_start(clause, life, &done, seen));
-        let stopped: Vec<bool> = last.iter().map(|life| judge_stop(clause, life, &done, seen)).collect();
+        last.iter().for_each(|life| judge_start(clause, life, &done.at, seen));
+        judge_order(&last, &done.at, seen);
+        let stopped: Vec<bool> = last.iter().map(|life| judge_stop(clause, life, &done.at, seen)).collect();
         if stopped.iter().all(|stopped| *stopped) {
-            judge_phase(run, clause, pod, &last, seen);
+            judge_phase(run, clause, pod, (&done, &last), seen);
         }
     }
 }
 
-/// When the last main container terminated, if all of them exited with status 0.
-fn all_done_well(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<At> {
-    let mut done: Option<At> = None;
+/// When the last main container terminated, if none of them will be started again.
+fn all_done(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<Done> {
+    let mut done: Option<Done> = None;
     for main in mains(pod) {
-        let end = End::of(&lives_of(run, pod, main).next_back()?).filter(|end| end.code == Some(0))?;
+        if main.spec.get("restartPolicy").is_some() {
+            return None;
+        }
+        let end = End::of(&lives_of(run, pod, main).next_back()?)?;
+        let well = end.code? == 0;
+        if !well && pod.restart_policy() != "Never" {
+            return None;
+        }
         let at = end.latest?;
         done = Some(match done {
-            Some(one) if run.before(&at, &one) => one,
-            _ => at,
+            Some(one) if run.before(&at, &one.at) => Done { well: one.well && well, ..one },
+            one => Done { at, well: well && one.is_none_or(|one| one.well) },
         });
     }
     done
 }
 
-/// A sidecar gets its stop signal soon after the main containers complete; whether it did.
+/// Sidecars are stopped one after the other, the last one first, as long as the grace period lasts.
+fn judge_order(sidecars: &[Life<'_, '_>], done: &At, seen: &mut Seen) {
+    for (first, second) in sidecars.iter().zip(sidecars.iter().skip(1)) {
+        let (Some(stop), Some(exit)) = (first.stop(), second.exiting()) else { continue };
+        let grace = first.pod.grace() - WHOLE_SECOND;
+        let in_time = first.run.clocks.between(done, &stop.at).is_some_and(|span| span.hi < grace);
+        if in_time && first.run.before(&stop.at, &exit.at) && !first.run.before(&exit.at, done) {
+            let finding =
+                format!("{} received its stop signal before {} had ended", first.name(), second.name());
+            seen.violated(finding, [stop.id, exit.id]);
+        }
+    }
+}
+
+/// A sidecar is stopped soon after the main containers complete, its hook first, and has its grace period; whether it was.
 fn judge_stop(clause: &Clause, life: &Life<'_, '_>, done: &At, seen: &mut Seen) -> bool {
     let run = life.run;
     let only = life.pod.containers.iter().filter(|of| of.kind == ContainerKind::Sidecar).count() == 1;
+    let hook = life.container.lifecycle("preStop").filter(|hook| HookKind::of(hook) == Some(HookKind::Exec));
     match life.stop() {
+        Some(stop) if hook.is_some_and(|hook| hook_run(life, hook).is_none()) && life.holes.is_empty() => {
+            let finding = format!("{} received its stop signal, but its preStop hook never ran", life.name());
+            seen.violated(finding, [done.id, stop.id]);
+            true
+        }
+        Some(_) if hook.is_some() => true,
         Some(stop) if only => {
             let quantity =
                 format!("from the end of the main containers to the stop signal of {}", life.name());
+            judge_kill_within(clause.tolerance_us("kill"), life, stop, life.pod.grace(), seen);
             life.within(seen, quantity, (done, stop), clause.in_time()) == Some(Fit::Met)
         }
         Some(_) => true,
@@ -77,12 +122,12 @@ fn judge_start(clause: &Clause, life: &Life<'_, '_>, done: &At, seen: &mut Seen)
     }
 }
 
-/// The pod is Succeeded once its sidecars have terminated.
+/// The pod has succeeded, or failed, once its sidecars have terminated.
 fn judge_phase(
     run: &Timeline<'_>,
     clause: &Clause,
     pod: &PodLife<'_>,
-    sidecars: &[Life<'_, '_>],
+    (done, sidecars): (&Done, &[Life<'_, '_>]),
     seen: &mut Seen,
 ) {
     if pod.over().is_some_and(|shown| accuse_living(run, pod, shown, seen)) {
@@ -90,15 +135,21 @@ fn judge_phase(
     }
     let Some(over_at) = over(run, pod).map(|over| over.at) else { return };
     match pod.over() {
-        Some(shown) if shown.phase() == "Succeeded" => {
-            let quantity = format!("from the last end of {} to the phase Succeeded", pod.key);
+        Some(shown) if shown.phase() == done.phase() => {
+            let quantity = format!("from the last end of {} to the phase {}", pod.key, done.phase());
             if seen.within(run, &pod.node, quantity, (&over_at, shown), clause.in_time()) == Some(Fit::Met) {
                 sidecars.iter().filter_map(way_of_end).for_each(|way| seen.facet("sidecar", way));
+                seen.facet("policy", pod.restart_policy());
+                seen.facet("phase", done.phase());
             }
         }
         Some(shown) => {
-            let finding =
-                format!("the main containers of {} exited with 0, but the pod is {}", pod.key, shown.phase());
+            let finding = format!(
+                "the main containers of {} make it {}, but the pod is {}",
+                pod.key,
+                done.phase(),
+                shown.phase()
+            );
             seen.violated(finding, [over_at.id, shown.id]);
         }
         None if run.watched_for(pod, &over_at, clause.slack_us()) => {

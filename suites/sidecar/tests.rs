@@ -246,6 +246,11 @@ fn the_readiness_of_a_sidecar_counts() {
 
 /// The main container ends well at 6 s; its sidecar is told to stop at this time, exits with a status, and the pod is shown so.
 fn work_done(stop: Option<f64>, code: Option<u8>, phase: &str) -> &'static str {
+    work_done_with(stop, (code, 30.0), phase)
+}
+
+/// The same, with a sidecar without a status that is killed so long after its stop signal.
+fn work_done_with(stop: Option<f64>, (code, killed_after): (Option<u8>, f64), phase: &str) -> &'static str {
     let mut run = working(COMPLETES);
     exits(&mut run, "main", 6.0, 0, "plan");
     if let Some(stop) = stop {
@@ -253,12 +258,13 @@ fn work_done(stop: Option<f64>, code: Option<u8>, phase: &str) -> &'static str {
         match code {
             Some(code) => exits(&mut run, "helper", stop + 0.5, code, "stop"),
             None => {
-                run.left(stop + 3.0);
+                run.left(stop + killed_after);
             }
         }
-        run.status(stop + 4.0, &status(phase, &[], true, false));
+        let shown = if code.is_some() { 4.0 } else { killed_after + 0.5 };
+        run.status(stop + shown, &status(phase, &[], true, false));
     }
-    run.reading(40.0);
+    run.reading(60.0);
     verdict(&run.done(), COMPLETES)
 }
 
@@ -266,6 +272,7 @@ fn work_done(stop: Option<f64>, code: Option<u8>, phase: &str) -> &'static str {
 fn a_sidecar_does_not_keep_its_pod_from_succeeding() {
     assert_eq!(work_done(Some(6.5), Some(3), "Succeeded"), "holds");
     assert_eq!(work_done(Some(6.5), None, "Succeeded"), "holds", "killed");
+    assert_eq!(work_done_with(Some(6.5), (None, 2.0), "Succeeded"), "violated", "killed after two seconds");
     assert_eq!(work_done(Some(6.5), Some(3), "Failed"), "violated");
     assert_eq!(work_done(Some(6.5), Some(3), "Running"), "violated");
     assert_eq!(work_done(Some(16.0), Some(3), "Succeeded"), "violated", "told late");

@@ -37,6 +37,8 @@ pub(crate) struct Manner {
     pub(crate) says: u64,
     /// So long a bare connection is kept, in microseconds.
     pub(crate) stays: i64,
+    /// A bare connection is reset in the end.
+    pub(crate) resets: bool,
 }
 
 /// How a caller speaks TLS.

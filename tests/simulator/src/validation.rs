@@ -138,6 +138,9 @@ impl World<'_> {
                         continue;
                     }
                     problems.extend(self.sidecar_problem(container, field).filter(|_| sidecar));
+                    if sidecar && self.has(Defect::ApiSkipsProbesOfSidecars) {
+                        continue;
+                    }
                     self.probe_problems(&path, field, probe, container, &mut problems);
                 }
             }

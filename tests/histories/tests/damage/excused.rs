@@ -48,23 +48,8 @@ pub(crate) const ALL: &[(&str, &str, &str)] = &[
         "the answers break off, and a client may ask again at once: the judge counts no such probe",
     ),
     (
-        "a container without a readiness probe is not ready",
-        "probe_mechanism/exec-timeout",
-        "why the judge is silent there has not been looked into",
-    ),
-    (
-        "the condition Ready stays False, though all containers are ready",
-        "probe_http/answer-failures",
-        "why the judge is silent there has not been looked into",
-    ),
-    (
         "the first restart comes ten seconds late",
         "probe_types/liveness-self-crash",
-        "why the judge is silent there has not been looked into",
-    ),
-    (
-        "a field of a probe is changed in a pod that exists",
-        "probe_http/redirect-elsewhere/container-kind=sidecar",
         "why the judge is silent there has not been looked into",
     ),
     (

@@ -203,7 +203,8 @@ fn goes_on(run: &Timeline<'_>) -> Option<History> {
 /// Nothing of the container is seen after its end, and the pod is over.
 fn no_next_life(run: &Timeline<'_>) -> Option<History> {
     let (course, last) = spent(run).find_map(|(course, ..)| {
-        let always = course.pod.restart_policy() == "Always" && course.pod.containers.len() == 1;
+        let own = course.container.spec.get("restartPolicy").is_some();
+        let always = course.pod.restart_policy() == "Always" && course.pod.containers.len() == 1 && !own;
         let number = course.attempt.number;
         let of_this = |revision: &&Revision<'_>| {
             let ended = course.attempt.ended.as_ref().is_some_and(|ended| revision.id > ended.id);

@@ -38,6 +38,25 @@ macro_rules! with_life {
     OverAtFirstEnd,
     /// Every pod that is over has succeeded (`pod.phase.failed`, `pod.phase.terminal-before-removal`).
     FailuresSucceed,
+    /// A pod beyond its deadline has succeeded if its containers exit with 0 (`init.activedeadline-kills-running`).
+    DeadlineSucceeds,
+    /// Init containers are killed at the deadline without a stop signal (`init.activedeadline-includes-init`).
+    DeadlineKillsInits,
+    /// A container that waits for its restart does not keep a pod with OnFailure (`restart.policy.onfailure`).
+    BackOffEndsPod,
+    /// A container whose hook after the start failed has two seconds (`container.state.poststart-failure-kills`).
+    FailedHookHasTwoSeconds,
+    /// No hook runs before the stop of a container whose hook after the start failed
+    /// (`container.state.poststart-failure-kills`).
+    FailedHookSkipsOther,
+    /// Sidecars have no hooks after their start (`container.state.poststart-before-running`).
+    PostStartOfSidecarsForgotten,
+    /// The termination message is lost when the next instance starts (`report.status.termination-message`).
+    MessageLostOnRestart,
+    /// All containers are restarted by a rule only once (`restart.rules.all-containers`).
+    RestartAllOnlyOnce,
+    /// Init containers that have completed are not ready (`init.status-array`).
+    CompletedInitsUnready,
     /// Every pod that is over has failed (`pod.phase.succeeded`, `pod.phase.terminal-before-removal`).
     SuccessesFail,
     /// A pod that is over is Running again two seconds later (`pod.phase.terminal-sticky`).

@@ -19,6 +19,24 @@ macro_rules! with_requests {
     /// A run of failures ends only with so many successes as make ready (`probe.failure-threshold.consecutive`).
     RunOfFailuresOutlivesSuccess,
     // Refused connections.
+    /// A container that its startup probe killed is killed again at its first failure
+    /// (`probe.failure-threshold.exact-count`).
+    StartupStreakSurvivesKill,
+    /// A container that its liveness probe killed is killed again at its first failure
+    /// (`probe.failure-threshold.exact-count`).
+    LivenessStreakSurvivesKill,
+    /// Connections of gRPC probes are never closed (`probe.grpc.new-connection-each`).
+    GrpcConnectionsStayOpen,
+    /// Probes of sidecars are not checked (`validation.probe-fields`).
+    ApiSkipsProbesOfSidecars,
+    /// Custom headers without a value are not sent (`probe.http.custom-headers`).
+    EmptyHeadersDropped,
+    /// TCP probes reset their connections (`probe.tcp.no-payload`).
+    TcpProbesReset,
+    /// Ports above 32767 are invalid (`probe.http.host-default-pod-ip`, `probe.tcp.port-forms`).
+    HighPortsInvalid,
+    /// HTTPS probes demand TLS 1.3 (`probe.http.https-skips-verification`).
+    TlsNeeds13,
     /// A refused connection of an HTTP liveness probe has no result (`probe.http.refused-fails`).
     LivenessRefusalDiscarded,
     /// A refused connection of an HTTP startup probe has no result (`probe.http.refused-fails`).

@@ -90,6 +90,24 @@ macro_rules! with_termination {
     SidecarsHaveGraceAnew,
     /// The hook of a sidecar waits for its turn (`termination.sidecar.prestop-not-ordered`).
     SidecarHooksInTurn,
+    /// Sidecars keep their pod if a main container has failed (`sidecar.job-completes`).
+    SidecarsKeepFailedPod,
+    /// Sidecars keep a pod with OnFailure (`sidecar.job-completes`).
+    SidecarsKeepPodOnFailure,
+    /// A sidecar of a pod that has completed waits for the whole grace period (`sidecar.job-completes`).
+    SidecarsWaitWhenDone,
+    /// A sidecar of a pod that has completed has two seconds (`sidecar.job-completes`).
+    SidecarsHaveTwoSecondsWhenDone,
+    /// The hook of a sidecar does not run when its pod has completed (`sidecar.job-completes`).
+    HookOfSidecarForgottenWhenDone,
+    /// The sidecars of a pod that has completed stop at once (`sidecar.job-completes`).
+    SidecarsStopTogetherWhenDone,
+    /// Startup probes continue while a pod terminates (`prober.termination.liveness-startup-stop`).
+    StartupGoesOnInTermination,
+    /// Liveness probes continue while a pod ends at its deadline (`prober.termination.liveness-startup-stop`).
+    LivenessGoesOnAtDeadline,
+    /// A hook has the grace period of the pod, whatever the request says (`termination.prestop-2s-extension`).
+    HookHasGraceOfPod,
     // Endpoints.
     /// The endpoint of a deleted pod is removed at once (`termination.endpoint-kept-terminating`).
     SliceDropsTerminating,

@@ -2,6 +2,7 @@
 //! fails.
 
 use crate::Defect;
+use crate::pod::Kind;
 use crate::world::{Act, At, LifeAt, MS, World};
 
 /// How long after its start a container's hook comes.
@@ -12,6 +13,8 @@ impl World<'_> {
     pub(super) fn hook_after_start(&mut self, at: At) {
         let hook = &self.pods[at.pod].containers[at.container].spec["lifecycle"]["postStart"];
         let once = self.is_again(at) && self.has(Defect::StartHookOnce);
+        let of_sidecar = self.pods[at.pod].containers[at.container].kind == Kind::Sidecar;
+        let once = once || (of_sidecar && self.has(Defect::PostStartOfSidecarsForgotten));
         if hook.is_null() || once || self.has(Defect::ProbesDuringPostStart) {
             return;
         }
@@ -56,7 +59,8 @@ impl World<'_> {
                 self.record(at.pod, at.container, "Warning", "FailedPostStartHook", "PostStartHook failed");
             }
             self.record(at.pod, at.container, "Normal", "Killing", "FailedPostStartHook");
-            self.stop_container(at, self.pods[at.pod].grace());
+            let short = self.has(Defect::FailedHookHasTwoSeconds);
+            self.stop_container(at, if short { self.least_grace() } else { self.pods[at.pod].grace() });
         }
     }
 }

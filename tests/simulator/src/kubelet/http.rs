@@ -13,6 +13,8 @@ use crate::world::World;
 
 /// How much of a body is read.
 pub(super) const LIMIT: u64 = 10_240;
+/// The highest port of a kubelet that takes ports for signed numbers of 16 bits.
+const HIGHEST_SIGNED: u16 = 32_767;
 /// How many requests a probe makes at most.
 const MOST_REQUESTS: usize = 10;
 
@@ -122,6 +124,11 @@ impl World<'_> {
         }
     }
 
+    /// Whether a defective kubelet takes a port for none.
+    pub(super) fn is_too_high(&self, port: u16) -> bool {
+        port > HIGHEST_SIGNED && self.has(Defect::HighPortsInvalid)
+    }
+
     /// The request for an `httpGet`.
     fn first_leg(&self, run: &Run, settings: &Value) -> Result<Leg, String> {
         let of = &self.pods[run.at.pod];
@@ -134,6 +141,7 @@ impl World<'_> {
                 .and_then(|port| u16::try_from(port).ok())
                 .map(|port| port + 1);
         }
+        let port = port.filter(|port| !self.is_too_high(*port));
         let port = port.ok_or_else(|| no_such_port(&settings["port"]))?;
         let localhost = (of.on_host && self.has(Defect::HostNetworkMeansLocalhost))
             || self.has(Defect::HttpThroughLoopback);
@@ -150,6 +158,10 @@ impl World<'_> {
         let mut headers: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for header in settings["httpHeaders"].as_array().into_iter().flatten() {
             let name = self.header_name(header["name"].as_str().unwrap_or_default());
+            let removes = matches!(name.as_str(), "Accept" | "User-Agent");
+            if header["value"] == "" && !removes && self.has(Defect::EmptyHeadersDropped) {
+                continue;
+            }
             headers.entry(name).or_default().push(header["value"].as_str().unwrap_or_default().to_owned());
         }
         let custom = headers.remove("Host").and_then(|values| values.into_iter().next());

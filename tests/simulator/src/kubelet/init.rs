@@ -156,7 +156,8 @@ impl World<'_> {
             let at = At { pod, container };
             let of = &self.pods[pod].containers[container];
             if of.is_running() && of.kind != Kind::Sidecar {
-                if self.has(Defect::DeadlineKillsAtOnce) {
+                let init = of.kind == Kind::Init && self.has(Defect::DeadlineKillsInits);
+                if self.has(Defect::DeadlineKillsAtOnce) || init {
                     let attempt = of.attempt();
                     self.later(20 * MS, Act::Force(LifeAt { at, attempt }));
                 } else {
@@ -170,7 +171,8 @@ impl World<'_> {
     /// Whether a pod that is beyond its deadline is over: nothing of it runs.
     pub(super) fn is_over_by_deadline(&self, pod: usize) -> bool {
         let of = &self.pods[pod];
-        of.expired && !of.containers.iter().any(Container::is_running)
+        let runs = |of: &Container| of.is_running() || matches!(of.view.state, State::Running(_));
+        of.expired && !of.containers.iter().any(runs)
     }
 
     /// Whether a pod still initializes.

@@ -115,9 +115,13 @@ impl World<'_> {
             self.at(self.pods[at.pod].hooked_until + MS, Act::Start(at));
             return;
         }
+        let loses_message = self.has(Defect::MessageLostOnRestart);
         let container = &mut self.pods[at.pod].containers[at.container];
         if let State::Ended(ended) = &container.state {
             container.last = Some(ended.clone());
+        }
+        if let Some(last) = container.last.as_mut().filter(|_| loses_message) {
+            last.message.clear();
         }
         container.state = State::Running(now);
         container.starts += 1;

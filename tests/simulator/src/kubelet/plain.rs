@@ -35,7 +35,8 @@ impl World<'_> {
         }
         let stays = if self.has(Defect::TcpKeepsConnection) { run.deadline - self.now } else { 0 };
         let says = if self.has(Defect::TcpSendsBytes) { 6 } else { 0 };
-        let manner = Manner { inside: way.inside, says, stays };
+        let resets = self.has(Defect::TcpProbesReset);
+        let manner = Manner { inside: way.inside, says, stays, resets };
         let call = Call { manner, ..Call::new(way.peer, way.host, way.port, run.deadline) };
         let (when, answer) = self.call(&call);
         (when, Back::Answer(answer))
@@ -48,6 +49,7 @@ impl World<'_> {
         if settings["port"].is_string() && self.has(Defect::TcpNamedPortIsFirstPort) {
             port = super::http::resolve_port(spec, &spec["ports"][0]["containerPort"]);
         }
+        let port = port.filter(|port| !self.is_too_high(*port));
         let port = port.ok_or_else(|| super::http::no_such_port(&settings["port"]))?;
         let given =
             settings["host"].as_str().filter(|host| !host.is_empty() && !self.has(Defect::TcpHostIgnored));
@@ -80,8 +82,9 @@ impl World<'_> {
             headers: self.metadata(&host, port),
             service: Some(self.service(run, settings)),
         };
-        let keep = self.has(Defect::GrpcReusesConnection);
-        let kept = self.worker(run.at, run.kind).and_then(|worker| worker.kept).filter(|_| keep);
+        let reuses = self.has(Defect::GrpcReusesConnection);
+        let keep = reuses || self.has(Defect::GrpcConnectionsStayOpen);
+        let kept = self.worker(run.at, run.kind).and_then(|worker| worker.kept).filter(|_| reuses);
         let mut call = Call {
             request: Some(request),
             kept,

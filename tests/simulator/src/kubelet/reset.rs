@@ -14,10 +14,13 @@ impl World<'_> {
         let spec = &self.pods[at.pod].containers[at.container].spec;
         let rules = spec["restartPolicyRules"].as_array().into_iter().flatten();
         let any = self.has(Defect::RestartAllForAnyStatus);
-        !self.has(Defect::RestartAllIgnored)
-            && rules
-                .filter(|rule| rule["action"] == "RestartAllContainers")
-                .any(|rule| any || self.matches(rule, code))
+        let again = self.pods[at.pod].containers[at.container].attempt() > 0;
+        if self.has(Defect::RestartAllIgnored) || (again && self.has(Defect::RestartAllOnlyOnce)) {
+            return false;
+        }
+        rules
+            .filter(|rule| rule["action"] == "RestartAllContainers")
+            .any(|rule| any || self.matches(rule, code))
     }
 
     /// Whether a defective kubelet does not run an init container again.

@@ -78,7 +78,7 @@ impl World<'_> {
         if signaled_first {
             self.terminate(life, self.now + grace);
         }
-        let (ended, failed) = self.run_hook(at, &hook, self.hook_deadline(grace));
+        let (ended, failed) = self.run_hook(at, &hook, self.hook_deadline(at, grace));
         self.report_stop_hook(at, ended, failed);
         if failed && self.has(Defect::FailedHookKills) {
             self.at(ended, Act::Force(life));
@@ -216,7 +216,9 @@ impl World<'_> {
             let goes_on = hooked && self.has(Defect::LivenessGoesOnDuringHooks);
             if !goes_on && !self.has(Defect::LivenessGoesOnInTermination) && !sidecar {
                 self.stop_worker(at, ProbeKind::Liveness);
-                self.stop_worker(at, ProbeKind::Startup);
+                if !self.has(Defect::StartupGoesOnInTermination) {
+                    self.stop_worker(at, ProbeKind::Startup);
+                }
             }
             let helper = sidecar && self.has(Defect::ReadinessOfSidecarsStopsOnDelete);
             if helper || self.has(Defect::ReadinessStopsOnDelete) {
@@ -239,7 +241,9 @@ impl World<'_> {
     pub(super) fn stop_helpers(&mut self, pod: usize) {
         let of = &self.pods[pod];
         let leaving = of.deleted.is_some() || of.terminal;
-        let kept = of.deleted.is_none() && self.has(Defect::SidecarsKeepPod);
+        let failed = self.has(Defect::SidecarsKeepFailedPod) && self.phase(pod) == "Failed";
+        let tried = self.has(Defect::SidecarsKeepPodOnFailure) && of.restart_policy() == "OnFailure";
+        let kept = of.deleted.is_none() && (self.has(Defect::SidecarsKeepPod) || failed || tried);
         if !leaving || kept {
             return;
         }

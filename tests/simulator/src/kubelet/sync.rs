@@ -98,7 +98,8 @@ impl World<'_> {
     fn is_ready(&mut self, at: At) -> bool {
         let container = &self.pods[at.pod].containers[at.container];
         if container.kind == Kind::Init {
-            return matches!(&container.state, State::Ended(ended) if ended.code == 0);
+            return !self.has(Defect::CompletedInitsUnready)
+                && matches!(&container.state, State::Ended(ended) if ended.code == 0);
         }
         let running = matches!(container.view.state, State::Running(_));
         if !running && self.has(Defect::NotRunningStaysReady) {
@@ -183,7 +184,8 @@ impl World<'_> {
             return self.end_of_evicted(pod).0;
         }
         if self.is_over_by_deadline(pod) || (broken_init && !self.tolerates_failed_init()) {
-            return "Failed";
+            let well = of.expired && mains().all(|container| ended(container) == Some(0));
+            return if well && self.has(Defect::DeadlineSucceeds) { "Succeeded" } else { "Failed" };
         }
         if mains().any(|container| {
             matches!(container.view.state, State::Waiting(_)) && container.view.last.is_none()
@@ -204,7 +206,9 @@ impl World<'_> {
                 _ => self.has(Defect::RestartsDespiteNever),
             }
         };
-        if of.deleted.is_none() && (0..of.containers.len()).any(back) {
+        let all = self.has(Defect::BackOffEndsPod) && of.restart_policy() == "OnFailure";
+        let backs = (0..of.containers.len()).filter(|at| back(*at)).count();
+        if of.deleted.is_none() && backs > if all { mains().count() - 1 } else { 0 } {
             return "Running";
         }
         if well { "Succeeded" } else { "Failed" }

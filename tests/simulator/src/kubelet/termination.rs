@@ -58,16 +58,21 @@ impl World<'_> {
         let none = container.spec["lifecycle"]["preStop"].is_null();
         let spared = by_probe && self.has(Defect::HookOnlyOnDeletion);
         let forced = by_probe && self.has(Defect::HookRunsWithoutGrace);
+        let done = !by_probe && container.kind == Kind::Sidecar && self.pods[at.pod].deleted.is_none();
+        let forgotten = (done && self.has(Defect::HookOfSidecarForgottenWhenDone))
+            || (container.failing && self.has(Defect::FailedHookSkipsOther));
         !none
             && !spared
+            && !forgotten
             && !self.forgets_hook(at)
             && (grace > 0 || forced)
             && !self.has(Defect::PreStopSkipped)
     }
 
     /// When the kubelet waits no longer for a hook that begins now.
-    pub(super) fn hook_deadline(&self, grace: i64) -> i64 {
+    pub(super) fn hook_deadline(&self, at: At, grace: i64) -> i64 {
         let most = match () {
+            () if self.has(Defect::HookHasGraceOfPod) => self.pods[at.pod].grace(),
             () if self.has(Defect::HookNeverCut) => NEVER,
             () if self.has(Defect::HookCutEarly) => grace.min(EARLY_CUT),
             () => grace.max(SECOND),
@@ -110,7 +115,8 @@ impl World<'_> {
 
     /// The sidecars of a pod that goes begin to wait for their turn, and their hooks run.
     pub(super) fn begin_turns(&mut self, pod: usize) {
-        let grace = self.grace_in_force(pod);
+        let short = self.pods[pod].deleted.is_none() && self.has(Defect::SidecarsHaveTwoSecondsWhenDone);
+        let grace = if short { self.least_grace() } else { self.grace_in_force(pod) };
         for container in 0..self.pods[pod].containers.len() {
             let (at, of) = (At { pod, container }, &mut self.pods[pod].containers[container]);
             if of.kind != Kind::Sidecar || !of.is_running() || of.restarting {
@@ -134,7 +140,7 @@ impl World<'_> {
             return self.now;
         }
         let hook = self.pods[at.pod].containers[at.container].spec["lifecycle"]["preStop"].clone();
-        let (ended, failed) = self.run_hook(at, &hook, self.hook_deadline(grace));
+        let (ended, failed) = self.run_hook(at, &hook, self.hook_deadline(at, grace));
         self.report_stop_hook(at, ended, failed);
         ended
     }
@@ -174,10 +180,13 @@ impl World<'_> {
             of[places].iter().any(|other| (other.kind == Kind::Sidecar) == sidecar && other.is_running())
         };
         let mains = runs(false, 0..of.len());
+        let is_done = self.pods[at.pod].deleted.is_none();
         match () {
             () if self.has(Defect::SidecarsStopWithMains) => false,
             () if self.has(Defect::SidecarsWaitForExpiry) => true,
+            () if self.has(Defect::SidecarsWaitWhenDone) && is_done => true,
             () if self.has(Defect::SidecarsStopTogether) => mains,
+            () if self.has(Defect::SidecarsStopTogetherWhenDone) && is_done => mains,
             () if self.has(Defect::SidecarsStopInOrder) => mains || runs(true, 0..at.container),
             () => mains || runs(true, at.container + 1..of.len()),
         }

@@ -87,7 +87,8 @@ impl World<'_> {
     /// Probes, if all preconditions are met.
     pub(super) fn do_probe(&mut self, at: At, kind: ProbeKind) {
         let view = self.pods[at.pod].containers[at.container].view.clone();
-        if self.pods[at.pod].terminal {
+        let goes_on = kind == ProbeKind::Liveness && self.has(Defect::LivenessGoesOnAtDeadline);
+        if self.pods[at.pod].terminal && !(goes_on && self.pods[at.pod].expired) {
             self.stop_worker(at, kind);
             return;
         }
@@ -265,6 +266,11 @@ impl World<'_> {
             passed && self.has(Defect::RunOfFailuresOutlivesSuccess),
             !passed && self.has(Defect::RunOfSuccessesOutlivesFailure),
         );
+        let survives = match kind {
+            ProbeKind::Startup => self.has(Defect::StartupStreakSurvivesKill),
+            ProbeKind::Liveness => self.has(Defect::LivenessStreakSurvivesKill),
+            ProbeKind::Readiness => false,
+        };
         let Some(worker) = self.worker(at, kind) else { return };
         worker.in_all.0 += u64::from(passed);
         worker.in_all.1 += u64::from(!passed);
@@ -288,7 +294,9 @@ impl World<'_> {
         }
         if goes_on_hold {
             worker.hold = true;
-            worker.streak = 0;
+            if !survives {
+                worker.streak = 0;
+            }
         }
         let other = self.counted_for(at, kind);
         let id = if other == at {

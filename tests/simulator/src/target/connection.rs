@@ -4,7 +4,7 @@
 use probity_script::answer::{ListenState, Then};
 use probity_script::wire::PlannedConnection;
 use probity_script::witness::{Accepted, Closed, Ending, TlsSeen};
-use probity_script::{ClientCertificate, Endpoint, Fact, Listener, Protocol};
+use probity_script::{ClientCertificate, Endpoint, Fact, Listener, Protocol, TlsVersion};
 
 use crate::Defect;
 use crate::call::{Call, CallResult};
@@ -13,6 +13,8 @@ use crate::world::{At, LifeAt, MS, World};
 
 /// The approximate data of a connection with a request.
 const REQUEST: u64 = 150;
+/// The size of an answer.
+const ANSWER: u64 = 200;
 
 /// Where a connection ended up.
 #[derive(Clone, Debug)]
@@ -148,6 +150,7 @@ impl World<'_> {
             let (how, result) = match planned.then {
                 Then::Close if planned.delay.is_none() => (Ending::WeClosed, CallResult::Parted),
                 Then::Reset if planned.delay.is_none() => (Ending::WeReset, CallResult::Connected),
+                _ if call.manner.resets => (Ending::PeerReset, CallResult::Connected),
                 _ => (Ending::PeerClosed, CallResult::Connected),
             };
             return Some((how, call.manner.says, (at, result)));
@@ -200,6 +203,12 @@ impl World<'_> {
                 let said = "tls: failed to verify certificate: x509: certificate is not valid";
                 (Some("received fatal alert: BadCertificate"), Ending::PeerClosed, None, said)
             }
+            (Some(server), Some(_))
+                if self.has(Defect::TlsNeeds13) && server.versions == [TlsVersion::V12] =>
+            {
+                let said = "remote error: tls: protocol version not supported";
+                (Some("peer is incompatible: no common version"), Ending::WeClosed, None, said)
+            }
             (Some(server), Some(client))
                 if server.client_certificate == ClientCertificate::Required && !client.shows =>
             {
@@ -235,7 +244,8 @@ impl World<'_> {
 
     fn closed(&mut self, line: &Line, when: i64, how: Ending, received: u64, error: Option<String>) {
         let lived_us = u64::try_from(when - self.now).unwrap_or(0);
-        let closed = Closed { conn: line.conn, how, received, sent: 200, lived_us, error };
+        let sent = if received == 0 { 0 } else { ANSWER };
+        let closed = Closed { conn: line.conn, how, received, sent, lived_us, error };
         self.note_at(when, line.door.life, Fact::Closed(closed));
     }
 }
