@@ -12,7 +12,29 @@ use crate::reading::ports::listening;
 
 /// HTTP probes.
 pub(super) fn http(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    judge_requests(run, clause, seen, |handler| matches!(handler, Handler::Http { .. }));
+    let is_http = |handler: &Handler| matches!(handler, Handler::Http { .. });
+    judge_requests(run, clause, seen, is_http);
+    let lives = run.lives().of_each(&ProbeKind::ALL).undisturbed().whole().asked_alone();
+    for life in lives.only(|life| life.container.probes.len() == 1 && is_http(&life.spec.handler)) {
+        judge_led(clause, &life, seen);
+    }
+}
+
+/// A probe that follows redirects has one timeout for all of its requests: the last answer that it takes comes within that.
+fn judge_led(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
+    let chains = life.requests.chunk_by(|_, next| next.followed()).filter(|chain| chain.len() > 1);
+    for chain in chains {
+        let (Some(first), Some(last)) = (chain.first(), chain.last()) else { continue };
+        let Some(answer) = last.answer.as_ref().filter(|answer| answer.error.is_none()) else { continue };
+        let start = life.connection(first).map_or_else(|| At::of(first), At::of);
+        let slack = clause.slack_us();
+        let bound = Bound::at_most(life.spec.timeout + slack, format!("timeoutSeconds + {}", seconds(slack)));
+        let quantity = format!("from the arrival of {} to the answer after its last redirect", life.words());
+        let measured = life.run.measure(quantity, &life.node, &start, &answer.at, bound);
+        if let Some(measured) = measured.filter(|measured| measured.fit() == Fit::Missed) {
+            seen.measure(measured);
+        }
+    }
 }
 
 /// gRPC calls, and connections that no process accepts.

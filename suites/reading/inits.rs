@@ -132,7 +132,8 @@ pub(crate) fn touched_after(run: &Timeline<'_>, pod: &PodLife<'_>, id: EventId) 
         let stopped =
             life.stop().map(At::of).filter(|stop| after(stop)).map(|stop| ("was told to stop", stop.id));
         let began = Some(&life.began)
-            .filter(|began| life.is_numbered() && after(began))
+            // A process may not get a CPU until some time after its container is shown as running.
+            .filter(|began| life.number > 0 && life.is_numbered() && after(began))
             .map(|began| ("was started again", began.id));
         let (what, event) = stopped.or(began)?;
         Some((format!("{} {what}", life.name()), event))

@@ -138,7 +138,12 @@ pub(super) fn continues_while_terminating(run: &Timeline<'_>, clause: &Clause, s
     for life in readiness_lives(run) {
         let terminating = life.pod.revisions.iter().find(|revision| revision.terminating());
         let (Some(terminating), Some(stop)) = (terminating, life.stop()) else { continue };
-        let Some(last) = last_sign(&life) else { continue };
+        // Once a pod is removed from the API, there is nothing to publish results to.
+        let gone = life.pod.revisions.iter().find(|revision| revision.gone).map(At::of);
+        let ends = [last_sign(&life), gone].into_iter().flatten();
+        let Some(last) = ends.reduce(|one, other| if run.before(&other, &one) { other } else { one }) else {
+            continue;
+        };
         let pace = pace(&life);
         let left = run.clocks.between(&stop.at, &last).map_or(0, |span| span.lo);
         if !keeps_serving(life.attempt) || life.spec.handler.port().is_none() || left < enough * pace {

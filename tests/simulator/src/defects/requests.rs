@@ -33,6 +33,8 @@ macro_rules! with_requests {
     EmptyHeadersDropped,
     /// TCP probes reset their connections (`probe.tcp.no-payload`).
     TcpProbesReset,
+    /// Each request of a probe that follows redirects has the whole timeout (`probe.timeout.http`).
+    TimeoutOfEachHop,
     /// Ports above 32767 are invalid (`probe.http.host-default-pod-ip`, `probe.tcp.port-forms`).
     HighPortsInvalid,
     /// HTTPS probes demand TLS 1.3 (`probe.http.https-skips-verification`).

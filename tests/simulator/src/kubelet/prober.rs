@@ -131,6 +131,9 @@ impl World<'_> {
         match outcome {
             Outcome::Led(leg) => {
                 run.leg = *leg;
+                if self.has(Defect::TimeoutOfEachHop) {
+                    run.deadline = self.now + self.patience(run.at, run.kind);
+                }
                 self.later(0, Act::Probe(Box::new(run)));
             }
             Outcome::Erred(..) if run.tries + 1 < self.tries() => {
