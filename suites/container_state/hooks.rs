@@ -7,7 +7,7 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
-use crate::reading::hooks::{HookKind, HookRun, hook_run};
+use crate::reading::hooks::{HookKind, HookRun, hook_run, judge_command_before_stop};
 use crate::reading::termination::{judge_no_restart, judge_restart};
 use crate::termination::judge_kill_within;
 
@@ -150,18 +150,8 @@ fn judge_kill(clause: &Clause, life: &Life<'_, '_>, (run, ended): (&HookRun, &At
     match life.stop() {
         Some(stop) if life.before_deletion(&stop.at) => {
             let quantity = format!("from the failure of the hook of {} to the stop signal", life.name());
-            let hook =
-                life.container.lifecycle("preStop").filter(|hook| HookKind::of(hook) == Some(HookKind::Exec));
-            match hook.map(|hook| hook_run(life, hook)) {
-                None => {
-                    life.within(seen, quantity, (ended, stop), clause.in_time());
-                }
-                Some(Some(_)) => {}
-                Some(None) => {
-                    let finding =
-                        format!("{} received its stop signal, but its preStop hook never ran", life.name());
-                    seen.violated(finding, [ended.id, stop.id]);
-                }
+            if !judge_command_before_stop(life, ended.id, stop, seen) {
+                life.within(seen, quantity, (ended, stop), clause.in_time());
             }
             judge_kill_within(clause.tolerance_us("kill"), life, stop, life.pod.grace(), seen);
             if life.event("FailedPostStartHook", "").is_some() {

@@ -9,6 +9,8 @@ use probity_script::Fact;
 use probity_script::witness::Dump;
 use serde_json::Value;
 
+use crate::reading::ends::may_be_busy;
+
 /// The reason of a container that has succeeded, by the reference implementation of Kubernetes.
 const COMPLETED: &str = "Completed";
 
@@ -70,7 +72,9 @@ fn judge_end(
 ) {
     let watched = run.watched_for(pod, at, clause.tolerance_us("watched"));
     let Some((shown, status)) = shown else {
-        if watched && !run.node_was_touched() && !may_be_busy(pod) {
+        // The kubelet writes no status while it stops a container, or pulls the image of another ephemeral one.
+        let busy = may_be_busy(pod, None) || pod.ephemeral.iter().any(|of| of.attempts.is_empty());
+        if watched && !run.node_was_touched() && !busy {
             let finding = format!(
                 "the ephemeral container {name} exited with {code}, and is never shown as terminated"
             );
@@ -87,15 +91,6 @@ fn judge_end(
             seen.facet("exit", if code == 0 { "zero" } else { "nonzero" });
         }
     }
-}
-
-/// Whether the kubelet may be busy with the pod for long, before it writes a status again: with a hook, with the end of a
-/// container, or with the image of another ephemeral container.
-fn may_be_busy(pod: &PodLife<'_>) -> bool {
-    let busy = |of: &ContainerLife<'_>| {
-        of.lifecycle("postStart").is_some() || of.attempts.iter().any(|attempt| attempt.stop().is_some())
-    };
-    pod.containers.iter().any(busy) || pod.ephemeral.iter().any(|of| of.attempts.is_empty())
 }
 
 /// What is wrong with how the end of a process is shown that exited with this code.

@@ -2,7 +2,7 @@
 
 use probity_model::clocks::{Clock, Stamp};
 use probity_model::measure::{Bound, Fit, Interval, seconds, whole_seconds};
-use probity_model::timeline::{At, ContainerKind, PodLife, Revision};
+use probity_model::timeline::{At, ContainerKind, Life, PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::alive::accuse_living;
@@ -64,6 +64,26 @@ impl Limited<'_, '_> {
         right
     }
 
+    /// A container that was running is stopped in time, and has its grace period; whether it was stopped at all.
+    fn judge_stop(&self, clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) -> bool {
+        match (life.stop(), &life.ended) {
+            (Some(stop), _) => {
+                let quantity = format!("from startTime to the stop signal of {}", life.name());
+                life.within(seen, quantity, (&self.start, stop), self.in_time(clause));
+                // Its grace period is that of the pod.
+                if life.container.lifecycle("preStop").is_none() {
+                    judge_kill_within(clause.tolerance_us("kill"), life, stop, self.pod.grace(), seen);
+                }
+            }
+            (None, Some(ended)) => {
+                let finding = format!("{} was killed at its deadline without a stop signal", life.name());
+                seen.violated(finding, [self.start.id, ended.id]);
+            }
+            (None, None) => return false,
+        }
+        true
+    }
+
     fn judge_unended(&self, run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         if run.watched_for(self.pod, &self.start, self.span + clause.slack_us()) {
             let phase = self.pod.last().map_or("", Revision::phase);
@@ -101,18 +121,7 @@ fn judge_stop_of_init(run: &Timeline<'_>, clause: &Clause, of: &Limited<'_, '_>,
     let inits = of.pod.containers.iter().filter(|of| of.kind == ContainerKind::Init);
     let lives = inits.filter_map(|init| lives_of(run, of.pod, init).next_back());
     for life in lives.filter(|life| life.holes.is_empty() && life.exited_by_itself().is_none()) {
-        match (life.stop(), &life.ended) {
-            (Some(stop), _) => {
-                let quantity = format!("from startTime to the stop signal of {}", life.name());
-                life.within(seen, quantity, (&of.start, stop), of.in_time(clause));
-                judge_kill_within(clause.tolerance_us("kill"), &life, stop, of.pod.grace(), seen);
-            }
-            (None, Some(ended)) => {
-                let finding = format!("{} was killed at its deadline without a stop signal", life.name());
-                seen.violated(finding, [of.start.id, ended.id]);
-            }
-            (None, None) => {}
-        }
+        of.judge_stop(clause, &life, seen);
     }
 }
 
@@ -125,20 +134,8 @@ pub(super) fn ends_the_running(run: &Timeline<'_>, clause: &Clause, seen: &mut S
         }
         let lives = mains(of.pod).filter_map(|main| lives_of(run, of.pod, main).next_back());
         for life in lives.filter(|life| life.holes.is_empty() && life.exited_by_itself().is_none()) {
-            match (life.stop(), &life.ended) {
-                (Some(stop), _) => {
-                    let quantity = format!("from startTime to the stop signal of {}", life.name());
-                    life.within(seen, quantity, (&of.start, stop), of.in_time(clause));
-                    // Its grace period is that of the pod.
-                    if life.container.lifecycle("preStop").is_none() {
-                        judge_kill_within(clause.tolerance_us("kill"), &life, stop, of.pod.grace(), seen);
-                    }
-                }
-                (None, Some(ended)) => {
-                    let finding = format!("{} was killed at its deadline without a stop signal", life.name());
-                    seen.violated(finding, [of.start.id, ended.id]);
-                }
-                (None, None) => of.judge_unended(run, clause, seen),
+            if !of.judge_stop(clause, &life, seen) {
+                of.judge_unended(run, clause, seen);
             }
             let Some(ended) = &life.ended else { continue };
             match of.pod.over() {

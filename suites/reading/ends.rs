@@ -5,7 +5,7 @@
 
 use probity_model::clocks::{Clock, Stamp};
 use probity_model::measure::Interval;
-use probity_model::timeline::{At, ContainerLife, Life, Revision, State};
+use probity_model::timeline::{At, ContainerLife, Life, PodLife, Revision, State};
 use probity_script::witness::{Entry, Fact};
 
 use probity_model::history::Happening;
@@ -103,7 +103,13 @@ pub(crate) fn has_wall_clock(life: &Life<'_, '_>) -> bool {
 /// Whether nothing of the pod but this container can hold up what the kubelet does for it and shows of it: no hook after a start,
 /// and no other container that was told to stop.
 pub(crate) fn is_undivided(life: &Life<'_, '_>) -> bool {
-    let others = || life.pod.containers.iter().filter(|other| other.name != life.container.name);
-    let busy = |other: &ContainerLife<'_>| other.attempts.iter().any(|attempt| attempt.stop().is_some());
-    !life.pod.containers.iter().any(|of| of.lifecycle("postStart").is_some()) && !others().any(busy)
+    !may_be_busy(life.pod, Some(&life.container.name))
+}
+
+/// Whether the kubelet may be busy with a pod for long: with a hook after a start, or with the end of a container that was told to
+/// stop, except the named one.
+pub(crate) fn may_be_busy(pod: &PodLife<'_>, except: Option<&str>) -> bool {
+    let stops = |other: &ContainerLife<'_>| other.attempts.iter().any(|attempt| attempt.stop().is_some());
+    let mut others = pod.containers.iter().filter(|other| Some(other.name.as_str()) != except);
+    pod.containers.iter().any(|of| of.lifecycle("postStart").is_some()) || others.any(stops)
 }

@@ -3,8 +3,8 @@
 use probity_model::clocks::Stamp;
 use probity_model::measure::{Bound, seconds};
 use probity_model::mechanisms::START_OF_A_COMMAND;
-use probity_model::timeline::{At, Life};
-use probity_model::{Clause, EventId};
+use probity_model::timeline::{At, Life, Line};
+use probity_model::{Clause, EventId, Seen};
 use serde_json::Value;
 
 /// A run of a hook.
@@ -74,6 +74,21 @@ impl HookRun {
     pub(crate) fn events(&self) -> Vec<EventId> {
         [Some(self.began.id), self.ended.as_ref().map(|ended| ended.id)].into_iter().flatten().collect()
     }
+}
+
+/// Judges that a container's preStop hook ran before the stop signal, if it is a command, which the target records; whether it is.
+pub(crate) fn judge_command_before_stop(
+    life: &Life<'_, '_>,
+    since: EventId,
+    stop: &Line<'_>,
+    seen: &mut Seen,
+) -> bool {
+    let hook = life.container.lifecycle("preStop").filter(|hook| HookKind::of(hook) == Some(HookKind::Exec));
+    if life.holes.is_empty() && hook.is_some_and(|hook| hook_run(life, hook).is_none()) {
+        let finding = format!("{} received its stop signal, but its preStop hook never ran", life.name());
+        seen.violated(finding, [since, stop.id]);
+    }
+    hook.is_some()
 }
 
 /// The run of the hook in a life: the first that came.

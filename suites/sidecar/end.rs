@@ -7,7 +7,7 @@ use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::alive::accuse_living;
 use crate::reading::ends::End;
-use crate::reading::hooks::{HookKind, hook_run};
+use crate::reading::hooks::judge_command_before_stop;
 use crate::reading::inits::plain_pods;
 use crate::reading::mains::{are_told, lives_of, mains, over};
 use crate::termination::judge_kill_within;
@@ -82,14 +82,12 @@ fn judge_order(sidecars: &[Life<'_, '_>], done: &At, seen: &mut Seen) {
 fn judge_stop(clause: &Clause, life: &Life<'_, '_>, done: &At, seen: &mut Seen) -> bool {
     let run = life.run;
     let only = life.pod.containers.iter().filter(|of| of.kind == ContainerKind::Sidecar).count() == 1;
-    let hook = life.container.lifecycle("preStop").filter(|hook| HookKind::of(hook) == Some(HookKind::Exec));
+    if let Some(stop) = life.stop()
+        && judge_command_before_stop(life, done.id, stop, seen)
+    {
+        return true;
+    }
     match life.stop() {
-        Some(stop) if hook.is_some_and(|hook| hook_run(life, hook).is_none()) && life.holes.is_empty() => {
-            let finding = format!("{} received its stop signal, but its preStop hook never ran", life.name());
-            seen.violated(finding, [done.id, stop.id]);
-            true
-        }
-        Some(_) if hook.is_some() => true,
         Some(stop) if only => {
             let quantity =
                 format!("from the end of the main containers to the stop signal of {}", life.name());

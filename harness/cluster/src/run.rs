@@ -135,7 +135,7 @@ impl RunInProgress {
             // No metronome can start on a node that is cut off. If one cannot start now, a warning says so, and the run goes on.
             let _ = deployed.await;
         }
-        self.outwait_young_kubelets(&cases).await;
+        self.wait_for_young_kubelets(&cases).await;
         let laid_us = self.clock.us();
         self.report(Progress::Ready {
             context: self.cluster.context.clone(),
@@ -192,8 +192,11 @@ impl RunInProgress {
     }
 
     /// Waits until each kubelet sends first probes at their time.
-    async fn outwait_young_kubelets(&self, cases: &[Case]) {
+    async fn wait_for_young_kubelets(&self, cases: &[Case]) {
         let age = young_kubelets::age_for(cases);
+        if age.is_zero() {
+            return;
+        }
         let Some(started) = self.cluster.last_kubelet_start().await else { return };
         let wait = young_kubelets::time_until(age, started, Timestamp::now());
         if wait.is_zero() {

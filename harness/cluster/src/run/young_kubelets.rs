@@ -24,7 +24,7 @@ pub(crate) fn age_for(cases: &[Case]) -> Duration {
     longest.map_or(Duration::ZERO, |seconds| MOST.min(Duration::from_secs(seconds) + MARGIN))
 }
 
-/// How long it takes until a kubelet that started at this time is so old.
+/// How long it takes until a kubelet that started at this time has this age.
 pub(crate) fn time_until(age: Duration, started: Timestamp, now: Timestamp) -> Duration {
     // The clock of a node can be ahead of the one here.
     let so_far = now.duration_since(started).max(SignedDuration::ZERO);

@@ -51,7 +51,8 @@ pub(crate) fn is_due(number: usize) -> bool {
     let days = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() / 86_400;
     match std::env::var("PROBITY_THIRD").as_deref() {
         Ok("all") => true,
-        Ok(third) => number % 3 == third.parse::<usize>().unwrap(),
+        Ok(third @ ("0" | "1" | "2")) => number % 3 == third.parse::<usize>().unwrap(),
+        Ok(other) => panic!("PROBITY_THIRD is all, 0, 1 or 2, not `{other}`"),
         Err(_) => number as u64 % 3 == days() % 3,
     }
 }
