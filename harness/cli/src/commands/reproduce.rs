@@ -50,7 +50,8 @@ fn explain(made: &Reproduction) {
 fn perform(args: &ReproduceArgs, made: &Reproduction) -> Result<Exit, Failure> {
     let standard = args.standard.standard();
     let refused = |rejected: &[RefusedPod]| format!("{}\nnothing was created", rejections(rejected, made));
-    let prepared = prepare(&args.settings, args.settings.options(), &made.cases, refused)?;
+    let prepared = prepare(&args.settings, args.settings.options())?;
+    prepared.rehearse(&made.cases, refused)?;
     let book = Book::built_in()?;
     let awaited = made.cases.iter().map(|case| {
         // Nobody waits for single results here: the text shows them together.

@@ -49,14 +49,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         pods: args.pods,
         ..args.settings.options()
     };
-    let explain = |rejected: &[RefusedPod]| rejections(rejected, &book, &selection);
-    let mut prepared = prepare(&args.settings, options, &selection.cases, explain)?;
+    let mut prepared = prepare(&args.settings, options)?;
     for missing in prepared.permissions.shortcomings() {
         output::err(&format!("probity: you lack permission to {missing}\n"));
     }
     for (case, why) in prepared.lacking(&selection.cases) {
         selection.leave_out(&case, &why);
     }
+    // Only now: an API server without a feature rejects the pods of the cases that need it.
+    prepared.rehearse(&selection.cases, |rejected| rejections(rejected, &book, &selection))?;
     if args.every_node {
         let nodes = prepared.nodes();
         if nodes.is_empty() {

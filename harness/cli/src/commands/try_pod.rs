@@ -117,7 +117,8 @@ impl Attempt<'_> {
         };
         // All faults have the same pod, so the first case is enough.
         let rehearsed = cases.get(..1).unwrap_or_default();
-        let prepared = prepare(&args.settings, args.settings.options(), rehearsed, explain)?;
+        let prepared = prepare(&args.settings, args.settings.options())?;
+        prepared.rehearse(rehearsed, explain)?;
         demand_service(&prepared.permissions, &self.trials)?;
         let book = Book::built_in()?;
         let awaited = cases.iter().map(|case| {

@@ -9,7 +9,7 @@ use probity_cluster::permissions::{self, Permissions};
 use probity_cluster::{ClusterClient, RefusedPod, RunError, RunOptions, connect, keeps, rehearse};
 use probity_model::clause::Need;
 use probity_model::history::NodeFacts;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
 
 use super::RunSettings;
@@ -37,24 +37,14 @@ pub(crate) fn runtime() -> Result<Runtime, Failure> {
     runtime.map_err(|error| Failure::failed(format!("failed to start: {error}")))
 }
 
-/// Connects, checks the permissions, and tries the pods of `rehearsed` by dry runs. `explain` describes rejected pods.
-/// Fails if the cluster cannot be reached, a required permission is missing, or pods are rejected.
-pub(crate) fn prepare(
-    settings: &RunSettings,
-    options: RunOptions,
-    rehearsed: &[Case],
-    explain: impl FnOnce(&[RefusedPod]) -> String,
-) -> Result<PreparedRun, Failure> {
+/// Connects and checks the permissions. Fails if the cluster cannot be reached, or a required permission is missing.
+pub(crate) fn prepare(settings: &RunSettings, options: RunOptions) -> Result<PreparedRun, Failure> {
     let runtime = runtime()?;
     let (cluster, permissions) = runtime.block_on(async {
         let cluster = connect(&settings.cluster.access()).await?;
         let namespace = options.namespace.as_deref().unwrap_or(&options.run);
         let permissions = permissions::check(&cluster, namespace).await?;
         permissions.demand(options.namespace.is_none())?;
-        rehearse(&cluster, &options, rehearsed).await.map_err(|error| match error {
-            RunError::Cluster(error) => Failure::from(error),
-            RunError::Refused(rejected) => Failure::wrong_use(explain(&rejected)),
-        })?;
         Ok::<_, Failure>((cluster, permissions))
     })?;
     let folder = settings.folder(&options.run);
@@ -62,6 +52,19 @@ pub(crate) fn prepare(
 }
 
 impl PreparedRun {
+    /// Tries the pods of these cases by dry runs. Fails if the API server rejects some, as `explain` describes them.
+    pub(crate) fn rehearse(
+        &self,
+        cases: &[Case],
+        explain: impl FnOnce(&[RefusedPod]) -> String,
+    ) -> Result<(), Failure> {
+        let rehearsed = self.runtime.block_on(rehearse(&self.cluster, &self.options, cases));
+        rehearsed.map_err(|error| match error {
+            RunError::Cluster(error) => Failure::from(error),
+            RunError::Refused(rejected) => Failure::wrong_use(explain(&rejected)),
+        })
+    }
+
     /// The names of the nodes that the run may use; none where nodes may not be read.
     pub(crate) fn nodes(&self) -> Vec<String> {
         self.node_facts().into_keys().collect()
@@ -147,10 +150,11 @@ impl PreparedRun {
 
     /// The cases that need what only some runtimes, images and API servers have.
     fn lacks_features(&self, cases: &[Case], lacking: &mut BTreeMap<CaseName, String>) {
-        let reasons: [(Need, &dyn Fn() -> Option<String>); 3] = [
+        let reasons: [(Need, &dyn Fn() -> Option<String>); 4] = [
             (Need::UserStatus, &|| self.lacks_feature(USER_FEATURE, "report the users of containers")),
             (Need::UserNamespaces, &|| self.lacks_feature(NAMESPACE_FEATURE, "support user namespaces")),
             (Need::StopSignalField, &|| self.lacks_stop_signals()),
+            (Need::RestartAllContainers, &|| self.lacks_restarts_of_all()),
         ];
         for (need, reason) in reasons {
             let needing: Vec<&Case> = cases.iter().filter(|case| case.needs.contains(&need)).collect();
@@ -183,10 +187,24 @@ impl PreparedRun {
     fn lacks_stop_signals(&self) -> Option<String> {
         let container = json!({ "name": "c", "image": "i", "lifecycle": { "stopSignal": "SIGUSR1" } });
         let spec = json!({ "os": { "name": "linux" }, "containers": [container] });
-        let field = "/spec/containers/0/lifecycle/stopSignal";
-        let kept = self.runtime.block_on(keeps(&self.cluster, &self.options, &spec, field));
         let why = "it needs the field lifecycle.stopSignal, and the API server drops it (feature gate ContainerStopSignals)";
-        (!kept).then(|| why.to_owned())
+        self.drops(&spec, "/spec/containers/0/lifecycle/stopSignal").then(|| why.to_owned())
+    }
+
+    /// Why a rule may not restart all containers of a pod, if it may not.
+    fn lacks_restarts_of_all(&self) -> Option<String> {
+        let rule = json!({ "action": "RestartAllContainers", "exitCodes": { "operator": "In", "values": [1] } });
+        let container =
+            json!({ "name": "c", "image": "i", "restartPolicy": "Never", "restartPolicyRules": [rule] });
+        let why = "it needs the action RestartAllContainers, and the API server does not accept it \
+                   (feature gate RestartAllContainersOnContainerExits)";
+        self.drops(&json!({ "containers": [container] }), "/spec/containers/0/restartPolicyRules")
+            .then(|| why.to_owned())
+    }
+
+    /// Whether the API server drops or rejects a field of a pod.
+    fn drops(&self, spec: &Value, field: &str) -> bool {
+        !self.runtime.block_on(keeps(&self.cluster, &self.options, spec, field))
     }
 }
 
