@@ -1,6 +1,7 @@
 //! What a pod is: what its containers share, and what can be changed of it after its creation.
 
 mod generation;
+mod images;
 mod names;
 mod privileged;
 mod shared;
@@ -15,6 +16,7 @@ pub(crate) fn judges() -> Vec<Judge> {
     vec![
         Judge { clause: "pod.update.generation", judge: generation::counts_changes },
         Judge { clause: "pod.update.allowed-fields", judge: updates::allowed_fields },
+        Judge { clause: "pod.update.image-replaces", judge: images::replace_containers },
         Judge { clause: "pod.update.activedeadline", judge: updates::deadlines },
         Judge { clause: "pod.update.no-new-finalizers", judge: updates::no_late_finalizers },
         Judge { clause: "pod.update.metadata-immutable", judge: updates::identity_stays },

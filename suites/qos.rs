@@ -9,6 +9,7 @@ mod preemption;
 mod processors;
 mod sums;
 
+pub(crate) use limits::killed_for_memory;
 use probity_model::Judge;
 
 /// How each clause of the chapter is judged.

@@ -32,12 +32,21 @@ fn of_living<'p, 'h>(pod: &'p PodLife<'h>) -> impl Iterator<Item = &'p Revision<
     of_kubelet(pod).filter(|shown| !shown.terminating() && shown.phase() == "Running")
 }
 
-/// A gate whose condition is missing keeps its pod from being ready.
+/// A gate whose condition is missing keeps its pod from being ready. If the condition was there before, the kubelet has to hear of
+/// its removal first, as of any change of a gate.
 pub(super) fn missing_is_false(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for (pod, gates) in gated(run) {
         let mut said = false;
         for shown in of_living(pod).filter(|shown| shown.is(CONTAINERS) == Some(true)) {
-            let Some(missing) = gates.iter().find(|gate| shown.condition(gate).is_none()) else { continue };
+            let never = |gate: &str| {
+                !pod.revisions
+                    .iter()
+                    .any(|earlier| earlier.id < shown.id && earlier.condition(gate).is_some())
+            };
+            let Some(missing) = gates.iter().find(|gate| shown.condition(gate).is_none() && never(gate))
+            else {
+                continue;
+            };
             if shown.is(READY) == Some(true) {
                 let finding = format!("{} is ready, and it has no condition {missing}", pod.key);
                 seen.violated(finding, [shown.id]);

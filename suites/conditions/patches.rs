@@ -19,12 +19,23 @@ struct Set<'h> {
     to_status: bool,
     kind: &'h str,
     status: &'h str,
+    /// Whether the patch removes the condition.
+    removed: bool,
 }
 
 impl Set<'_> {
     /// Whether a revision shows the condition as it was set.
     fn is_shown(&self, shown: &Revision<'_>) -> bool {
-        text(shown, self.kind, "status") == Some(self.status)
+        if self.removed {
+            shown.condition(self.kind).is_none()
+        } else {
+            text(shown, self.kind, "status") == Some(self.status)
+        }
+    }
+
+    /// What was done with the condition.
+    fn words(&self) -> String {
+        if self.removed { "removed".to_owned() } else { format!("set to {}", self.status) }
     }
 
     /// Whether a revision came after the patch began and before the condition was set anew.
@@ -46,8 +57,8 @@ fn sets<'h>(run: &Timeline<'h>) -> Vec<Set<'h>> {
             let field = |name: &str| condition.get(name).and_then(Value::as_str).unwrap_or_default();
             let (began, done) = (Stamp::harness(deed.began_us), run.heard(*id));
             let to_status = subresource == "status";
-            let (kind, status) = (field("type"), field("status"));
-            all.push(Set { id: *id, began, done, pod: name, to_status, kind, status });
+            let (kind, status, removed) = (field("type"), field("status"), field("$patch") == "delete");
+            all.push(Set { id: *id, began, done, pod: name, to_status, kind, status, removed });
         }
     }
     all
@@ -67,8 +78,8 @@ fn pod_of<'p, 'h>(run: &'p Timeline<'h>, set: &Set<'_>) -> Option<&'p PodLife<'h
 /// A condition of somebody else survives the status updates of the kubelet.
 pub(super) fn kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let sets = sets(run);
-    for (at, set) in sets.iter().enumerate().filter(|(_, set)| set.to_status && !KUBELETS.contains(&set.kind))
-    {
+    let of_others = |set: &Set<'_>| set.to_status && !set.removed && !KUBELETS.contains(&set.kind);
+    for (at, set) in sets.iter().enumerate().filter(|(_, set)| of_others(set)) {
         let (Some(pod), until) = (pod_of(run, set), until(&sets, at)) else { continue };
         let mut shown = of_kubelet(pod).filter(|shown| set.covers(run, shown, until));
         let Some(first) = shown.find(|shown| set.is_shown(shown)) else { continue };
@@ -116,7 +127,7 @@ pub(super) fn set_by_patch(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
             }
             (true, None) if run.watched_for(pod, &set.done, clause.slack_us()) => {
                 let finding =
-                    format!("{} of {} was set to {}, and no status says so", set.kind, pod.key, set.status);
+                    format!("{} of {} was {}, and no status says so", set.kind, pod.key, set.words());
                 seen.violated(finding, [Some(set.id), run.last_event()].into_iter().flatten());
             }
             (false, Some(found)) if !was => {

@@ -81,6 +81,11 @@ fn judge_change(
     seen: &mut Seen,
 ) {
     let Some(second) = after.turned(kind) else { return };
+    let apart = run.at_least(&before.at, &after.at) - run.noise_between(&pod.node, &before.at, &after.at);
+    if before.turned(kind) == Some(second) && apart > clause.tolerance_us("unmoved") {
+        let finding = format!("{kind} of {} changed, and its time stayed", pod.key);
+        return seen.violated(finding, [before.id, after.id]);
+    }
     let told = At::new(after.id, Stamp::wall_second(&pod.node, second));
     let quantity = format!("from the time that {kind} of {} gives to the revision with it", pod.key);
     let Some(mut measured) = run.measure(quantity, &pod.node, &told, after, clause.in_time()) else { return };

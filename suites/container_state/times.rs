@@ -8,14 +8,17 @@ use probity_model::timeline::{At, ContainerKind, Happened, Life, Revision, State
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
+use crate::qos::killed_for_memory;
 use crate::reading::ends::{End, has_wall_clock, is_undivided, second, shown_ends};
 
 /// The reason that a runtime gives for the exit status 0, as in the Kubernetes documentation.
 const COMPLETED: &str = "Completed";
 /// Reasons of other ends than those of a process that exited or was killed: a start that failed, a lack of memory, an instance
 /// that the kubelet lost, and two reasons of pods.
-const OTHER_ENDS: [&str; 5] = ["OOMKilled", "StartError", LOST, "DeadlineExceeded", "Evicted"];
+const OTHER_ENDS: [&str; 5] = [OUT_OF_MEMORY, "StartError", LOST, "DeadlineExceeded", "Evicted"];
 
+/// The reason of a container that needed more memory than its limit.
+const OUT_OF_MEMORY: &str = "OOMKilled";
 /// The reason of a container that the kubelet lost.
 const LOST: &str = "ContainerStatusUnknown";
 
@@ -100,6 +103,35 @@ pub(super) fn how_it_ended(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
                 format!("{} terminated, but no status showed it within {}", life.name(), seconds(unshown));
             seen.violated(finding, [Some(end.earliest.id), run.last_event()].into_iter().flatten());
         }
+    }
+    judge_lack_of_memory(run, seen);
+}
+
+/// The status says so if a container was killed because it needed more memory than its limit. A runtime may hear of one such kill
+/// too late; of two, it must know one.
+fn judge_lack_of_memory(run: &Timeline<'_>, seen: &mut Seen) {
+    let mut untold = Vec::new();
+    for life in run.lives().undisturbed().only(|life| life.is_numbered()) {
+        let Some(killed) = killed_for_memory(&life) else { continue };
+        for (revision, state) in shown_ends(&life) {
+            match state {
+                State::Terminated { reason: OUT_OF_MEMORY, .. } => {
+                    seen.fine([killed, revision.id]);
+                    return;
+                }
+                State::Terminated { .. } if !untold.iter().any(|(of, _)| *of == killed) => {
+                    untold.push((killed, revision.id));
+                }
+                _ => {}
+            }
+        }
+    }
+    if untold.len() > 1 {
+        let finding = format!(
+            "{} containers were killed because they needed more memory than their limits, and no status says so",
+            untold.len()
+        );
+        seen.violated(finding, untold.into_iter().flat_map(|(killed, shown)| [killed, shown]));
     }
 }
 

@@ -6,8 +6,10 @@ use probity_model::timeline::{At, ContainerKind, Life, PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::alive::accuse_living;
+use crate::reading::hooks::judge_command_before_stop;
 use crate::reading::inits::initializing;
 use crate::reading::mains::{lives_of, mains};
+use crate::reading::patches::changes_image;
 use crate::termination::judge_kill_within;
 
 /// The reason of a pod beyond its deadline, by the Kubernetes API reference.
@@ -20,29 +22,55 @@ struct Limited<'t, 'h> {
     start: At,
     /// The deadline in microseconds.
     span: i64,
+    /// How long after `startTime` an update set this deadline; zero if the pod was created with it.
+    set_after: i64,
 }
 
 fn limited<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Limited<'t, 'h>> {
     let undeleted =
         |pod: &&PodLife<'_>| pod.deleted.is_none() && !pod.revisions.iter().any(Revision::terminating);
     run.pods.iter().filter(move |pod| !run.node_was_touched() && undeleted(pod)).filter_map(|pod| {
-        let deadline = pod.spec.get("activeDeadlineSeconds")?;
-        // A deadline may be shortened while the pod is running; from when the new one counts is not promised.
-        let is_kept = |shown: &Revision<'_>| shown.object["spec"]["activeDeadlineSeconds"] == *deadline;
-        let span = whole_seconds(deadline.as_i64().filter(|_| pod.revisions.iter().all(is_kept))?);
+        let deadline = |shown: &Revision<'_>| shown.object["spec"]["activeDeadlineSeconds"].as_i64();
+        let kept = deadline(pod.last()?)?;
         let (shown, second) = pod.revisions.iter().find_map(|shown| Some((shown, shown.start_second()?)))?;
         // The kubelet itself counts from the second that it shows.
         let stamp =
             Stamp { clock: Clock::Wall(pod.node.clone()), at: Interval::point(whole_seconds(second)) };
         run.clocks.on_harness(&stamp)?;
-        Some(Limited { pod, start: At::new(shown.id, stamp), span })
+        // A later deadline counts from `startTime`, too.
+        let set = pod.revisions.iter().rev().take_while(|shown| deadline(shown) == Some(kept)).last()?;
+        let set_after = if deadline(pod.revisions.first()?) == Some(kept) {
+            0
+        } else {
+            run.clocks.between(&stamp, &set.at)?.hi.max(0)
+        };
+        let start = At::new(shown.id, stamp);
+        let span = whole_seconds(kept);
+        // A pod that was over before could not heed it.
+        let heeds = pod.over().is_none_or(|over| over.at.at.lo > set.at.at.lo);
+        // A kubelet does not look at what was changed in a mirror pod.
+        let mirrored = set_after > 0 && !pod.mirrors.is_empty();
+        (heeds && !mirrored).then_some(Limited { pod, start, span, set_after })
     })
 }
 
 impl Limited<'_, '_> {
     fn in_time(&self, clause: &Clause) -> Bound {
-        let words = format!("activeDeadlineSeconds + {}", seconds(clause.slack_us()));
-        Bound::at_most(self.span + clause.slack_us(), words).and_at_least(self.span, "activeDeadlineSeconds")
+        self.in_time_of_stop(clause, 0)
+    }
+
+    /// The same, if a container that is stopped at the deadline takes this time.
+    fn in_time_of_stop(&self, clause: &Clause, takes: i64) -> Bound {
+        let what =
+            if self.due() == self.span { "activeDeadlineSeconds" } else { "the update of the deadline" };
+        let late = clause.slack_us() + takes;
+        let words = format!("{what} + {}", seconds(late));
+        Bound::at_most(self.due() + late, words).and_at_least(self.span, "activeDeadlineSeconds")
+    }
+
+    /// How long after `startTime` the deadline is over, and known to be.
+    fn due(&self) -> i64 {
+        self.span.max(self.set_after)
     }
 
     /// The pod is over for its deadline, and for nothing else, and not before its containers are.
@@ -71,7 +99,9 @@ impl Limited<'_, '_> {
                 let quantity = format!("from startTime to the stop signal of {}", life.name());
                 life.within(seen, quantity, (&self.start, stop), self.in_time(clause));
                 // Its grace period is that of the pod.
-                if life.container.lifecycle("preStop").is_none() {
+                if !judge_command_before_stop(life, self.start.id, stop, seen)
+                    && life.container.lifecycle("preStop").is_none()
+                {
                     judge_kill_within(clause.tolerance_us("kill"), life, stop, self.pod.grace(), seen);
                 }
             }
@@ -85,7 +115,7 @@ impl Limited<'_, '_> {
     }
 
     fn judge_unended(&self, run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-        if run.watched_for(self.pod, &self.start, self.span + clause.slack_us()) {
+        if run.watched_for(self.pod, &self.start, self.due() + clause.slack_us()) {
             let phase = self.pod.last().map_or("", Revision::phase);
             let finding = format!("{} exceeded its deadline, but is still {phase}", self.pod.key);
             seen.violated(finding, [Some(self.start.id), run.last_event()].into_iter().flatten());
@@ -103,9 +133,9 @@ pub(super) fn covers_init(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
         match of.pod.over() {
             Some(over) if of.judge_over(run, over, seen) => {
                 let quantity = format!("from startTime to the end of {}, which is initializing", of.pod.key);
-                if seen.within(run, &of.pod.node, quantity, (&of.start, over), of.in_time(clause))
-                    == Some(Fit::Met)
-                {
+                let takes = if running_inits(run, of.pod).next().is_some() { of.pod.grace() } else { 0 };
+                let bound = of.in_time_of_stop(clause, takes);
+                if seen.within(run, &of.pod.node, quantity, (&of.start, over), bound) == Some(Fit::Met) {
                     seen.fine([phase.began.id, over.id]);
                 }
                 judge_stop_of_init(run, clause, &of, seen);
@@ -118,26 +148,42 @@ pub(super) fn covers_init(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
 
 /// The init container that was running at the deadline is stopped like any other container.
 fn judge_stop_of_init(run: &Timeline<'_>, clause: &Clause, of: &Limited<'_, '_>, seen: &mut Seen) {
-    let inits = of.pod.containers.iter().filter(|of| of.kind == ContainerKind::Init);
-    let lives = inits.filter_map(|init| lives_of(run, of.pod, init).next_back());
-    for life in lives.filter(|life| life.holes.is_empty() && life.exited_by_itself().is_none()) {
+    for life in running_inits(run, of.pod).filter(|life| life.holes.is_empty()) {
         of.judge_stop(clause, &life, seen);
     }
+}
+
+/// The last instances of init containers that did not exit by themselves.
+fn running_inits<'t, 'h>(run: &'t Timeline<'h>, pod: &'t PodLife<'h>) -> impl Iterator<Item = Life<'t, 'h>> {
+    let inits = pod.containers.iter().filter(|of| of.kind == ContainerKind::Init);
+    let lives = inits.filter_map(move |init| lives_of(run, pod, init).next_back());
+    lives.filter(|life| life.exited_by_itself().is_none())
 }
 
 /// A running pod is stopped at its deadline, and reaches a terminal phase when its containers have
 /// terminated.
 pub(super) fn ends_the_running(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for of in limited(run) {
-        if initializing(run, of.pod).is_none_or(|phase| phase.done.is_none()) {
+        if initializing(run, of.pod).is_some_and(|phase| phase.done.is_none()) {
             continue;
         }
-        let lives = mains(of.pod).filter_map(|main| lives_of(run, of.pod, main).next_back());
-        for life in lives.filter(|life| life.holes.is_empty() && life.exited_by_itself().is_none()) {
-            if !of.judge_stop(clause, &life, seen) {
+        // A container with a new image is stopped for that.
+        let kept = mains(of.pod).filter(|main| !changes_image(run, of.pod, main));
+        let lives: Vec<_> = kept.filter_map(|main| lives_of(run, of.pod, main).next_back()).collect();
+        let ends_later = |life: &Life<'_, '_>, other: &Life<'_, '_>| match (&life.ended, &other.ended) {
+            (Some(end), Some(later)) => run.before(end, later),
+            _ => false,
+        };
+        for life in lives.iter().filter(|life| life.holes.is_empty() && life.exited_by_itself().is_none()) {
+            if !of.judge_stop(clause, life, seen) {
                 of.judge_unended(run, clause, seen);
             }
-            let Some(ended) = &life.ended else { continue };
+            // The pod is over with the last of them.
+            let Some(ended) =
+                life.ended.as_ref().filter(|_| !lives.iter().any(|other| ends_later(life, other)))
+            else {
+                continue;
+            };
             match of.pod.over() {
                 Some(over) if of.judge_over(run, over, seen) => {
                     let quantity = format!("from the end of {} to the phase Failed", life.name());

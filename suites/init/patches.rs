@@ -1,7 +1,7 @@
 //! Init containers of an existing pod: only their images can be changed, and this restarts nothing.
 
 use probity_model::history::Did;
-use probity_model::timeline::PodLife;
+use probity_model::timeline::{ContainerKind, PodLife};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
@@ -34,13 +34,26 @@ fn shows_last(pod: &PodLife<'_>, id: EventId) -> bool {
     pod.last().is_some_and(|last| last.id == id)
 }
 
+/// Whether a main container of the pod gets a new image, which restarts it.
+fn gets_new_mains(run: &Timeline<'_>, pod: &str) -> bool {
+    run.deeds.iter().any(|(_, deed)| match &deed.did {
+        Did::Patched { name, patch, .. } => name == pod && !patch["spec"]["containers"].is_null(),
+        _ => false,
+    })
+}
+
 /// A change of an init container's image does not stop or start anything in the pod.
 pub(super) fn image_restarts_nothing(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (id, deed) in &run.deeds {
         let Some((name, list)) = patched(&deed.did) else { continue };
         let pod = run.pods.iter().rfind(|pod| pod.name == name);
         let Some(pod) = pod.filter(|pod| first_lives(pod).is_some()) else { continue };
-        if !list.iter().any(|entry| entry.get("image").is_some()) {
+        let of_init = |entry: &Value| {
+            let container = entry["name"].as_str().and_then(|name| pod.container(name));
+            container.is_some_and(|container| container.kind == ContainerKind::Init)
+        };
+        let mut images = list.iter().filter(|entry| entry.get("image").is_some()).peekable();
+        if images.peek().is_none() || !images.all(of_init) || gets_new_mains(run, name) {
             continue;
         }
         if let Some((what, event)) = touched_after(run, pod, *id) {

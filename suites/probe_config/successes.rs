@@ -92,7 +92,7 @@ fn known_successes<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Option<Turn<'t, 'h>> {
     let row: Vec<&Probe<'_>> = row.copied().collect();
     let (first, last, decisive) = (*row.first()?, *row.last()?, row.get(wanted(life).checked_sub(1)?)?);
     let due = decisive.settled.clone()?;
-    life.showed_ready(&first.at, false).then_some(Turn { first, due, last })
+    life.showed_ready(&first.at, false).then_some(Turn { first, due, last, next: None })
 }
 
 fn several<'t, 'h>(run: &'t Timeline<'h>) -> Vec<ProbedLife<'t, 'h>> {

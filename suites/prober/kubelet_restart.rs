@@ -9,6 +9,7 @@ use probity_model::{Clause, Judge, Seen, Timeline};
 use probity_script::witness::Fact;
 
 use crate::reading::kubelet_restarts::{Restart, restarts};
+use crate::reading::patches::changes_image;
 
 pub(super) const JUDGES: &[Judge] =
     &[Judge { clause: "prober.kubelet-restart.status-kept", judge: status_is_kept }];
@@ -17,11 +18,17 @@ pub(super) const JUDGES: &[Judge] =
 fn status_is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for Restart { node, began: restart, .. } in &restarts(run, seen) {
         for (pod, container) in run.containers().filter(|(pod, _)| pod.node == *node) {
-            if container.stays() && run.before_deletion(pod, restart) {
+            if container.stays() && run.before_deletion(pod, restart) && !is_replaced(run, pod, container) {
                 Kept { run, clause, restart, pod, container }.judge(seen);
             }
         }
     }
+}
+
+/// Whether the kubelet stops a container for another reason: its image is changed, or its pod has a deadline.
+fn is_replaced(run: &Timeline<'_>, pod: &PodLife<'_>, container: &ContainerLife<'_>) -> bool {
+    let limited = |shown: &Revision<'_>| shown.object["spec"]["activeDeadlineSeconds"].is_i64();
+    changes_image(run, pod, container) || pod.last().is_some_and(limited)
 }
 
 /// A container whose kubelet restarted.

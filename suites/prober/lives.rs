@@ -10,6 +10,7 @@ use probity_model::timeline::{Handler, Probe, ProbeKind, ProbeOutcome, ProbedLif
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Judge, Seen, Timeline};
 
+use crate::reading::readiness::earliest_success;
 use crate::reading::termination::{Exhausted, exhausted};
 
 pub(super) const JUDGES: &[Judge] = &[
@@ -39,9 +40,10 @@ fn is_heard(life: &ProbedLife<'_, '_>) -> bool {
 fn judge_unready(life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     let (run, began) = (life.run, life.began.id);
     let first = life.probes.iter().find(|probe| life.outcome(probe) != ProbeOutcome::Failure);
+    let first = first.map(|probe| earliest_success(life, probe));
     let heard = is_heard(life) && !life.has_strangers(life.spec.handler.port());
     for (revision, status) in life.pod.changes_of(&life.container.name) {
-        let early = first.is_none_or(|first| run.before(&revision.at, &first.at));
+        let early = first.as_ref().is_none_or(|first| run.before(&revision.at, first));
         if status.restarts != life.number || !status.is_running() || !early {
             continue;
         }
@@ -51,7 +53,7 @@ fn judge_unready(life: &ProbedLife<'_, '_>, seen: &mut Seen) {
             // The lines about the probes of that time may not have arrived before the end.
         } else if heard {
             let finding = "a new container instance was shown as ready before its readiness probe succeeded";
-            let events = [began, revision.id].into_iter().chain(first.map(|first| first.id));
+            let events = [began, revision.id].into_iter().chain(first.as_ref().map(|first| first.id));
             seen.violated(finding, events);
         } else {
             let why = "a new container instance was shown as ready, but not all of its probes were recorded";

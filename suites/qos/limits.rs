@@ -17,6 +17,12 @@ fn killed(life: &Life<'_, '_>) -> Option<EventId> {
     (!by_signal).then_some(end.at().id)
 }
 
+/// The end of a life that needed more memory than its limit, and that nothing else ended.
+pub(crate) fn killed_for_memory(life: &Life<'_, '_>) -> Option<EventId> {
+    let beyond = |taking: &Taking<'_, '_>| taking.limit.is_some_and(|limit| taking.planned > limit);
+    Taking::of(life).filter(beyond).and_then(|_| killed(life))
+}
+
 /// The event that shows that the kubelet stopped or killed a container before any deletion of its pod.
 fn stopped(life: &Life<'_, '_>) -> Option<EventId> {
     life.stopped_undeleted().map(|stop| stop.id).or_else(|| killed(life))

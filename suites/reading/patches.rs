@@ -4,7 +4,7 @@ use probity_case::ONLY;
 use probity_document as document;
 use probity_model::clocks::Stamp;
 use probity_model::history::Did;
-use probity_model::timeline::{PodLife, Revision};
+use probity_model::timeline::{ContainerLife, PodLife, Revision};
 use probity_model::{EventId, Timeline};
 use serde_json::Value;
 
@@ -64,6 +64,18 @@ fn from_words<'w>(what: &'w str, part: &str) -> Option<(&'w str, Value)> {
     };
     let key = if pod.is_empty() { ONLY } else { pod.trim_start() };
     (of == part).then(|| Some((key, document::read("patch", "patch", patch).ok()?)))?
+}
+
+/// The image of a container in a pod, or in a patch of one.
+pub(crate) fn image_in<'v>(pod: &'v Value, name: &str) -> Option<&'v str> {
+    let lists = ["containers", "initContainers"].into_iter().filter_map(|list| pod["spec"][list].as_array());
+    lists.flatten().find(|container| container["name"] == name)?["image"].as_str()
+}
+
+/// Whether a patch of the pod names an image for a container: then its process is replaced.
+pub(crate) fn changes_image(run: &Timeline<'_>, pod: &PodLife<'_>, container: &ContainerLife<'_>) -> bool {
+    let of_pod = of_pods(run).into_iter().filter(|patch| patch.pod.uid == pod.uid && patch.refused.is_none());
+    of_pod.into_iter().any(|patch| image_in(&patch.asked, &container.name).is_some())
 }
 
 /// Whether a value has all that another one asks for; the API server fills in defaults.

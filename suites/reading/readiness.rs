@@ -5,10 +5,12 @@
 //! stayed the same for longer than the clause allows.
 
 use probity_model::clocks::{Order, Stamp};
-use probity_model::measure::{Fit, seconds};
-use probity_model::mechanisms::{OFF_BEAT, PERIODS_TO_COME, PROMPT, QUICK};
+use probity_model::measure::{Fit, Interval, seconds};
+use probity_model::mechanisms::{
+    BEFORE_ACCEPTED, BEFORE_RECORDED, NEAR, OFF_BEAT, PERIODS_TO_COME, PROMPT, QUICK,
+};
 use probity_model::timeline::{
-    At, ContainerSeen, Life, Lives, Probe, ProbeKind, ProbeOutcome, ProbedLife, Revision,
+    At, ContainerSeen, Life, Lives, Probe, ProbeKind, ProbeOutcome, ProbedLife, Revision, Through,
 };
 use probity_model::{Clause, EventId, Seen, Timeline};
 
@@ -20,12 +22,26 @@ pub(crate) struct Turn<'t, 'h> {
     pub(crate) due: At,
     /// The last of them.
     pub(crate) last: &'t Probe<'h>,
+    /// The next probe, which had another outcome: until then, nothing but this turn counted.
+    pub(crate) next: Option<&'t Probe<'h>>,
 }
 
 /// All lives of containers with a readiness probe whose target can be relied on.
 pub(crate) fn readiness_lives<'t, 'h>(run: &'t Timeline<'h>) -> Lives<ProbedLife<'t, 'h>> {
     let lives = run.lives().of(ProbeKind::Readiness).undisturbed().staying().asked_alone().whole();
     lives.only(|life| life.is_numbered() || life.container.attempts.len() == 1)
+}
+
+/// The earliest time at which a probe can have succeeded. Its connection opens before the target accepts it, by up to the
+/// time that the process may have been stalled; and a process that is stalled records a request late.
+pub(crate) fn earliest_success(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> At {
+    let at = &probe.at;
+    let late = match probe.through {
+        Through::Connection(_) => NEAR + life.noise(&at.earlier(BEFORE_ACCEPTED), at),
+        _ => life.noise(&at.earlier(BEFORE_RECORDED), at),
+    };
+    let stamp = Stamp { clock: at.clock.clone(), at: Interval::new(at.at.lo - late, at.at.hi) };
+    At::new(probe.id, stamp)
 }
 
 /// The longest pause that the spec itself makes between two probes: a probe that hangs holds up the next one.
@@ -44,9 +60,17 @@ pub(crate) fn turns<'t, 'h>(life: &ProbedLife<'t, 'h>, wanted: ProbeOutcome) -> 
     let together = |a: &&'t Probe<'h>, b: &&'t Probe<'h>| {
         life.surely(a) == life.surely(b) && b.at.at.lo - a.at.at.lo <= longest
     };
-    let stretches = life.probes.chunk_by(together);
-    let wanted_of = |of: &&[&'t Probe<'h>]| of.first().is_some_and(|first| life.surely(first) == wanted);
-    stretches.filter(wanted_of).filter_map(|stretch| turn(life, stretch, wanted)).collect()
+    let mut stretches = life.probes.chunk_by(together).peekable();
+    let mut turns = Vec::new();
+    while let Some(stretch) = stretches.next() {
+        let (Some(first), Some(last)) = (stretch.first(), stretch.last()) else { continue };
+        let next = stretches.peek().and_then(|next| next.first().copied());
+        let next = next.filter(|next| next.at.at.lo - last.at.at.lo <= longest);
+        if life.surely(first) == wanted {
+            turns.extend(turn(life, stretch, wanted).map(|turn| Turn { next, ..turn }));
+        }
+    }
+    turns
 }
 
 fn turn<'t, 'h>(
@@ -59,14 +83,14 @@ fn turn<'t, 'h>(
     if stretch.iter().all(|probe| probe.is(ProbeKind::Readiness)) {
         let reached = stretch.get(usize::try_from(need - 1).ok()?)?;
         let due = reached.settled.clone()?;
-        return Some(Turn { first, due, last });
+        return Some(Turn { first, due, last, next: None });
     }
     let periods = need.saturating_mul(spec.period);
     if last.at.at.lo - first.at.at.lo < periods {
         return None;
     }
     let waited = if outcome == ProbeOutcome::Failure { spec.timeout } else { PROMPT.of(spec.timeout) };
-    Some(Turn { first, due: At::new(first.id, first.at.later(periods + waited)), last })
+    Some(Turn { first, due: At::new(first.id, first.at.later(periods + waited)), last, next: None })
 }
 
 /// The turns to failure of a life that was shown as ready.
@@ -84,7 +108,8 @@ pub(crate) fn rises<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Vec<Turn<'t, 'h>> {
 impl Turn<'_, '_> {
     /// How long the probes stayed the same after the threshold, delays of the machine taken off.
     pub(crate) fn lasted(&self, life: &Life<'_, '_>) -> i64 {
-        self.last.at.at.lo - self.due.at.hi - life.noise(&self.due, &self.last.at)
+        let until = self.next.unwrap_or(self.last);
+        until.at.at.lo - self.due.at.hi - life.noise(&self.due, &until.at)
     }
 }
 

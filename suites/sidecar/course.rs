@@ -9,6 +9,7 @@ use probity_model::{Clause, Seen, Stamp, Timeline};
 use super::start::judge_inverted;
 use crate::reading::inits::{inits, plain_pods, success};
 use crate::reading::mains::{are_told, judge_unrestarted_sidecar, lives_of, mains, work_done};
+use crate::reading::patches::changes_image;
 
 /// The sidecars of plain pods, each with its pod.
 fn sidecars<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (&'t PodLife<'h>, &'t ContainerLife<'h>)> {
@@ -22,6 +23,9 @@ fn sidecars<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (&'t PodLife<
 /// completed.
 pub(super) fn runs_with_its_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (pod, container) in sidecars(run).filter(|(pod, _)| are_told(pod)) {
+        if changes_image(run, pod, container) {
+            continue;
+        }
         // Without its first line it seems to have begun later than it did.
         let first = container.attempts.first().filter(|first| first.number == 0 && first.is_numbered());
         let Some(first) = first else { continue };

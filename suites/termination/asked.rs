@@ -97,8 +97,7 @@ impl<'t, 'h> Going<'t, 'h> {
     /// records: init containers first.
     pub(super) fn lives(&self) -> Vec<Life<'t, 'h>> {
         let (run, pod, asked) = (self.run, self.pod, &self.first.at);
-        let staying = pod.containers.iter().filter(|container| container.stays());
-        let lives = staying.flat_map(|container| lives_of(run, pod, container));
+        let lives = pod.containers.iter().flat_map(|container| lives_of(run, pod, container));
         let ran = |life: &Life<'_, '_>| {
             let told = life.stop().is_some_and(|stop| run.before(&stop.at, asked));
             let over = End::of(life).is_some_and(|end| run.before(&end.earliest, asked));
@@ -127,6 +126,11 @@ impl<'t, 'h> Going<'t, 'h> {
     /// The instances of its main containers.
     pub(super) fn mains(&self) -> Vec<Life<'t, 'h>> {
         self.lives().into_iter().filter(|life| life.container.kind == ContainerKind::Main).collect()
+    }
+
+    /// The instances that wait for no others: of its main containers, and of its init containers, one of which may still run.
+    pub(super) fn stopped_first(&self) -> Vec<Life<'t, 'h>> {
+        self.lives().into_iter().filter(|life| life.container.kind != ContainerKind::Sidecar).collect()
     }
 
     /// The instances of its sidecars, in the order of the spec.

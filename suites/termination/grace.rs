@@ -63,7 +63,7 @@ fn stopped<'t, 'h>(
     going: &'t [Going<'t, 'h>],
 ) -> impl Iterator<Item = (&'t Going<'t, 'h>, Life<'t, 'h>, &'t Line<'h>)> {
     let graceful = going.iter().filter(|going| going.is_graceful());
-    let lives = graceful.flat_map(|going| going.mains().into_iter().map(move |life| (going, life)));
+    let lives = graceful.flat_map(|going| going.stopped_first().into_iter().map(move |life| (going, life)));
     lives
         .filter(|(_, life)| !is_hooked(life))
         .filter_map(|(going, life)| Some((going, life, life.attempt.stop()?)))
@@ -78,7 +78,7 @@ pub(super) fn ends_in_a_kill(run: &Timeline<'_>, clause: &Clause, seen: &mut See
         }
     }
     for going in going(run).iter().filter(|going| going.is_graceful()) {
-        for life in going.mains().iter().filter(|life| life.stop().is_none() && !is_hooked(life)) {
+        for life in going.stopped_first().iter().filter(|life| life.stop().is_none() && !is_hooked(life)) {
             if let Some(ended) = killed_at(life) {
                 let finding = format!("{} was killed without a stop signal", life.name());
                 seen.violated(finding, [going.first.at.id, ended.id]);
@@ -160,7 +160,7 @@ pub(super) fn is_never_shorter(run: &Timeline<'_>, clause: &Clause, seen: &mut S
 pub(super) fn small_when_forced(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let forced = |going: &&Going<'_, '_>| going.first.grace == Some(0) && !going.was_idle();
     for going in going(run).iter().filter(forced) {
-        for life in going.mains().iter().filter(|life| !is_hooked(life)) {
+        for life in going.stopped_first().iter().filter(|life| !is_hooked(life)) {
             let asked = &going.first.at;
             if let Some(stop) = life.stop() {
                 let quantity = format!("from the request to the stop signal of {}", life.name());

@@ -3,7 +3,7 @@
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
 use probity_model::mechanisms::NEAR;
-use probity_model::timeline::{Asked, At, ContainerLife, Life, Line, PodLife, ProbeKind};
+use probity_model::timeline::{Asked, At, ContainerLife, Life, Line, PodLife, Port, ProbeKind};
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
@@ -38,9 +38,9 @@ pub(super) fn hooked<'t, 'h>(lives: Vec<Life<'t, 'h>>) -> Vec<Hooked<'t, 'h>> {
 
 /// Whether a container should listen on the port that its hook uses.
 fn listens(life: &Life<'_, '_>, hook: &Value) -> bool {
-    let port = hook["httpGet"]["port"].as_u64();
+    let port = Port::of(life.container.spec, &hook["httpGet"]).number;
     let plan = life.container.plan();
-    plan.is_some_and(|plan| plan.listeners.values().any(|listener| Some(u64::from(listener.port)) == port))
+    plan.is_some_and(|plan| plan.listeners.values().any(|listener| Some(listener.port) == port))
 }
 
 impl Hooked<'_, '_> {

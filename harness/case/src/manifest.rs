@@ -359,7 +359,7 @@ fn unmount_journal(container: &mut Value) {
 
 /// The settings that restricted Pod Security requires of a pod, unless the pod sets them. Pods of another operating system
 /// can have only one of them.
-fn restrict(spec: &mut Value) {
+pub fn restrict(spec: &mut Value) {
     let foreign = spec["os"]["name"].as_str().is_some_and(|name| name != "linux");
     let context = entry(spec, "securityContext");
     default(context, "runAsNonRoot", json!(true));

@@ -110,6 +110,8 @@ mechanisms! {
     BETWEEN_TRIES = SECOND / 2;
     /// A process that was stalled within this time before it saw a connection may have accepted it late.
     BEFORE_ACCEPTED = 2 * SECOND;
+    /// A process that is stalled between reading a request and noting it takes at most so long.
+    BEFORE_RECORDED = SECOND / 50;
     /// A stalled process catches up within this time after the end of the stall, in a burst; lines that it writes later
     /// are not late.
     STALL_LINGERS = SECOND / 10;

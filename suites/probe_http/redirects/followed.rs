@@ -16,14 +16,18 @@ pub(super) fn same_host_followed(run: &Timeline<'_>, clause: &Clause, seen: &mut
     followed(run, clause, seen, |from, to| from.scheme == to.scheme && from.port == to.port);
 }
 
-/// Host comparison ignores the port: a redirect to the pod's address on another port is followed.
+/// Host comparison ignores the port: a redirect to the pod's address on another port is followed, also from HTTPS to HTTP.
 pub(super) fn other_port_followed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    followed(run, clause, seen, |from, to| from.scheme == to.scheme && from.port != to.port);
+    followed(run, clause, seen, |from, to| from.port != to.port && !is_to_https(from, to));
+}
+
+fn is_to_https(from: &Url, to: &Url) -> bool {
+    from.scheme == "http" && to.scheme == "https"
 }
 
 /// A same-host redirect from HTTP to HTTPS is followed, whatever the certificate.
 pub(super) fn https_followed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    followed(run, clause, seen, |from, to| from.scheme == "http" && to.scheme == "https");
+    followed(run, clause, seen, is_to_https);
 }
 
 /// Judges the redirects of one sort: from one URL to another.

@@ -1,16 +1,15 @@
 //! The initial readiness: not ready with a probe, ready immediately without one.
 
 use probity_model::clocks::{Order, Stamp};
-use probity_model::measure::{Fit, Interval, seconds};
-use probity_model::mechanisms::{BEFORE_ACCEPTED, NEAR};
+use probity_model::measure::{Fit, seconds};
 use probity_model::timeline::{
-    At, ContainerLife, Happened, PodLife, Probe, ProbeKind, ProbeOutcome, ProbedLife, Revision, Through,
+    At, ContainerLife, Happened, PodLife, ProbeKind, ProbeOutcome, ProbedLife, Revision,
 };
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use crate::reading::began::began;
-use crate::reading::readiness::readiness_lives;
+use crate::reading::readiness::{earliest_success, readiness_lives};
 use crate::reading::services::{Service, services};
 
 /// With a readiness probe a container is not ready before its first success, and gets no traffic.
@@ -18,7 +17,7 @@ pub(super) fn starts_unready(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     let services = services(run);
     for life in readiness_lives(run) {
         let first = life.probes.iter().find(|probe| life.surely(probe) != ProbeOutcome::Failure);
-        let first = first.map(|probe| connected(&life, probe));
+        let first = first.map(|probe| earliest_success(&life, probe));
         let unready = not_ready_before(seen, &life, first.as_ref());
         if life.number == 0 {
             for service in services.iter().filter(|service| service.selects(life.pod) && !service.publishes) {
@@ -29,18 +28,6 @@ pub(super) fn starts_unready(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             seen.fine([revision, success.id]);
         }
     }
-}
-
-/// The earliest time at which a probe can have succeeded. A connection opens before the target accepts it, by up to the
-/// time that the process may have been stalled.
-fn connected(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> At {
-    let at = &probe.at;
-    if !matches!(probe.through, Through::Connection(_)) {
-        return At::of(probe);
-    }
-    let late = NEAR + life.noise(&at.earlier(BEFORE_ACCEPTED), at);
-    let stamp = Stamp { clock: at.clock.clone(), at: Interval::new(at.at.lo - late, at.at.hi) };
-    At::new(probe.id, stamp)
 }
 
 /// Checks all revisions of a life. The last one that shows it as running and not ready.

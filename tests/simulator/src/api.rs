@@ -295,6 +295,7 @@ fn end_reason(container: &Container, code: i64) -> &'static str {
     match code {
         0 => "Completed",
         _ if cannot_start(container) => "StartError",
+        137 if container.out_of_memory => "OOMKilled",
         _ => "Error",
     }
 }
@@ -373,6 +374,7 @@ pub(crate) fn containers(
             killing: None,
             restarting: false,
             reset: false,
+            out_of_memory: false,
             was_ready: false,
             spoiled: false,
             failing: false,

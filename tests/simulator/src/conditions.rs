@@ -115,6 +115,13 @@ impl World<'_> {
         }
         for wanted in of.patch["status"]["conditions"].as_array().into_iter().flatten() {
             let kind = wanted["type"].as_str().unwrap_or_default();
+            if wanted["$patch"] == "delete" {
+                let conditions = self.pods[pod].object["status"]["conditions"].as_array_mut();
+                if let Some(conditions) = conditions {
+                    conditions.retain(|of| of["type"] != kind);
+                }
+                continue;
+            }
             let Some(condition) = entry(&mut self.pods[pod].object["status"]["conditions"], kind) else {
                 continue;
             };

@@ -180,7 +180,8 @@ impl World<'_> {
         if self.has(Defect::EphemeralSeesNothing) || (!shared && self.has(Defect::EphemeralTargetIgnored)) {
             return None;
         }
-        let named = |of: &crate::pod::Container| shared || *target == of.name.as_str();
+        let first = self.has(Defect::EphemeralTargetsFirst);
+        let named = |of: &crate::pod::Container| shared || first || *target == of.name.as_str();
         let container = self.pods[whole].containers.iter().position(named)?;
         Some(At { pod: whole, container })
     }

@@ -98,6 +98,8 @@ pub(crate) struct Container {
     /// It is being killed by a probe's verdict; of which kind, and whether it is to be started again.
     pub(crate) killing: Option<ProbeKind>,
     pub(crate) restarting: bool,
+    /// It needed more memory than its limit, and the kubelet tells.
+    pub(crate) out_of_memory: bool,
     /// It was ready in this life, and it was unready after that.
     pub(crate) was_ready: bool,
     pub(crate) spoiled: bool,

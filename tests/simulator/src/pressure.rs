@@ -103,6 +103,7 @@ impl World<'_> {
     /// The kernel kills a process, and the container with it.
     pub(crate) fn kill_for_memory(&mut self, life: LifeAt) {
         let LifeAt { at, .. } = life;
+        self.pods[at.pod].containers[at.container].out_of_memory = !self.has(Defect::MemoryKillShownAsError);
         self.force(life);
         for container in 0..self.pods[at.pod].containers.len() {
             let of = &self.pods[at.pod].containers[container];

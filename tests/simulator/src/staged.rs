@@ -85,6 +85,7 @@ impl World<'_> {
         let (kind, patch) = ("Pod".to_owned(), of.patch.clone());
         self.did(Did::Patched { kind, name: name.clone(), patch, subresource: String::new() });
         let Some(pod) = self.pods.iter().rposition(|pod| pod.name == name && !pod.gone) else { return };
+        let old = self.pods[pod].object["spec"].clone();
         let inits = self.pods[pod].object["spec"]["initContainers"].as_array_mut();
         for container in inits.into_iter().flatten() {
             let entry = entries.iter().find(|entry| entry["name"] == container["name"]);
@@ -94,6 +95,7 @@ impl World<'_> {
         }
         self.count_change(pod);
         self.show_again(pod);
+        self.replace_changed(pod, &old);
         if self.has(Defect::ImageRunsInitAgain) {
             self.run_inits_again(pod);
         }

@@ -49,8 +49,11 @@ impl World<'_> {
         if changed && self.pods[pod].object["spec"]["nodeName"].is_string() {
             self.touch(pod);
         }
-        if self.pods[pod].is_static && self.has(Defect::MirrorDeadlineHeeded) {
-            self.set_deadline(pod);
+        if old["spec"]["activeDeadlineSeconds"] != self.pods[pod].object["spec"]["activeDeadlineSeconds"] {
+            self.change_deadline(pod);
+        }
+        if changed {
+            self.replace_changed(pod, &old["spec"]);
         }
     }
 

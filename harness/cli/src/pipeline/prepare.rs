@@ -193,7 +193,8 @@ impl PreparedRun {
 
     /// Why a rule may not restart all containers of a pod, if it may not.
     fn lacks_restarts_of_all(&self) -> Option<String> {
-        let rule = json!({ "action": "RestartAllContainers", "exitCodes": { "operator": "In", "values": [1] } });
+        let rule =
+            json!({ "action": "RestartAllContainers", "exitCodes": { "operator": "In", "values": [1] } });
         let container =
             json!({ "name": "c", "image": "i", "restartPolicy": "Never", "restartPolicyRules": [rule] });
         let why = "it needs the action RestartAllContainers, and the API server does not accept it \

@@ -12,6 +12,8 @@ use crate::run::options::{RefusedPod, RunError, RunOptions};
 pub async fn keeps(cluster: &ClusterClient, options: &RunOptions, spec: &Value, field: &str) -> bool {
     let namespace = options.namespace.as_deref().unwrap_or("default");
     let metadata = json!({ "name": format!("{}-trial", options.run), "namespace": namespace });
+    let mut spec = spec.clone();
+    manifest::restrict(&mut spec);
     let pod = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec });
     let created = cluster.create(namespace, &pod, true).await;
     created.is_ok_and(|stored| stored.pointer(field).is_some())

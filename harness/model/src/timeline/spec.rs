@@ -133,6 +133,26 @@ pub struct Port {
     pub number: Option<u16>,
 }
 
+impl Port {
+    /// The port of a probe or a hook: a number, or the name of a port of the same container; digits in a string are a number
+    /// too.
+    #[must_use]
+    pub fn of(container: &Value, handler: &Value) -> Self {
+        let Some(written) = handler.get("port") else { return Self { written: String::new(), number: None } };
+        let narrow = |number: u64| u16::try_from(number).ok();
+        if let Some(number) = written.as_u64() {
+            return Self { written: number.to_string(), number: narrow(number) };
+        }
+        let name = written.as_str().unwrap_or_default();
+        let declared = || {
+            let ports = container.get("ports")?.as_array()?;
+            let port = ports.iter().find(|port| port.get("name").and_then(Value::as_str) == Some(name))?;
+            port.get("containerPort")?.as_u64().and_then(narrow)
+        };
+        Self { written: name.to_owned(), number: name.parse().ok().or_else(declared) }
+    }
+}
+
 impl Handler {
     /// The field of a probe that it is written in.
     #[must_use]
@@ -187,7 +207,7 @@ fn handler(container: &Value, probe: &Value) -> Option<Handler> {
         let pair = |header: &Value| Some((text(header, "name")?, text(header, "value").unwrap_or_default()));
         return Some(Handler::Http {
             path: text(http, "path").filter(|path| !path.is_empty()).unwrap_or_else(|| "/".to_owned()),
-            port: port(container, http),
+            port: Port::of(container, http),
             host: host(http),
             scheme: text(http, "scheme")
                 .filter(|scheme| !scheme.is_empty())
@@ -202,31 +222,15 @@ fn handler(container: &Value, probe: &Value) -> Option<Handler> {
         });
     }
     if let Some(tcp) = probe.get("tcpSocket") {
-        return Some(Handler::Tcp { port: port(container, tcp), host: host(tcp) });
+        return Some(Handler::Tcp { port: Port::of(container, tcp), host: host(tcp) });
     }
     if let Some(grpc) = probe.get("grpc") {
         return Some(Handler::Grpc {
-            port: port(container, grpc),
+            port: Port::of(container, grpc),
             service: text(grpc, "service").unwrap_or_default(),
         });
     }
     let command = probe.get("exec")?.get("command").and_then(Value::as_array);
     let words = command.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
     Some(Handler::Exec { command: words.collect() })
-}
-
-/// A number, or the name of a port of the same container; digits in a string are a number too.
-fn port(container: &Value, handler: &Value) -> Port {
-    let Some(written) = handler.get("port") else { return Port { written: String::new(), number: None } };
-    let narrow = |number: u64| u16::try_from(number).ok();
-    if let Some(number) = written.as_u64() {
-        return Port { written: number.to_string(), number: narrow(number) };
-    }
-    let name = written.as_str().unwrap_or_default();
-    let declared = || {
-        let ports = container.get("ports")?.as_array()?;
-        let port = ports.iter().find(|port| port.get("name").and_then(Value::as_str) == Some(name))?;
-        port.get("containerPort")?.as_u64().and_then(narrow)
-    };
-    Port { written: name.to_owned(), number: name.parse().ok().or_else(declared) }
 }

@@ -25,6 +25,14 @@ macro_rules! with_basics {
     ApiRefusesTolerations,
     /// The image of an existing pod stays, and nobody says so (`pod.update.allowed-fields`).
     ApiIgnoresImage,
+    /// A main container keeps running with its old image (`pod.update.image-replaces`).
+    NewImageKeepsMain,
+    /// A sidecar keeps running with its old image (`pod.update.image-replaces`).
+    NewImageKeepsSidecar,
+    /// A container with a new image is stopped nine seconds later (`pod.update.image-replaces`).
+    NewImageNoticedLate,
+    /// A new image of one container stops all containers of the pod (`pod.update.image-replaces`).
+    NewImageStopsAll,
     /// A deadline can be put off (`pod.update.activedeadline`).
     ApiExtendsDeadline,
     /// A deadline can be taken away (`pod.update.activedeadline`).

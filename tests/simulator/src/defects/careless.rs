@@ -37,6 +37,8 @@ macro_rules! with_careless {
     ReasonAlwaysError,
     /// Every killed container has the reason OOMKilled (`container.state.terminated-fields`).
     KillShownAsOutOfMemory,
+    /// A container that exceeds its memory limit has the reason Error (`container.state.terminated-fields`).
+    MemoryKillShownAsError,
     /// Start and end of a terminated container are exchanged (`container.state.terminated-fields`).
     TimesExchanged,
     /// The end of a terminated container is in the future by a minute in lastState only (`container.state.terminated-fields`).

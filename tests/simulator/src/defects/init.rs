@@ -68,6 +68,12 @@ macro_rules! with_init {
     DeadlineForInitsOnly,
     /// Half of a deadline is enough (`init.activedeadline-includes-init`, `init.activedeadline-kills-running`).
     DeadlineHalved,
+    /// A deadline that an update sets or shortens has no effect (`init.activedeadline-kills-running`).
+    DeadlineUpdateIgnored,
+    /// A deadline that an update sets counts from the update (`init.activedeadline-kills-running`).
+    DeadlineFromUpdate,
+    /// A pod loses its deadline as soon as a main container restarts (`init.activedeadline-kills-running`).
+    DeadlineEndsWithRestart,
     /// A pod beyond its deadline is killed at once (`init.activedeadline-kills-running`).
     DeadlineKillsAtOnce,
     /// A pod beyond its deadline has two seconds, whatever its grace period is (`init.activedeadline-kills-running`).

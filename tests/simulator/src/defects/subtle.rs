@@ -152,5 +152,50 @@ macro_rules! with_subtle {
     GrpcLivenessServiceDropped,
     /// The deadline of a health check is twice the timeout (`probe.grpc.user-agent`).
     GrpcDeadlineTwice,
+    // Found by mutations of the source of a kubelet, which first went unnoticed.
+    /// Commands have the period as their timeout (`probe.exec.timeout-fails`).
+    ExecTimeoutIsPeriod,
+    /// A sidecar that was ready once stays so (`probe.readiness.failure-marks-unready`).
+    SidecarStaysReady,
+    /// A hook's named port is looked up in the first main container (`termination.prestop-runs-first`, `container.state.poststart-before-running`).
+    HookPortOfFirstContainer,
+    /// Under OnFailure, what a signal has ended does not restart (`restart.policy.onfailure`).
+    SignalIsNoFailure,
+    /// An ephemeral container sees the processes of the first container, whichever it targets (`ephemeral.shared-pid`).
+    EphemeralTargetsFirst,
+    /// Sidecars do not share the processes of their pod (`ephemeral.shared-pid`).
+    SidecarsApartFromProcesses,
+    /// A file of labels is renewed only if an annotation changes (`downward.volume-only`).
+    LabelsRenewedWithAnnotations,
+    /// A variable that names its own container shows no limit of the node (`downward.fallback-allocatable`).
+    NamedLimitIsZero,
+    /// The conditions of others are lost when a container restarts (`pod.condition.custom-preserved`).
+    CustomConditionsLostOnRestart,
+    /// A condition that turns within five seconds keeps its time (`pod.condition.transition-time`).
+    TransitionTimeDebounced,
+    /// The grace period of a probe applies to the first kill only (`probe.tgps.liveness-override`).
+    ProbeGraceForFirstKill,
+    /// The grace period of the startup probe applies to liveness probes without one (`probe.tgps.default-inherits`).
+    StartupGraceForAll,
+    /// A failed hook leaves two seconds of the grace period (`termination.kill-after-grace`).
+    FailedHookEndsGrace,
+    /// A pod beyond its deadline is stopped without hooks (`init.activedeadline-kills-running`).
+    DeadlineSkipsHooks,
+    /// A redirect from HTTPS to HTTP is not followed (`probe.http.redirect.same-host-followed`).
+    DowngradeIsOtherHost,
+    /// A second redirect is followed to any host (`probe.http.redirect.cross-host-not-followed`).
+    SecondHopGoesAnywhere,
+    /// A second redirect loses the custom headers (`probe.http.redirect.headers-kept`).
+    DropsHeadersOnSecondHop,
+    /// Variables are rounded down (`downward.resourcefieldref`).
+    DownwardVariablesRoundDown,
+    /// A restarted container is not told its address (`downward.env-only`).
+    AddressUntoldAfterRestart,
+    /// What a probe killed stays so if its own policy is OnFailure and it exits with 0 (`probe.liveness.needs-restarting-policy`).
+    OwnOnFailureNotRestarted,
+    /// Sidecars do not come back once the first main container is done (`sidecar.always-restarted`).
+    SidecarEndsWithFirstMain,
+    /// A pod is Running with its first main container (`pod.phase.running`).
+    RunningWithFirst,
     } };
 }

@@ -26,6 +26,8 @@ macro_rules! with_termination {
     // Signals and grace periods.
     /// Containers of a deleted pod are killed without a stop signal (`term-to-pid1`, `kill-after-grace`).
     DeletionKillsAtOnce,
+    /// Init containers of a deleted pod are killed without a stop signal (`term-to-pid1`, `kill-after-grace`).
+    DeletionKillsInits,
     /// The stop signal reaches every process of a container (`termination.term-to-pid1`).
     SignalReachesChildren,
     /// The stop signal comes four seconds after the deletion (`termination.starts-promptly`).

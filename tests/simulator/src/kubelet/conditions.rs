@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::Defect;
 use crate::pod::{Container, Kind, Pod, State};
-use crate::world::{Act, MS, World};
+use crate::world::{Act, MS, SECOND, World};
 
 /// The conditions that the kubelet owns, in the order in which it writes them.
 const OWNED: [&str; 5] =
@@ -42,7 +42,9 @@ impl World<'_> {
     pub(crate) fn conditions(&self, pod: usize, phase: &str, old: &Value) -> Value {
         let foreign = |condition: &&Value| {
             let owned = OWNED.iter().any(|kind| condition["type"] == *kind);
-            !owned && !self.has(Defect::CustomConditionsDropped)
+            let restarted = self.pods[pod].containers.iter().any(|of| of.starts > 1);
+            let lost = restarted && self.has(Defect::CustomConditionsLostOnRestart);
+            !owned && !lost && !self.has(Defect::CustomConditionsDropped)
         };
         let mut all: Vec<Value> = old.as_array().into_iter().flatten().filter(foreign).cloned().collect();
         let (of_containers, of_pod) = self.readiness(pod, phase, old);
@@ -88,7 +90,12 @@ impl World<'_> {
         let was = find(old, says.kind);
         let kept = match self.has(Defect::TransitionTimeOfFirst) {
             true => was,
-            false => was.filter(|was| was["status"] == word && !self.has(Defect::TransitionTimeOfEachWrite)),
+            false => was.filter(|was| {
+                let since = was["lastTransitionTime"].as_str().unwrap_or_default();
+                let young = !says.holds && since > self.timestamp(self.now - 5 * SECOND).as_str();
+                let same = was["status"] == word || (young && self.has(Defect::TransitionTimeDebounced));
+                same && !self.has(Defect::TransitionTimeOfEachWrite)
+            }),
         };
         let since =
             kept.map_or_else(|| json!(self.timestamp(self.now)), |was| was["lastTransitionTime"].clone());

@@ -10,7 +10,7 @@ use probity_script::{Endpoint, Fact};
 use super::Back;
 use super::prober::Outcome;
 use crate::Defect;
-use crate::pod::micros;
+use crate::pod::{Kind, micros};
 use crate::world::{At, LifeAt, MS, SECOND, World};
 
 /// How long a command takes to start.
@@ -122,11 +122,14 @@ impl World<'_> {
         let of_pod = 4_026_532_000 + 100 * at.pod as u64;
         let own = of_pod + 10 + 2 * at.container as u64 + 50 * container.attempt();
         let users = self.user_namespace(at.pod);
+        let shared = self.pods[at.pod].object["spec"]["shareProcessNamespace"] == true;
+        let apart = container.kind == Kind::Sidecar && self.has(Defect::SidecarsApartFromProcesses);
+        let processes = if shared && !apart { of_pod + 3 } else { own + 1 };
         let kinds = [
             ("ipc", of_pod),
             ("mnt", own),
             ("net", of_pod + 1),
-            ("pid", own + 1),
+            ("pid", processes),
             ("user", users),
             ("uts", of_pod + 2),
         ];

@@ -363,6 +363,9 @@ impl World<'_> {
         same &= !(self.has(Defect::OtherSchemeIsOtherHost) && url.scheme != leg.url.scheme);
         let alias = leg.host.as_deref().is_some_and(|host| host.split(':').next() == Some(url.host.as_str()));
         same |= alias && self.has(Defect::HostHeaderIsSameHost);
+        same &=
+            !(self.has(Defect::DowngradeIsOtherHost) && leg.url.scheme == "https" && url.scheme == "http");
+        same |= leg.before > 0 && self.has(Defect::SecondHopGoesAnywhere);
         if !same && !self.has(Defect::FollowsCrossHost) {
             return None;
         }
@@ -377,7 +380,9 @@ impl World<'_> {
             return failed(format!("stopped after {most} redirects"));
         }
         let mut headers = leg.headers.clone();
-        if self.has(Defect::DropsHeadersOnRedirect) {
+        if self.has(Defect::DropsHeadersOnRedirect)
+            || (leg.before > 0 && self.has(Defect::DropsHeadersOnSecondHop))
+        {
             headers.retain(|name, _| matches!(name.as_str(), "User-Agent" | "Accept"));
         }
         if !(leg.url.scheme == "https" && url.scheme == "http") {

@@ -1,8 +1,10 @@
 //! Containers whose images are not on the node: what the kubelet tries, what it reports about that, and what they wait for.
 
+use serde_json::Value;
+
 use crate::Defect;
-use crate::pod::State;
-use crate::world::{Act, At, MS, World};
+use crate::pod::{Kind, State};
+use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 
 /// The registry of images that cannot be pulled: nothing listens there.
 const NOWHERE: &str = "localhost:9/";
@@ -18,6 +20,45 @@ fn is_misnamed(image: &str) -> bool {
 }
 
 impl World<'_> {
+    /// Main containers and sidecars whose image has changed are stopped, so that they start again with the new one.
+    pub(crate) fn replace_changed(&mut self, pod: usize, old: &Value) {
+        let image = |spec: &Value, name: &str| {
+            let lists = ["containers", "initContainers"].into_iter().filter_map(|list| spec[list].as_array());
+            lists.flatten().find(|of| of["name"] == name).map(|of| of["image"].clone())
+        };
+        let new = self.pods[pod].object["spec"].clone();
+        let grace = self.pods[pod].grace();
+        for container in 0..self.pods[pod].containers.len() {
+            let of = &self.pods[pod].containers[container];
+            let heeded = match of.kind {
+                Kind::Main => !self.has(Defect::NewImageKeepsMain),
+                Kind::Sidecar => !self.has(Defect::NewImageKeepsSidecar),
+                _ => false,
+            };
+            if heeded && of.is_running() && image(old, &of.name) != image(&new, &of.name) {
+                let at = At { pod, container };
+                if self.has(Defect::NewImageNoticedLate) {
+                    let (life, stop) = (LifeAt { at, attempt: of.attempt() }, 9 * SECOND);
+                    self.later(stop, Act::Terminate(life, self.now + stop + grace));
+                } else {
+                    self.stop_container(at, grace);
+                }
+                if self.has(Defect::NewImageStopsAll) {
+                    self.stop_others(at, grace);
+                }
+            }
+        }
+    }
+
+    fn stop_others(&mut self, at: At, grace: i64) {
+        for container in 0..self.pods[at.pod].containers.len() {
+            let of = &self.pods[at.pod].containers[container];
+            if container != at.container && of.kind != Kind::Init && of.is_running() {
+                self.stop_container(At { container, ..at }, grace);
+            }
+        }
+    }
+
     /// A container whose image is not on the node waits instead of starting; whether it does.
     pub(super) fn waits_for_image(&mut self, pod: usize, container: usize) -> bool {
         let of = &self.pods[pod].containers[container];

@@ -51,6 +51,7 @@ impl World<'_> {
         let init = container.kind == Kind::Init;
         match self.policy_of(at) {
             _ if self.has(Defect::StartErrorIsFinal) && cannot_start(container) => Some(false),
+            "OnFailure" if code > NOT_STARTED && self.has(Defect::SignalIsNoFailure) => Some(false),
             "Never" => (init && code != 0 && self.has(Defect::InitRetriedUnderNever)).then_some(true),
             _ if init && self.has(Defect::InitNotRetried) => Some(false),
             "Always" => (init && code == 0 && self.has(Defect::InitSuccessRestarts)).then_some(true),
@@ -132,10 +133,27 @@ impl World<'_> {
 
     /// The deadline of a pod, from its start on.
     pub(crate) fn set_deadline(&mut self, pod: usize) {
+        self.set_deadline_from(pod, self.pods[pod].started);
+    }
+
+    /// The deadline of a pod was changed.
+    pub(crate) fn change_deadline(&mut self, pod: usize) {
+        let heeded = if self.pods[pod].is_static {
+            self.has(Defect::MirrorDeadlineHeeded)
+        } else {
+            !self.has(Defect::DeadlineUpdateIgnored)
+        };
+        if heeded {
+            let anew = self.has(Defect::DeadlineFromUpdate);
+            self.set_deadline_from(pod, if anew { self.now } else { self.pods[pod].started });
+        }
+    }
+
+    fn set_deadline_from(&mut self, pod: usize, start: i64) {
         let Some(seconds) = self.pods[pod].object["spec"]["activeDeadlineSeconds"].as_i64() else { return };
         let span = if self.has(Defect::DeadlineHalved) { seconds * SECOND / 2 } else { seconds * SECOND };
         let late = self.between(100 * MS, 1000 * MS);
-        self.at(self.pods[pod].started + span + late, Act::Expire(pod));
+        self.at((start + span).max(self.now) + late, Act::Expire(pod));
     }
 
     /// A pod exceeded its deadline: all containers are stopped, and nothing else is started.
@@ -145,7 +163,8 @@ impl World<'_> {
         let began = mains().any(|container| container.starts > 0);
         let spared = self.has(Defect::DeadlineIgnored)
             || (self.has(Defect::DeadlineForInitsOnly) && began)
-            || (self.has(Defect::DeadlineFromMains) && !began);
+            || (self.has(Defect::DeadlineFromMains) && !began)
+            || (self.has(Defect::DeadlineEndsWithRestart) && mains().any(|container| container.starts > 1));
         if of.gone || of.deleted.is_some() || of.terminal || spared {
             return;
         }
@@ -186,7 +205,9 @@ impl World<'_> {
         let sidecars = || self.pods[pod].containers.iter().filter(|of| of.kind == Kind::Sidecar);
         let failed = |of: &Container| matches!(&of.view.state, State::Ended(ended) if ended.code != 0);
         let begun = self.pods[pod].containers.iter().any(|of| of.starts > 0);
+        let one_runs = self.pods[pod].containers.iter().any(|of| of.kind == Kind::Main && of.is_running());
         match phase {
+            "Pending" if one_runs && self.has(Defect::RunningWithFirst) => "Running",
             "Pending" if self.has(Defect::RunningWhileInitializing) && begun && self.initializes(pod) => {
                 "Running"
             }

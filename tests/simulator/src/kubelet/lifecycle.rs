@@ -245,6 +245,8 @@ impl World<'_> {
         if of.deleted.is_some() || of.terminal {
             return false;
         }
+        let mut mains = of.containers.iter().filter(|of| of.kind == Kind::Main);
+        let one_is_done = mains.any(|of| matches!(of.view.state, State::Ended(_)));
         if let Some(wrong) = self.wrongly_back(at, code) {
             return wrong;
         }
@@ -252,6 +254,7 @@ impl World<'_> {
             return true;
         }
         match (self.policy_of(at), kind) {
+            (_, Kind::Sidecar) if one_is_done && self.has(Defect::SidecarEndsWithFirstMain) => false,
             ("Never", Kind::Sidecar) => !self.has(Defect::SidecarFollowsPolicy),
             (_, Kind::Sidecar) => true,
             ("Always", Kind::Main) => true,
@@ -267,9 +270,11 @@ impl World<'_> {
             true => self.pods[at.pod].restart_policy().to_owned(),
             false => self.policy_of(at).to_owned(),
         };
+        let own = self.pods[at.pod].containers[at.container].spec["restartPolicy"].is_string();
         let comes_back = match policy.as_str() {
             _ if self.restarts_by_rule(at, ended.code) => true,
             "Never" => self.has(Defect::RestartsDespiteNever),
+            "OnFailure" if own && ended.code == 0 && self.has(Defect::OwnOnFailureNotRestarted) => false,
             "OnFailure" => !self.has(Defect::NotRestartedOnFailurePolicy),
             _ => true,
         };

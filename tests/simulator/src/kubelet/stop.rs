@@ -48,7 +48,11 @@ impl World<'_> {
         if self.has(Defect::ProbeGraceOfAnotherProbe) {
             return ProbeKind::ALL.into_iter().find_map(set);
         }
-        set(kind)
+        if self.has(Defect::ProbeGraceForFirstKill) && container.attempt() > 0 {
+            return None;
+        }
+        let of_startup = set(ProbeKind::Startup).filter(|_| self.has(Defect::StartupGraceForAll));
+        set(kind).or(of_startup)
     }
 
     /// How long a container has that a probe condemned.
@@ -86,7 +90,9 @@ impl World<'_> {
         }
         if !signaled_first {
             let late = if self.has(Defect::SignalLateAfterHook) { 3 * SECOND } else { 0 };
-            let (stop, left) = (ended.max(begins) + late, self.left_of(grace, ended - self.now));
+            let lost = failed && self.has(Defect::FailedHookEndsGrace);
+            let left = if lost { self.least_grace() } else { self.left_of(grace, ended - self.now) };
+            let stop = ended.max(begins) + late;
             self.at(stop, Act::Terminate(life, stop + left));
         }
     }
@@ -99,7 +105,9 @@ impl World<'_> {
         }
         if let Some(http) = hook.get("httpGet") {
             let host = self.pods[at.pod].ip.clone();
-            let spec = self.pods[at.pod].containers[at.container].spec.clone();
+            let mains = self.pods[at.pod].containers.iter().position(|of| of.kind == Kind::Main);
+            let of = mains.filter(|_| self.has(Defect::HookPortOfFirstContainer)).unwrap_or(at.container);
+            let spec = self.pods[at.pod].containers[of].spec.clone();
             let Some(port) = super::http::resolve_port(&spec, &http["port"]) else { return (now, true) };
             let place = format!("{host}:{port}");
             let headers = [

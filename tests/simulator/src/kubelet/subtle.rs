@@ -121,6 +121,7 @@ impl World<'_> {
             () if by("tcpSocket") && self.has(Defect::TcpTimeoutThreeSecondsMore) => timeout + 3 * SECOND,
             () if by("exec") && self.has(Defect::ExecTimeoutSecondMore) => timeout + SECOND,
             () if by("exec") && self.has(Defect::ExecTimeoutHalfSecondLess) => timeout - 500 * MS,
+            () if by("exec") && self.has(Defect::ExecTimeoutIsPeriod) => self.period(at, kind),
             () if self.has(Defect::TimeoutAtMostPeriod) => timeout.min(self.period(at, kind)),
             () if kind == ProbeKind::Liveness
                 && of_readiness > 0

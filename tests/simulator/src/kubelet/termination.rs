@@ -59,7 +59,9 @@ impl World<'_> {
         let spared = by_probe && self.has(Defect::HookOnlyOnDeletion);
         let forced = by_probe && self.has(Defect::HookRunsWithoutGrace);
         let done = !by_probe && container.kind == Kind::Sidecar && self.pods[at.pod].deleted.is_none();
-        let forgotten = (done && self.has(Defect::HookOfSidecarForgottenWhenDone))
+        let expired = self.pods[at.pod].expired && self.has(Defect::DeadlineSkipsHooks);
+        let forgotten = expired
+            || (done && self.has(Defect::HookOfSidecarForgottenWhenDone))
             || (container.failing && self.has(Defect::FailedHookSkipsOther));
         !none
             && !spared
@@ -97,12 +99,13 @@ impl World<'_> {
             if of.kind == Kind::Sidecar || !of.is_running() {
                 continue;
             }
+            let of_init = of.kind == Kind::Init;
             let message = format!("Stopping container {}", of.name);
             let own = of.spec["livenessProbe"]["terminationGracePeriodSeconds"].as_i64();
             let own = own.filter(|_| self.has(Defect::DeletionUsesProbeGrace));
             let life = LifeAt { at, attempt: of.attempt() };
             self.report_stop(at, &message);
-            if at_once {
+            if at_once || (of_init && self.has(Defect::DeletionKillsInits)) {
                 self.later(20 * MS, Act::Force(life));
             } else {
                 self.stop_container(at, own.map_or(grace, |own| own * SECOND));

@@ -20,6 +20,14 @@ impl World<'_> {
 
     /// How a result counts.
     pub(super) fn taken_for(&self, at: At, kind: ProbeKind, passed: bool) -> bool {
+        let of = &self.pods[at.pod].containers[at.container];
+        if kind == ProbeKind::Readiness
+            && of.view.ready
+            && of.kind == Kind::Sidecar
+            && self.has(Defect::SidecarStaysReady)
+        {
+            return true;
+        }
         passed
             && !(kind == ProbeKind::Readiness
                 && self.has(Defect::ReadinessNeedsAllPorts)

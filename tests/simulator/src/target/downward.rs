@@ -18,6 +18,14 @@ impl World<'_> {
             let value = match variable["value"].as_str() {
                 Some(text) => Some(text.to_owned()),
                 None if self.has(Defect::DownwardVariablesMissing) || self.lacks_token(at) => None,
+                None if self.has(Defect::AddressUntoldAfterRestart)
+                    && pod.containers[at.container].attempt() > 0
+                    && source["fieldRef"]["fieldPath"]
+                        .as_str()
+                        .is_some_and(|path| path.contains("podIP")) =>
+                {
+                    Some(String::new())
+                }
                 None => self.told(at, source, &pod.object),
             };
             if let Some(value) = value {
@@ -30,7 +38,10 @@ impl World<'_> {
     /// The content of a file of the downward API.
     pub(super) fn content(&self, at: At, item: &Value) -> Option<String> {
         let pod = &self.pods[at.pod];
-        let object = if self.has(Defect::DownwardFilesStay) { &pod.first } else { &pod.object };
+        let unannotated = pod.first["metadata"]["annotations"] == pod.object["metadata"]["annotations"];
+        let stays = self.has(Defect::DownwardFilesStay)
+            || (unannotated && self.has(Defect::LabelsRenewedWithAnnotations));
+        let object = if stays { &pod.first } else { &pod.object };
         if self.has(Defect::DownwardFilesMissing) || self.lacks_token(at) {
             return None;
         }
@@ -90,12 +101,18 @@ impl World<'_> {
         let amount = match given.as_str() {
             Some(given) => quantity(given)?,
             None if self.has(Defect::DownwardLimitIsZero) => 0,
+            None if named.is_some() && source.get("path").is_none() && self.has(Defect::NamedLimitIsZero) => {
+                0
+            }
             None if self.has(Defect::DownwardLimitIsDoubled) => 2 * quantity(of_node?.1)?,
             None => quantity(of_node?.1)?,
         };
         let divisor = source["divisor"].as_str().filter(|_| !self.has(Defect::DownwardDivisorIgnored));
         let divisor = divisor.and_then(quantity).unwrap_or(1000);
-        let more = if self.has(Defect::DownwardRoundsDown) { 0 } else { divisor - 1 };
+        let of_variable = source.get("path").is_none();
+        let down = self.has(Defect::DownwardRoundsDown)
+            || (of_variable && self.has(Defect::DownwardVariablesRoundDown));
+        let more = if down { 0 } else { divisor - 1 };
         Some(((amount + more) / divisor).to_string())
     }
 
@@ -130,6 +147,7 @@ impl World<'_> {
 fn quantity(text: &str) -> Option<i64> {
     let (number, factor) = match () {
         () if text.ends_with("Mi") => (text.trim_end_matches("Mi"), 1_048_576_000),
+        () if text.ends_with("Ki") => (text.trim_end_matches("Ki"), 1_024_000),
         () if text.ends_with('m') => (text.trim_end_matches('m'), 1),
         () => (text, 1000),
     };
