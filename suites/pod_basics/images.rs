@@ -22,7 +22,7 @@ pub(super) fn replace_containers(run: &Timeline<'_>, clause: &Clause, seen: &mut
     }
 }
 
-/// No container is stopped that has its image still, and that nothing else stops.
+/// Containers whose images stay are not stopped, unless something else stops them.
 fn spares_others(run: &Timeline<'_>, patch: &Patch<'_, '_>, seen: &mut Seen) {
     let stays = |container: &&ContainerLife<'_>| {
         let probed =
@@ -33,7 +33,7 @@ fn spares_others(run: &Timeline<'_>, patch: &Patch<'_, '_>, seen: &mut Seen) {
         for life in lives_of(run, patch.pod, container) {
             match life.stop() {
                 Some(stop) if run.before(&patch.began, &stop.at) => {
-                    let finding = format!("{} was stopped, but not its image was changed", life.name());
+                    let finding = format!("{} was stopped, although its image had not changed", life.name());
                     seen.violated(finding, [patch.id, stop.id]);
                 }
                 _ => seen.fine([patch.id]),
@@ -68,7 +68,7 @@ fn judge(clause: &Clause, patch: &Patch<'_, '_>, life: &Life<'_, '_>, seen: &mut
         life.within(seen, quantity, (&asked, stop), clause.in_time());
         seen.facet("container", kind);
     } else if life.watched_for(&patch.done, clause.slack_us()) {
-        let finding = format!("{} goes on with its old image", life.name());
+        let finding = format!("{} kept running with its old image", life.name());
         seen.violated(finding, [Some(patch.id), life.run.last_event()].into_iter().flatten());
     }
 }
