@@ -7,7 +7,8 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
 
 use crate::reading::inits::touched_after;
-use crate::reading::mains::first_lives;
+use crate::reading::mains::{first_lives, mains};
+use crate::reading::patches::changes_image;
 
 /// The fields of an init container, other than its image, that a patch may try to change.
 const OTHERS: [&str; 4] = ["command", "args", "env", "resources"];
@@ -34,14 +35,6 @@ fn shows_last(pod: &PodLife<'_>, id: EventId) -> bool {
     pod.last().is_some_and(|last| last.id == id)
 }
 
-/// Whether a main container of the pod gets a new image, which restarts it.
-fn gets_new_mains(run: &Timeline<'_>, pod: &str) -> bool {
-    run.deeds.iter().any(|(_, deed)| match &deed.did {
-        Did::Patched { name, patch, .. } => name == pod && !patch["spec"]["containers"].is_null(),
-        _ => false,
-    })
-}
-
 /// A change of an init container's image does not stop or start anything in the pod.
 pub(super) fn image_restarts_nothing(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (id, deed) in &run.deeds {
@@ -53,7 +46,10 @@ pub(super) fn image_restarts_nothing(run: &Timeline<'_>, clause: &Clause, seen: 
             container.is_some_and(|container| container.kind == ContainerKind::Init)
         };
         let mut images = list.iter().filter(|entry| entry.get("image").is_some()).peekable();
-        if images.peek().is_none() || !images.all(of_init) || gets_new_mains(run, name) {
+        if images.peek().is_none()
+            || !images.all(of_init)
+            || mains(pod).any(|main| changes_image(run, pod, main))
+        {
             continue;
         }
         if let Some((what, event)) = touched_after(run, pod, *id) {

@@ -61,12 +61,11 @@ fn judge(clause: &Clause, patch: &Patch<'_, '_>, life: &Life<'_, '_>, seen: &mut
     if !life.holes.is_empty() || life.exited_by_itself().is_some() {
         return;
     }
-    let kind = if life.container.kind == ContainerKind::Sidecar { "sidecar" } else { "main" };
     let asked = At::new(patch.id, patch.began.clone());
     if let Some(stop) = life.stop() {
         let quantity = format!("from the change of its image to the stop signal of {}", life.name());
         life.within(seen, quantity, (&asked, stop), clause.in_time());
-        seen.facet("container", kind);
+        seen.facet("container", life.container.kind.word());
     } else if life.watched_for(&patch.done, clause.slack_us()) {
         let finding = format!("{} kept running with its old image", life.name());
         seen.violated(finding, [Some(patch.id), life.run.last_event()].into_iter().flatten());

@@ -74,8 +74,10 @@ pub(crate) fn image_in<'v>(pod: &'v Value, name: &str) -> Option<&'v str> {
 
 /// Whether a patch of the pod names an image for a container: then its process is replaced.
 pub(crate) fn changes_image(run: &Timeline<'_>, pod: &PodLife<'_>, container: &ContainerLife<'_>) -> bool {
-    let of_pod = of_pods(run).into_iter().filter(|patch| patch.pod.uid == pod.uid && patch.refused.is_none());
-    of_pod.into_iter().any(|patch| image_in(&patch.asked, &container.name).is_some())
+    of_pods(run).iter().any(|patch| {
+        let taken = patch.pod.uid == pod.uid && patch.refused.is_none();
+        taken && image_in(&patch.asked, &container.name).is_some()
+    })
 }
 
 /// Whether a value has all that another one asks for; the API server fills in defaults.
