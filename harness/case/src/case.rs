@@ -14,7 +14,7 @@ use crate::hint::HintKind;
 use crate::manifest::{FINALIZERS, variants};
 use crate::matrix::{self, Variant};
 use crate::name::{CaseName, Profile};
-use crate::names::{Places, below, containers, did_you_mean, node_verbs, there_is};
+use crate::names::{Places, below, containers, did_you_mean, node_verbs};
 use crate::pod_rules;
 use crate::reported::Reported;
 use crate::role::{self, ContainerRole};
@@ -286,12 +286,13 @@ impl Case {
         of_pod.or_else(|| self.workloads.get(key).map(|workload| &workload.target))
     }
 
-    /// The variants of the target's image that its containers ask for.
+    /// The variants of the target's image that its containers ask for, from the beginning or after a patch or an update.
     #[must_use]
     pub fn variants(&self) -> BTreeSet<&str> {
         let pods = self.pods.values().map(|pod| &pod.pod["spec"]);
         let workloads = self.workloads.values().map(Workload::pod_spec);
-        pods.chain(workloads).flat_map(variants::asked_of).collect()
+        let patches = self.steps.iter().flat_map(Step::patched_specs).map(|(_, spec)| spec);
+        pods.chain(workloads).chain(patches).flat_map(variants::asked_of).collect()
     }
 
     /// The maximum number of its pods at the same time.
@@ -354,21 +355,6 @@ fn check_finalizers(pod: &Value, path: &[String]) -> Result<(), String> {
     }
 }
 
-/// Rejects a variant of the target's image that does not exist.
-fn check_variants(spec: &Value, path: &[String]) -> Result<(), String> {
-    let known = variants::VARIANTS.map(|(word, _)| word);
-    for list in ["initContainers", "containers"] {
-        for (at, container) in spec[list].as_array().into_iter().flatten().enumerate() {
-            let word = container["image"].as_str().and_then(variants::asked_in);
-            let Some(word) = word.filter(|word| !known.contains(word)) else { continue };
-            let why = format!("the target's image has no variant `{word}`{}", there_is(word, known));
-            let at = [list, &at.to_string(), "image"].map(str::to_owned);
-            return Err(pin(&why, &[path, &at].concat()));
-        }
-    }
-    Ok(())
-}
-
 /// Whether a spec of pods has containers, and the plans name them.
 pub(super) fn check_containers(
     what: &str,
@@ -381,7 +367,7 @@ pub(super) fn check_containers(
     if names.is_empty() {
         return Err(pin(&format!("a {what} needs at least one container with a name"), at_spec));
     }
-    check_variants(spec, at_spec)?;
+    variants::check(spec, at_spec)?;
     if let Some(name) = plans.keys().find(|name| !names.contains(&name.as_str())) {
         let hint = did_you_mean(name, names.iter().copied());
         let path = [at_plans, std::slice::from_ref(name)].concat();

@@ -191,6 +191,12 @@ pub fn update(case: &Case, of: &Workload, update: &UpdateStep, setting: &Setting
     fill(patch, case, setting)
 }
 
+/// A patch of a step as sent.
+#[must_use]
+pub fn patch(case: &Case, patch: &Value, setting: &Setting) -> Value {
+    fill(patch.clone(), case, setting)
+}
+
 /// An ephemeral container as sent. Its journal is in the volume of the pod's targets, if there are any.
 #[must_use]
 pub fn ephemeral(case: &Case, step: &EphemeralStep, pod: Option<&CasePod>, setting: &Setting) -> Value {

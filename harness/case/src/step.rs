@@ -239,6 +239,20 @@ fn speaks_of_pod(
 }
 
 impl Step {
+    /// The specs of pods in what it patches or updates, each with its place in the patch: of a pod, and of the template of a
+    /// workload.
+    pub(super) fn patched_specs(&self) -> impl Iterator<Item = (&'static [&'static str], &Value)> {
+        let patch = match self {
+            Self::Patch(of) => Some(&of.patch),
+            Self::Update(of) => of.patch.as_ref(),
+            _ => None,
+        };
+        patch.into_iter().flat_map(|patch| {
+            let (pod, template): (&[&str], &[&str]) = (&["spec"], &["spec", "template", "spec"]);
+            [(pod, &patch["spec"]), (template, &patch["spec"]["template"]["spec"])]
+        })
+    }
+
     /// Checks that the pods and workloads that it speaks of exist.
     pub(super) fn check(
         &self,

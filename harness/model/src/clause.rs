@@ -109,6 +109,8 @@ pub enum Need {
     UserNamespaces,
     /// An API server that keeps the field `lifecycle.stopSignal` of containers.
     StopSignalField,
+    /// An API server that keeps the restart policies and restart rules of containers.
+    ContainerRestartRules,
     /// An API server that accepts restart rules of containers with the action `RestartAllContainers`.
     RestartAllContainers,
 }

@@ -2,13 +2,19 @@
 //!
 //! `probity image` writes them all into one archive. A container of a case asks for one with `image: "{image:WORD}"`.
 
+use probity_script::problem::pin;
 use serde_json::Value;
+
+use crate::names::there_is;
 
 /// The words that a case can ask for, each with what differs.
 pub const VARIANTS: [(&str, &str); 2] =
     [("2", "the same behavior under another digest"), ("sigusr1", "STOPSIGNAL SIGUSR1")];
 
 const START: &str = "{image:";
+
+/// The lists of a pod's spec that have containers with images.
+const LISTS: [&str; 2] = ["initContainers", "containers"];
 
 /// The word in an image that asks for a variant, whether there is such a variant or not.
 #[must_use]
@@ -36,9 +42,23 @@ pub(super) fn is_asked_by(container: &Value) -> bool {
 
 /// The words of the variants that the containers of a pod's spec ask for.
 pub(crate) fn asked_of(spec: &Value) -> impl Iterator<Item = &str> {
-    let lists = ["initContainers", "containers"];
-    let containers = lists.into_iter().filter_map(|list| spec[list].as_array()).flatten();
+    let containers = LISTS.into_iter().filter_map(|list| spec[list].as_array()).flatten();
     containers.filter_map(|container| asked_in(container["image"].as_str()?))
+}
+
+/// Rejects a variant that does not exist, in the spec of a pod or in a patch of one.
+pub(crate) fn check(spec: &Value, path: &[String]) -> Result<(), String> {
+    let known = VARIANTS.map(|(word, _)| word);
+    for list in LISTS {
+        for (at, container) in spec[list].as_array().into_iter().flatten().enumerate() {
+            let word = container["image"].as_str().and_then(asked_in);
+            let Some(word) = word.filter(|word| !known.contains(word)) else { continue };
+            let why = format!("the target's image has no variant `{word}`{}", there_is(word, known));
+            let at = [list, &at.to_string(), "image"].map(str::to_owned);
+            return Err(pin(&why, &[path, &at].concat()));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

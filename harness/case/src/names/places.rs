@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::{PHASES, STATUSES, SUBRESOURCES, below, containers, did_you_mean, node_verbs, one_of, there_is};
 use crate::case::{CasePod, ONLY};
+use crate::manifest::variants;
 use crate::pod_rules::{self, SIGNALS};
 use crate::step::Step;
 use crate::waiting::Wait;
@@ -50,6 +51,10 @@ impl<'c> Places<'c> {
     pub(crate) fn check_step(&self, step: &Step) -> Result<(), String> {
         let (pod, container) = step.speaks_of();
         let key = pod.unwrap_or(ONLY);
+        for (place, spec) in step.patched_specs() {
+            let path = [&[step.verb(), "patch"], place].concat();
+            variants::check(spec, &path.into_iter().map(str::to_owned).collect::<Vec<_>>())?;
+        }
         match step {
             Step::Wait(wait) => self.check_wait(wait).map_err(|why| below(&["wait"], &why)),
             Step::Node(of) => node_verbs::check(of),

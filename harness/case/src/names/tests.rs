@@ -164,10 +164,13 @@ fn a_name_of_a_case_has_a_form_and_what_is_no_case_says_what_it_is() {
 }
 
 #[test]
-fn a_status_of_a_condition_and_a_subresource_that_do_not_exist_are_refused() {
+fn a_status_a_subresource_and_an_image_that_do_not_exist_are_refused() {
     let told = refused("wait: { signal: SIGTERM }", "wait: { condition: { type: Ready, status: \"Yes\" } }");
     assert!(told.contains("`Yes` is not a status of conditions (True, False, Unknown)"), "{told}");
     let told = refused("node: { verb: restart-kubelet }", "patch: { subresource: statuses, patch: {} }");
     assert!(told.contains("`statuses` is not a subresource that can be patched"), "{told}");
     assert!(told.contains("did you mean `status`?"), "{told}");
+    let patch = "patch: { patch: { spec: { containers: [{ name: target, image: \"{image:three}\" }] } } }";
+    let told = refused("node: { verb: restart-kubelet }", patch);
+    assert!(told.contains("the target's image has no variant `three`"), "{told}");
 }

@@ -150,10 +150,11 @@ impl PreparedRun {
 
     /// The cases that need what only some runtimes, images and API servers have.
     fn lacks_features(&self, cases: &[Case], lacking: &mut BTreeMap<CaseName, String>) {
-        let reasons: [(Need, &dyn Fn() -> Option<String>); 4] = [
+        let reasons: [(Need, &dyn Fn() -> Option<String>); 5] = [
             (Need::UserStatus, &|| self.lacks_feature(USER_FEATURE, "report the users of containers")),
             (Need::UserNamespaces, &|| self.lacks_feature(NAMESPACE_FEATURE, "support user namespaces")),
             (Need::StopSignalField, &|| self.lacks_stop_signals()),
+            (Need::ContainerRestartRules, &|| self.lacks_restart_rules()),
             (Need::RestartAllContainers, &|| self.lacks_restarts_of_all()),
         ];
         for (need, reason) in reasons {
@@ -191,16 +192,26 @@ impl PreparedRun {
         self.drops(&spec, "/spec/containers/0/lifecycle/stopSignal").then(|| why.to_owned())
     }
 
+    /// Why containers may not have restart rules of their own, if they may not.
+    fn lacks_restart_rules(&self) -> Option<String> {
+        let why = "it needs restart policies and rules of containers, and the API server drops or rejects them \
+                   (feature gate ContainerRestartRules)";
+        self.drops_rule("Restart").then(|| why.to_owned())
+    }
+
     /// Why a rule may not restart all containers of a pod, if it may not.
     fn lacks_restarts_of_all(&self) -> Option<String> {
-        let rule =
-            json!({ "action": "RestartAllContainers", "exitCodes": { "operator": "In", "values": [1] } });
-        let container =
-            json!({ "name": "c", "image": "i", "restartPolicy": "Never", "restartPolicyRules": [rule] });
         let why = "it needs the action RestartAllContainers, and the API server does not accept it \
                    (feature gate RestartAllContainersOnContainerExits)";
+        self.drops_rule("RestartAllContainers").then(|| why.to_owned())
+    }
+
+    /// Whether the API server drops or rejects a restart rule with this action.
+    fn drops_rule(&self, action: &str) -> bool {
+        let rule = json!({ "action": action, "exitCodes": { "operator": "In", "values": [1] } });
+        let container =
+            json!({ "name": "c", "image": "i", "restartPolicy": "Never", "restartPolicyRules": [rule] });
         self.drops(&json!({ "containers": [container] }), "/spec/containers/0/restartPolicyRules")
-            .then(|| why.to_owned())
     }
 
     /// Whether the API server drops or rejects a field of a pod.

@@ -129,7 +129,8 @@ impl Director<'_> {
                     }
                     _ => ("Pod", pod_of(pod)),
                 };
-                self.patch(kind, name, subresource.as_deref().unwrap_or_default(), patch.clone()).await?
+                let patch = manifest::patch(self.case, patch, &self.setting);
+                self.patch(kind, name, subresource.as_deref().unwrap_or_default(), patch).await?
             }
             Step::Update(of) => {
                 let workload = self.case.workloads.get(&of.workload);
