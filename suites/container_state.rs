@@ -1,5 +1,7 @@
-//! The states of a container (waiting, running, terminated), what each state shows, and the hook that delays Running.
+//! The states of a container (waiting, running, terminated), what each state shows, the hook that delays Running, and the requests
+//! of hooks.
 
+mod hook_requests;
 mod hooks;
 mod states;
 mod times;
@@ -15,6 +17,7 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "container.state.terminated-fields", judge: times::how_it_ended },
         Judge { clause: "container.state.poststart-before-running", judge: hooks::hook_before_running },
         Judge { clause: "container.state.poststart-failure-kills", judge: hooks::failed_hook_kills },
+        Judge { clause: "container.hook.request-as-written", judge: hook_requests::sent_as_written },
     ]
 }
 

@@ -7,7 +7,7 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
-use crate::reading::hooks::{HookKind, HookRun, hook_run, judge_command_before_stop};
+use crate::reading::hooks::{HookKind, HookRun, hook_run, judge_command_before_stop, listens};
 use crate::reading::termination::{judge_no_restart, judge_restart};
 use crate::termination::judge_kill_within;
 
@@ -36,7 +36,10 @@ pub(super) fn hook_before_running(run: &Timeline<'_>, clause: &Clause, seen: &mu
             continue;
         }
         let Some(run) = hook_run(&life, hook) else {
-            judge_unseen_hook(clause, &life, seen);
+            // A request may be meant for another container of the pod.
+            if kind == HookKind::Exec || listens(life.container, &hook["httpGet"]) {
+                judge_unseen_hook(clause, &life, seen);
+            }
             continue;
         };
         if failed(kind, &run) {

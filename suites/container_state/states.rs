@@ -9,7 +9,7 @@ use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
 use crate::reading::ends::{End, is_undivided};
-use crate::reading::statuses::{CRASH_LOOP, statuses};
+use crate::reading::statuses::{CRASH_LOOP, of_kubelet, statuses};
 
 /// The fields of a state: Kubernetes API reference.
 const STATES: [&str; 3] = ["waiting", "running", "terminated"];
@@ -40,9 +40,28 @@ pub(super) fn one_at_a_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
             }
         }
     }
+    for pod in &run.pods {
+        judge_missing(pod, seen);
+    }
     for life in run.lives().whole().undisturbed() {
         judge_end_of_the_living(&life, seen);
         judge_run_of_the_dead(clause, &life, seen);
+    }
+}
+
+/// A status that shows some containers of a pod shows all of them: each is in one of the states.
+fn judge_missing(pod: &PodLife<'_>, seen: &mut Seen) {
+    for shown in of_kubelet(pod) {
+        let known: BTreeSet<&str> = statuses(shown).map(|(name, _)| name).collect();
+        let lacks = pod.containers.iter().find(|container| !known.contains(container.name.as_str()));
+        if let Some(container) = lacks.filter(|_| !known.is_empty()) {
+            let finding = format!(
+                "{}/{} is missing from a status that shows other containers",
+                pod.key, container.name
+            );
+            seen.violated(finding, [shown.id]);
+            return;
+        }
     }
 }
 

@@ -1,16 +1,16 @@
 //! The condition by which a pod says that it goes because it was evicted.
 
 use probity_model::history::Did;
-use probity_model::timeline::PodLife;
+use probity_model::timeline::{PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 
 use super::account::evictions;
-use crate::reading::targets::{TARGET, going, reason};
+use crate::reading::targets::{TARGET, going, in_words, reason, says};
 
 /// The reason of the condition: Kubernetes documentation, Disruptions.
 const REASON: &str = "EvictionByEvictionAPI";
 
-/// An evicted pod has the condition from the time at which it goes, and a deleted one does not.
+/// An evicted pod has the condition from the start of its termination until it is removed, and a deleted one does not.
 pub(super) fn by_the_condition(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for eviction in evictions(run).iter().filter(|eviction| eviction.is_granted()) {
         let Some(going) = going(eviction.pod) else { continue };
@@ -18,15 +18,16 @@ pub(super) fn by_the_condition(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) 
         if eviction.pod.deleted != Some(eviction.at.id) || going.at.at.lo < eviction.began {
             continue;
         }
-        let (holds, reason) = (going.is(TARGET), reason(going));
-        let finding = || {
-            let word = holds.map_or("missing", |holds| if holds { "True" } else { "False" });
-            let reason = reason.unwrap_or("no reason");
-            format!("{} was evicted and goes, but {TARGET} is {word} for {reason}", eviction.pod.key)
+        // Others may name another reason later, but nobody takes the condition back.
+        let wrong = |shown: &&Revision<'_>| match shown.id == going.id {
+            true => !says(shown, REASON),
+            false => shown.id > going.id && shown.is(TARGET) != Some(true),
         };
-        let kept = holds == Some(true) && reason == Some(REASON);
-        seen.check(kept, finding, [eviction.at.id, going.id]);
-        if kept {
+        let lacks = eviction.pod.revisions.iter().find(wrong);
+        let shown = lacks.unwrap_or(going);
+        let finding = || format!("{} was evicted and goes, but {}", eviction.pod.key, in_words(shown));
+        seen.check(lacks.is_none(), finding, [eviction.at.id, shown.id]);
+        if lacks.is_none() {
             seen.facet("pod", "evicted");
         }
     }

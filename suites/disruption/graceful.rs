@@ -82,11 +82,19 @@ fn judge(clause: &Clause, eviction: &Eviction<'_, '_>, life: &Life<'_, '_>, seen
         };
         seen.check(said == Some(grace), finding, [eviction.at.id, shown.id]);
     }
-    // The grace period begins with the hook, where there is one.
-    let Some(began) = hooked.map(|hooked| hooked.began).or_else(|| stop.map(At::of)) else { return };
+    // The grace period begins with the hook, where there is one. Where nothing came, it has begun with the eviction, unless a hook
+    // after the start held up the pod.
+    let held_up = eviction.pod.containers.iter().any(|of| of.lifecycle("postStart").is_some());
+    let untraced =
+        hooked.is_none() && hook.is_some_and(|hook| hook.is_object() && hook.get("exec").is_none());
+    let first = hooked.map(|hooked| hooked.began).or_else(|| stop.map(At::of));
+    let Some(began) = first.or_else(|| (!held_up).then(|| eviction.at.clone())) else { return };
     let slack = clause.tolerance_us("kill");
-    let bound = Bound::at_most(grace + slack, format!("{} + {}", seconds(grace), seconds(slack)))
-        .and_at_least(grace - NEAR, format!("{} - {} for two clocks", seconds(grace), seconds(NEAR)));
+    let mut bound = Bound::at_most(grace + slack, format!("{} + {}", seconds(grace), seconds(slack)));
+    if !untraced {
+        bound = bound
+            .and_at_least(grace - NEAR, format!("{} - {} for two clocks", seconds(grace), seconds(NEAR)));
+    }
     let quantity = format!("from the beginning of the end of {} to its kill", life.name());
     let silent = life.run.gaps.iter().any(|(_, gap)| !matches!(gap.of, Source::Watch(_)));
     if life.exiting().is_none() && End::of(life).is_none() && !silent {

@@ -12,6 +12,27 @@ use serde_json::Value;
 
 use crate::reading::http::exchange::REDIRECTS;
 
+/// Names with a meaning of their own: other clauses are about them, or the protocol decides about them.
+const OTHERWISE: [&str; 12] = [
+    "host",
+    "user-agent",
+    "accept",
+    "connection",
+    "content-length",
+    "cookie",
+    "keep-alive",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Whether a header is the spec's alone: its values are sent as they are written.
+pub(crate) fn is_custom_header(name: &str) -> bool {
+    !OTHERWISE.iter().any(|other| name.eq_ignore_ascii_case(other))
+}
+
 /// An `httpGet` of a probe.
 #[derive(Clone, Copy)]
 pub(crate) struct Get<'t, 'h> {

@@ -5,7 +5,7 @@
 
 use probity_model::clocks::{Clock, Stamp};
 use probity_model::measure::Interval;
-use probity_model::timeline::{At, ContainerLife, Life, PodLife, Revision, State};
+use probity_model::timeline::{At, ContainerLife, ContainerSeen, Life, PodLife, Revision, State};
 use probity_script::witness::{Entry, Fact};
 
 use probity_model::history::Happening;
@@ -82,11 +82,28 @@ pub(crate) fn shown_ends<'t, 'h>(
         let of = match () {
             () if seen.restarts == number && ended(&seen.state) => seen.state,
             () if seen.restarts == number && waits && ended(&seen.last) => seen.last,
-            () if seen.restarts == number + 1 && !waits && ended(&seen.last) => seen.last,
+            () if seen.restarts == number + 1 && !waits && ended(&seen.last) => {
+                if is_of_itself(pod, &container.name, revision, &seen) {
+                    return None;
+                }
+                seen.last
+            }
             () => return None,
         };
         Some((revision, of))
     })
+}
+
+/// Whether the last state of a container that has ended is its own end: it has waited with that as its last state, and the wait
+/// was cut off, as by a deletion.
+fn is_of_itself(pod: &PodLife<'_>, name: &str, shown: &Revision<'_>, seen: &ContainerSeen<'_>) -> bool {
+    let waited = |earlier: &Revision<'_>| {
+        earlier.container(name).is_some_and(|was| {
+            let same = was.restarts == seen.restarts && was.last == seen.last;
+            same && matches!(was.state, State::Waiting { .. })
+        })
+    };
+    seen.state == seen.last && pod.revisions.iter().any(|earlier| earlier.id < shown.id && waited(earlier))
 }
 
 /// A second that the API shows, on the clock of the pod's node.

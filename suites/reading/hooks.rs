@@ -3,7 +3,7 @@
 use probity_model::clocks::Stamp;
 use probity_model::measure::{Bound, seconds};
 use probity_model::mechanisms::START_OF_A_COMMAND;
-use probity_model::timeline::{At, Life, Line};
+use probity_model::timeline::{Asked, At, ContainerLife, Life, Line, Port};
 use probity_model::{Clause, EventId, Seen};
 use serde_json::Value;
 
@@ -44,8 +44,7 @@ impl HookKind {
             return Some(Self::Sleep(seconds));
         }
         if let Some(http) = hook.get("httpGet") {
-            let plain = http.get("scheme").is_none_or(|scheme| scheme == "HTTP");
-            return (plain && http.get("host").is_none()).then_some(Self::Http);
+            return http.get("host").is_none().then_some(Self::Http);
         }
         let program = hook.get("exec")?.get("command")?.get(0)?.as_str()?;
         (program == "/agnhost-rs").then_some(Self::Exec)
@@ -91,15 +90,23 @@ pub(crate) fn judge_command_before_stop(
     hook.is_some()
 }
 
+/// Whether a container should listen on the port that its hook asks.
+pub(crate) fn listens(container: &ContainerLife<'_>, get: &Value) -> bool {
+    let port = Port::of(container.spec, get).number;
+    let plan = container.plan();
+    plan.is_some_and(|plan| plan.listeners.values().any(|listener| Some(listener.port) == port))
+}
+
+/// Whether a request says that a hook of a kubelet sent it: the User-Agent of Kubernetes' `pkg/kubelet/lifecycle`.
+pub(crate) fn is_of_hook(asked: &Asked<'_>) -> bool {
+    asked.header("user-agent").any(|agent| agent.starts_with("kube-lifecycle/"))
+}
+
 /// The run of the hook in a life: the first that came.
 pub(crate) fn hook_run(life: &Life<'_, '_>, hook: &Value) -> Option<HookRun> {
     if let Some(http) = hook.get("httpGet") {
         let path = http.get("path").and_then(Value::as_str).unwrap_or("/");
-        let of_kubelet = |agent: &str| agent.starts_with("kube-lifecycle");
-        let asked = life
-            .requests
-            .iter()
-            .find(|asked| asked.request.target == path && asked.header("user-agent").any(of_kubelet))?;
+        let asked = life.requests.iter().find(|asked| asked.request.target == path && is_of_hook(asked))?;
         let ended = asked.answer.as_ref().map(|answer| answer.at.clone());
         return Some(HookRun { began: At::of(asked), ended, outcome: asked.status() });
     }

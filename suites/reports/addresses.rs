@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use probity_model::history::Did;
 use probity_model::timeline::{At, ContainerLife, Life, PodLife, Revision};
 use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
 use serde_json::Value;
@@ -188,7 +189,10 @@ pub(super) fn before_its_containers(run: &Timeline<'_>, _: &Clause, seen: &mut S
         }
         let at = At::new(shown.id, Stamp::wall_second(&pod.node, second));
         if let Some(asked) = request(run, pod).filter(|asked| run.before(&at.stamp, asked)) {
-            let finding = format!("startTime of {} is before the request that created it", pod.key);
+            let finding = format!(
+                "startTime of {} is before the request that created it, or removed its last gate",
+                pod.key
+            );
             seen.violated(finding, [asked.id, shown.id]);
             continue;
         }
@@ -204,9 +208,18 @@ pub(super) fn before_its_containers(run: &Timeline<'_>, _: &Clause, seen: &mut S
     }
 }
 
-/// When the harness began to ask for a pod, on its own clock: no kubelet can have had the pod before.
+/// When the harness began to ask for a pod, or to remove its last scheduling gate, on its own clock: no kubelet can have had the
+/// pod before.
 fn request(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<At> {
     let (created, _) = pod.created?;
-    let (id, deed) = run.deeds.iter().find(|(id, _)| *id == created)?;
+    let bound = pod.revisions.iter().find(|shown| shown.object["spec"]["nodeName"].is_string())?.id;
+    let opens = |did: &Did| match did {
+        Did::Patched { kind, name, patch, .. } if kind == "Pod" && *name == pod.name => {
+            patch["spec"]["schedulingGates"].is_array()
+        }
+        _ => false,
+    };
+    let mut deeds = run.deeds.iter().filter(|(id, _)| (created..bound).contains(id));
+    let (id, deed) = deeds.rfind(|(id, deed)| *id == created || opens(&deed.did))?;
     Some(At::new(*id, Stamp::harness(deed.began_us)))
 }

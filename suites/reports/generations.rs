@@ -1,6 +1,7 @@
 //! Which version of a pod a status is about, and the class of its resources.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 
 use probity_model::history::Source;
 use probity_model::timeline::{ContainerLife, PodLife, Revision};
@@ -52,21 +53,25 @@ pub(super) fn never_ahead(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
                 seen.facet("generation", if is > 1 { "later" } else { "first" });
             }
             last = Some((shown.id, is));
-            if let Some(wrong) = of_conditions(shown, generation) {
+            if let Some(wrong) = of_conditions(shown, is..=generation) {
                 seen.violated(format!("{}: the condition {wrong}", pod.key), [shown.id]);
             }
         }
     }
 }
 
-/// What is wrong with the generations of the conditions that only the kubelet writes.
-fn of_conditions(shown: &Revision<'_>, generation: i64) -> Option<String> {
+/// What is wrong with the generations of the conditions that only the kubelet writes. It writes them with the status, so they are
+/// about at least that generation.
+fn of_conditions(shown: &Revision<'_>, known: RangeInclusive<i64>) -> Option<String> {
     ADDED.into_iter().filter_map(|kind| Some((kind, shown.condition(kind)?))).find_map(|(kind, of)| match of
         .get("observedGeneration")
         .and_then(Value::as_i64)
     {
-        Some(is) if is > generation => {
-            Some(format!("{kind} is about generation {is}, and the pod has generation {generation}"))
+        Some(is) if is > *known.end() => {
+            Some(format!("{kind} is about generation {is}, and the pod has generation {}", known.end()))
+        }
+        Some(is @ 1..) if is < *known.start() => {
+            Some(format!("{kind} is about generation {is}, and the status about {}", known.start()))
         }
         Some(1..) => None,
         _ => Some(format!("{kind} has no observedGeneration")),

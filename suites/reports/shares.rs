@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use probity_model::history::Did;
+use probity_model::history::{Deed, Did};
 use probity_model::timeline::{ContainerLife, PodLife, Revision};
-use probity_model::{Clause, Seen, Timeline};
+use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::Fact;
 use serde_json::Value;
 
@@ -26,32 +26,55 @@ fn runs(status: &Value) -> bool {
     status.get("state").is_some_and(|state| state.get("running").is_some())
 }
 
-/// The pods whose resources nobody changes.
-fn unresized<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = &'t PodLife<'h>> {
-    let resizes = |pod: &PodLife<'_>| {
-        run.deeds.iter().any(|(_, deed)| match &deed.did {
-            Did::Patched { name, subresource, .. } => *name == pod.name && subresource == "resize",
-            _ => false,
-        })
+/// The running containers in statuses that are about the resources in the spec beside them: nobody has changed these, or the
+/// instance began after the change, and the kubelet says that it knows of it and is done.
+fn settled<'t, 'h>(
+    run: &'t Timeline<'h>,
+    pod: &'t PodLife<'h>,
+) -> impl Iterator<Item = (&'t Revision<'h>, &'t ContainerLife<'h>, &'h Value)> {
+    let resizes = |deed: &&(EventId, &Deed)| match &deed.1.did {
+        Did::Patched { name, subresource, .. } => *name == pod.name && subresource == "resize",
+        _ => false,
     };
-    run.pods.iter().filter(move |pod| !resizes(pod))
+    let resized = run.deeds.iter().rfind(resizes).map(|(id, _)| *id);
+    let running = shown(pod).filter(|(_, _, status)| runs(status));
+    running.filter(move |(shown, container, status)| {
+        resized.is_none_or(|id| {
+            let before = pod.revisions.iter().take_while(|earlier| earlier.id < id).last();
+            let known = before.and_then(|before| Some(before.container(&container.name)?.restarts));
+            known.is_some() && known < status["restartCount"].as_u64() && knows_its_spec(shown)
+        })
+    })
 }
 
-/// The resources that a container asks for in one of the lists of its spec, `requests` or `limits`.
+/// Whether the kubelet says that the newest spec is in force.
+fn knows_its_spec(shown: &Revision<'_>) -> bool {
+    let (spec, seen) =
+        (&shown.object["metadata"]["generation"], &shown.object["status"]["observedGeneration"]);
+    let pending =
+        ["PodResizePending", "PodResizeInProgress"].iter().any(|kind| shown.condition(kind).is_some());
+    spec == seen && !pending
+}
+
+/// The resources that the spec in a revision asks for in one of its lists, `requests` or `limits`.
 fn asked<'h>(
-    container: &ContainerLife<'h>,
+    shown: &Revision<'h>,
+    container: &ContainerLife<'_>,
     list: &str,
 ) -> impl Iterator<Item = (&'h str, &'h Value)> + use<'h> {
-    let of = container.spec.get("resources").and_then(|of| of.get(list)).and_then(Value::as_object);
+    let lists = ["containers", "initContainers"].into_iter();
+    let mut all = lists.filter_map(|of| shown.object["spec"][of].as_array()).flatten();
+    let own = all.find(|of| of["name"] == container.name.as_str());
+    let of = own.and_then(|own| own["resources"][list].as_object());
     of.into_iter().flatten().map(|(resource, amount)| (resource.as_str(), amount))
 }
 
 /// The node has set aside for a running container what it requests.
 pub(super) fn allocated(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    for pod in unresized(run) {
+    for pod in &run.pods {
         let mut said = BTreeSet::new();
-        for (shown, container, status) in shown(pod).filter(|(_, _, status)| runs(status)) {
-            for (resource, amount) in asked(container, "requests") {
+        for (shown, container, status) in settled(run, pod) {
+            for (resource, amount) in asked(shown, container, "requests") {
                 let is = status.get("allocatedResources").and_then(|all| all.get(resource));
                 if !is.is_some_and(|is| is_same(is, amount)) {
                     let finding = format!(
@@ -73,11 +96,11 @@ pub(super) fn allocated(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
 
 /// A running container has what its spec asks for.
 pub(super) fn enacted(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    for pod in unresized(run) {
+    for pod in &run.pods {
         let mut said = BTreeSet::new();
-        for (shown, container, status) in shown(pod).filter(|(_, _, status)| runs(status)) {
+        for (shown, container, status) in settled(run, pod) {
             for list in ["requests", "limits"] {
-                for (resource, amount) in asked(container, list) {
+                for (resource, amount) in asked(shown, container, list) {
                     let all = status.get("resources").and_then(|of| of.get(list));
                     let is = all.and_then(|all| all.get(resource));
                     if !is.is_some_and(|is| is_same(is, amount)) {

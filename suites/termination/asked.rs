@@ -1,13 +1,18 @@
-//! Pods that the harness asked the API server to delete: when, with which grace period, and which of their containers
-//! were running.
+//! Pods that the harness asked the API server to delete or to evict: when, with which grace period, and which of their
+//! containers were running.
 
 use probity_model::history::{Did, Source};
 use probity_model::measure::{Interval, whole_seconds};
-use probity_model::timeline::{At, Attempt, ContainerKind, ContainerLife, Life, PodLife, Revision};
+use probity_model::timeline::{At, Attempt, ContainerKind, ContainerLife, Life, PodLife, Revision, State};
 use probity_model::{EventId, Stamp, Timeline};
 
 use crate::reading::ends::End;
 use crate::reading::mains::lives_of;
+use crate::reading::statuses::CRASH_LOOP;
+
+/// For what a container waits that cannot start before somebody helps: Kubernetes' `pkg/kubelet/images` and
+/// `pkg/kubelet/kuberuntime`.
+const FOR_GOOD: [&str; 3] = ["ErrImageNeverPull", "InvalidImageName", "CreateContainerConfigError"];
 
 /// A request to delete a pod.
 #[derive(Clone)]
@@ -47,21 +52,31 @@ pub(super) fn going_anyway<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Going<'t, 'h>> 
     run.pods.iter().filter(|pod| !pod.is_static).filter_map(of_pod).collect()
 }
 
-/// The deletion requests for a pod. Another pod can have the same name later.
+/// The requests to delete a pod: deletions and evictions. None if it was seen to terminate before the first of them, for then
+/// somebody else had it deleted. Another pod can have the same name later.
 fn requests(run: &Timeline<'_>, pod: &PodLife<'_>) -> Vec<DeleteRequest> {
-    let made = |pod: &PodLife<'_>| pod.created.map(|(id, _)| id);
-    let Some(from) = made(pod) else { return Vec::new() };
-    let next = run.pods.iter().filter(|other| other.name == pod.name).filter_map(made);
+    let first = |pod: &PodLife<'_>| {
+        let made = pod.created.map(|(id, _)| id);
+        made.or_else(|| pod.revisions.first().map(|shown| shown.id))
+    };
+    let Some(from) = first(pod) else { return Vec::new() };
+    let next = run.pods.iter().filter(|other| other.name == pod.name).filter_map(first);
     let until = next.filter(|id| *id > from).min();
     let own = |id: EventId| id > from && until.is_none_or(|until| id < until);
+    let going = pod.revisions.iter().find(|shown| shown.terminating() || shown.gone);
     let of_pod = run.deeds.iter().filter(|(id, _)| own(*id)).filter_map(|(id, deed)| match &deed.did {
         Did::Deleted { kind, name, grace } if kind == "Pod" && *name == pod.name => {
             let grace = grace.and_then(|grace| i64::try_from(grace).ok()).map(whole_seconds);
             Some(DeleteRequest { at: done(run, *id), grace })
         }
+        Did::Evicted { pod: name, refused: None, .. } if *name == pod.name => {
+            Some(DeleteRequest { at: done(run, *id), grace: None })
+        }
         _ => None,
     });
-    of_pod.collect()
+    let all: Vec<DeleteRequest> = of_pod.collect();
+    let late = |first: &DeleteRequest| going.is_some_and(|going| run.before(&going.at, &first.at));
+    if all.first().is_some_and(late) { Vec::new() } else { all }
 }
 
 /// An action of the harness with its duration.
@@ -121,6 +136,30 @@ impl<'t, 'h> Going<'t, 'h> {
             None if container.plan().is_none() => false,
             None => self.pod.changes_of(&container.name).any(|(_, status)| status.is_running()),
         })
+    }
+
+    /// Whether nothing ran at the request or later: each container, all of them main containers, was waiting for its restart, or
+    /// for an image or a setting that it cannot get.
+    pub(super) fn runs_nothing(&self) -> bool {
+        let (earlier, later): (Vec<_>, Vec<_>) =
+            self.pod.revisions.iter().partition(|shown| self.run.before(&shown.at, &self.first.at));
+        let Some(last) = earlier.last() else { return false };
+        let state =
+            |shown: &Revision<'h>, of: &ContainerLife<'_>| shown.container(&of.name).map(|of| of.state);
+        let rests = |of: &ContainerLife<'_>| match state(last, of) {
+            Some(State::Terminated { .. }) => of.plan().is_some(),
+            Some(State::Waiting { reason: CRASH_LOOP }) => of.plan().is_some(),
+            Some(State::Waiting { reason }) => FOR_GOOD.contains(&reason),
+            _ => false,
+        };
+        let runs = |of: &ContainerLife<'_>| {
+            later.iter().any(|shown| matches!(state(shown, of), Some(State::Running { .. })))
+        };
+        let idle = |of: &ContainerLife<'_>| of.kind == ContainerKind::Main && rests(of) && !runs(of);
+        !self.was_idle()
+            && !self.may_lack_one()
+            && self.lives().is_empty()
+            && self.pod.containers.iter().all(idle)
     }
 
     /// The instances of its main containers.

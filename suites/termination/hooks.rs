@@ -3,17 +3,14 @@
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
 use probity_model::mechanisms::NEAR;
-use probity_model::timeline::{Asked, At, ContainerLife, Life, Line, PodLife, Port, ProbeKind};
+use probity_model::timeline::{Asked, At, ContainerLife, Life, Line, PodLife, ProbeKind};
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
 use super::asked::{Going, alive_until, going};
 use crate::reading::ends::is_undivided;
-use crate::reading::hooks::{HookKind, HookRun, hook_run};
+use crate::reading::hooks::{HookKind, HookRun, hook_run, is_of_hook, listens};
 use crate::reading::termination::{Exhausted, exhausted};
-
-/// The User-Agent of hooks: Kubernetes' `pkg/kubelet/lifecycle`.
-const AGENT: &str = "kube-lifecycle/";
 
 /// A container with a hook in a terminating pod with a grace period.
 pub(super) struct Hooked<'t, 'h> {
@@ -30,17 +27,10 @@ pub(super) fn hooked<'t, 'h>(lives: Vec<Life<'t, 'h>>) -> Vec<Hooked<'t, 'h>> {
     let hooked = lives.into_iter().filter_map(|life| {
         let hook = life.container.lifecycle("preStop")?;
         let (kind, run) = (HookKind::of(hook)?, hook_run(&life, hook));
-        let own = kind != HookKind::Http || run.is_some() || listens(&life, hook);
+        let own = kind != HookKind::Http || run.is_some() || listens(life.container, &hook["httpGet"]);
         own.then_some(Hooked { life, kind, run })
     });
     hooked.collect()
-}
-
-/// Whether a container should listen on the port that its hook uses.
-fn listens(life: &Life<'_, '_>, hook: &Value) -> bool {
-    let port = Port::of(life.container.spec, &hook["httpGet"]).number;
-    let plan = life.container.plan();
-    plan.is_some_and(|plan| plan.listeners.values().any(|listener| Some(listener.port) == port))
 }
 
 impl Hooked<'_, '_> {
@@ -268,8 +258,6 @@ fn elsewhere<'t, 'h>(pod: &'t PodLife<'h>, own: &ContainerLife<'_>, hook: &Value
     let others =
         pod.containers.iter().filter(|other| other.name != own.name && other.lifecycle("preStop").is_none());
     let requests = others.flat_map(|other| &other.attempts).flat_map(|attempt| &attempt.requests);
-    let of_hook = |asked: &&Asked<'_>| {
-        asked.request.target == path && asked.header("user-agent").any(|agent| agent.starts_with(AGENT))
-    };
+    let of_hook = |asked: &&Asked<'_>| asked.request.target == path && is_of_hook(asked);
     requests.filter(of_hook).collect()
 }

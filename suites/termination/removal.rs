@@ -42,12 +42,13 @@ fn judge_removal(clause: &Clause, going: &Going<'_, '_>, from: &At, seen: &mut S
     false
 }
 
-/// If all containers terminate before the deadline, the pod is removed without waiting for the rest of the grace
-/// period.
+/// If all containers terminate before the deadline, or none of them runs, the pod is removed without waiting for the rest of the
+/// grace period.
 pub(super) fn early_after_early_ends(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let early = clause.tolerance_us("early");
     for going in going(run).iter().filter(|going| going.is_graceful() && !going.may_lack_one()) {
-        let Some(last) = last_end(&going.lives()) else { continue };
+        let nothing = going.runs_nothing().then(|| going.first.at.clone());
+        let Some(last) = last_end(&going.lives()).or(nothing) else { continue };
         let used = run.clocks.between(&going.first.at, &last);
         if used.is_some_and(|used| used.hi + early < going.grace()) {
             judge_removal(clause, going, &last, seen);

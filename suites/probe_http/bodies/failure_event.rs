@@ -44,7 +44,7 @@ pub(super) fn omits_the_body(run: &Timeline<'_>, clause: &Clause, seen: &mut See
         } else if let Some((event, message)) = invented {
             let finding = format!("an event says `{message}`, but no probe received that answer");
             seen.violated(finding, [*event, id]);
-        } else if reaction.shows_by_the_end(first) && !reaction.crowded() {
+        } else if reaction.shows_by_the_end(first) && !reaction.is_crowded(&course.exchanges[first]) {
             let codes = failures.codes.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
             let finding = format!("no event names the status ({codes}); the first says `{message}`");
             seen.violated(finding, others.iter().map(|(id, _)| *id).chain([id]));

@@ -5,30 +5,14 @@ use std::collections::BTreeSet;
 use probity_model::{Clause, Seen, Timeline};
 
 use super::list;
-use crate::reading::arrivals::{Arrival, arrivals};
+use crate::reading::arrivals::{Arrival, arrivals, is_custom_header};
 use crate::reading::http::exchanges::scheme;
-
-/// Names with a meaning of their own: other clauses are about them, or the protocol decides about them.
-const OTHERWISE: [&str; 12] = [
-    "host",
-    "user-agent",
-    "accept",
-    "connection",
-    "content-length",
-    "cookie",
-    "keep-alive",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-];
 
 /// Each request has every header of the spec.
 pub(super) fn sent_with_every_probe(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for arrival in arrivals(run) {
         let asked = arrival.hit.asked;
-        let mut custom = arrival.get.headers.iter().filter(|(name, _)| is_custom(name)).peekable();
+        let mut custom = arrival.get.headers.iter().filter(|(name, _)| is_custom_header(name)).peekable();
         if custom.peek().is_none() {
             continue;
         }
@@ -46,7 +30,7 @@ pub(super) fn sent_with_every_probe(run: &Timeline<'_>, _: &Clause, seen: &mut S
 /// Over HTTP/1.1 a name is sent in its canonical form, however the spec spells it. HTTP/2 has lower case only.
 fn judge_names(arrival: &Arrival<'_, '_>, seen: &mut Seen) {
     let asked = arrival.hit.asked;
-    let custom = arrival.get.headers.iter().map(|(name, _)| name).filter(|name| is_custom(name));
+    let custom = arrival.get.headers.iter().map(|(name, _)| name).filter(|name| is_custom_header(name));
     let misspelled = custom.filter(|_| asked.is_http1()).find_map(|name| {
         let mut sent = asked.request.headers.iter().map(|(sent, _)| sent);
         sent.find(|sent| sent.eq_ignore_ascii_case(name) && **sent != canonical(name))
@@ -78,7 +62,7 @@ pub(super) fn all_values_of_a_name(run: &Timeline<'_>, _: &Clause, seen: &mut Se
     for arrival in arrivals(run) {
         let (get, asked) = (arrival.get, arrival.hit.asked);
         let names: BTreeSet<String> = get.headers.iter().map(|(name, _)| name.to_lowercase()).collect();
-        for name in names.iter().filter(|name| is_custom(name)) {
+        for name in names.iter().filter(|name| is_custom_header(name)) {
             let same = get.headers.iter().filter(|(key, _)| key.eq_ignore_ascii_case(name));
             let wanted: Vec<&str> = same.map(|(_, value)| value.trim()).collect();
             if wanted.len() > 1 {
@@ -92,10 +76,6 @@ pub(super) fn all_values_of_a_name(run: &Timeline<'_>, _: &Clause, seen: &mut Se
             }
         }
     }
-}
-
-fn is_custom(name: &str) -> bool {
-    !OTHERWISE.iter().any(|other| name.eq_ignore_ascii_case(other))
 }
 
 #[cfg(test)]

@@ -181,7 +181,7 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
         } else if self.course.stop().is_some_and(|stop| stop.at.at.lo <= first.at.at.hi) {
             let why = format!("the container was being stopped, and the kubelet may drop its {of} then");
             seen.doubt(Doubt::Ambiguous, why, events);
-        } else if self.crowded() {
+        } else if self.is_crowded(first) {
             let why =
                 format!("the number of events was so high that one about the {of} may have been dropped");
             seen.doubt(Doubt::Ambiguous, why, events);
@@ -204,10 +204,16 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
         self.course.pod.events.iter().find(fits).map(|event| event.id)
     }
 
-    /// Whether so many events of the pod were recorded that others may have been dropped, of whatever kind they are.
-    pub(crate) fn crowded(&self) -> bool {
+    /// Whether the kubelet may have dropped an event about the first probe of a run of probes, because so many events of the pod,
+    /// of whatever kind, were recorded before: they were seen within the slack, with the noise on the node and on the way on top.
+    pub(crate) fn is_crowded(&self, first: &Exchange<'_, '_>) -> bool {
+        let known = first.done.as_ref().unwrap_or(&first.at);
+        let Some(from) = self.run.clocks.on_harness(known) else { return true };
+        let seen = Stamp::harness(from.hi.saturating_add(self.lag));
+        let noise = self.run.noise_between(&self.course.pod.node, known, &seen);
+        let by = seen.later(noise.max(self.course.noise(known, &known.later(self.lag))));
         let mut most: BTreeMap<_, u64> = BTreeMap::new();
-        for event in &self.course.pod.events {
+        for event in self.course.pod.events.iter().filter(|event| !self.run.before(&by, &event.at)) {
             let count = most.entry((event.reason, event.message, event.container)).or_default();
             *count = event.count.max(*count);
         }

@@ -74,7 +74,7 @@ impl World<'_> {
                 self.did(Did::Over { why: "done".to_owned() });
                 return;
             };
-            if !self.step(step) {
+            if !self.step(&self.filled(step)) {
                 return;
             }
             self.director.next += 1;
@@ -119,6 +119,15 @@ impl World<'_> {
         }
         let name = object_name(self.case, placeholder.strip_prefix("service-ip:")?);
         self.services.iter().find(|service| service.name == name).map(|service| service.ip.clone())
+    }
+
+    /// A step as it is sent: the placeholders of a patch are filled in.
+    fn filled(&self, step: &Step) -> Step {
+        let mut step = step.clone();
+        if let Step::Patch(of) = &mut step {
+            of.patch = manifest::patch(self.case, &of.patch, &self.setting);
+        }
+        step
     }
 
     /// Does a step; whether it is done with.

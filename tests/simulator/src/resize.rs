@@ -1,4 +1,5 @@
-//! A change of a container's resources while its pod exists: the back-off of the container begins anew.
+//! A change of a container's resources while its pod exists; such a change, like a new image, begins the container's back-off
+//! anew.
 
 use probity_case::manifest::pod_name;
 use probity_case::{ONLY, PatchStep};
@@ -26,14 +27,19 @@ impl World<'_> {
         self.count_change(pod);
         self.show_again(pod);
         for container in 0..self.pods[pod].containers.len() {
-            let name = &self.pods[pod].containers[container].name;
-            if entries.iter().any(|entry| entry["name"] == name.as_str()) {
-                self.begin_back_off_anew(At { pod, container });
+            let of = &self.pods[pod].containers[container];
+            let Some(entry) = entries.iter().find(|entry| entry["name"] == of.name.as_str()) else {
+                continue;
+            };
+            if !self.has(Defect::ResourcesOfFirstStatus) {
+                self.pods[pod].containers[container].spec["resources"] = entry["resources"].clone();
             }
+            self.begin_back_off_anew(At { pod, container });
         }
     }
 
-    fn begin_back_off_anew(&mut self, at: At) {
+    /// The image or the resources of a container changed.
+    pub(crate) fn begin_back_off_anew(&mut self, at: At) {
         if self.has(Defect::ChangeKeepsBackOff) {
             return;
         }

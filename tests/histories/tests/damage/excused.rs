@@ -53,11 +53,6 @@ pub(crate) const ALL: &[(&str, &str, &str)] = &[
         "why the judge is silent there has not been looked into",
     ),
     (
-        "a redirect that was not followed leaves no warning",
-        "probe_mechanism/http-status",
-        "the case was recorded anew, and why the judge is silent there has not been looked into",
-    ),
-    (
         "the period of a readiness probe is a quarter longer",
         "probe_types/liveness-ignores-readiness",
         "noise in the window excuses a pause: a ticker that was stalled drops its ticks, and so does a kubelet",

@@ -70,5 +70,7 @@ macro_rules! with_disruption {
     IdlePodsRemoved,
     /// A pod that nobody touches is restarted after a while (`disruption.pods-stay`).
     IdlePodsRestarted,
+    /// An evicted pod loses the condition `DisruptionTarget` with its last status (`disruptiontarget.eviction-api`).
+    TargetDroppedAtEnd,
     } };
 }

@@ -76,8 +76,14 @@ macro_rules! with_reports {
     // Fields of a status.
     /// A status has no startTime (`report.status.start-time`).
     StartTimeUnsaid,
+    /// The startTime is the time of the request (`report.status.start-time`).
+    StartTimeOfRequest,
     /// The conditions do not say which generation they are about (`report.status.observed-generation`).
     GenerationOfConditionsUnsaid,
+    /// A condition keeps its generation as long as it keeps its status (`report.status.observed-generation`).
+    GenerationOfConditionsStays,
+    /// Main containers have no status until the pod is initialized (`container.state.three-states`).
+    MainsUnshownAtFirst,
     /// A pod that is over has the reason of an eviction (`pod.phase.succeeded`, `pod.phase.failed`).
     ReasonLeftOver,
     /// All instances of a container have one ID (`report.status.container-id`).
@@ -168,6 +174,8 @@ macro_rules! with_reports {
     ResourcesUnsaid,
     /// A status does not have the limits of a container (`report.status.resources`).
     ResourcesWithoutLimits,
+    /// A status keeps the resources that a container had first (`report.status.resources`).
+    ResourcesOfFirstStatus,
     /// A status does not list the mounted volumes (`report.status.volume-mounts`).
     MountsUnsaid,
     /// A volume that is mounted read-only is shown as writable (`report.status.volume-mounts`).

@@ -53,6 +53,20 @@ macro_rules! with_requests {
     // Slow bodies.
     /// The timeout begins anew with every piece of a body (`probe.timeout.http`).
     TimeoutRestartsWithBytes,
+    // Warnings.
+    /// A warning about a redirect has the reason of a failure (`probe.http.redirect.missing-location`).
+    WarningAsUnhealthy,
+    // Requests of hooks.
+    /// A hook uses HTTP whatever its scheme is (`container.hook.request-as-written`).
+    HookSchemeIgnored,
+    /// A hook verifies the certificate of its server (`container.hook.request-as-written`).
+    HookVerifiesCertificates,
+    /// The query of a hook is not sent (`container.hook.request-as-written`).
+    HookQueryDropped,
+    /// The headers of a hook are not sent (`container.hook.request-as-written`).
+    HookHeadersDropped,
+    /// The Host header of a hook is the pod's address (`container.hook.request-as-written`).
+    HookHostDropped,
     // Names of headers.
     /// Names of headers are used as the spec spells them (`probe.http.custom-headers`).
     HeaderNamesAsWritten,

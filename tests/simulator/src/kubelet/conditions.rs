@@ -40,11 +40,14 @@ fn is_done(container: &Container) -> bool {
 impl World<'_> {
     /// The conditions that the kubelet writes, behind those that it does not own.
     pub(crate) fn conditions(&self, pod: usize, phase: &str, old: &Value) -> Value {
+        let over = matches!(phase, "Succeeded" | "Failed");
         let foreign = |condition: &&Value| {
+            let dropped =
+                over && condition["type"] == "DisruptionTarget" && self.has(Defect::TargetDroppedAtEnd);
             let owned = OWNED.iter().any(|kind| condition["type"] == *kind);
             let restarted = self.pods[pod].containers.iter().any(|of| of.starts > 1);
             let lost = restarted && self.has(Defect::CustomConditionsLostOnRestart);
-            !owned && !lost && !self.has(Defect::CustomConditionsDropped)
+            !owned && !lost && !dropped && !self.has(Defect::CustomConditionsDropped)
         };
         let mut all: Vec<Value> = old.as_array().into_iter().flatten().filter(foreign).cloned().collect();
         let (of_containers, of_pod) = self.readiness(pod, phase, old);
@@ -76,6 +79,10 @@ impl World<'_> {
                 let mut condition = self.condition(&says, old);
                 if !self.has(Defect::GenerationOfConditionsUnsaid) {
                     condition["observedGeneration"] = self.pods[pod].object["metadata"]["generation"].clone();
+                }
+                let was = find(old, says.kind).filter(|was| was["status"] == condition["status"]);
+                if let Some(was) = was.filter(|_| self.has(Defect::GenerationOfConditionsStays)) {
+                    condition["observedGeneration"] = was["observedGeneration"].clone();
                 }
                 all.push(condition);
             }
@@ -204,7 +211,7 @@ impl World<'_> {
         }
     }
 
-    fn is_initialized(&self, pod: usize) -> bool {
+    pub(super) fn is_initialized(&self, pod: usize) -> bool {
         let of = &self.pods[pod];
         let mains_began =
             of.containers.iter().any(|container| container.kind == Kind::Main && container.starts > 0);

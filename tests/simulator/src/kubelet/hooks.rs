@@ -1,7 +1,12 @@
 //! The hook after a container's start: the kubelet does nothing else for the pod until it is done, and stops the container if it
 //! fails.
 
+use probity_script::Certificate;
+use serde_json::Value;
+
+use super::http::resolve_port;
 use crate::Defect;
+use crate::call::{Call, CallResult, Request, Tls};
 use crate::pod::Kind;
 use crate::world::{Act, At, LifeAt, MS, World};
 
@@ -62,5 +67,51 @@ impl World<'_> {
             let short = self.has(Defect::FailedHookHasTwoSeconds);
             self.stop_container(at, if short { self.least_grace() } else { self.pods[at.pod].grace() });
         }
+    }
+
+    /// A hook that is a request: returns when it finishes, and whether it failed.
+    pub(super) fn ask_by_hook(&mut self, at: At, http: &Value, deadline: i64) -> (i64, bool) {
+        let host = self.pods[at.pod].ip.clone();
+        let mains = self.pods[at.pod].containers.iter().position(|of| of.kind == Kind::Main);
+        let of = mains.filter(|_| self.has(Defect::HookPortOfFirstContainer)).unwrap_or(at.container);
+        let spec = self.pods[at.pod].containers[of].spec.clone();
+        let Some(port) = resolve_port(&spec, &http["port"]) else { return (self.now, true) };
+        let secure = http["scheme"] == "HTTPS" && !self.has(Defect::HookSchemeIgnored);
+        let refuses = self.has(Defect::HookVerifiesCertificates).then_some(Certificate::SelfSigned);
+        let path = http["path"].as_str().unwrap_or("/");
+        let path = path.split('?').next().filter(|_| self.has(Defect::HookQueryDropped)).unwrap_or(path);
+        let request = Request {
+            method: "GET",
+            target: path.to_owned(),
+            headers: self.headers_of_hook(http, &format!("{host}:{port}")),
+            service: None,
+        };
+        let call = Call {
+            tls: secure.then(|| Tls { http2: false, refuses: refuses.into_iter().collect(), shows: false }),
+            request: Some(request),
+            ..Call::new("10.244.1.1".to_owned(), host, port, deadline)
+        };
+        let (when, answer) = self.call(&call);
+        match answer {
+            CallResult::Refused => (self.now, true),
+            CallResult::Broken(_) => (when, true),
+            CallResult::Response(response) => {
+                (when, response.status >= 400 && self.has(Defect::HookStatusCounts))
+            }
+            _ => (when, false),
+        }
+    }
+
+    fn headers_of_hook(&self, http: &Value, place: &str) -> Vec<(String, String)> {
+        let text = |header: &Value, field: &str| header[field].as_str().unwrap_or_default().to_owned();
+        let custom = http["httpHeaders"].as_array().into_iter().flatten();
+        let custom: Vec<(String, String)> =
+            custom.map(|header| (text(header, "name"), text(header, "value"))).collect();
+        let host = custom.iter().find(|(name, _)| name == "Host" && !self.has(Defect::HookHostDropped));
+        let host = host.map_or_else(|| place.to_owned(), |(_, host)| host.clone());
+        let own = [("Host", host.as_str()), ("User-Agent", "kube-lifecycle/1.36"), ("Accept", "*/*")];
+        let own = own.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let others = custom.into_iter().filter(|(name, _)| name != "Host");
+        own.into_iter().chain(others.filter(|_| !self.has(Defect::HookHeadersDropped))).collect()
     }
 }

@@ -35,8 +35,11 @@ impl World<'_> {
                 Kind::Sidecar => !self.has(Defect::NewImageKeepsSidecar),
                 _ => false,
             };
-            if heeded && of.is_running() && image(old, &of.name) != image(&new, &of.name) {
-                let at = At { pod, container };
+            let changed = heeded && image(old, &of.name) != image(&new, &of.name);
+            let at = At { pod, container };
+            if changed && !of.is_running() {
+                self.begin_back_off_anew(at);
+            } else if changed {
                 if self.has(Defect::NewImageNoticedLate) {
                     let (life, stop) = (LifeAt { at, attempt: of.attempt() }, 9 * SECOND);
                     self.later(stop, Act::Terminate(life, self.now + stop + grace));

@@ -169,13 +169,9 @@ impl World<'_> {
             Outcome::Passed | Outcome::Led(_) => Some(true),
             Outcome::Warned(text) => {
                 if !self.has(Defect::WarningMissing) {
-                    self.record(
-                        pod,
-                        container,
-                        "Warning",
-                        "ProbeWarning",
-                        &format!("{word} probe warning: {text}"),
-                    );
+                    let unhealthy = self.has(Defect::WarningAsUnhealthy);
+                    let reason = if unhealthy { "Unhealthy" } else { "ProbeWarning" };
+                    self.record(pod, container, "Warning", reason, &format!("{word} probe warning: {text}"));
                 }
                 Some(true)
             }

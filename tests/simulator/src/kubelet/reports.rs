@@ -292,6 +292,13 @@ impl World<'_> {
         if self.has(Defect::StartTimeUnsaid) {
             status["startTime"] = Value::Null;
         }
+        if self.has(Defect::StartTimeOfRequest) {
+            status["startTime"] = of.object["metadata"]["creationTimestamp"].clone();
+        }
+        if status["phase"] == "Pending" && self.has(Defect::MainsUnshownAtFirst) && !self.is_initialized(pod)
+        {
+            status["containerStatuses"] = Value::Null;
+        }
         let over = matches!(status["phase"].as_str(), Some("Succeeded" | "Failed"));
         if over && status["reason"].is_null() && self.has(Defect::ReasonLeftOver) {
             status["reason"] = json!("Evicted");

@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use super::Back;
 use crate::Defect;
-use crate::call::{Call, CallResult, Request};
 use crate::pod::{Ended, Kind, State, micros};
 use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 
@@ -104,24 +103,7 @@ impl World<'_> {
             return ((now + seconds * SECOND).min(deadline), false);
         }
         if let Some(http) = hook.get("httpGet") {
-            let host = self.pods[at.pod].ip.clone();
-            let mains = self.pods[at.pod].containers.iter().position(|of| of.kind == Kind::Main);
-            let of = mains.filter(|_| self.has(Defect::HookPortOfFirstContainer)).unwrap_or(at.container);
-            let spec = self.pods[at.pod].containers[of].spec.clone();
-            let Some(port) = super::http::resolve_port(&spec, &http["port"]) else { return (now, true) };
-            let place = format!("{host}:{port}");
-            let headers = [
-                ("Host", place.as_str()),
-                ("User-Agent", "kube-lifecycle/1.36"),
-                ("Accept", "*/*"),
-                ("Accept-Encoding", "gzip"),
-            ];
-            let request = Some(Request::get(http["path"].as_str().unwrap_or("/"), &headers));
-            let call = Call { request, ..Call::new("10.244.1.1".to_owned(), host, port, deadline) };
-            let (when, answer) = self.call(&call);
-            let erred = matches!(&answer, CallResult::Response(response) if response.status >= 400);
-            let failed = self.has(Defect::HookStatusCounts) && erred;
-            return if answer == CallResult::Refused { (now, true) } else { (when, failed) };
+            return self.ask_by_hook(at, http, deadline);
         }
         let words = hook["exec"]["command"].as_array().into_iter().flatten();
         let command: Vec<String> = words.filter_map(Value::as_str).map(str::to_owned).collect();

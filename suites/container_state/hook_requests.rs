@@ -1,0 +1,242 @@
+//! Hooks that are requests: each is sent as its definition says.
+//!
+//! A hook is judged only if a target of its pod always listens on its port, so that each request leaves a record, and if nothing
+//! was done to a node. Its path must be one that no client spells otherwise.
+
+use std::collections::BTreeSet;
+
+use probity_model::timeline::{Asked, At, Connection, ContainerLife, Life, PodLife, Port};
+use probity_model::{Clause, Seen, Timeline};
+use probity_script::answer::{ConnectionAnswer, ListenState};
+use probity_script::{ClientCertificate, Listener, Protocol};
+use serde_json::Value;
+
+use crate::reading::arrivals::{from_a_pod, is_custom_header, on_node_network};
+use crate::reading::hooks::is_of_hook;
+use crate::reading::mains::lives_of;
+
+/// A hook of a container that is a request to its own pod.
+struct HookRequest<'t, 'h> {
+    pod: &'t PodLife<'h>,
+    container: &'t ContainerLife<'h>,
+    hook: &'static str,
+    get: &'t Value,
+    port: u16,
+}
+
+/// Each request of a hook has the method, port, scheme, path, query and headers that its definition asks for.
+pub(super) fn sent_as_written(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    if run.node_was_touched() {
+        return;
+    }
+    let all = hook_requests(run);
+    for hook in &all {
+        let same =
+            |other: &&HookRequest<'_, '_>| other.pod.uid == hook.pod.uid && other.path() == hook.path();
+        if all.iter().filter(same).count() == 1 {
+            judge_requests(hook, seen);
+            for life in lives_of(run, hook.pod, hook.container) {
+                judge_absence(hook, &life, seen);
+            }
+        }
+        judge_handshakes(run, hook, seen);
+    }
+}
+
+fn hook_requests<'t, 'h>(run: &'t Timeline<'h>) -> Vec<HookRequest<'t, 'h>> {
+    let hooks = run.containers().flat_map(|(pod, container)| {
+        ["postStart", "preStop"].into_iter().filter_map(move |hook| {
+            let get = container.lifecycle(hook)?.get("httpGet").filter(|get| get.get("host").is_none())?;
+            let port = Port::of(container.spec, get).number?;
+            let found = HookRequest { pod, container, hook, get, port };
+            (found.is_plain() && found.is_served() && !on_node_network(pod)).then_some(found)
+        })
+    });
+    hooks.collect()
+}
+
+fn judge_requests(hook: &HookRequest<'_, '_>, seen: &mut Seen) {
+    for (asked, connection) in hook.arrivals() {
+        match hook.wrong_in(asked, connection) {
+            Some(wrong) => seen.violated(format!("{} {wrong}", hook.words()), [asked.id]),
+            None => {
+                seen.fine([asked.id]);
+                hook.show_facets(seen);
+            }
+        }
+    }
+}
+
+/// A connection to the port of an HTTPS hook on which TLS failed: the hook did not use TLS, or rejected the certificate. A port
+/// that probes use as well shows nothing.
+fn judge_handshakes(run: &Timeline<'_>, hook: &HookRequest<'_, '_>, seen: &mut Seen) {
+    let probed = run.probes().any(|(_, _, spec)| spec.handler.port() == Some(hook.port));
+    if !hook.is_secure() || probed {
+        return;
+    }
+    let attempts = hook.pod.containers.iter().flat_map(|container| &container.attempts);
+    let connections = attempts.flat_map(|attempt| &attempt.connections);
+    for connection in connections.filter(|of| of.port() == Some(hook.port) && !from_a_pod(run, of)) {
+        let Some((id, tls)) = connection.tls else { continue };
+        if let Some(error) = &tls.error {
+            seen.violated(format!("the handshake of {} failed: {error}", hook.words()), [connection.id, id]);
+        }
+    }
+}
+
+/// An instance that was shown as running, or that got its stop signal, without a request of the hook that must come before. What
+/// the process recorded afterwards shows that its record is complete until then.
+fn judge_absence(hook: &HookRequest<'_, '_>, life: &Life<'_, '_>, seen: &mut Seen) {
+    let attempts = hook.pod.containers.iter().flat_map(|container| &container.attempts);
+    let whole = attempts.clone().all(|attempt| attempt.holes.is_empty());
+    let Some(by) = hook.due_by(life).filter(|_| life.is_numbered() && whole) else { return };
+    let recorded_later = life.lines.iter().any(|line| line.id == by.id || life.run.before(&by, &line.at));
+    let in_time =
+        |asked: &Asked<'_>| !life.run.before(&asked.at, &life.began) && !life.run.before(&by, &asked.at);
+    if recorded_later && !hook.arrivals().any(|(asked, _)| in_time(asked)) {
+        seen.violated(format!("{} was never sent", hook.words()), [life.began.id, by.id]);
+    }
+}
+
+impl<'t> HookRequest<'t, '_> {
+    /// By when a request must have come to an instance: before its container is shown as running, or before the stop signal of
+    /// its pod's only deletion, which has a grace period.
+    fn due_by(&self, life: &Life<'_, '_>) -> Option<At> {
+        if self.hook == "postStart" {
+            let running = life.revisions().find(|(_, status)| status.is_running());
+            return running.map(|(shown, _)| At::of(shown));
+        }
+        let stop = life.stop().filter(|stop| !life.before_deletion(&stop.at))?;
+        let graces: BTreeSet<i64> =
+            self.pod.revisions.iter().filter_map(|shown| shown.deletion_grace()).collect();
+        // A probe may have stopped it before that.
+        let only =
+            graces.len() == 1 && graces.iter().all(|grace| *grace > 0) && life.container.probes.is_empty();
+        only.then(|| At::of(stop))
+    }
+
+    fn words(&self) -> String {
+        format!("the {} hook of {}/{}", self.hook, self.pod.key, self.container.name)
+    }
+
+    /// The path with its query, without the first slash.
+    fn target(&self) -> &'t str {
+        self.get["path"].as_str().unwrap_or_default().trim_start_matches('/')
+    }
+
+    fn path(&self) -> &'t str {
+        bare(self.target())
+    }
+
+    /// Whether a client sends the path as it is written, and with the User-Agent of hooks.
+    fn is_plain(&self) -> bool {
+        let own_agent = self.headers().any(|(name, _)| name.eq_ignore_ascii_case("user-agent"));
+        let plain = |c: char| c.is_ascii_alphanumeric() || "/._~-?=&".contains(c);
+        !own_agent && self.target().chars().all(plain)
+    }
+
+    /// Whether a target of the pod always serves the scheme of the hook on its port, to any client.
+    fn is_served(&self) -> bool {
+        let plans = self.pod.containers.iter().filter_map(|container| container.plan());
+        let listeners: Vec<Listener> = plans
+            .flat_map(|plan| plan.listeners.into_values())
+            .filter(|listener| listener.port == self.port)
+            .collect();
+        let [listener] = listeners.as_slice() else { return false };
+        let mut listens = listener.listen.steps().iter().map(|step| &step.answer);
+        let mut serves = listener.connections.steps().iter().map(|step| &step.answer);
+        let open = listener.protocol == Protocol::Http
+            && listens.all(|state| *state == ListenState::Open)
+            && serves.all(|answer| *answer == ConnectionAnswer::Serve);
+        let served = match &listener.tls {
+            Some(tls) => self.is_secure() && tls.client_certificate == ClientCertificate::None,
+            None => !self.is_secure(),
+        };
+        open && served
+    }
+
+    /// Its requests: they have its path, and may arrive at any container of the pod.
+    fn arrivals(&self) -> impl Iterator<Item = (&Asked<'_>, &Connection<'_>)> {
+        let attempts = self.pod.containers.iter().flat_map(|container| &container.attempts);
+        let requests =
+            attempts.flat_map(|attempt| attempt.requests.iter().map(move |asked| (attempt, asked)));
+        let own = requests.filter(|(_, asked)| {
+            is_of_hook(asked) && !asked.followed() && bare(&asked.request.target) == self.path()
+        });
+        own.filter_map(|(attempt, asked)| Some((asked, attempt.connection(asked)?)))
+    }
+
+    fn is_secure(&self) -> bool {
+        self.get["scheme"] == "HTTPS"
+    }
+
+    fn headers(&self) -> impl Iterator<Item = (&'t str, &'t str)> + use<'t> {
+        let all = self.get["httpHeaders"].as_array().into_iter().flatten();
+        all.filter_map(|header| Some((header["name"].as_str()?, header["value"].as_str()?)))
+    }
+
+    /// What is wrong with a request of the hook.
+    fn wrong_in(&self, asked: &Asked<'_>, connection: &Connection<'_>) -> Option<String> {
+        let request = asked.request;
+        let target = request.target.trim_start_matches('/');
+        match () {
+            () if request.method != "GET" => Some(format!("used the method {}", request.method)),
+            () if connection.port() != Some(self.port) => {
+                let port = connection.port().unwrap_or_default();
+                Some(format!("went to port {port} instead of {}", self.port))
+            }
+            () if connection.tls.is_some() != self.is_secure() => {
+                Some(format!("has the scheme {}, but did not use it", self.scheme()))
+            }
+            () if target != self.target() => {
+                Some(format!("asked for `/{target}` instead of `/{}`", self.target()))
+            }
+            () => {
+                let mut names = self.headers().map(|(name, _)| name);
+                names.find_map(|name| self.wrong_header(name, asked))
+            }
+        }
+    }
+
+    /// All values of a header must arrive, in their order. A request has only one Host, which has another name in HTTP/2; other
+    /// names with a meaning of their own are not judged.
+    fn wrong_header(&self, name: &str, asked: &Asked<'_>) -> Option<String> {
+        let is_host = name.eq_ignore_ascii_case("host");
+        let same = |(other, _): &(&str, &str)| other.eq_ignore_ascii_case(name);
+        let mut wanted: Vec<&str> = self.headers().filter(same).map(|(_, value)| value.trim()).collect();
+        if is_host {
+            wanted.truncate(1);
+        } else if !is_custom_header(name) {
+            return None;
+        }
+        let alias = if is_host { ":authority" } else { "" };
+        let sent: Vec<&str> = asked.header(name).chain(asked.header(alias)).map(str::trim).collect();
+        let list = |values: &[&str]| match values {
+            [] => "nothing".to_owned(),
+            values => format!("`{}`", values.join("`, `")),
+        };
+        (sent != wanted).then(|| format!("sets {name} to {}, but sent {}", list(&wanted), list(&sent)))
+    }
+
+    fn scheme(&self) -> &'static str {
+        if self.is_secure() { "HTTPS" } else { "HTTP" }
+    }
+
+    fn show_facets(&self, seen: &mut Seen) {
+        seen.facet("hook", self.hook);
+        seen.facet("scheme", self.scheme());
+        seen.facet("container", self.container.kind.word());
+        if self.target().contains('?') {
+            seen.facet("with", "query");
+        }
+        if self.headers().next().is_some() {
+            seen.facet("with", "headers");
+        }
+    }
+}
+
+/// A path without its query and its first slash.
+fn bare(target: &str) -> &str {
+    let target = target.trim_start_matches('/');
+    target.split_once('?').map_or(target, |(path, _)| path)
+}

@@ -1,0 +1,59 @@
+//! Hand-written histories of hooks that are requests.
+
+use probity_composer::Told;
+use serde_json::json;
+
+use super::pod;
+use crate::tests::verdict;
+
+const WRITTEN: &str = "container.hook.request-as-written";
+
+/// A postStart hook asks at 1.2 s, and its container is shown as running at 2 s; the process records something later.
+fn judged(asks: Option<&Told>) -> &'static str {
+    let get = json!({
+        "path": "/prepare?stage=one", "port": 8080,
+        "httpHeaders": [{ "name": "X-Stage", "value": "one" }, { "name": "Host", "value": "prepare.example" }],
+    });
+    let plan = json!({ "listeners": { "web": { "port": 8080, "paths": { "/prepare": 200 } } } }).to_string();
+    let env = json!([{ "name": "AGNHOST_PLAN", "value": plan }]);
+    let hook = json!({ "postStart": { "httpGet": get } });
+    let mut run = pod(WRITTEN, json!({ "name": "target", "env": env, "lifecycle": hook }));
+    if let Some(told) = asks {
+        run.http(1.2, told);
+    }
+    run.running(2.0, true, true, 0).http(5.0, &Told::get("/other", 200));
+    run.reading(20.0);
+    verdict(&run.done(), WRITTEN)
+}
+
+fn asked() -> Told {
+    let headers = [("Host", "prepare.example"), ("User-Agent", "kube-lifecycle/1.36"), ("X-Stage", "one")];
+    let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    Told { headers, ..Told::get("/prepare?stage=one", 200) }
+}
+
+#[test]
+fn a_request_as_it_is_written_is_fine() {
+    assert_eq!(judged(Some(&asked())), "holds");
+}
+
+#[test]
+fn what_differs_from_the_definition_is_a_violation() {
+    let without = |name: &str| {
+        let mut told = asked();
+        told.headers.retain(|(other, _)| other != name);
+        told
+    };
+    assert_eq!(judged(Some(&Told { target: "/prepare".to_owned(), ..asked() })), "violated", "no query");
+    assert_eq!(judged(Some(&Told { port: 9090, ..asked() })), "violated", "another port");
+    assert_eq!(judged(Some(&without("X-Stage"))), "violated", "no header");
+    assert_eq!(judged(Some(&without("Host"))), "violated", "no Host");
+    let mut twice = asked();
+    twice.headers.push(("X-Stage".to_owned(), "two".to_owned()));
+    assert_eq!(judged(Some(&twice)), "violated", "a value too many");
+}
+
+#[test]
+fn a_request_that_never_comes_is_a_violation() {
+    assert_eq!(judged(None), "violated");
+}
