@@ -1,5 +1,5 @@
-//! The states of a container (waiting, running, terminated), what each state shows, the hook that delays Running, and the requests
-//! of hooks.
+//! The states of a container (waiting, running, terminated), what each state shows, the hook that delays Running, and HTTP
+//! hooks.
 
 mod hook_requests;
 mod hooks;

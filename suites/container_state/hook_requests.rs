@@ -1,4 +1,4 @@
-//! Hooks that are requests: each is sent as its definition says.
+//! HTTP hooks: each is sent as its definition says.
 //!
 //! A hook is judged only if a target of its pod always listens on its port, so that each request leaves a record, and if nothing
 //! was done to a node. Its path must be one that no client spells otherwise.
@@ -15,7 +15,7 @@ use crate::reading::arrivals::{from_a_pod, is_custom_header, on_node_network};
 use crate::reading::hooks::is_of_hook;
 use crate::reading::mains::lives_of;
 
-/// A hook of a container that is a request to its own pod.
+/// An HTTP hook of a container that goes to its own pod.
 struct HookRequest<'t, 'h> {
     pod: &'t PodLife<'h>,
     container: &'t ContainerLife<'h>,
@@ -84,17 +84,24 @@ fn judge_handshakes(run: &Timeline<'_>, hook: &HookRequest<'_, '_>, seen: &mut S
     }
 }
 
-/// An instance that was shown as running, or that got its stop signal, without a request of the hook that must come before. What
-/// the process recorded afterwards shows that its record is complete until then.
+/// Reports an instance that was shown as running, or got its stop signal, before the request of the hook arrived. If the process
+/// recorded something later, its record is complete until then.
 fn judge_absence(hook: &HookRequest<'_, '_>, life: &Life<'_, '_>, seen: &mut Seen) {
     let attempts = hook.pod.containers.iter().flat_map(|container| &container.attempts);
     let whole = attempts.clone().all(|attempt| attempt.holes.is_empty());
     let Some(by) = hook.due_by(life).filter(|_| life.is_numbered() && whole) else { return };
     let recorded_later = life.lines.iter().any(|line| line.id == by.id || life.run.before(&by, &line.at));
-    let in_time =
-        |asked: &Asked<'_>| !life.run.before(&asked.at, &life.began) && !life.run.before(&by, &asked.at);
+    // The kubelet may send it before the process has recorded its start, but not before the instance before has ended.
+    let before = life.before().and_then(|before| before.ended.clone());
+    let in_time = |asked: &Asked<'_>| {
+        let earlier = before.as_ref().is_some_and(|ended| life.run.before(&asked.at, ended));
+        !earlier && !life.run.before(&by, &asked.at)
+    };
     if recorded_later && !hook.arrivals().any(|(asked, _)| in_time(asked)) {
-        seen.violated(format!("{} was never sent", hook.words()), [life.began.id, by.id]);
+        let before =
+            if hook.hook == "postStart" { "the container was shown as running" } else { "the stop signal" };
+        let finding = format!("the request of {} did not arrive before {before}", hook.words());
+        seen.violated(finding, [life.began.id, by.id]);
     }
 }
 

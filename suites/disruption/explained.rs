@@ -18,14 +18,15 @@ pub(super) fn by_the_condition(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) 
         if eviction.pod.deleted != Some(eviction.at.id) || going.at.at.lo < eviction.began {
             continue;
         }
-        // Others may name another reason later, but nobody takes the condition back.
+        // Others may name another reason later, but nothing clears the condition of a terminating pod.
         let wrong = |shown: &&Revision<'_>| match shown.id == going.id {
             true => !says(shown, REASON),
             false => shown.id > going.id && shown.is(TARGET) != Some(true),
         };
         let lacks = eviction.pod.revisions.iter().find(wrong);
         let shown = lacks.unwrap_or(going);
-        let finding = || format!("{} was evicted and goes, but {}", eviction.pod.key, in_words(shown));
+        let finding =
+            || format!("{} was evicted and is terminating, but {}", eviction.pod.key, in_words(shown));
         seen.check(lacks.is_none(), finding, [eviction.at.id, shown.id]);
         if lacks.is_none() {
             seen.facet("pod", "evicted");

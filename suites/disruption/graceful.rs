@@ -82,13 +82,13 @@ fn judge(clause: &Clause, eviction: &Eviction<'_, '_>, life: &Life<'_, '_>, seen
         };
         seen.check(said == Some(grace), finding, [eviction.at.id, shown.id]);
     }
-    // The grace period begins with the hook, where there is one. Where nothing came, it has begun with the eviction, unless a hook
-    // after the start held up the pod.
-    let held_up = eviction.pod.containers.iter().any(|of| of.lifecycle("postStart").is_some());
+    // The grace period starts with the hook, if there is one. Without a hook and a stop signal it starts with the eviction; this is
+    // not judged if a container has a postStart hook, which may delay the termination.
+    let delayed = eviction.pod.containers.iter().any(|of| of.lifecycle("postStart").is_some());
     let untraced =
         hooked.is_none() && hook.is_some_and(|hook| hook.is_object() && hook.get("exec").is_none());
     let first = hooked.map(|hooked| hooked.began).or_else(|| stop.map(At::of));
-    let Some(began) = first.or_else(|| (!held_up).then(|| eviction.at.clone())) else { return };
+    let Some(began) = first.or_else(|| (!delayed).then(|| eviction.at.clone())) else { return };
     let slack = clause.tolerance_us("kill");
     let mut bound = Bound::at_most(grace + slack, format!("{} + {}", seconds(grace), seconds(slack)));
     if !untraced {

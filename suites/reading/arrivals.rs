@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::reading::http::exchange::REDIRECTS;
 
-/// Names with a meaning of their own: other clauses are about them, or the protocol decides about them.
+/// Headers that other clauses cover, or that the HTTP protocol controls.
 const OTHERWISE: [&str; 12] = [
     "host",
     "user-agent",
@@ -28,7 +28,7 @@ const OTHERWISE: [&str; 12] = [
     "upgrade",
 ];
 
-/// Whether a header is the spec's alone: its values are sent as they are written.
+/// Whether a header is an ordinary custom header, whose values the kubelet must send unchanged.
 pub(crate) fn is_custom_header(name: &str) -> bool {
     !OTHERWISE.iter().any(|other| name.eq_ignore_ascii_case(other))
 }

@@ -94,8 +94,8 @@ pub(crate) fn shown_ends<'t, 'h>(
     })
 }
 
-/// Whether the last state of a container that has ended is its own end: it has waited with that as its last state, and the wait
-/// was cut off, as by a deletion.
+/// Whether `state` and `lastState` show the same termination, which happens if a pod is deleted while its container waits for its
+/// restart.
 fn is_of_itself(pod: &PodLife<'_>, name: &str, shown: &Revision<'_>, seen: &ContainerSeen<'_>) -> bool {
     let waited = |earlier: &Revision<'_>| {
         earlier.container(name).is_some_and(|was| {

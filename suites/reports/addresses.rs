@@ -190,7 +190,7 @@ pub(super) fn before_its_containers(run: &Timeline<'_>, _: &Clause, seen: &mut S
         let at = At::new(shown.id, Stamp::wall_second(&pod.node, second));
         if let Some(asked) = request(run, pod).filter(|asked| run.before(&at.stamp, asked)) {
             let finding = format!(
-                "startTime of {} is before the request that created it, or removed its last gate",
+                "startTime of {} is before the request that created it or removed its last scheduling gate",
                 pod.key
             );
             seen.violated(finding, [asked.id, shown.id]);
@@ -208,8 +208,8 @@ pub(super) fn before_its_containers(run: &Timeline<'_>, _: &Clause, seen: &mut S
     }
 }
 
-/// When the harness began to ask for a pod, or to remove its last scheduling gate, on its own clock: no kubelet can have had the
-/// pod before.
+/// When the harness sent the request that created the pod or removed its last scheduling gate, on its own clock: no kubelet can
+/// have had the pod before.
 fn request(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<At> {
     let (created, _) = pod.created?;
     let bound = pod.revisions.iter().find(|shown| shown.object["spec"]["nodeName"].is_string())?.id;

@@ -26,8 +26,8 @@ fn runs(status: &Value) -> bool {
     status.get("state").is_some_and(|state| state.get("running").is_some())
 }
 
-/// The running containers in statuses that are about the resources in the spec beside them: nobody has changed these, or the
-/// instance began after the change, and the kubelet says that it knows of it and is done.
+/// The running containers whose status must match the resources in the spec of the same revision: either the pod was never
+/// resized, or the instance started after the last resize, and the kubelet reports that the resize is complete.
 fn settled<'t, 'h>(
     run: &'t Timeline<'h>,
     pod: &'t PodLife<'h>,

@@ -10,7 +10,7 @@ use crate::reading::ends::End;
 use crate::reading::mains::lives_of;
 use crate::reading::statuses::CRASH_LOOP;
 
-/// For what a container waits that cannot start before somebody helps: Kubernetes' `pkg/kubelet/images` and
+/// Why a container waits that cannot start unless somebody changes something: reasons in Kubernetes' `pkg/kubelet/images` and
 /// `pkg/kubelet/kuberuntime`.
 const FOR_GOOD: [&str; 3] = ["ErrImageNeverPull", "InvalidImageName", "CreateContainerConfigError"];
 
@@ -52,8 +52,8 @@ pub(super) fn going_anyway<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Going<'t, 'h>> 
     run.pods.iter().filter(|pod| !pod.is_static).filter_map(of_pod).collect()
 }
 
-/// The requests to delete a pod: deletions and evictions. None if it was seen to terminate before the first of them, for then
-/// somebody else had it deleted. Another pod can have the same name later.
+/// The requests to delete a pod: deletions and evictions. Empty if the pod was already terminating before the
+/// first of them, because somebody else had deleted it. Another pod can have the same name later.
 fn requests(run: &Timeline<'_>, pod: &PodLife<'_>) -> Vec<DeleteRequest> {
     let first = |pod: &PodLife<'_>| {
         let made = pod.created.map(|(id, _)| id);

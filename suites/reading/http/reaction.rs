@@ -204,10 +204,10 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
         self.course.pod.events.iter().find(fits).map(|event| event.id)
     }
 
-    /// Whether the kubelet may have dropped an event about the first probe of a run of probes, because so many events of the pod,
-    /// of whatever kind, were recorded before: they were seen within the slack, with the noise on the node and on the way on top.
-    pub(crate) fn is_crowded(&self, first: &Exchange<'_, '_>) -> bool {
-        let known = first.done.as_ref().unwrap_or(&first.at);
+    /// Whether the kubelet may have dropped the event about a probe because there were too many events about its pod. All that the
+    /// harness received until the event was due count, of every kind: it is due after the slack, plus the noise.
+    pub(crate) fn is_crowded(&self, probe: &Exchange<'_, '_>) -> bool {
+        let known = probe.done.as_ref().unwrap_or(&probe.at);
         let Some(from) = self.run.clocks.on_harness(known) else { return true };
         let seen = Stamp::harness(from.hi.saturating_add(self.lag));
         let noise = self.run.noise_between(&self.course.pod.node, known, &seen);

@@ -109,7 +109,12 @@ impl World<'_> {
             custom.map(|header| (text(header, "name"), text(header, "value"))).collect();
         let host = custom.iter().find(|(name, _)| name == "Host" && !self.has(Defect::HookHostDropped));
         let host = host.map_or_else(|| place.to_owned(), |(_, host)| host.clone());
-        let own = [("Host", host.as_str()), ("User-Agent", "kube-lifecycle/1.36"), ("Accept", "*/*")];
+        let own = [
+            ("Host", host.as_str()),
+            ("User-Agent", "kube-lifecycle/1.36"),
+            ("Accept", "*/*"),
+            ("Accept-Encoding", "gzip"),
+        ];
         let own = own.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let others = custom.into_iter().filter(|(name, _)| name != "Host");
         own.into_iter().chain(others.filter(|_| !self.has(Defect::HookHeadersDropped))).collect()
