@@ -2,12 +2,15 @@
 
 use probity_model::clocks::Order;
 use probity_model::measure::seconds;
-use probity_model::timeline::{Revision, State};
+use probity_model::timeline::{ContainerLife, PodLife, Revision, State};
 use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::alive::accuse_living;
 use crate::reading::ends::End;
 use crate::reading::mains::{is_plain, lives_of, mains, over};
+
+/// The reason of a pod that its kubelet evicted.
+const EVICTED: &str = "Evicted";
 
 /// Succeeded if and only if all containers exited with status 0 and none restarts.
 pub(super) fn succeeded(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -68,6 +71,12 @@ fn judge(run: &Timeline<'_>, clause: &Clause, well: bool, seen: &mut Seen) {
 fn judge_phase(run: &Timeline<'_>, wanted: &str, seen: &mut Seen) {
     for pod in &run.pods {
         let Some(shown) = pod.over().filter(|shown| shown.phase() == wanted) else { continue };
+        if let Some(next) = succeeds_after_eviction(run, pod) {
+            let finding =
+                format!("{} was Failed for an eviction before its containers were shown to end", pod.key);
+            seen.diverges(finding, [shown.id, next.id]);
+            continue;
+        }
         accuse_living(run, pod, shown, seen);
         let Some(reason) = pod.reason().filter(|_| is_plain(run, pod)) else { continue };
         let last = mains(pod).filter_map(|of| of.attempts.last()?.exited_by_itself());
@@ -75,6 +84,24 @@ fn judge_phase(run: &Timeline<'_>, wanted: &str, seen: &mut Seen) {
             format!("all containers of {} exited by themselves, and its reason is {reason}", pod.key);
         seen.violated(finding, last.map(|(line, _)| line.id).chain([shown.id]));
     }
+}
+
+/// The revision in which a pod is Succeeded after all, because all its containers exited with 0 when the kubelet evicted it. In the
+/// revision before, it was Failed for the eviction, and a container was still shown as running.
+fn succeeds_after_eviction<'t, 'h>(run: &Timeline<'h>, pod: &'t PodLife<'h>) -> Option<&'t Revision<'h>> {
+    let failed =
+        pod.over().filter(|over| over.phase() == "Failed" && over.object["status"]["reason"] == EVICTED)?;
+    let runs = |of: &ContainerLife<'_>| {
+        failed.container(&of.name).is_some_and(|status| matches!(status.state, State::Running { .. }))
+    };
+    let well = |of: &ContainerLife<'_>| {
+        lives_of(run, pod, of).next_back().is_some_and(|last| {
+            let heard = last.attempt.last_line().is_some_and(|line| run.before(&failed.at, &line.at));
+            !heard && End::of(&last).is_some_and(|end| end.code == Some(0))
+        })
+    };
+    let next = pod.revisions.iter().find(|later| later.id > failed.id)?;
+    (next.phase() == "Succeeded" && mains(pod).any(runs) && mains(pod).all(well)).then_some(next)
 }
 
 /// A pod in a terminal phase stays there: its phase does not change, and none of its containers runs again.
@@ -86,7 +113,10 @@ pub(super) fn is_for_good(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
         let (phase, mut later) = (over.phase(), pod.revisions.iter().filter(|later| later.id > over.id));
         if let Some(other) = later.clone().find(|later| later.phase() != phase) {
             let finding = format!("{} went from {phase} to {}", pod.key, other.phase());
-            seen.violated(finding, [over.id, other.id]);
+            match succeeds_after_eviction(run, pod) {
+                Some(_) => seen.diverges(finding, [over.id, other.id]),
+                None => seen.violated(finding, [over.id, other.id]),
+            }
             continue;
         }
         let again = pod

@@ -78,3 +78,34 @@ fn a_pod_within_its_limit_is_left_alone() {
     run.reading(120.0);
     assert_eq!(verdict(&run.done(), CLAUSE), "inconclusive");
 }
+
+/// A pod that exits with a code on its stop signal at 10 s is Failed for this reason at 11 s, with a container that runs, and
+/// Succeeded at 12 s.
+fn changed(clause: &str, reason: &str, code: u8) -> &'static str {
+    let mut run = Composer::new(&[clause]);
+    run.create(0.0, &json!({ "containers": [{ "name": "target" }] }))
+        .start(1.0, 0)
+        .running(1.5, true, true, 0);
+    run.signal(10.0, "SIGTERM");
+    run.fact(10.1, Fact::Exiting(Exiting { code, why: "stop".to_owned() }));
+    run.left(10.2);
+    let shown = |phase: &str, reason: Value, state: Value| {
+        json!({ "phase": phase, "reason": reason, "podIP": "10.0.0.7", "containerStatuses": [{
+            "name": "target", "restartCount": 0, "ready": false, "started": false,
+            "containerID": "containerd://target-0", "state": state, "lastState": {},
+        }] })
+    };
+    run.status(11.0, &shown("Failed", json!(reason), json!({ "running": {} })));
+    let ended = json!({ "terminated": { "exitCode": code, "reason": "Completed" } });
+    run.status(12.0, &shown("Succeeded", json!(null), ended)).reading(40.0);
+    verdict(&run.done(), clause)
+}
+
+#[test]
+fn only_an_evicted_pod_that_exits_with_0_may_change_its_terminal_phase() {
+    for clause in ["pod.phase.failed", "pod.phase.terminal-sticky"] {
+        assert_eq!(changed(clause, "Evicted", 0), "diverges");
+        assert_eq!(changed(clause, "Evicted", 3), "violated");
+        assert_eq!(changed(clause, "DeadlineExceeded", 0), "violated");
+    }
+}
