@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use probity_model::timeline::{Asked, At, Connection, ContainerLife, Life, PodLife, Port};
+use probity_model::timeline::{Asked, At, Attempt, Connection, ContainerLife, Life, PodLife, Port};
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::answer::{ConnectionAnswer, ListenState};
 use probity_script::{ClientCertificate, Listener, Protocol};
@@ -74,8 +74,7 @@ fn judge_handshakes(run: &Timeline<'_>, hook: &HookRequest<'_, '_>, seen: &mut S
     if !hook.is_secure() || probed {
         return;
     }
-    let attempts = hook.pod.containers.iter().flat_map(|container| &container.attempts);
-    let connections = attempts.flat_map(|attempt| &attempt.connections);
+    let connections = hook.attempts().flat_map(|attempt| &attempt.connections);
     for connection in connections.filter(|of| of.port() == Some(hook.port) && !from_a_pod(run, of)) {
         let Some((id, tls)) = connection.tls else { continue };
         if let Some(error) = &tls.error {
@@ -87,8 +86,7 @@ fn judge_handshakes(run: &Timeline<'_>, hook: &HookRequest<'_, '_>, seen: &mut S
 /// Reports an instance that was shown as running, or got its stop signal, before the request of the hook arrived. If the process
 /// recorded something later, its record is complete until then.
 fn judge_absence(hook: &HookRequest<'_, '_>, life: &Life<'_, '_>, seen: &mut Seen) {
-    let attempts = hook.pod.containers.iter().flat_map(|container| &container.attempts);
-    let whole = attempts.clone().all(|attempt| attempt.holes.is_empty());
+    let whole = hook.attempts().all(|attempt| attempt.holes.is_empty());
     let Some(by) = hook.due_by(life).filter(|_| life.is_numbered() && whole) else { return };
     let recorded_later = life.lines.iter().any(|line| line.id == by.id || life.run.before(&by, &line.at));
     // The kubelet may send it before the process has recorded its start, but not before the instance before has ended.
@@ -162,11 +160,15 @@ impl<'t> HookRequest<'t, '_> {
         open && served
     }
 
+    /// The processes of its pod.
+    fn attempts(&self) -> impl Iterator<Item = &Attempt<'_>> {
+        self.pod.containers.iter().flat_map(|container| &container.attempts)
+    }
+
     /// Its requests: they have its path, and may arrive at any container of the pod.
     fn arrivals(&self) -> impl Iterator<Item = (&Asked<'_>, &Connection<'_>)> {
-        let attempts = self.pod.containers.iter().flat_map(|container| &container.attempts);
         let requests =
-            attempts.flat_map(|attempt| attempt.requests.iter().map(move |asked| (attempt, asked)));
+            self.attempts().flat_map(|attempt| attempt.requests.iter().map(move |asked| (attempt, asked)));
         let own = requests.filter(|(_, asked)| {
             is_of_hook(asked) && !asked.followed() && bare(&asked.request.target) == self.path()
         });

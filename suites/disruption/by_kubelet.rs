@@ -5,12 +5,11 @@ use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::ends::End;
 use crate::reading::shortage::{Member, Shortage, shortages};
+use crate::reading::statuses::EVICTED;
 use crate::reading::targets;
 
 /// The reason of the condition: Kubernetes documentation, Disruptions.
 const REASON: &str = "TerminationByKubelet";
-/// The reason of the pod's status: Kubernetes documentation, Node-pressure Eviction.
-const EVICTED: &str = "Evicted";
 
 /// An evicted pod has the condition together with its last phase, and a pod that stays does not have it.
 pub(super) fn evicted_pods_say_so(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {

@@ -7,9 +7,7 @@ use probity_script::{Consumer, Fact};
 use serde_json::Value;
 
 use crate::reading::ends::End;
-
-/// The reason of a pod that was evicted, by the Kubernetes documentation.
-const EVICTED: &str = "Evicted";
+use crate::reading::statuses::EVICTED;
 
 /// A pod that uses more local storage than its limit is evicted: it fails, and none of its containers restarts.
 pub(super) fn is_not_survived(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {

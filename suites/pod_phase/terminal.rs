@@ -2,15 +2,13 @@
 
 use probity_model::clocks::Order;
 use probity_model::measure::seconds;
-use probity_model::timeline::{ContainerLife, PodLife, Revision, State};
+use probity_model::timeline::{ContainerLife, PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::alive::accuse_living;
 use crate::reading::ends::End;
 use crate::reading::mains::{is_plain, lives_of, mains, over};
-
-/// The reason of a pod that its kubelet evicted.
-const EVICTED: &str = "Evicted";
+use crate::reading::statuses::EVICTED;
 
 /// Succeeded if and only if all containers exited with status 0 and none restarts.
 pub(super) fn succeeded(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -91,9 +89,7 @@ fn judge_phase(run: &Timeline<'_>, wanted: &str, seen: &mut Seen) {
 fn succeeds_after_eviction<'t, 'h>(run: &Timeline<'h>, pod: &'t PodLife<'h>) -> Option<&'t Revision<'h>> {
     let failed =
         pod.over().filter(|over| over.phase() == "Failed" && over.object["status"]["reason"] == EVICTED)?;
-    let runs = |of: &ContainerLife<'_>| {
-        failed.container(&of.name).is_some_and(|status| matches!(status.state, State::Running { .. }))
-    };
+    let runs = |of: &ContainerLife<'_>| failed.container(&of.name).is_some_and(|status| status.is_running());
     let well = |of: &ContainerLife<'_>| {
         lives_of(run, pod, of).next_back().is_some_and(|last| {
             let heard = last.attempt.last_line().is_some_and(|line| run.before(&failed.at, &line.at));
@@ -125,9 +121,7 @@ pub(super) fn is_for_good(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
             .flat_map(|of| &of.attempts)
             .find(|attempt| run.clocks.order(&over.at, &attempt.began) == Order::Before);
         let runs = later.clone().find(|later| {
-            mains(pod).any(|of| {
-                later.container(&of.name).is_some_and(|status| matches!(status.state, State::Running { .. }))
-            })
+            mains(pod).any(|of| later.container(&of.name).is_some_and(|status| status.is_running()))
         });
         let broken = again.map(|attempt| attempt.began.id).or_else(|| runs.map(|runs| runs.id));
         if let Some(broken) = broken {

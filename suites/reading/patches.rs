@@ -66,10 +66,15 @@ fn from_words<'w>(what: &'w str, part: &str) -> Option<(&'w str, Value)> {
     (of == part).then(|| Some((key, document::read("patch", "patch", patch).ok()?)))?
 }
 
-/// The image of a container in a pod, or in a patch of one.
-pub(crate) fn image_in<'v>(pod: &'v Value, name: &str) -> Option<&'v str> {
+/// A container in the spec of a pod, or in a patch of one.
+pub(crate) fn container_in<'v>(pod: &'v Value, name: &str) -> Option<&'v Value> {
     let lists = ["containers", "initContainers"].into_iter().filter_map(|list| pod["spec"][list].as_array());
-    lists.flatten().find(|container| container["name"] == name)?["image"].as_str()
+    lists.flatten().find(|container| container["name"] == name)
+}
+
+/// Its image.
+pub(crate) fn image_in<'v>(pod: &'v Value, name: &str) -> Option<&'v str> {
+    container_in(pod, name)?["image"].as_str()
 }
 
 /// Whether a patch of the pod names an image for a container: then its process is replaced.

@@ -6,6 +6,9 @@ use serde_json::Value;
 /// The reason of a container that waits for its back-off, by the Kubernetes documentation.
 pub(crate) const CRASH_LOOP: &str = "CrashLoopBackOff";
 
+/// The reason of a pod that its kubelet evicted: Kubernetes documentation, Node-pressure Eviction.
+pub(crate) const EVICTED: &str = "Evicted";
+
 /// Whether a container waits for its back-off.
 pub(crate) fn is_crash_loop(state: &State<'_>) -> bool {
     matches!(state, State::Waiting { reason } if *reason == CRASH_LOOP)

@@ -9,6 +9,7 @@ use probity_script::witness::Fact;
 use serde_json::Value;
 
 use crate::reading::mains::lives_of;
+use crate::reading::patches::container_in;
 use crate::reading::quantities::is_same;
 use crate::reading::statuses::{of_kubelet, statuses};
 
@@ -62,9 +63,7 @@ fn asked<'h>(
     container: &ContainerLife<'_>,
     list: &str,
 ) -> impl Iterator<Item = (&'h str, &'h Value)> + use<'h> {
-    let lists = ["containers", "initContainers"].into_iter();
-    let mut all = lists.filter_map(|of| shown.object["spec"][of].as_array()).flatten();
-    let own = all.find(|of| of["name"] == container.name.as_str());
+    let own = container_in(shown.object, &container.name);
     let of = own.and_then(|own| own["resources"][list].as_object());
     of.into_iter().flatten().map(|(resource, amount)| (resource.as_str(), amount))
 }

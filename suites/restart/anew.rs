@@ -12,6 +12,7 @@ use super::back_off::judge_delay;
 use super::expected::{Crash, Wait, crashes};
 use crate::reading::ends::End;
 use crate::reading::mains::lives_of;
+use crate::reading::patches::container_in;
 
 /// The fields of a container that its back-off depends on, in a pod and in this order of names: facet and field.
 const DECIDING: [&str; 2] = ["image", "resources"];
@@ -63,10 +64,7 @@ impl Changed<'_> {
     /// Whether the pod shows another value than before.
     fn is_shown(&self, pod: &PodLife<'_>) -> bool {
         let value = |shown: &Revision<'_>| {
-            let spec = &shown.object["spec"];
-            let lists = ["containers", "initContainers"].into_iter();
-            let mut all = lists.filter_map(|list| spec[list].as_array()).flatten();
-            all.find(|of| of["name"] == self.container).map(|of| of[self.field].clone())
+            container_in(shown.object, self.container).map(|of| of[self.field].clone())
         };
         let (first, last) = (pod.revisions.first().and_then(value), pod.last().and_then(value));
         first != last

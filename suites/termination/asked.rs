@@ -144,16 +144,14 @@ impl<'t, 'h> Going<'t, 'h> {
         let (earlier, later): (Vec<_>, Vec<_>) =
             self.pod.revisions.iter().partition(|shown| self.run.before(&shown.at, &self.first.at));
         let Some(last) = earlier.last() else { return false };
-        let state =
-            |shown: &Revision<'h>, of: &ContainerLife<'_>| shown.container(&of.name).map(|of| of.state);
-        let rests = |of: &ContainerLife<'_>| match state(last, of) {
+        let rests = |of: &ContainerLife<'_>| match last.container(&of.name).map(|of| of.state) {
             Some(State::Terminated { .. }) => of.plan().is_some(),
             Some(State::Waiting { reason: CRASH_LOOP }) => of.plan().is_some(),
             Some(State::Waiting { reason }) => FOR_GOOD.contains(&reason),
             _ => false,
         };
         let runs = |of: &ContainerLife<'_>| {
-            later.iter().any(|shown| matches!(state(shown, of), Some(State::Running { .. })))
+            later.iter().any(|shown| shown.container(&of.name).is_some_and(|status| status.is_running()))
         };
         let idle = |of: &ContainerLife<'_>| of.kind == ContainerKind::Main && rests(of) && !runs(of);
         !self.was_idle()

@@ -1,4 +1,4 @@
-//! Hand-written histories of hooks that are requests.
+//! Hand-written histories of HTTP hooks.
 
 use probity_composer::Told;
 use serde_json::json;

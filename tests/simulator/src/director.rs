@@ -1,9 +1,11 @@
 //! The role of the harness: it creates the objects of the case and carries out its steps, each as soon as
 //! possible.
 
+use std::borrow::Cow;
+
 use probity_case::manifest::{self, object_name, placeholders, pod_name};
 use probity_case::wait;
-use probity_case::{ContainerRef, ONLY, Step, Wait};
+use probity_case::{ContainerRef, ONLY, PatchStep, Step, Wait};
 use probity_model::EventId;
 use probity_model::history::{Did, Tried};
 use serde_json::Value;
@@ -122,12 +124,10 @@ impl World<'_> {
     }
 
     /// A step as it is sent: the placeholders of a patch are filled in.
-    fn filled(&self, step: &Step) -> Step {
-        let mut step = step.clone();
-        if let Step::Patch(of) = &mut step {
-            of.patch = manifest::patch(self.case, &of.patch, &self.setting);
-        }
-        step
+    fn filled<'s>(&self, step: &'s Step) -> Cow<'s, Step> {
+        let Step::Patch(of) = step else { return Cow::Borrowed(step) };
+        let patch = manifest::patch(self.case, &of.patch, &self.setting);
+        Cow::Owned(Step::Patch(PatchStep { patch, ..of.clone() }))
     }
 
     /// Does a step; whether it is done with.

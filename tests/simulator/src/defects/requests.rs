@@ -56,7 +56,7 @@ macro_rules! with_requests {
     // Warnings.
     /// A warning about a redirect has the reason of a failure (`probe.http.redirect.missing-location`).
     WarningAsUnhealthy,
-    // Requests of hooks.
+    // HTTP hooks.
     /// A hook uses HTTP whatever its scheme is (`container.hook.request-as-written`).
     HookSchemeIgnored,
     /// A hook verifies the certificate of its server (`container.hook.request-as-written`).

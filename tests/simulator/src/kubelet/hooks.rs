@@ -69,7 +69,7 @@ impl World<'_> {
         }
     }
 
-    /// A hook that is a request: returns when it finishes, and whether it failed.
+    /// An HTTP hook: returns when it finishes, and whether it failed.
     pub(super) fn ask_by_hook(&mut self, at: At, http: &Value, deadline: i64) -> (i64, bool) {
         let host = self.pods[at.pod].ip.clone();
         let mains = self.pods[at.pod].containers.iter().position(|of| of.kind == Kind::Main);
