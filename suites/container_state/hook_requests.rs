@@ -184,7 +184,7 @@ impl<'t> HookRequest<'t, '_> {
         all.filter_map(|header| Some((header["name"].as_str()?, header["value"].as_str()?)))
     }
 
-    /// What is wrong with a request of the hook.
+    /// What is wrong with a request of the hook. A wrong scheme does not get this far: see [`judge_handshakes`].
     fn wrong_in(&self, asked: &Asked<'_>, connection: &Connection<'_>) -> Option<String> {
         let request = asked.request;
         let target = request.target.trim_start_matches('/');
@@ -193,9 +193,6 @@ impl<'t> HookRequest<'t, '_> {
             () if connection.port() != Some(self.port) => {
                 let port = connection.port().unwrap_or_default();
                 Some(format!("went to port {port} instead of {}", self.port))
-            }
-            () if connection.tls.is_some() != self.is_secure() => {
-                Some(format!("has the scheme {}, but did not use it", self.scheme()))
             }
             () if target != self.target() => {
                 Some(format!("asked for `/{target}` instead of `/{}`", self.target()))
