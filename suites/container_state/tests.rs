@@ -342,6 +342,21 @@ fn what_exited_is_the_last_state_of_what_was_started_again() {
     assert_ne!(again(json!({}), true), "violated", "a kubelet may not know how what it killed has ended");
 }
 
+#[test]
+fn what_was_shown_as_the_last_state_stays() {
+    let judged = |later: Value| {
+        let mut run = plain(ENDED);
+        run.status(1.5, &status(0, running(1.0), json!({})));
+        exits(&mut run, 3.0, 3);
+        run.start(4.0, 1);
+        run.status(4.5, &status(1, running(4.0), ended(3, "Error", 1.0, 3.0)));
+        run.status(9.0, &status(1, running(4.0), later)).reading(30.0);
+        verdict(&run.done(), ENDED)
+    };
+    assert_eq!(judged(ended(3, "Error", 1.0, 3.0)), "holds");
+    assert_eq!(judged(json!({})), "violated");
+}
+
 /// A sidecar that exited with 1 waits for its restart when its pod is over, which shows this last state of it.
 fn waited(last: &Value) -> &'static str {
     let sidecar = json!({ "name": "target", "restartPolicy": "Always" });

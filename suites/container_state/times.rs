@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use probity_model::measure::{Bound, Fit, seconds};
-use probity_model::timeline::{At, ContainerKind, Happened, Life, Revision, State};
+use probity_model::timeline::{At, ContainerKind, ContainerSeen, Happened, Life, Revision, State};
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
@@ -105,6 +105,25 @@ pub(super) fn how_it_ended(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
         }
     }
     judge_lack_of_memory(run, seen);
+    judge_kept(run, seen);
+}
+
+/// While an instance runs, its status goes on to show how the one before it ended.
+fn judge_kept(run: &Timeline<'_>, seen: &mut Seen) {
+    if run.lost_a_sandbox() {
+        return;
+    }
+    let has_last = |status: &ContainerSeen<'_>| matches!(status.last, State::Terminated { .. });
+    for life in run.lives().undisturbed() {
+        let shown: Vec<_> = life.revisions().filter(|(_, status)| status.is_running()).collect();
+        let lost = shown.windows(2).find_map(|pair| {
+            let [(earlier, before), (later, after)] = pair else { return None };
+            (has_last(before) && !has_last(after)).then_some([earlier.id, later.id])
+        });
+        if let Some(events) = lost {
+            seen.violated(format!("the status of {} no longer shows its last state", life.name()), events);
+        }
+    }
 }
 
 /// The status says so if a container was killed because it needed more memory than its limit. A runtime may hear of one such kill

@@ -10,6 +10,7 @@ use probity_script::witness::Dump;
 use serde_json::Value;
 
 use crate::reading::ends::may_be_busy;
+use crate::reading::patches::BESIDE;
 
 /// The reason of a container that has succeeded, by the reference implementation of Kubernetes.
 const COMPLETED: &str = "Completed";
@@ -40,6 +41,8 @@ pub(super) fn never_again(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
             continue;
         }
         let Some((id, at, code)) = exit(first) else { continue };
+        // What runs in the process namespace of another container is killed when that one ends, maybe before it has exited.
+        let killed = container.spec.get(BESIDE).is_some() && !run.before_deletion(pod, &at);
         let shown: Vec<_> = pod.changes_of(&container.name).collect();
         let ended = shown.iter().position(|(_, seen)| matches!(seen.state, State::Terminated { .. }));
         let wrong = shown.iter().enumerate().find(|(place, (_, status))| {
@@ -47,6 +50,9 @@ pub(super) fn never_again(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
         });
         if let Some((_, (revision, _))) = wrong {
             seen.violated(format!("the ephemeral container {name} is shown as restarted"), [id, revision.id]);
+            continue;
+        }
+        if killed {
             continue;
         }
         let end = ended.and_then(|ended| shown.get(ended));
@@ -164,8 +170,14 @@ pub(super) fn no_effect(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-fn view<'t>(container: &'t ContainerLife<'_>) -> Option<(EventId, &'t Dump)> {
-    container.attempts.first()?.lines.iter().find_map(|line| match &line.line.fact {
+/// What an instance of a container saw: the last one that had begun before this one.
+fn view<'t>(
+    run: &Timeline<'_>,
+    container: &'t ContainerLife<'_>,
+    before: &Attempt<'_>,
+) -> Option<(EventId, &'t Dump)> {
+    let begun = |of: &&Attempt<'_>| !run.before(&before.began, &of.began);
+    container.attempts.iter().rfind(begun)?.lines.iter().find_map(|line| match &line.line.fact {
         Fact::Dump(dump) => Some((line.id, dump)),
         _ => None,
     })
@@ -174,16 +186,17 @@ fn view<'t>(container: &'t ContainerLife<'_>) -> Option<(EventId, &'t Dump)> {
 /// An ephemeral container sees the processes of a pod that shares them, or of the container that it targets.
 pub(super) fn shared_processes(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for (pod, container) in all(run) {
-        let target = container.spec.get("targetContainerName").and_then(Value::as_str);
+        let target = container.spec.get(BESIDE).and_then(Value::as_str);
         let shares = pod.spec.get("shareProcessNamespace") == Some(&Value::Bool(true));
-        let Some((id, dump)) = view(container) else { continue };
+        let Some(own) = container.attempts.first() else { continue };
+        let Some((id, dump)) = view(run, container, own) else { continue };
         for other in &pod.containers {
             let by = match () {
                 () if shares => "pod",
                 () if target == Some(&other.name) => "target",
                 () => continue,
             };
-            let Some((known, its)) = view(other) else { continue };
+            let Some((known, its)) = view(run, other, own) else { continue };
             let same =
                 dump.namespaces.get("pid").zip(its.namespaces.get("pid")).map(|(one, other)| one == other);
             let Some(same) = same else { continue };

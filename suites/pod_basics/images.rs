@@ -1,16 +1,28 @@
 //! New images of containers that run.
 
-use probity_model::timeline::{At, ContainerKind, ContainerLife, Life};
+use probity_model::measure::{Bound, seconds};
+use probity_model::timeline::{At, ContainerKind, ContainerLife, Life, Revision, State};
 use probity_model::{Clause, Seen, Timeline};
 
+use crate::reading::ends::may_be_busy;
+use crate::reading::hooks::judge_command_before_stop;
 use crate::reading::mains::lives_of;
 use crate::reading::patches::{self, Patch, image_in};
+use crate::reading::termination::time_of_ends;
+use crate::termination::judge_kill_within;
 
-/// A main container or a sidecar that runs is stopped in time once an update has changed its image.
+/// The reasons of a container that waits for its image: Kubernetes' `pkg/kubelet/images`.
+const MISSING: [&str; 2] = ["ErrImagePull", "ImagePullBackOff"];
+
+/// A main container or a sidecar that runs is stopped in time once an update has changed its image, after its hook and with the
+/// grace period of its pod.
 pub(super) fn replace_containers(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for patch in patches::of_pods(run).iter().filter(|patch| patch.refused.is_none()) {
         if patch.pod.was_ended_from_outside() || run.deletion(patch.pod).is_some() || run.node_was_touched() {
             continue;
+        }
+        for container in &patch.pod.containers {
+            judge_waiting(run, clause, (patch, container), seen);
         }
         let changed = changed(run, patch);
         for life in &changed {
@@ -20,6 +32,48 @@ pub(super) fn replace_containers(run: &Timeline<'_>, clause: &Clause, seen: &mut
             spares_others(run, patch, seen);
         }
     }
+}
+
+/// A container that waits because its image is missing starts once it has the image of a target, which its node has.
+fn judge_waiting(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    (patch, container): (&Patch<'_, '_>, &ContainerLife<'_>),
+    seen: &mut Seen,
+) {
+    let waits = |shown: &Revision<'_>| {
+        let state = shown.container(&container.name).map(|of| of.state);
+        matches!(state, Some(State::Waiting { reason }) if MISSING.contains(&reason))
+    };
+    let of_target = |image: &str| {
+        let all = patch.pod.containers.iter().filter(|of| of.plan().is_some() && of.name != container.name);
+        all.filter_map(|of| of.spec["image"].as_str()).any(|of| repository(of) == repository(image))
+    };
+    let wanted = image_in(&patch.asked, &container.name).filter(|wanted| container.spec["image"] != *wanted);
+    let busy = may_be_busy(patch.pod, None);
+    if busy || !patch.before(run).is_some_and(waits) || !wanted.is_some_and(of_target) {
+        return;
+    }
+    let begun = |shown: &&Revision<'_>| {
+        let state = shown.container(&container.name).map(|of| of.state);
+        matches!(state, Some(State::Running { .. } | State::Terminated { .. }))
+    };
+    let (name, asked) = (&container.name, At::new(patch.id, patch.began.clone()));
+    if let Some(begun) = patch.after(run).find(begun) {
+        let quantity =
+            format!("from the change of its missing image to the start of {}/{name}", patch.pod.key);
+        seen.within(run, &patch.pod.node, quantity, (asked, At::of(begun)), clause.in_time());
+        seen.facet("before", "waiting");
+    } else if run.watched_for(patch.pod, &patch.done, clause.slack_us()) {
+        let finding = format!("{}/{name} has a new image, but still waits for the old one", patch.pod.key);
+        seen.violated(finding, [Some(patch.id), run.last_event()].into_iter().flatten());
+    }
+}
+
+/// An image without its tag.
+fn repository(image: &str) -> &str {
+    let (repository, tag) = image.rsplit_once(':').unwrap_or((image, ""));
+    if tag.contains('/') { image } else { repository }
 }
 
 /// Containers whose images stay are not stopped, unless something else stops them.
@@ -57,6 +111,15 @@ fn changed<'t, 'h>(run: &'t Timeline<'h>, patch: &Patch<'t, 'h>) -> Vec<Life<'t,
     lives.collect()
 }
 
+/// The kubelet stops one container of a pod after the other, each after its hook.
+fn bound(clause: &Clause, life: &Life<'_, '_>) -> Bound {
+    let hook = if life.container.lifecycle("preStop").is_some() { life.pod.grace() } else { 0 };
+    let others = time_of_ends(life.run, life.pod, &life.container.name, life.began.at.lo);
+    let slack = clause.slack_us();
+    let words = format!("{} + {} for a hook and other containers", seconds(slack), seconds(hook + others));
+    Bound::at_most(slack.saturating_add(hook).saturating_add(others), words)
+}
+
 fn judge(clause: &Clause, patch: &Patch<'_, '_>, life: &Life<'_, '_>, seen: &mut Seen) {
     if !life.holes.is_empty() || life.exited_by_itself().is_some() {
         return;
@@ -64,8 +127,13 @@ fn judge(clause: &Clause, patch: &Patch<'_, '_>, life: &Life<'_, '_>, seen: &mut
     let asked = At::new(patch.id, patch.began.clone());
     if let Some(stop) = life.stop() {
         let quantity = format!("from the change of its image to the stop signal of {}", life.name());
-        life.within(seen, quantity, (&asked, stop), clause.in_time());
+        life.within(seen, quantity, (&asked, stop), bound(clause, life));
+        let hooked = life.container.lifecycle("preStop").is_some();
+        if !judge_command_before_stop(life, patch.id, stop, seen) && !hooked {
+            judge_kill_within(clause.tolerance_us("kill"), life, stop, life.pod.grace(), seen);
+        }
         seen.facet("container", life.container.kind.word());
+        seen.facet("before", "running");
     } else if life.watched_for(&patch.done, clause.slack_us()) {
         let finding = format!("{} kept running with its old image", life.name());
         seen.violated(finding, [Some(patch.id), life.run.last_event()].into_iter().flatten());

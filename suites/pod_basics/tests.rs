@@ -2,5 +2,6 @@
 
 mod generation;
 mod identity;
+mod images;
 mod shared;
 mod updates;

@@ -44,6 +44,12 @@ fn judge_status(life: &Life<'_, '_>, (line, limit): (&Line<'_>, &'static str), s
     let alone = life.pod.containers.len() == 1;
     let events = [line.id, shown.id];
     match (shown.phase(), reason, code) {
+        ("Failed", Some(EVICTED), _)
+            if shown.object["status"]["message"].as_str().is_none_or(str::is_empty) =>
+        {
+            let finding = format!("{} was evicted, and no message says why", life.pod.key);
+            seen.violated(finding, events);
+        }
         ("Failed", Some(EVICTED), _) => {
             seen.fine(events);
             seen.facet("end", if code == Some(0) { "success" } else { "failure" });

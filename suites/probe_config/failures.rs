@@ -2,7 +2,7 @@
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::{Bound, Fit, Measurement, seconds};
-use probity_model::mechanisms::{NEAR, OFF_BEAT, UNNOTICED};
+use probity_model::mechanisms::{NEAR, OFF_BEAT, ONE_MISSED, START_OF_A_COMMAND, UNNOTICED};
 use probity_model::timeline::{
     At, ContainerSeen, Handler, Line, Probe, ProbeKind, ProbeOutcome, ProbedLife, Revision,
 };
@@ -223,7 +223,7 @@ fn serves_until(life: &ProbedLife<'_, '_>, shown: &Revision<'_>) -> bool {
 fn enough_before(life: &ProbedLife<'_, '_>, (what, at, under_way): (&str, &At, i64), seen: &mut Seen) {
     // A port that was not open all the time has refused probes that nobody saw.
     let open = listening(life).all(|(state, _)| state == "open");
-    if is_command(life) || !open || matches!(life.spec.handler, Handler::Tcp { .. }) {
+    if !open || matches!(life.spec.handler, Handler::Tcp { .. }) {
         return;
     }
     let clocks = &life.run.clocks;
@@ -238,6 +238,9 @@ fn enough_before(life: &ProbedLife<'_, '_>, (what, at, under_way): (&str, &At, i
     if well.at.at.lo < life.known_from() {
         return;
     }
+    if is_command(life) && may_have_failed_unseen(life, &before[from..], at) {
+        return;
+    }
     let (since, wanted) = (&before[from + 1..], life.spec.failures);
     let next = life.probes.get(before.len()).map_or(&line.at, |next| &next.at);
     if !watched(life, &well.at, next) || i64::try_from(since.len()).is_ok_and(|of| of >= wanted) {
@@ -246,6 +249,20 @@ fn enough_before(life: &ProbedLife<'_, '_>, (what, at, under_way): (&str, &At, i
     let count = since.len();
     let events = since.iter().flat_map(|probe| probe.events()).chain(well.events()).chain([at.id]);
     seen.violated(format!("{}: {what} after {count} of {wanted} failures in a row", life.words()), events);
+}
+
+/// Whether a command may have failed before the target recorded it, after the first of these and before this effect of the last.
+fn may_have_failed_unseen(life: &ProbedLife<'_, '_>, probes: &[&Probe<'_>], effect: &At) -> bool {
+    let long = |one: &Stamp, next: &Stamp, most: i64| {
+        life.run.clocks.between(one, next).is_none_or(|span| span.hi >= most)
+    };
+    let between = probes.windows(2).any(|pair| {
+        let [one, next] = pair else { return true };
+        long(&one.at, &next.at, ONE_MISSED.of(life.spec.period))
+    });
+    let last = probes.last().is_none_or(|last| long(&last.at, effect, life.spec.period - NEAR));
+    let hasty = life.spec.kind == ProbeKind::Readiness || life.spec.timeout < START_OF_A_COMMAND;
+    hasty || between || last
 }
 
 /// After a success, a stop signal takes as many periods as the threshold has failures.

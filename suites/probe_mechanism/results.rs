@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use probity_model::mechanisms::ONE_MISSED;
-use probity_model::timeline::{Handler, KubeEvent, ProbeAnswer, ProbeKind, ProbeSpec};
+use probity_model::timeline::{At, Handler, KubeEvent, ProbeAnswer, ProbeKind, ProbeSpec};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
@@ -99,6 +99,58 @@ pub(super) fn unknown_changes_nothing(run: &Timeline<'_>, clause: &Clause, seen:
             }
         }
     });
+    for answers in of_http(run).iter().filter(|answers| answers.course.spec.kind != ProbeKind::Readiness) {
+        judge_between(clause, &answers.course, seen);
+    }
+}
+
+/// Failures before and after an error are failures in a row: once they reach the threshold, the container is stopped.
+fn judge_between(clause: &Clause, course: &Exchanges<'_, '_>, seen: &mut Seen) {
+    let Ok(threshold) = usize::try_from(course.spec.failures) else { return };
+    let (mut row, mut errors): (Vec<&Exchange<'_, '_>>, usize) = (Vec::new(), 0);
+    for exchange in course.exchanges.iter().filter(|of| course.before_deletion(&of.at)) {
+        match exchange.outcome() {
+            HttpOutcome::Bad if !exchange.late => row.push(exchange),
+            HttpOutcome::Short if !row.is_empty() => errors += 1,
+            HttpOutcome::Short => {}
+            _ => (row, errors) = (Vec::new(), 0),
+        }
+        if row.len() < threshold || errors == 0 || course.run.node_was_touched() {
+            continue;
+        }
+        if let Some(done) = &exchange.done {
+            let due = At::new(exchange.id, done.clone());
+            judge_stop_after(clause, course, (&due, threshold, errors), seen);
+        }
+        return;
+    }
+}
+
+/// An instance is stopped after so many failures with errors in between, unless something else ended it or delays its end.
+fn judge_stop_after(
+    clause: &Clause,
+    course: &Exchanges<'_, '_>,
+    (due, failures, errors): (&At, usize, usize),
+    seen: &mut Seen,
+) {
+    let delayed = course.container.spec.get("lifecycle").is_some() || !course.only_probes_stop_it();
+    let words = course.words();
+    match course.stop() {
+        _ if delayed || course.exited_by_itself().is_some() => {}
+        Some(stop) if course.run.before(&stop.at, &due.stamp) || !course.before_deletion(&stop.at) => {}
+        Some(stop) => {
+            let quantity = format!("from the last of {failures} failures to the stop signal: {words}");
+            course.within(seen, quantity, (due, stop), clause.in_time());
+            seen.facet("error", "between-failures");
+        }
+        None if course.ended.is_none() && course.watched_for(&due.stamp, clause.slack_us()) => {
+            let finding = format!(
+                "{words} failed {failures} times, with {errors} errors in between, and its container was not stopped"
+            );
+            seen.violated(finding, [Some(due.id), course.run.last_event()].into_iter().flatten());
+        }
+        None => {}
+    }
 }
 
 /// Truncated bodies are errors: the state does not change, and probes continue.

@@ -1,15 +1,77 @@
 //! Why a container was stopped: what a case gives as reasons.
 
-use probity_model::timeline::{ProbeKind, ProbedLife};
+use probity_model::clocks::Order;
+use probity_model::timeline::{Handler, Probe, ProbeKind, ProbeOutcome, ProbedLife};
 
-/// Whether only one of its own probes can have stopped this instance: the case has no other cause.
+use super::termination::Exhausted;
+use super::unvisited::{opened, was_open_in_time};
+
+/// Whether only this one of its own probes can have stopped this instance: the case has no other cause.
 pub(crate) fn only_its_probe(life: &ProbedLife<'_, '_>) -> bool {
     let (pod, container) = (life.pod, life.container);
-    let other = [ProbeKind::Startup, ProbeKind::Liveness]
+    let other = ProbeKind::STOPPING
         .into_iter()
-        .any(|kind| kind != life.spec.kind && container.probe(kind).is_some());
+        .filter(|kind| *kind != life.spec.kind)
+        .filter_map(|kind| life.probed(kind))
+        .any(|other| most_failures(&other).is_none_or(|most| most >= other.spec.failures));
     let hooked = container.spec.get("lifecycle").is_some();
     let lawful = life.stop().is_none_or(|stop| life.before_deletion(&stop.at));
     let stays = container.stays() && !pod.work_is_done(container) && life.policy() != "Never";
     stays && lawful && !other && !hooked && life.only_probes_stop_it()
+}
+
+/// The most failures in a row that the kubelet can have counted for a probe when the instance got its stop signal: those that
+/// the process recorded, those that came before the port opened, and those of the instance before. None if others can have
+/// failed that left no trace, or if it is not certain what was answered.
+pub(crate) fn most_failures(life: &ProbedLife<'_, '_>) -> Option<i64> {
+    let port = life.spec.handler.port().filter(|_| life.spec.handler.host().is_none())?;
+    let opened = opened(life.attempt, port)?;
+    let speaks = matches!(life.spec.handler, Handler::Http { .. } | Handler::Grpc { .. });
+    let bare = speaks && life.connections.iter().any(|of| of.port() == Some(port) && of.requests == 0);
+    if bare || !life.holes.is_empty() || !life.is_seen() || !life.is_asked_alone() || is_stalled(life) {
+        return None;
+    }
+    let in_time = |at| life.stop().is_none_or(|stop| life.run.clocks.order(at, &stop.at) != Order::After);
+    let probes: Vec<_> = life.probes.iter().filter(|probe| in_time(&probe.at)).collect();
+    let row = probes.iter().rev().take_while(|probe| life.surely(probe) != ProbeOutcome::Success).count();
+    let recorded = i64::try_from(row).ok()?;
+    if row < probes.len() {
+        return Some(if has_started(life) { 0 } else { recorded });
+    }
+    let refused = match was_open_in_time(life, &opened.at) {
+        true => 0,
+        false => 1 + (opened.at.at.hi - life.began.at.lo) / life.spec.period.max(1),
+    };
+    Some(recorded + refused + inherited(life)?)
+}
+
+/// Whether the node or the process was held up for so long that a probe can have timed out although the process answered.
+fn is_stalled(life: &ProbedLife<'_, '_>) -> bool {
+    let ended = life.ended.as_ref().map(|ended| &ended.stamp);
+    let until = life.stop().map(|stop| &stop.at).or(ended);
+    let end = life.run.end();
+    life.noise(&life.began.stamp, until.unwrap_or(&end)) >= life.spec.timeout
+}
+
+/// Whether the startup probe of this very instance has succeeded: it is not sent again.
+fn has_started(life: &ProbedLife<'_, '_>) -> bool {
+    let own = |success: &Probe<'_>| success.at.at.lo >= life.known_from();
+    life.spec.kind == ProbeKind::Startup && life.first_success().is_some_and(own)
+}
+
+/// The failures of the instance before that may count in this one: none if it had started, or if this probe ended it.
+fn inherited(life: &ProbedLife<'_, '_>) -> Option<i64> {
+    if life.number == 0 {
+        return Some(0);
+    }
+    let before = life.before()?.probed(life.spec.kind)?;
+    if has_started(&before) {
+        return Some(0);
+    }
+    if before.stop().is_some() {
+        // What else stopped it may have let the probe fail until its end.
+        return Exhausted::of(before).map(|_| 0);
+    }
+    // A process that ends refuses the last probes before its end is noticed.
+    most_failures(&before).map(|most| most + 2)
 }

@@ -11,6 +11,9 @@ use serde_json::Value;
 /// The subresource by which ephemeral containers are added.
 pub(crate) const EPHEMERAL: &str = "ephemeralcontainers";
 
+/// The field of an ephemeral container that names the container whose process namespace it shares.
+pub(crate) const BESIDE: &str = "targetContainerName";
+
 /// A patch of a pod, or of a subresource of it.
 pub(crate) struct Patch<'t, 'h> {
     /// The deed.

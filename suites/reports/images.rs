@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::tally::{Tally, Told};
 use super::{NORMAL, WARNING};
+use crate::reading::patches::changes_image;
 use crate::reading::statuses::of_kubelet;
 
 /// The registry of images that no node can have: port 9 is the discard service (RFC 863), which serves no images.
@@ -74,7 +75,8 @@ fn lacking<'t, 'h>(
         let helped = pod.containers.iter().any(|of| of.kind != ContainerKind::Main);
         pod.containers.iter().take(if helped { 1 } else { pod.containers.len() }).map(move |of| (pod, of))
     });
-    firsts.filter_map(|(pod, of)| Some((pod, of, Lack::of(of)?)))
+    let lacks = firsts.filter_map(|(pod, of)| Some((pod, of, Lack::of(of)?)));
+    lacks.filter(|(pod, of, _)| !changes_image(run, pod, of))
 }
 
 /// The first revision that shows that the network of a pod is there, so that its containers can be started.

@@ -8,6 +8,7 @@ use probity_model::{EventId, Stamp, Timeline};
 
 use crate::reading::ends::End;
 use crate::reading::mains::lives_of;
+use crate::reading::patches::BESIDE;
 use crate::reading::statuses::CRASH_LOOP;
 
 /// Why a container waits that cannot start unless somebody changes something: reasons in Kubernetes' `pkg/kubelet/images` and
@@ -111,14 +112,28 @@ impl<'t, 'h> Going<'t, 'h> {
     /// The container instances that were running at the request, without an earlier stop signal and with complete
     /// records: init containers first.
     pub(super) fn lives(&self) -> Vec<Life<'t, 'h>> {
+        self.running(&self.pod.containers)
+    }
+
+    /// The same for ephemeral containers. One that shares the processes of another container may be killed when that one ends.
+    pub(super) fn ephemeral_lives(&self) -> Vec<Life<'t, 'h>> {
+        let mut lives = self.running(&self.pod.ephemeral);
+        lives.retain(|life| life.container.spec.get(BESIDE).is_none());
+        lives
+    }
+
+    fn running(&self, containers: &'t [ContainerLife<'h>]) -> Vec<Life<'t, 'h>> {
         let (run, pod, asked) = (self.run, self.pod, &self.first.at);
-        let lives = pod.containers.iter().flat_map(|container| lives_of(run, pod, container));
+        let lives = containers.iter().flat_map(|container| lives_of(run, pod, container));
         let ran = |life: &Life<'_, '_>| {
             let told = life.stop().is_some_and(|stop| run.before(&stop.at, asked));
             let over = End::of(life).is_some_and(|end| run.before(&end.earliest, asked));
             run.before(&life.began, asked) && !told && !over
         };
-        lives.filter(|life| life.is_numbered() && life.holes.is_empty() && ran(life)).collect()
+        // An ephemeral container has no instance but the first.
+        let known =
+            |life: &Life<'_, '_>| life.is_numbered() || life.container.kind == ContainerKind::Ephemeral;
+        lives.filter(|life| known(life) && life.holes.is_empty() && ran(life)).collect()
     }
 
     /// Whether [`Self::lives`] may lack a container that was running: its last record is incomplete, or its only

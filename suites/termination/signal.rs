@@ -46,7 +46,7 @@ fn judge_arrival(clause: &Clause, going: &Going<'_, '_>, life: &Life<'_, '_>, se
 /// Only the first process of each container receives the signal.
 pub(super) fn is_for_the_first_process(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for going in going(run).iter().filter(|going| going.is_graceful()) {
-        for life in going.lives() {
+        for life in going.lives().into_iter().chain(going.ephemeral_lives()) {
             let first = life.lines.first().is_some_and(
                 |line| matches!(&line.line.fact, Fact::Started(started) if started.pid == FIRST),
             );

@@ -26,6 +26,8 @@ fn writing(limit: &str) -> Composer {
     run
 }
 
+const MESSAGE: &str = "Usage of EmptyDir volume \"scratch\" exceeds the limit \"4Mi\".";
+
 fn over(run: &mut Composer, at: f64, phase: &str, reason: Option<&str>, code: u8) {
     run.signal(at - 1.0, "SIGTERM");
     if code == 0 {
@@ -42,6 +44,7 @@ fn over(run: &mut Composer, at: f64, phase: &str, reason: Option<&str>, code: u8
     });
     if let Some(reason) = reason {
         status["reason"] = json!(reason);
+        status["message"] = json!(MESSAGE);
     }
     run.status(at, &status);
 }
@@ -51,6 +54,14 @@ fn ended(phase: &str, reason: Option<&str>, code: u8) -> &'static str {
     over(&mut run, 30.0, phase, reason, code);
     run.reading(60.0);
     verdict(&run.done(), CLAUSE)
+}
+
+#[test]
+fn an_eviction_without_a_message_is_a_violation() {
+    let mut run = writing("4Mi");
+    over(&mut run, 30.0, "Failed", Some("Evicted"), 137);
+    run.status(35.0, &json!({ "phase": "Failed", "reason": "Evicted", "podIP": "10.0.0.7" })).reading(60.0);
+    assert_eq!(verdict(&run.done(), CLAUSE), "violated");
 }
 
 #[test]

@@ -96,6 +96,39 @@ fn after_a_restart_no_more_successes_are_needed_either() {
     assert_eq!(judged(19.3), "violated");
 }
 
+/// A container with a startup and a liveness probe. Its first instance has started when its liveness probe stops it; the next
+/// one is stopped after so many failures of its startup probe.
+fn stopped_while_starting(threshold: u32, failures: &[f64]) -> &'static str {
+    let startup = json!({
+        "httpGet": { "path": "/start", "port": 8080 }, "periodSeconds": 2, "failureThreshold": threshold,
+    });
+    let liveness =
+        json!({ "httpGet": { "path": "/live", "port": 8080 }, "periodSeconds": 1, "failureThreshold": 2 });
+    let mut run = pod(EXACT, json!({ "startupProbe": startup, "livenessProbe": liveness }));
+    run.probe(2.0, "/start", 200);
+    run.running(2.2, true, true, 0);
+    run.probe(3.0, "/live", 500);
+    run.probe(4.0, "/live", 500);
+    run.signal(4.1, "SIGTERM");
+    run.left(4.5);
+    begin(&mut run, 6.0, 1);
+    run.running(6.5, false, false, 1);
+    for at in failures {
+        run.probe(*at, "/start", 500);
+    }
+    let last = failures.last().copied().unwrap_or(6.0);
+    run.signal(last + 0.1, "SIGTERM");
+    run.left(last + 0.5).reading(40.0);
+    verdict(&run.done(), EXACT)
+}
+
+#[test]
+fn a_second_instance_has_all_the_failures_of_its_startup_probe() {
+    assert_ne!(stopped_while_starting(3, &[8.0, 10.0, 12.0]), "violated");
+    assert_eq!(stopped_while_starting(30, &[8.0, 10.0, 12.0]), "violated");
+    assert_ne!(stopped_while_starting(4, &[8.0, 10.0, 12.0]), "violated", "one may have been refused");
+}
+
 /// A liveness probe with the threshold three, these answers, and maybe a stop signal.
 fn live(clause: &str, statuses: &[u16], stop: Option<f64>) -> &'static str {
     let mut run = pod(clause, json!({ "livenessProbe": http(json!({ "failureThreshold": 3 })) }));

@@ -186,6 +186,20 @@ impl World<'_> {
         Some(At { pod: whole, container })
     }
 
+    /// The ephemeral containers of a pod that is deleted get their stop signal with the others.
+    pub(crate) fn stop_ephemeral(&mut self, pod: usize) {
+        let grace = self.pods[pod].grace();
+        for number in 0..self.pods.len() {
+            let of = &self.pods[number];
+            if of.within == Some(pod)
+                && of.containers[0].is_running()
+                && !self.has(Defect::EphemeralGetsNoSignal)
+            {
+                self.stop_container(At { pod: number, container: 0 }, grace);
+            }
+        }
+    }
+
     /// The ephemeral containers of a pod that goes are killed with it.
     pub(crate) fn end_ephemeral(&mut self, pod: usize) {
         for number in 0..self.pods.len() {

@@ -25,6 +25,8 @@ use crate::node_verbs::NodeSettings;
 use crate::pod::Pod;
 use crate::target::Errand;
 
+/// The image of the targets.
+const IMAGE: &str = "probity.local/agnhost-rs:dev";
 /// A millisecond in microseconds.
 pub(crate) const MS: i64 = 1_000;
 /// A second in microseconds.
@@ -219,11 +221,11 @@ impl<'c> World<'c> {
         let setting = Setting {
             run: "simulated".to_owned(),
             namespace: "probity-simulated".to_owned(),
-            image: "agnhost-rs".to_owned(),
+            image: IMAGE.to_owned(),
             pull_policy: "Never".to_owned(),
             recorder: "10.244.1.2:7070".to_owned(),
             token: "simulated".to_owned(),
-            addresses: variants::references("probity.local/agnhost-rs:dev").collect(),
+            addresses: variants::references(IMAGE).collect(),
             ..Setting::default()
         };
         Self {

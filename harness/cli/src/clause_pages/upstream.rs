@@ -24,7 +24,7 @@ pub(super) fn page(context: &PageContext<'_>) -> String {
         top("suites/upstream/*.yaml", "What upstream's own specs check, and where it is checked here");
     text += &format!(
         "This page has {} of the end-to-end suite of Kubernetes ({}): those on probes and on the lifecycle of pods, but not \
-         those on evictions, static pods and ephemeral containers. It shows what each spec asserts and which clauses of the \
+         those on static pods and ephemeral containers. It shows what each spec asserts and which clauses of the \
          book cover it, so that users who replace the suite with Probity know what they lose and gain. Most specs look at a \
          pod every two seconds, and allow minutes for what takes seconds; those on probes never look at what the container \
          saw. The clauses are judged by the target's own record, with a bound that follows from the fields of the pod.\n\n\

@@ -31,6 +31,9 @@ mod nodes;
 #[path = "reports.rs"]
 mod reports;
 #[macro_use]
+#[path = "later.rs"]
+mod later;
+#[macro_use]
 #[path = "requests.rs"]
 mod requests;
 #[macro_use]

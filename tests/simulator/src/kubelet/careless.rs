@@ -75,7 +75,9 @@ impl World<'_> {
     /// Spoils the status of a container.
     pub(crate) fn misstate(&self, pod: usize, container: &Container, status: &mut Value) {
         let (view, old) = (&container.view, shown_status(&self.pods[pod].object, &container.name));
-        if self.has(Defect::LastStateMissing) {
+        let again = old["state"]["running"].is_object() && old["restartCount"] == status["restartCount"];
+        let lost = again && self.has(Defect::LastStateLostLater);
+        if lost || self.has(Defect::LastStateMissing) {
             status["lastState"] = json!({});
         }
         if let Some(reason) = status.pointer_mut("/state/waiting/reason")

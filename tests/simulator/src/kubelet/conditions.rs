@@ -165,6 +165,11 @@ impl World<'_> {
         };
         match () {
             () if self.has(Defect::GatesIgnored) => true,
+            () if self.has(Defect::GatesForgottenAfterRestart)
+                && of.containers.iter().any(|container| container.attempt() > 0) =>
+            {
+                true
+            }
             () if self.has(Defect::OneGateIsEnough) => {
                 let all: Vec<&str> = gates.collect();
                 all.is_empty() || all.into_iter().any(passes)

@@ -27,7 +27,8 @@ impl World<'_> {
             lists.flatten().find(|of| of["name"] == name).map(|of| of["image"].clone())
         };
         let new = self.pods[pod].object["spec"].clone();
-        let grace = self.pods[pod].grace();
+        let hard = self.has(Defect::NewImageKillsHard);
+        let grace = if hard { self.least_grace() } else { self.pods[pod].grace() };
         for container in 0..self.pods[pod].containers.len() {
             let of = &self.pods[pod].containers[container];
             let heeded = match of.kind {
@@ -37,8 +38,13 @@ impl World<'_> {
             };
             let changed = heeded && image(old, &of.name) != image(&new, &of.name);
             let at = At { pod, container };
-            if changed && !of.is_running() {
+            if changed && self.waits_for_its_image(at) {
+                self.correct_image(at, &new);
+            } else if changed && !of.is_running() {
                 self.begin_back_off_anew(at);
+            } else if changed && self.has(Defect::NewImageSkipsHook) {
+                let life = LifeAt { at, attempt: of.attempt() };
+                self.later(MS, Act::Terminate(life, self.now + grace));
             } else if changed {
                 if self.has(Defect::NewImageNoticedLate) {
                     let (life, stop) = (LifeAt { at, attempt: of.attempt() }, 9 * SECOND);
@@ -50,6 +56,24 @@ impl World<'_> {
                     self.stop_others(at, grace);
                 }
             }
+        }
+    }
+
+    fn waits_for_its_image(&self, at: At) -> bool {
+        let of = &self.pods[at.pod].containers[at.container];
+        matches!(of.state, State::Waiting("ErrImagePull" | "ImagePullBackOff"))
+    }
+
+    /// A container that waits for its image gets another one, and is tried again.
+    fn correct_image(&mut self, at: At, spec: &Value) {
+        if self.has(Defect::CorrectedImageIgnored) {
+            return;
+        }
+        let container = &mut self.pods[at.pod].containers[at.container];
+        let of_spec = spec["containers"].as_array().into_iter().flatten();
+        if let Some(own) = of_spec.into_iter().find(|of| of["name"] == container.name.as_str()) {
+            container.spec["image"] = own["image"].clone();
+            self.later(SHOWN, Act::Retry(at));
         }
     }
 

@@ -244,7 +244,8 @@ impl World<'_> {
         if let Some(cause) = self.pods[pod].evicted.filter(|_| expired) {
             if self.end_of_evicted(pod).1 {
                 status["reason"] = json!("Evicted");
-                status["message"] = json!(cause.says());
+                let silent = self.has(Defect::EvictionWithoutMessage);
+                status["message"] = json!(if silent { "" } else { cause.says() });
             }
         } else if expired && !self.has(Defect::DeadlineUnexplained) {
             status["reason"] = json!("DeadlineExceeded");

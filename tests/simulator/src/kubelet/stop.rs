@@ -14,7 +14,7 @@ use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 impl World<'_> {
     /// A probe's verdict ends a container.
     pub(super) fn kill_by_probe(&mut self, at: At, kind: ProbeKind) {
-        let policy = self.pods[at.pod].restart_policy().to_owned();
+        let policy = self.policy_of(at).to_owned();
         let pod_grace = self.pods[at.pod].grace();
         let container = &mut self.pods[at.pod].containers[at.container];
         if !container.is_running() || container.killing.is_some() {

@@ -90,6 +90,7 @@ impl World<'_> {
 
     /// The main containers of a terminating pod receive a stop signal.
     pub(super) fn stop_mains(&mut self, pod: usize) {
+        self.stop_ephemeral(pod);
         let grace = self.grace_in_force(pod);
         let forced = self.pods[pod].deleted.is_some_and(|(_, asked)| asked == 0);
         let at_once =

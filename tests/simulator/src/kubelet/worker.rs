@@ -271,7 +271,14 @@ impl World<'_> {
             ProbeKind::Liveness => self.has(Defect::LivenessStreakSurvivesKill),
             ProbeKind::Readiness => false,
         };
+        let command =
+            self.pods[at.pod].containers[at.container].probe(kind).is_some_and(|of| !of["exec"].is_null());
+        let forgives_one = command && self.has(Defect::CommandForgivesOneFailure);
+        let in_all = in_all || (forgives_one && !passed);
         let Some(worker) = self.worker(at, kind) else { return };
+        if forgives_one && passed {
+            worker.in_all.1 = worker.in_all.1.saturating_sub(1);
+        }
         worker.in_all.0 += u64::from(passed);
         worker.in_all.1 += u64::from(!passed);
         worker.streak = match worker.last {
@@ -307,6 +314,13 @@ impl World<'_> {
         self.set_result(other, kind, &id, Some(passed));
     }
 
+    /// The failures until now no longer count.
+    pub(super) fn forget_row(&mut self, at: At, kind: ProbeKind) {
+        if let Some(worker) = self.worker(at, kind) {
+            worker.last = None;
+        }
+    }
+
     fn threshold(&self, at: At, kind: ProbeKind, passed: bool) -> u64 {
         let number = |kind, field| u64::try_from(self.setting_of(at, kind, field)).unwrap_or(1).max(1);
         if passed {
@@ -328,6 +342,9 @@ impl World<'_> {
             && has(ProbeKind::Liveness)
         {
             return own.min(number(ProbeKind::Liveness, "failureThreshold"));
+        }
+        if kind == ProbeKind::Startup && self.is_again(at) && self.has(Defect::StartupThresholdShrinks) {
+            return own.min(3);
         }
         let less = u64::from(self.has(Defect::OneFailureLessSettles) && own > 1);
         let own = own + u64::from(self.has(Defect::OneMoreFailureTolerated)) - less;

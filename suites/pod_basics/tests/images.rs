@@ -1,0 +1,91 @@
+//! Hand-written histories of containers that get a new image.
+
+use probity_composer::Composer;
+use probity_model::history::Did;
+use probity_script::witness::{Exiting, Fact};
+use serde_json::{Value, json};
+
+use crate::tests::verdict;
+
+const REPLACES: &str = "pod.update.image-replaces";
+
+/// A pod whose target gets a new image at 3 s. Its grace period is six seconds.
+fn updated(container: &Value) -> Composer {
+    let mut run = Composer::new(&[REPLACES]);
+    let spec = json!({ "terminationGracePeriodSeconds": 6, "containers": [container] });
+    run.create(0.0, &spec).start(1.0, 0).running(1.5, true, true, 0);
+    patch(&mut run, "target");
+    run
+}
+
+fn patch(run: &mut Composer, container: &str) {
+    let patch = json!({ "spec": { "containers": [{ "name": container, "image": "registry/target:2" }] } });
+    let (kind, name) = ("Pod".to_owned(), "pod".to_owned());
+    run.deed(3.0, Did::Patched { kind, name, patch, subresource: String::new() });
+}
+
+fn plain() -> Value {
+    json!({ "name": "target", "image": "registry/target:1" })
+}
+
+#[test]
+fn the_old_process_is_stopped_with_the_grace_period_of_its_pod() {
+    let killed = |at: f64| {
+        let mut run = updated(&plain());
+        run.signal(3.5, "SIGTERM");
+        run.left(at).reading(30.0);
+        verdict(&run.done(), REPLACES)
+    };
+    assert_eq!(killed(9.5), "holds");
+    assert_eq!(killed(5.5), "violated", "too early");
+    assert_eq!(killed(14.0), "violated", "too late");
+    let mut run = updated(&plain());
+    run.reading(30.0);
+    assert_eq!(verdict(&run.done(), REPLACES), "violated", "the old process goes on");
+}
+
+#[test]
+fn its_hook_runs_before_its_stop_signal() {
+    let judged = |ran: bool| {
+        let hook = json!({ "exec": { "command": ["/agnhost-rs", "exec", "bye"] } });
+        let mut run = updated(&json!({
+            "name": "target", "image": "registry/target:1", "lifecycle": { "preStop": hook },
+        }));
+        if ran {
+            run.exec(3.3, "bye", Some(0));
+        }
+        run.signal(3.8, "SIGTERM");
+        run.fact(3.9, Fact::Exiting(Exiting { code: 0, why: "stop".to_owned() }));
+        run.left(4.0).reading(30.0);
+        verdict(&run.done(), REPLACES)
+    };
+    assert_eq!(judged(true), "holds");
+    assert_eq!(judged(false), "violated");
+}
+
+/// A container waits for its image, and is shown like this at 4 s; the target runs beside it.
+fn corrected(later: &Value) -> &'static str {
+    let mut run = Composer::new(&[REPLACES]);
+    let plan = json!({ "name": "target", "image": "registry/target:1", "env": [{ "name": "AGNHOST_PLAN", "value": "{}" }] });
+    let other = json!({ "name": "other", "image": "nowhere/none:1" });
+    run.create(0.0, &json!({ "containers": [plan, other] })).start(1.0, 0);
+    let status = |state: &Value| {
+        json!({ "phase": "Pending", "podIP": "10.0.0.7", "containerStatuses": [
+            { "name": "target", "restartCount": 0, "ready": true, "started": true, "containerID": "containerd://target-0",
+              "state": { "running": { "startedAt": "2026-01-01T00:00:01Z" } }, "lastState": {} },
+            { "name": "other", "restartCount": 0, "ready": false, "started": false, "containerID": "",
+              "state": state, "lastState": {} },
+        ] })
+    };
+    run.status(1.5, &status(&json!({ "waiting": { "reason": "ImagePullBackOff" } })));
+    patch(&mut run, "other");
+    run.status(4.0, &status(later)).reading(30.0);
+    verdict(&run.done(), REPLACES)
+}
+
+#[test]
+fn a_container_that_waits_for_its_image_gets_the_corrected_one() {
+    let running = json!({ "running": { "startedAt": "2026-01-01T00:00:03Z" } });
+    assert_eq!(corrected(&running), "holds");
+    assert_eq!(corrected(&json!({ "waiting": { "reason": "ImagePullBackOff" } })), "violated");
+}

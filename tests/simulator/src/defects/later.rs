@@ -1,0 +1,33 @@
+//! Defects that show only in a later instance, after an update, or while a pod goes. They follow the others in the one list.
+
+/// Hands the list of the other defects on, with these behind it, to the next that adds some.
+macro_rules! with_later {
+    ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
+    // Later instances.
+    /// Three failures of a startup probe stop a restarted container, whatever its threshold (`probe.failure-threshold.exact-count`).
+    StartupThresholdShrinks,
+    /// The readiness gates of a pod are forgotten once one of its containers has restarted (`readinessgate.ready-needs-both`).
+    GatesForgottenAfterRestart,
+    /// A failed postStart hook of a restarted container has no effect (`container.state.poststart-failure-kills`).
+    FailedStartHookIgnoredLater,
+    // Counts.
+    /// A probe that cannot be carried out ends a row of failures (`probe.result.unknown-no-action`).
+    ErrorEndsRow,
+    /// A command that succeeds makes up for only one of its failures (`probe.failure-threshold.exact-count`).
+    CommandForgivesOneFailure,
+    // New images.
+    /// A container with a new image has two seconds to stop (`pod.update.image-replaces`).
+    NewImageKillsHard,
+    /// A container with a new image is stopped without its hook (`pod.update.image-replaces`).
+    NewImageSkipsHook,
+    /// A container that waits for its image does not get a corrected one (`pod.update.image-replaces`).
+    CorrectedImageIgnored,
+    // Pods that go.
+    /// Ephemeral containers are killed without a stop signal (`termination.term-to-pid1`).
+    EphemeralGetsNoSignal,
+    /// The last state of a container is shown only once after its restart (`container.state.terminated-fields`).
+    LastStateLostLater,
+    /// The status of an evicted pod has no message (`pod.lifecycle.node-pressure-not-survived`).
+    EvictionWithoutMessage,
+    } };
+}
