@@ -22,6 +22,10 @@ fn status<'h>(shown: &Revision<'h>, field: &str) -> Option<&'h Value> {
     shown.object.get("status")?.get(field)
 }
 
+fn said_as(address: Option<&str>) -> &str {
+    address.unwrap_or("not set")
+}
+
 /// The addresses agree with their lists, stay, and are those to which probes connect.
 pub(super) fn as_connections_show(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     if run.lost_a_sandbox() {
@@ -34,8 +38,12 @@ pub(super) fn as_connections_show(run: &Timeline<'_>, _: &Clause, seen: &mut See
                 let one = status(shown, field).and_then(Value::as_str).filter(|text| !text.is_empty());
                 let of_list = status(shown, list).and_then(|all| all.get(0)?.get("ip")?.as_str());
                 if one != of_list {
-                    let finding =
-                        format!("{field} of {} is {one:?}, and {list} begins with {of_list:?}", pod.key);
+                    let finding = format!(
+                        "{field} of {} is {}, and {list} begins with {}",
+                        pod.key,
+                        said_as(one),
+                        said_as(of_list)
+                    );
                     seen.violated(finding, [shown.id]);
                     continue;
                 }
