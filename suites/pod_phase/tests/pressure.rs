@@ -75,7 +75,7 @@ fn a_pod_beyond_its_limit_is_evicted() {
 #[test]
 fn a_pod_that_goes_on_or_comes_back_is_noticed() {
     let mut run = writing("4Mi");
-    run.reading(120.0);
+    run.reading(200.0);
     assert_eq!(verdict(&run.done(), CLAUSE), "violated");
     let mut run = writing("4Mi");
     run.signal(28.0, "SIGTERM");
@@ -86,7 +86,7 @@ fn a_pod_that_goes_on_or_comes_back_is_noticed() {
 #[test]
 fn a_pod_within_its_limit_is_left_alone() {
     let mut run = writing("64Mi");
-    run.reading(120.0);
+    run.reading(200.0);
     assert_eq!(verdict(&run.done(), CLAUSE), "inconclusive");
 }
 
