@@ -9,10 +9,7 @@ use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
 use super::NETWORK;
-use crate::reading::statuses::of_kubelet;
-
-/// What a container waits for whose image cannot be pulled, by the Kubernetes documentation.
-const NO_IMAGE: [&str; 2] = ["ErrImagePull", "ImagePullBackOff"];
+use crate::reading::statuses::{NO_IMAGE, of_kubelet};
 
 /// Whether a pod has init containers that must end.
 pub(super) fn has_inits(pod: &PodLife<'_>) -> bool {

@@ -10,7 +10,7 @@ use probity_script::witness::Dump;
 use serde_json::Value;
 
 use crate::reading::ends::may_be_busy;
-use crate::reading::patches::BESIDE;
+use crate::reading::patches::TARGET_CONTAINER;
 
 /// The reason of a container that has succeeded, by the reference implementation of Kubernetes.
 const COMPLETED: &str = "Completed";
@@ -41,8 +41,6 @@ pub(super) fn never_again(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
             continue;
         }
         let Some((id, at, code)) = exit(first) else { continue };
-        // What runs in the process namespace of another container is killed when that one ends, maybe before it has exited.
-        let killed = container.spec.get(BESIDE).is_some() && !run.before_deletion(pod, &at);
         let shown: Vec<_> = pod.changes_of(&container.name).collect();
         let ended = shown.iter().position(|(_, seen)| matches!(seen.state, State::Terminated { .. }));
         let wrong = shown.iter().enumerate().find(|(place, (_, status))| {
@@ -52,7 +50,8 @@ pub(super) fn never_again(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
             seen.violated(format!("the ephemeral container {name} is shown as restarted"), [id, revision.id]);
             continue;
         }
-        if killed {
+        // The kernel kills what runs in the process namespace of another container when that one ends, maybe before it has exited.
+        if container.spec.get(TARGET_CONTAINER).is_some() && !run.before_deletion(pod, &at) {
             continue;
         }
         let end = ended.and_then(|ended| shown.get(ended));
@@ -186,7 +185,7 @@ fn view<'t>(
 /// An ephemeral container sees the processes of a pod that shares them, or of the container that it targets.
 pub(super) fn shared_processes(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for (pod, container) in all(run) {
-        let target = container.spec.get(BESIDE).and_then(Value::as_str);
+        let target = container.spec.get(TARGET_CONTAINER).and_then(Value::as_str);
         let shares = pod.spec.get("shareProcessNamespace") == Some(&Value::Bool(true));
         let Some(own) = container.attempts.first() else { continue };
         let Some((id, dump)) = view(run, container, own) else { continue };

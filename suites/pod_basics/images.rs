@@ -8,11 +8,9 @@ use crate::reading::ends::may_be_busy;
 use crate::reading::hooks::judge_command_before_stop;
 use crate::reading::mains::lives_of;
 use crate::reading::patches::{self, Patch, image_in};
+use crate::reading::statuses::NO_IMAGE;
 use crate::reading::termination::time_of_ends;
 use crate::termination::judge_kill_within;
-
-/// The reasons of a container that waits for its image: Kubernetes' `pkg/kubelet/images`.
-const MISSING: [&str; 2] = ["ErrImagePull", "ImagePullBackOff"];
 
 /// A main container or a sidecar that runs is stopped in time once an update has changed its image, after its hook and with the
 /// grace period of its pod.
@@ -43,7 +41,7 @@ fn judge_waiting(
 ) {
     let waits = |shown: &Revision<'_>| {
         let state = shown.container(&container.name).map(|of| of.state);
-        matches!(state, Some(State::Waiting { reason }) if MISSING.contains(&reason))
+        matches!(state, Some(State::Waiting { reason }) if NO_IMAGE.contains(&reason))
     };
     let of_target = |image: &str| {
         let all = patch.pod.containers.iter().filter(|of| of.plan().is_some() && of.name != container.name);
@@ -112,12 +110,12 @@ fn changed<'t, 'h>(run: &'t Timeline<'h>, patch: &Patch<'t, 'h>) -> Vec<Life<'t,
 }
 
 /// The kubelet stops one container of a pod after the other, each after its hook.
-fn bound(clause: &Clause, life: &Life<'_, '_>) -> Bound {
-    let hook = if life.container.lifecycle("preStop").is_some() { life.pod.grace() } else { 0 };
+fn bound(clause: &Clause, life: &Life<'_, '_>, hooked: bool) -> Bound {
+    let hook = if hooked { life.pod.grace() } else { 0 };
     let others = time_of_ends(life.run, life.pod, &life.container.name, life.began.at.lo);
-    let slack = clause.slack_us();
-    let words = format!("{} + {} for a hook and other containers", seconds(slack), seconds(hook + others));
-    Bound::at_most(slack.saturating_add(hook).saturating_add(others), words)
+    let (slack, more) = (clause.slack_us(), hook.saturating_add(others));
+    let words = format!("{} + {} for a hook and other containers", seconds(slack), seconds(more));
+    Bound::at_most(slack.saturating_add(more), words)
 }
 
 fn judge(clause: &Clause, patch: &Patch<'_, '_>, life: &Life<'_, '_>, seen: &mut Seen) {
@@ -127,8 +125,8 @@ fn judge(clause: &Clause, patch: &Patch<'_, '_>, life: &Life<'_, '_>, seen: &mut
     let asked = At::new(patch.id, patch.began.clone());
     if let Some(stop) = life.stop() {
         let quantity = format!("from the change of its image to the stop signal of {}", life.name());
-        life.within(seen, quantity, (&asked, stop), bound(clause, life));
         let hooked = life.container.lifecycle("preStop").is_some();
+        life.within(seen, quantity, (&asked, stop), bound(clause, life, hooked));
         if !judge_command_before_stop(life, patch.id, stop, seen) && !hooked {
             judge_kill_within(clause.tolerance_us("kill"), life, stop, life.pod.grace(), seen);
         }

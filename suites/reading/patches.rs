@@ -12,7 +12,7 @@ use serde_json::Value;
 pub(crate) const EPHEMERAL: &str = "ephemeralcontainers";
 
 /// The field of an ephemeral container that names the container whose process namespace it shares.
-pub(crate) const BESIDE: &str = "targetContainerName";
+pub(crate) const TARGET_CONTAINER: &str = "targetContainerName";
 
 /// A patch of a pod, or of a subresource of it.
 pub(crate) struct Patch<'t, 'h> {

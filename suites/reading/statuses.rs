@@ -6,6 +6,9 @@ use serde_json::Value;
 /// The reason of a container that waits for its back-off, by the Kubernetes documentation.
 pub(crate) const CRASH_LOOP: &str = "CrashLoopBackOff";
 
+/// The reasons of a container whose image could not be pulled: Kubernetes' `pkg/kubelet/images`.
+pub(crate) const NO_IMAGE: [&str; 2] = ["ErrImagePull", "ImagePullBackOff"];
+
 /// The reason of a pod that its kubelet evicted: Kubernetes documentation, Node-pressure Eviction.
 pub(crate) const EVICTED: &str = "Evicted";
 

@@ -22,10 +22,6 @@ fn status<'h>(shown: &Revision<'h>, field: &str) -> Option<&'h Value> {
     shown.object.get("status")?.get(field)
 }
 
-fn said_as(address: Option<&str>) -> &str {
-    address.unwrap_or("not set")
-}
-
 /// The addresses agree with their lists, stay, and are those to which probes connect.
 pub(super) fn as_connections_show(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     if run.lost_a_sandbox() {
@@ -41,8 +37,8 @@ pub(super) fn as_connections_show(run: &Timeline<'_>, _: &Clause, seen: &mut See
                     let finding = format!(
                         "{field} of {} is {}, and {list} begins with {}",
                         pod.key,
-                        said_as(one),
-                        said_as(of_list)
+                        one.unwrap_or("not set"),
+                        of_list.unwrap_or("nothing")
                     );
                     seen.violated(finding, [shown.id]);
                     continue;

@@ -8,7 +8,7 @@ use probity_model::{EventId, Stamp, Timeline};
 
 use crate::reading::ends::End;
 use crate::reading::mains::lives_of;
-use crate::reading::patches::BESIDE;
+use crate::reading::patches::TARGET_CONTAINER;
 use crate::reading::statuses::CRASH_LOOP;
 
 /// Why a container waits that cannot start unless somebody changes something: reasons in Kubernetes' `pkg/kubelet/images` and
@@ -118,7 +118,7 @@ impl<'t, 'h> Going<'t, 'h> {
     /// The same for ephemeral containers. One that shares the processes of another container may be killed when that one ends.
     pub(super) fn ephemeral_lives(&self) -> Vec<Life<'t, 'h>> {
         let mut lives = self.running(&self.pod.ephemeral);
-        lives.retain(|life| life.container.spec.get(BESIDE).is_none());
+        lives.retain(|life| life.container.spec.get(TARGET_CONTAINER).is_none());
         lives
     }
 

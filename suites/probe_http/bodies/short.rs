@@ -36,8 +36,8 @@ fn judge(reaction: &Reaction<'_, '_, '_>, status: u16, range: &Range<usize>, see
     // A container that is not ready may be probed out of turn: then the requests of several probes follow one another,
     // and their number tells nothing.
     let settled = course.spec.kind != ProbeKind::Readiness || (taken.success && taken.nothing);
-    // A probe that took longer than its period is followed by the next one at once, and that of a kubelet that was restarted comes
-    // when it likes.
+    // A probe that took longer than its period is followed by the next one at once, and a kubelet that restarts begins a new
+    // schedule.
     let regular = course.spec.timeout <= course.spec.period && !course.run.node_was_touched();
     let in_turn = settled && regular;
     let each = |count: usize| bursts.iter().all(|tries| *tries == count);

@@ -1,4 +1,4 @@
-//! Defects that show only in a later instance, after an update, or while a pod goes. They follow the others in the one list.
+//! Defects that show only in a later instance, after an update, or while a pod terminates. They follow the others in the one list.
 
 /// Hands the list of the other defects on, with these behind it, to the next that adds some.
 macro_rules! with_later {
@@ -22,7 +22,7 @@ macro_rules! with_later {
     NewImageSkipsHook,
     /// A container that waits for its image does not get a corrected one (`pod.update.image-replaces`).
     CorrectedImageIgnored,
-    // Pods that go.
+    // Pods that terminate.
     /// Ephemeral containers are killed without a stop signal (`termination.term-to-pid1`).
     EphemeralGetsNoSignal,
     /// The last state of a container is shown only once after its restart (`container.state.terminated-fields`).

@@ -36,10 +36,11 @@ impl World<'_> {
                 Kind::Sidecar => !self.has(Defect::NewImageKeepsSidecar),
                 _ => false,
             };
-            let changed = heeded && image(old, &of.name) != image(&new, &of.name);
+            let wanted = image(&new, &of.name);
+            let changed = heeded && image(old, &of.name) != wanted;
             let at = At { pod, container };
             if changed && self.waits_for_its_image(at) {
-                self.correct_image(at, &new);
+                self.correct_image(at, wanted);
             } else if changed && !of.is_running() {
                 self.begin_back_off_anew(at);
             } else if changed && self.has(Defect::NewImageSkipsHook) {
@@ -65,14 +66,9 @@ impl World<'_> {
     }
 
     /// A container that waits for its image gets another one, and is tried again.
-    fn correct_image(&mut self, at: At, spec: &Value) {
-        if self.has(Defect::CorrectedImageIgnored) {
-            return;
-        }
-        let container = &mut self.pods[at.pod].containers[at.container];
-        let of_spec = spec["containers"].as_array().into_iter().flatten();
-        if let Some(own) = of_spec.into_iter().find(|of| of["name"] == container.name.as_str()) {
-            container.spec["image"] = own["image"].clone();
+    fn correct_image(&mut self, at: At, wanted: Option<Value>) {
+        if let Some(image) = wanted.filter(|_| !self.has(Defect::CorrectedImageIgnored)) {
+            self.pods[at.pod].containers[at.container].spec["image"] = image;
             self.later(SHOWN, Act::Retry(at));
         }
     }

@@ -271,9 +271,7 @@ impl World<'_> {
             ProbeKind::Liveness => self.has(Defect::LivenessStreakSurvivesKill),
             ProbeKind::Readiness => false,
         };
-        let command =
-            self.pods[at.pod].containers[at.container].probe(kind).is_some_and(|of| !of["exec"].is_null());
-        let forgives_one = command && self.has(Defect::CommandForgivesOneFailure);
+        let forgives_one = self.has(Defect::CommandForgivesOneFailure) && self.is_by(at, kind, "exec");
         let in_all = in_all || (forgives_one && !passed);
         let Some(worker) = self.worker(at, kind) else { return };
         if forgives_one && passed {
