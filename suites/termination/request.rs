@@ -17,7 +17,7 @@ fn beyond_request(run: &Timeline<'_>, going: &Going<'_, '_>, shown: &Revision<'_
     Some(Interval::point(whole_seconds(deadline - made)).minus(asked))
 }
 
-/// The API server records the grace period, and the time after which the pod counts as dead.
+/// The API server records the grace period, and the time after which the pod may be removed.
 pub(super) fn deadline_is_recorded(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for going in going(run).iter().filter(|going| going.is_graceful()) {
         let Some(shown) = going.shown() else { continue };
