@@ -3,13 +3,16 @@
 
 mod beyond;
 mod delay;
+mod detection;
 mod example;
 mod failures;
 mod fixed;
 mod grace;
+mod keeps_running;
 mod period;
 mod schedule;
 mod shared;
+mod short_faults;
 mod successes;
 mod timeout;
 mod unasked;
@@ -48,11 +51,14 @@ const COUNTS: &[Judge] = &[
     Judge { clause: "probe.success-threshold.readiness", judge: successes::after_failure },
     Judge { clause: "probe.success-threshold.first-start", judge: successes::at_first_start },
     Judge { clause: "probe.success-threshold.after-restart", judge: successes::after_restart },
-    Judge { clause: "probe.failure-threshold.consecutive", judge: failures::one_success_resets },
-    Judge { clause: "probe.timing.fault-shorter-than-window", judge: failures::short_faults_pass },
+    Judge { clause: "probe.failure-threshold.consecutive", judge: short_faults::one_success_resets },
+    Judge { clause: "probe.timing.fault-shorter-than-window", judge: short_faults::short_faults_pass },
     Judge { clause: "probe.failure-threshold.exact-count", judge: failures::exact_count },
-    Judge { clause: "probe.failure-threshold.readiness-keeps-running", judge: failures::readiness_goes_on },
-    Judge { clause: "probe.failure-threshold.detection-window", judge: failures::detected_in_time },
+    Judge {
+        clause: "probe.failure-threshold.readiness-keeps-running",
+        judge: keeps_running::readiness_goes_on,
+    },
+    Judge { clause: "probe.failure-threshold.detection-window", judge: detection::detected_in_time },
 ];
 
 const GRACE: &[Judge] = &[
