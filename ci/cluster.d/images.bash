@@ -13,24 +13,33 @@ ensure_sandbox_archive() {
     [[ -f $archive ]] || fail "the image archive $archive does not exist"
 }
 
-# Builds an image with one static program under several names, in the format that `docker save` writes.
+# Builds an image with one static program under several names.
 ensure_check_archive() {
-    local work layer_sum program
+    local work program
     [[ ! -f $CHECK_ARCHIVE ]] || return 0
     work=$(mktemp -d)
-    mkdir -p "$work/root"/{bin,www,tmp}
-    cp "$(static_busybox)" "$work/root/bin/busybox"
-    for program in sh httpd wget sleep echo cat hostname; do ln -s busybox "$work/root/bin/$program"; done
-    tar -C "$work/root" --owner=0 --group=0 --mtime=@0 --sort=name -cf "$work/layer.tar" .
+    mkdir -p "$work"/{bin,www,tmp} "$CACHE_DIR"
+    cp "$(static_busybox)" "$work/bin/busybox"
+    for program in sh httpd wget sleep echo cat hostname; do ln -s busybox "$work/bin/$program"; done
+    write_image "$work" "$CHECK_ARCHIVE" '{"Cmd": ["/bin/sleep", "infinity"], "Env": ["PATH=/bin"]}' "$CHECK_IMAGE"
+    rm -rf "$work"
+}
+
+# write_image FOLDER ARCHIVE CONFIG NAME...: an image with the files of FOLDER, in the format that `docker save` writes.
+write_image() {
+    local folder=$1 archive=$2 config=$3 work layer_sum names
+    shift 3
+    work=$(mktemp -d)
+    tar -C "$folder" --owner=0 --group=0 --mtime=@0 --sort=name -cf "$work/layer.tar" .
     layer_sum=$(sha256sum "$work/layer.tar" | cut -d' ' -f1)
     cat >"$work/config.json" <<END
-{"architecture": "$(image_architecture)", "os": "linux", "config": {"Cmd": ["/bin/sleep", "infinity"], "Env": ["PATH=/bin"]},
+{"architecture": "$(image_architecture)", "os": "linux", "config": $config,
  "rootfs": {"type": "layers", "diff_ids": ["sha256:$layer_sum"]}}
 END
-    echo "[{\"Config\": \"config.json\", \"RepoTags\": [\"$CHECK_IMAGE\"], \"Layers\": [\"layer.tar\"]}]" >"$work/manifest.json"
-    mkdir -p "$CACHE_DIR"
-    tar -C "$work" -cf "$CHECK_ARCHIVE.new" manifest.json config.json layer.tar
-    mv "$CHECK_ARCHIVE.new" "$CHECK_ARCHIVE"
+    names=$(printf '"%s", ' "$@")
+    echo "[{\"Config\": \"config.json\", \"RepoTags\": [${names%, }], \"Layers\": [\"layer.tar\"]}]" >"$work/manifest.json"
+    tar -C "$work" -cf "$archive.new" manifest.json config.json layer.tar
+    mv "$archive.new" "$archive"
     rm -rf "$work"
 }
 

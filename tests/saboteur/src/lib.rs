@@ -14,6 +14,7 @@
 
 pub mod api;
 pub mod board;
+pub mod call;
 pub mod control;
 pub mod cri;
 pub mod defect;

@@ -5,15 +5,16 @@ use std::{
     ffi::OsStr,
     fs, io,
     path::{Path, PathBuf},
-    process::{Output, Stdio},
+    process::Stdio,
 };
 
 use serde_json::{Value, json};
-use tokio::{io::AsyncWriteExt as _, process::Command};
+use tokio::process::Command;
 
 use super::{RunnerOptions, copies};
 use crate::{
     board::Count,
+    call::call,
     defect::{Defect, Fault},
 };
 
@@ -47,7 +48,7 @@ impl Commands {
 
     async fn cluster(&self, arguments: &[&str], input: &str) -> io::Result<String> {
         let mut command = Command::new(&self.options.cluster);
-        run(command.args(arguments), input).await
+        call(command.args(arguments), input).await
     }
 
     pub(super) async fn kubectl(&self, arguments: &[&str], input: &str) -> io::Result<String> {
@@ -156,23 +157,4 @@ fn empty(out: &Path) -> io::Result<()> {
         _ => {}
     }
     out.parent().map_or(Ok(()), fs::create_dir_all)
-}
-
-async fn run(command: &mut Command, input: &str) -> io::Result<String> {
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // A program that reads nothing has closed it already.
-        stdin.write_all(input.as_bytes()).await.ok();
-    }
-    let Output { status, stdout, stderr } = child.wait_with_output().await?;
-    if status.success() {
-        return Ok(String::from_utf8_lossy(&stdout).into_owned());
-    }
-    let complaint = String::from_utf8_lossy(&stderr);
-    Err(io::Error::other(complaint.lines().last().unwrap_or("a command failed and said nothing").to_owned()))
 }
