@@ -5,7 +5,7 @@ mod anew;
 mod back_off;
 mod configured;
 mod expected;
-mod lost_sandbox;
+mod for_good;
 mod policy;
 mod probe_kills;
 mod rules;

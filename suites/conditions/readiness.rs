@@ -203,7 +203,10 @@ impl Change<'_, '_> {
                 self.note_facets(seen);
             }
         } else if run.watched_for(self.pod, &shown.at, clause.slack_us())
-            && self.next.is_none_or(|next| run.at_least(&shown.at, next) > clause.slack_us())
+            && self.next.is_none_or(|next| {
+                let noise = run.noise_between(&self.pod.node, &shown.at, next);
+                run.at_least(&shown.at, next) > clause.slack_us() + noise
+            })
         {
             let word = if wanted { "ready" } else { "not ready" };
             let finding = format!(

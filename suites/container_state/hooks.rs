@@ -2,12 +2,13 @@
 
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, seconds, whole_seconds};
-use probity_model::timeline::{At, Life, Revision};
+use probity_model::timeline::{At, Happened, Life, Revision};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
-use crate::reading::hooks::{HookKind, HookRun, hook_run, judge_command_before_stop, listens};
+use crate::reading::ends::killed_at;
+use crate::reading::hooks::{HookKind, HookRun, hook_run, is_refused, judge_command_before_stop, listens};
 use crate::reading::termination::{judge_no_restart, judge_restart};
 use crate::termination::judge_kill_within;
 
@@ -129,14 +130,20 @@ fn failed(kind: HookKind, run: &HookRun) -> bool {
 }
 
 /// A container whose hook fails is killed, and then its restart policy applies; an HTTP answer of any status is not a
-/// failure.
+/// failure, but a request that is refused is one.
 pub(super) fn failed_hook_kills(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (life, hook, kind) in hooked(run).filter(|(life, ..)| life.holes.is_empty()) {
-        let Some(run) = hook_run(&life, hook) else { continue };
+        let Some(run) = hook_run(&life, hook) else {
+            if is_refused(life.pod, hook) && life.pod.grace() > 0 {
+                seen.applies();
+                judge_kill(clause, &life, ("refused", &life.began), seen);
+            }
+            continue;
+        };
         let Some(ended) = run.ended.clone().filter(|ended| life.before_deletion(ended)) else { continue };
         if failed(kind, &run) {
             seen.applies();
-            judge_kill(clause, &life, (&run, &ended), seen);
+            judge_kill(clause, &life, ("exec", &ended), seen);
         } else if kind == HookKind::Http && !is_success(run.outcome) {
             seen.applies();
             judge_survival(clause, &life, (&run, &ended), seen);
@@ -149,30 +156,48 @@ fn is_success(status: Option<u16>) -> bool {
     status.is_some_and(|status| (200..400).contains(&status))
 }
 
-fn judge_kill(clause: &Clause, life: &Life<'_, '_>, (run, ended): (&HookRun, &At), seen: &mut Seen) {
+/// After the failure of its hook, a container is stopped like any other. A request to a closed port fails at once: its failure is
+/// the start of the container.
+fn judge_kill(clause: &Clause, life: &Life<'_, '_>, (how, failed): (&str, &At), seen: &mut Seen) {
     match life.stop() {
         Some(stop) if life.before_deletion(&stop.at) => {
             let quantity = format!("from the failure of the hook of {} to the stop signal", life.name());
-            if !judge_command_before_stop(life, ended.id, stop, seen) {
-                life.within(seen, quantity, (ended, stop), clause.in_time());
+            if !judge_command_before_stop(life, failed.id, stop, seen) {
+                life.within(seen, quantity, (failed, stop), clause.in_time());
             }
             judge_kill_within(clause.tolerance_us("kill"), life, stop, life.pod.grace(), seen);
             if life.event("FailedPostStartHook", "").is_some() {
-                seen.facet("hook", "exec");
+                seen.facet("hook", how);
             }
-            if life.policy() == "Never" {
-                judge_no_restart(life, stop, seen);
-            } else {
-                judge_restart(life, stop, seen);
-            }
+            judge_what_follows(life, stop, seen);
         }
-        None if life.lives_on() && life.watched_for(ended, clause.slack_us()) => {
+        Some(_) => {}
+        None if life.lives_on() && life.watched_for(failed, clause.slack_us()) => {
             let late = seconds(clause.slack_us());
             let finding =
                 format!("the hook of {} failed, but no stop signal followed within {late}", life.name());
-            seen.violated(finding, run.events());
+            seen.violated(finding, [life.began.id, failed.id]);
         }
-        _ => {}
+        None => judge_silent_kill(life, failed, seen),
+    }
+}
+
+/// A container that has no limit of memory and is killed without a stop signal after the failure of its hook.
+fn judge_silent_kill(life: &Life<'_, '_>, failed: &At, seen: &mut Seen) {
+    let limited = life.container.spec.pointer("/resources/limits/memory").is_some();
+    let killed = killed_at(life).filter(|at| life.run.before(failed, at) && life.before_deletion(at));
+    let Some(killed) = killed.filter(|_| !limited && life.pod.grace() > 0) else { return };
+    let finding = format!("{} was killed without a stop signal after its hook had failed", life.name());
+    seen.violated(finding, [failed.id, killed.id]);
+    judge_what_follows(life, killed, seen);
+}
+
+/// The restart policy decides whether a stopped container starts again.
+fn judge_what_follows(life: &Life<'_, '_>, ended: &(impl Happened + ?Sized), seen: &mut Seen) {
+    if life.policy() == "Never" {
+        judge_no_restart(life, ended, seen);
+    } else {
+        judge_restart(life, ended, seen);
     }
 }
 

@@ -50,6 +50,13 @@ pub(super) fn never_again(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
             seen.violated(format!("the ephemeral container {name} is shown as restarted"), [id, revision.id]);
             continue;
         }
+        if let Some((revision, what)) =
+            ended.and_then(|at| changed_later(run, (pod, &container.name), shown.get(at)?))
+        {
+            let finding = format!("the ephemeral container {name} had ended, and is later shown {what}");
+            seen.violated(finding, [id, revision]);
+            continue;
+        }
         // The kernel kills what runs in the process namespace of another container when that one ends, maybe before it has exited.
         if container.spec.get(TARGET_CONTAINER).is_some() && !run.before_deletion(pod, &at) {
             continue;
@@ -64,6 +71,24 @@ pub(super) fn never_again(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
             seen,
         );
     }
+}
+
+/// The first revision in which the end of an ephemeral container is shown in another way than at first, or not at all.
+fn changed_later(
+    run: &Timeline<'_>,
+    (pod, name): (&PodLife<'_>, &str),
+    (ended, was): &(&Revision<'_>, ContainerSeen<'_>),
+) -> Option<(EventId, &'static str)> {
+    let over = pod.over().map(|over| over.id);
+    let later =
+        pod.revisions.iter().filter(|later| later.id > ended.id && !later.terminating() && !later.gone);
+    let mut later = later.take_while(|later| over.is_none_or(|over| later.id < over));
+    later.find_map(|later| match later.container(name) {
+        _ if run.node_was_touched() => None,
+        None => Some((later.id, "without a status")),
+        Some(status) if status.state != was.state => Some((later.id, "in another state")),
+        Some(_) => None,
+    })
 }
 
 /// The status of an ephemeral container that has exited shows that, with its exit code.
@@ -109,18 +134,24 @@ fn misshown(state: &State<'_>, code: u8) -> Option<String> {
     }
 }
 
-/// What must not change for an ephemeral container: the phase, the readiness, and the restarts of the other containers.
+/// What must not change for an ephemeral container: the phase, the readiness, and the other containers' restarts and readiness.
 #[derive(PartialEq)]
 struct Standing<'h> {
     phase: &'h str,
     ready: Option<bool>,
-    restarts: Vec<Option<u64>>,
+    containers_ready: Option<bool>,
+    containers: Vec<Option<(u64, bool)>>,
 }
 
 impl<'h> Standing<'h> {
     fn of(pod: &PodLife<'h>, revision: &Revision<'h>) -> Self {
-        let restarts = pod.containers.iter().map(|of| Some(revision.container(&of.name)?.restarts)).collect();
-        Self { phase: revision.phase(), ready: revision.is("Ready"), restarts }
+        let shown = |of: &ContainerLife<'_>| revision.container(&of.name).map(|of| (of.restarts, of.ready));
+        Self {
+            phase: revision.phase(),
+            ready: revision.is("Ready"),
+            containers_ready: revision.is("ContainersReady"),
+            containers: pod.containers.iter().map(shown).collect(),
+        }
     }
 }
 
@@ -136,22 +167,29 @@ fn is_calm(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
     well && pod.containers.iter().all(stays) && !run.node_was_touched()
 }
 
+/// Whether the spec in a revision has an ephemeral container of this name.
+fn has_ephemeral(shown: &Revision<'_>, name: &str) -> bool {
+    let all = shown.object.pointer("/spec/ephemeralContainers").and_then(Value::as_array);
+    all.is_some_and(|all| all.iter().any(|of| of["name"] == name))
+}
+
 /// A pod stays as it was while an ephemeral container runs, and after it has failed.
 pub(super) fn no_effect(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (pod, container) in all(run).filter(|(pod, _)| is_calm(run, pod)) {
         let running = |status: &ContainerSeen<'_>| status.is_running();
         let shown: Vec<_> = pod.changes_of(&container.name).collect();
         let Some((began, _)) = shown.iter().find(|(_, status)| running(status)) else { continue };
-        let Some(before) = pod.revisions.iter().rfind(|earlier| {
-            earlier.id < began.id && earlier.container(&container.name).is_none_or(|status| !running(&status))
-        }) else {
+        // A kubelet shows a new container as waiting before it runs: the pod is compared with what it was without it.
+        let Some(before) =
+            pod.revisions.iter().take_while(|shown| !has_ephemeral(shown, &container.name)).last()
+        else {
             continue;
         };
         let was = Standing::of(pod, before);
         if was.ready != Some(true) {
             continue;
         }
-        let later = pod.revisions.iter().filter(|later| later.id >= began.id && !later.terminating());
+        let later = pod.revisions.iter().filter(|later| later.id > before.id && !later.terminating());
         if let Some(other) = later.clone().find(|later| Standing::of(pod, later) != was) {
             let finding =
                 format!("{} changed while the ephemeral container {} was in it", pod.key, container.name);

@@ -7,7 +7,7 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use crate::reading::inits::{inits, is_told, success};
 use crate::reading::mains::{is_plain, lives_of, mains};
 
-/// In a pod with Always an init container that has succeeded does not run again.
+/// An init container that has succeeded does not run again.
 pub(super) fn done_is_done(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     // A new kubelet knows from the containers that run that those before them succeeded.
     let inits = run.lives().whole().only(|life| {
@@ -15,7 +15,6 @@ pub(super) fn done_is_done(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
             && !run.lost_a_sandbox()
             && !run.lost_a_node()
             && !life.pod.restarts_as_one()
-            && life.pod.restart_policy() == "Always"
             && life.container.spec.get("restartPolicy").is_none()
             && life.is_numbered()
     });

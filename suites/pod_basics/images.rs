@@ -1,10 +1,10 @@
 //! New images of containers that run.
 
 use probity_model::measure::{Bound, seconds};
-use probity_model::timeline::{At, ContainerKind, ContainerLife, Life, Revision, State};
+use probity_model::timeline::{At, ContainerLife, Life, Revision, State};
 use probity_model::{Clause, Seen, Timeline};
 
-use crate::reading::ends::may_be_busy;
+use crate::reading::ends::{killed_at, may_be_busy};
 use crate::reading::hooks::judge_command_before_stop;
 use crate::reading::mains::lives_of;
 use crate::reading::patches::{self, Patch, image_in};
@@ -19,38 +19,37 @@ pub(super) fn replace_containers(run: &Timeline<'_>, clause: &Clause, seen: &mut
         if patch.pod.was_ended_from_outside() || run.deletion(patch.pod).is_some() || run.node_was_touched() {
             continue;
         }
-        for container in &patch.pod.containers {
-            judge_waiting(run, clause, (patch, container), seen);
-        }
+        let containers = patch.pod.containers.iter();
+        let corrected =
+            containers.filter(|container| judge_waiting(run, clause, (patch, container), seen)).count();
         let changed = changed(run, patch);
         for life in &changed {
             judge(clause, patch, life, seen);
         }
-        if !changed.is_empty() {
+        if corrected > 0 || !changed.is_empty() {
             spares_others(run, patch, seen);
         }
     }
 }
 
-/// A container that waits because its image is missing starts once it has the image of a target, which its node has.
+/// A container that waits because its image is missing starts once it has the image of a target, which its node has. Returns
+/// whether it is such a container.
 fn judge_waiting(
     run: &Timeline<'_>,
     clause: &Clause,
     (patch, container): (&Patch<'_, '_>, &ContainerLife<'_>),
     seen: &mut Seen,
-) {
+) -> bool {
     let waits = |shown: &Revision<'_>| {
         let state = shown.container(&container.name).map(|of| of.state);
         matches!(state, Some(State::Waiting { reason }) if NO_IMAGE.contains(&reason))
     };
-    let of_target = |image: &str| {
-        let all = patch.pod.containers.iter().filter(|of| of.plan().is_some() && of.name != container.name);
-        all.filter_map(|of| of.spec["image"].as_str()).any(|of| repository(of) == repository(image))
-    };
+    let others = || patch.pod.containers.iter().filter(|of| of.name != container.name);
     let wanted = image_in(&patch.asked, &container.name).filter(|wanted| container.spec["image"] != *wanted);
     let busy = may_be_busy(patch.pod, None);
-    if busy || !patch.before(run).is_some_and(waits) || !wanted.is_some_and(of_target) {
-        return;
+    let waited = patch.before(run).is_some_and(waits);
+    if busy || !waited || !wanted.is_some_and(|image| is_of_target(others(), image)) {
+        return false;
     }
     let begun = |shown: &&Revision<'_>| {
         let state = shown.container(&container.name).map(|of| of.state);
@@ -66,6 +65,13 @@ fn judge_waiting(
         let finding = format!("{}/{name} has a new image, but still waits for the old one", patch.pod.key);
         seen.violated(finding, [Some(patch.id), run.last_event()].into_iter().flatten());
     }
+    true
+}
+
+/// Whether an image is that of a target among these containers, whatever its tag: every node has it.
+fn is_of_target<'t, 'h: 't>(of: impl Iterator<Item = &'t ContainerLife<'h>>, image: &str) -> bool {
+    let targets = of.filter(|of| of.plan().is_some());
+    targets.filter_map(|of| of.spec["image"].as_str()).any(|of| repository(of) == repository(image))
 }
 
 /// An image without its tag.
@@ -74,21 +80,23 @@ fn repository(image: &str) -> &str {
     if tag.contains('/') { image } else { repository }
 }
 
-/// Containers whose images stay are not stopped, unless something else stops them.
+/// Containers whose images stay are neither stopped nor started anew, unless something else ends them.
 fn spares_others(run: &Timeline<'_>, patch: &Patch<'_, '_>, seen: &mut Seen) {
     let stays = |container: &&ContainerLife<'_>| {
         let probed =
             ["livenessProbe", "startupProbe"].iter().any(|probe| container.spec.get(*probe).is_some());
-        container.kind == ContainerKind::Main && !probed && !patches::changes_image(run, patch.pod, container)
+        let limited = container.spec.pointer("/resources/limits/memory").is_some();
+        container.stays() && !probed && !limited && !patches::changes_image(run, patch.pod, container)
     };
-    for container in patch.pod.containers.iter().filter(stays) {
+    for container in patch.pod.containers.iter().filter(stays).filter(|_| patch.pod.over().is_none()) {
         for life in lives_of(run, patch.pod, container) {
-            match life.stop() {
-                Some(stop) if run.before(&patch.began, &stop.at) => {
-                    let finding = format!("{} was stopped, although its image had not changed", life.name());
-                    seen.violated(finding, [patch.id, stop.id]);
-                }
-                _ => seen.fine([patch.id]),
+            let stop = life.stop().filter(|stop| run.before(&patch.began, &stop.at)).map(|stop| stop.id);
+            let killed = killed_at(&life).filter(|at| run.before(&patch.began, at)).map(|at| at.id);
+            if let Some(end) = stop.or(killed) {
+                let finding = format!("{} was stopped, although its image had not changed", life.name());
+                seen.violated(finding, [patch.id, end]);
+            } else {
+                seen.fine([patch.id]);
             }
         }
     }
@@ -130,10 +138,21 @@ fn judge(clause: &Clause, patch: &Patch<'_, '_>, life: &Life<'_, '_>, seen: &mut
         if !judge_command_before_stop(life, patch.id, stop, seen) && !hooked {
             judge_kill_within(clause.tolerance_us("kill"), life, stop, life.pod.grace(), seen);
         }
+        judge_next(patch, life, seen);
         seen.facet("container", life.container.kind.word());
         seen.facet("before", "running");
     } else if life.watched_for(&patch.done, clause.slack_us()) {
         let finding = format!("{} kept running with its old image", life.name());
         seen.violated(finding, [Some(patch.id), life.run.last_event()].into_iter().flatten());
+    }
+}
+
+/// No node has the new image if it is not that of a target: then nothing starts in place of the stopped container.
+fn judge_next(patch: &Patch<'_, '_>, life: &Life<'_, '_>, seen: &mut Seen) {
+    let unknown = image_in(&patch.asked, &life.container.name)
+        .is_some_and(|image| !is_of_target(patch.pod.containers.iter(), image));
+    if let Some(again) = life.lives_again().filter(|_| unknown) {
+        let finding = format!("{} was started again with its old image", life.name());
+        seen.violated(finding, [patch.id, again]);
     }
 }

@@ -62,7 +62,18 @@ pub(super) fn of_guaranteed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
         seen.measure(measured);
         if kept && is_held_back(&life, &used, clause, share) {
             seen.facet("limit", "cpu");
+        } else if kept {
+            judge_starved(&life, &used, share, seen);
         }
+    }
+}
+
+/// A Guaranteed pod requests what its limits allow: on an idle node, a busy process gets more than half of it.
+fn judge_starved(life: &Life<'_, '_>, used: &Used<'_, '_>, share: i64, seen: &mut Seen) {
+    let due = processors::share_of(used.elapsed, share);
+    if life.noise(&used.from.at, &used.to.at) == 0 && due.is_some_and(|due| used.used + used.used < due) {
+        let finding = format!("{} got less than half of the processor time that it requests", life.name());
+        seen.violated(finding, [used.from.id, used.to.id]);
     }
 }
 
@@ -80,9 +91,16 @@ fn judge_memory(life: &Life<'_, '_>, taking: &Taking<'_, '_>, clause: &Clause, s
     if let Some(line) = taking.more_than(limit) {
         seen.violated(format!("{name} took more memory than its limit"), [line.id]);
     } else if taking.planned > limit {
-        if let (Some(end), Some((last, _))) = (killed(life), taking.records.last()) {
-            seen.fine([last.id, end]);
-            seen.facet("limit", "memory-exceeded");
+        match (killed(life), taking.records.last()) {
+            (Some(end), Some((last, had))) if had + had <= limit => {
+                let finding = format!("{name} was killed when it had taken less than half of its limit");
+                seen.violated(finding, [last.id, end]);
+            }
+            (Some(end), Some((last, _))) => {
+                seen.fine([last.id, end]);
+                seen.facet("limit", "memory-exceeded");
+            }
+            _ => {}
         }
     } else if let Some(end) = stopped(life).filter(|_| taking.planned + taking.planned <= limit) {
         // The program itself needs some memory, too.

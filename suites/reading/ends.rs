@@ -53,6 +53,12 @@ impl End {
     }
 }
 
+/// The end of a killed process, whatever the status shows: a process that exits by itself records it.
+pub(crate) fn killed_at<'t>(life: &Life<'t, '_>) -> Option<&'t At> {
+    let silent = life.exiting().is_none() && life.holes.is_empty();
+    life.attempt.ended.as_ref().filter(|_| silent)
+}
+
 /// The last that the recorder heard of a life before its connection was gone, on its node's clock.
 fn last_word(life: &Life<'_, '_>, gone: &At) -> Option<Stamp> {
     let told = match &life.run.history.get(gone.id)?.what {

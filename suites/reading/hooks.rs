@@ -1,9 +1,9 @@
 //! The hooks of a container, as recorded by the target.
 
-use probity_model::clocks::Stamp;
+use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::{Bound, seconds};
-use probity_model::mechanisms::START_OF_A_COMMAND;
-use probity_model::timeline::{Asked, At, ContainerLife, Life, Line, Port};
+use probity_model::mechanisms::{NEAR, START_OF_A_COMMAND, WHOLE_SECOND};
+use probity_model::timeline::{Asked, At, ContainerLife, Life, Line, PodLife, Port};
 use probity_model::{Clause, EventId, Seen};
 use serde_json::Value;
 
@@ -83,11 +83,40 @@ pub(crate) fn judge_command_before_stop(
     seen: &mut Seen,
 ) -> bool {
     let hook = life.container.lifecycle("preStop").filter(|hook| HookKind::of(hook) == Some(HookKind::Exec));
-    if life.holes.is_empty() && hook.is_some_and(|hook| hook_run(life, hook).is_none()) {
-        let finding = format!("{} received its stop signal, but its preStop hook never ran", life.name());
-        seen.violated(finding, [since, stop.id]);
+    let Some(hook) = hook else { return false };
+    let clocks = &life.run.clocks;
+    match hook_run(life, hook).filter(|_| life.holes.is_empty()) {
+        None if life.holes.is_empty() => {
+            let finding = format!("{} received its stop signal, but its preStop hook never ran", life.name());
+            seen.violated(finding, [since, stop.id]);
+        }
+        Some(run) if clocks.order(&stop.at, &run.began) == Order::Before => {
+            let finding = format!("{} received its stop signal before its preStop hook ran", life.name());
+            seen.violated(finding, [stop.id, run.began.id]);
+        }
+        Some(run) if is_cut_short(life, &run, stop) => {
+            let finding = format!("{} received its stop signal while its preStop hook ran", life.name());
+            seen.violated(finding, run.events().into_iter().chain([stop.id]));
+        }
+        _ => {}
     }
-    hook.is_some()
+    true
+}
+
+/// Whether a hook still ran long after the stop signal, although its container's grace period was not over when the signal arrived.
+fn is_cut_short(life: &Life<'_, '_>, run: &HookRun, stop: &Line<'_>) -> bool {
+    let clocks = &life.run.clocks;
+    let noise = life.run.stalled_at(&stop.at);
+    let early = clocks
+        .between(&run.began, &stop.at)
+        .is_some_and(|span| span.hi + noise < life.pod.grace() - WHOLE_SECOND);
+    let ran_on = run.ended.as_ref().is_some_and(|ended| {
+        // The target writes down that a command has ended after it has.
+        clocks
+            .between(&stop.at, ended)
+            .is_some_and(|span| span.lo > NEAR + noise + life.run.stalled_at(ended))
+    });
+    early && ran_on && life.before_deletion(&stop.at)
 }
 
 /// Whether a container should listen on the port that its hook asks.
@@ -95,6 +124,19 @@ pub(crate) fn listens(container: &ContainerLife<'_>, get: &Value) -> bool {
     let port = Port::of(container.spec, get).number;
     let plan = container.plan();
     plan.is_some_and(|plan| plan.listeners.values().any(|listener| Some(listener.port) == port))
+}
+
+/// Whether a hook is a request to a port of its pod that is closed: all containers are targets, and none listens there.
+pub(crate) fn is_refused(pod: &PodLife<'_>, hook: &Value) -> bool {
+    let port = hook["httpGet"]["port"].as_u64();
+    let closed = |container: &ContainerLife<'_>| {
+        let plan = container.plan();
+        plan.is_some_and(|plan| {
+            plan.listeners.values().all(|listener| Some(u64::from(listener.port)) != port)
+        })
+    };
+    let own = pod.spec.get("hostNetwork").is_none() && port.is_some();
+    own && HookKind::of(hook) == Some(HookKind::Http) && pod.containers.iter().all(closed)
 }
 
 /// Whether a request says that a hook of a kubelet sent it: the User-Agent of Kubernetes' `pkg/kubelet/lifecycle`.

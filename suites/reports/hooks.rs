@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::WARNING;
 use super::excess::{Excess, instances, stops};
 use super::tally::{Tally, Told};
-use crate::reading::hooks::{HookKind, hook_run};
+use crate::reading::hooks::{HookKind, hook_run, is_refused};
 use crate::reading::mains::lives_of;
 
 /// The hooks, each with the reason of the event about its failure.
@@ -57,19 +57,6 @@ fn runs(
 fn ended(life: &Life<'_, '_>, hook: &Value) -> Option<(At, bool)> {
     let done = hook_run(life, hook)?;
     Some((done.ended?, done.outcome? > 0))
-}
-
-/// Whether a hook is a request to a port of its pod that is closed: all containers are targets, and none listens there.
-fn is_refused(pod: &PodLife<'_>, hook: &Value) -> bool {
-    let port = hook["httpGet"]["port"].as_u64();
-    let closed = |container: &ContainerLife<'_>| {
-        let plan = container.plan();
-        plan.is_some_and(|plan| {
-            plan.listeners.values().all(|listener| Some(u64::from(listener.port)) != port)
-        })
-    };
-    let own = pod.spec.get("hostNetwork").is_none() && port.is_some();
-    own && HookKind::of(hook) == Some(HookKind::Http) && pod.containers.iter().all(closed)
 }
 
 /// The time by which such a hook had failed in an instance: the stop signal follows a preStop hook, and a postStart hook that

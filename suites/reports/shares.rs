@@ -68,11 +68,34 @@ fn asked<'h>(
     of.into_iter().flatten().map(|(resource, amount)| (resource.as_str(), amount))
 }
 
+/// The resources that every kubelet knows. Others may be added by a device plugin or by an admission controller.
+const KNOWN: [&str; 2] = ["cpu", "memory"];
+
+/// The first resource in a list of a status that the spec does not ask for, with its amount.
+fn surplus<'h>(
+    shown: &Revision<'h>,
+    container: &ContainerLife<'_>,
+    list: &str,
+    has: Option<&'h Value>,
+) -> Option<(&'h str, &'h Value)> {
+    let entries = has?.as_object()?.iter().filter(|(resource, _)| KNOWN.contains(&resource.as_str()));
+    let unasked = |resource: &str| asked(shown, container, list).all(|(asked, _)| asked != resource);
+    entries.map(|(resource, amount)| (resource.as_str(), amount)).find(|(resource, _)| unasked(resource))
+}
+
 /// The node has set aside for a running container what it requests.
 pub(super) fn allocated(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
         let mut said = BTreeSet::new();
         for (shown, container, status) in settled(run, pod) {
+            let more = surplus(shown, container, "requests", status.get("allocatedResources"));
+            if let Some((resource, amount)) = more {
+                let finding = format!(
+                    "{}/{} requests no {resource}, and {amount} is allocated",
+                    pod.key, container.name
+                );
+                seen.violated(finding, [shown.id]);
+            }
             for (resource, amount) in asked(shown, container, "requests") {
                 let is = status.get("allocatedResources").and_then(|all| all.get(resource));
                 if !is.is_some_and(|is| is_same(is, amount)) {
@@ -99,6 +122,14 @@ pub(super) fn enacted(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         let mut said = BTreeSet::new();
         for (shown, container, status) in settled(run, pod) {
             for list in ["requests", "limits"] {
+                let has = status.get("resources").and_then(|of| of.get(list));
+                if let Some((resource, amount)) = surplus(shown, container, list, has) {
+                    let finding = format!(
+                        "{}/{} has no {resource} in its {list}, and its status has {amount}",
+                        pod.key, container.name
+                    );
+                    seen.violated(finding, [shown.id]);
+                }
                 for (resource, amount) in asked(shown, container, list) {
                     let all = status.get("resources").and_then(|of| of.get(list));
                     let is = all.and_then(|all| all.get(resource));

@@ -47,10 +47,14 @@ fn again<'t, 'h>(run: &Timeline<'_>, of: &'t ContainerLife<'h>, exit: &Line<'_>)
 
 /// Such an exit restarts all containers: the init containers run again, in their order, and then the others start.
 pub(super) fn all_containers(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for exit in telling_exits(run) {
+    let exits = telling_exits(run);
+    for exit in &exits {
         if !exit.known {
-            judge_others(run, clause, &exit, seen);
-        } else if judge_course(run, clause, &exit, seen) {
+            judge_others(run, clause, exit, seen);
+            continue;
+        }
+        judge_second_round(run, exit, &exits, seen);
+        if judge_course(run, clause, exit, seen) {
             seen.facet("status", "known");
             seen.facet("by", exit.life.container.kind.word());
         }
@@ -60,8 +64,8 @@ pub(super) fn all_containers(run: &Timeline<'_>, clause: &Clause, seen: &mut See
 /// Whether all containers restarted in their order.
 fn judge_course(run: &Timeline<'_>, clause: &Clause, exit: &Exit<'_, '_>, seen: &mut Seen) -> bool {
     let Exit { life, line, .. } = exit;
-    // The last word of the init container before.
-    let mut since = At::of(*line);
+    // The last word of the init container before, or the first of the sidecar.
+    let (mut since, mut after_sidecar) = (At::of(*line), false);
     for of in life.pod.containers.iter().filter(|of| !of.attempts.is_empty()) {
         let Some(next) = again(run, of, line) else {
             let mut mains = mains(life.pod).filter_map(|main| again(run, main, line));
@@ -78,8 +82,10 @@ fn judge_course(run: &Timeline<'_>, clause: &Clause, exit: &Exit<'_, '_>, seen: 
             }
             return false;
         };
-        if run.before(&next.began, &since) {
-            let finding = format!("{} restarted before the init containers were done again", of.name);
+        let early = if after_sidecar { clause.tolerance_us("first-instruction") } else { 0 };
+        if run.clocks.between(&next.began, &since).is_some_and(|span| span.lo > early) {
+            let finding =
+                format!("{} restarted before the containers before it were done or had started", of.name);
             seen.violated(finding, [line.id, next.began.id, since.id]);
             return false;
         }
@@ -87,10 +93,32 @@ fn judge_course(run: &Timeline<'_>, clause: &Clause, exit: &Exit<'_, '_>, seen: 
         seen.facet("restarted", of.kind.word());
         if of.kind == ContainerKind::Init {
             let Some((done, 0)) = next.exited_by_itself() else { return false };
-            since = At::of(done);
+            (since, after_sidecar) = (At::of(done), false);
+        } else if of.kind == ContainerKind::Sidecar {
+            (since, after_sidecar) = (next.began.clone(), true);
         }
     }
     true
+}
+
+/// One exit restarts each container once: the new instance of a main container without probes is not stopped before another exit.
+fn judge_second_round(run: &Timeline<'_>, exit: &Exit<'_, '_>, all: &[Exit<'_, '_>], seen: &mut Seen) {
+    let Exit { life, line, .. } = exit;
+    let probed = |of: &ContainerLife<'_>| !of.probes.is_empty();
+    for of in mains(life.pod).filter(|of| !probed(of) && life.only_probes_stop_it()) {
+        let Some(next) = again(run, of, line) else { continue };
+        let Some(stop) = next.stop().filter(|stop| life.before_deletion(&stop.at)) else { continue };
+        let other = all.iter().any(|other| {
+            other.line.id != line.id
+                && other.life.pod.uid == life.pod.uid
+                && run.clocks.order(&other.line.at, &stop.at) != Order::After
+        });
+        let over = life.pod.over().is_some_and(|over| run.before(&over.at, &stop.at));
+        if !other && !over {
+            let finding = format!("{} was stopped again after it had restarted with all others", of.name);
+            seen.violated(finding, [line.id, next.began.id, stop.id]);
+        }
+    }
 }
 
 /// An exit with a status that no rule is about restarts no other container.

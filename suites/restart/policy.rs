@@ -4,7 +4,7 @@ use probity_model::clocks::Order;
 use probity_model::timeline::{ContainerKind, Life, Line, Revision};
 use probity_model::{Clause, Seen, Timeline};
 
-use super::lost_sandbox;
+use super::for_good;
 use super::rules::rules;
 use crate::reading::ends::End;
 use crate::reading::mains::judge_unrestarted_sidecar;
@@ -51,7 +51,7 @@ pub(super) fn always(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
 
 /// With OnFailure it restarts after a nonzero exit status.
 pub(super) fn on_failure(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    lost_sandbox::judge(run, clause, "OnFailure", seen);
+    for_good::judge(run, clause, "OnFailure", seen);
     for (life, line, code) in ended_by_themselves(run).filter(|(life, ..)| is_main_under(life, "OnFailure")) {
         if code == 0 {
             judge_no_restart(&life, line, seen);
@@ -69,7 +69,7 @@ pub(super) fn on_failure(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 
 /// With Never it does not restart, whatever stopped it.
 pub(super) fn never(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    lost_sandbox::judge(run, clause, "Never", seen);
+    for_good::judge(run, clause, "Never", seen);
     for (life, line, code) in ended_by_themselves(run).filter(|(life, ..)| is_main_under(life, "Never")) {
         judge_no_restart(&life, line, seen);
         if life.lives_again().is_none() && life.termination().is_some() {

@@ -3,7 +3,7 @@
 mod all;
 mod anew;
 mod configured;
-mod lost_sandbox;
+mod for_good;
 mod rules;
 
 use probity_composer::{Composer, timestamp};

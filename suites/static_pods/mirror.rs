@@ -78,12 +78,35 @@ fn runs_on(run: &Timeline<'_>, attempt: &Attempt<'_>, since: &Stamp, span: i64) 
     attempt.lines.iter().find(|line| run.at_least(since, &line.at) > span).map(|line| line.id)
 }
 
+/// A mirror pod that somebody deleted, and that its kubelet does not let go.
+fn judge_unremoved(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    pod: &PodLife<'_>,
+    (deed, asked): (EventId, &Stamp),
+    seen: &mut Seen,
+) {
+    let running = running_at(run, pod, asked);
+    if let Some(end) = running.and_then(|life| stopped(run, life.attempt, asked)) {
+        let finding = format!("{} was stopped after its mirror pod had been deleted", pod.key);
+        seen.violated(finding, [deed, end]);
+    }
+    if run.watched_for(pod, asked, clause.slack_us()) {
+        let finding = format!("the mirror pod of {} was deleted and is still there", pod.key);
+        seen.violated(finding, [Some(deed), run.last_event()].into_iter().flatten());
+    }
+}
+
 fn judge_deleted(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
     for (nth, mirror) in pod.mirrors.iter().enumerate() {
         let gone = mirror.revisions.iter().find(|of| of.gone);
-        let (Some(deed), Some(gone)) = (mirror.deleted, gone) else { continue };
+        let Some(deed) = mirror.deleted else { continue };
         let asked = run.deeds.iter().find(|(id, _)| *id == deed);
         let asked = asked.map_or_else(|| run.heard(deed), |(_, deed)| Stamp::harness(deed.began_us));
+        let Some(gone) = gone else {
+            judge_unremoved(run, clause, pod, (deed, &asked), seen);
+            continue;
+        };
         if let Some(life) = running_at(run, pod, &asked) {
             if let Some(end) = stopped(run, life.attempt, &asked) {
                 let finding = format!("{} was stopped after its mirror pod had been deleted", life.name());

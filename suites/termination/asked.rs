@@ -223,12 +223,6 @@ pub(super) fn alive_until(life: &Life<'_, '_>) -> Option<At> {
     }
 }
 
-/// The end of a killed process, whatever the status shows: a process that exits by itself records it.
-pub(super) fn killed_at<'t>(life: &Life<'t, '_>) -> Option<&'t At> {
-    let silent = life.exiting().is_none() && life.holes.is_empty();
-    life.attempt.ended.as_ref().filter(|_| silent)
-}
-
 /// Whether a container has a preStop hook.
 pub(super) fn is_hooked(life: &Life<'_, '_>) -> bool {
     life.container.lifecycle("preStop").is_some()

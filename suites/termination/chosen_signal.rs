@@ -4,7 +4,8 @@ use probity_model::timeline::{Life, Line};
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::Fact;
 
-use super::asked::{Going, going, killed_at};
+use super::asked::{Going, going};
+use crate::reading::ends::killed_at;
 
 /// How the tag of a variant of the target's image begins whose STOPSIGNAL is not SIGTERM: `dev-sigusr1`.
 const VARIANT: &str = "-sig";

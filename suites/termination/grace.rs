@@ -6,9 +6,9 @@ use probity_model::mechanisms::{LEAST_GRACE, NEAR};
 use probity_model::timeline::{Life, Line, State};
 use probity_model::{Clause, Seen, Timeline};
 
-use super::asked::{Going, alive_until, going, is_hooked, killed_at};
+use super::asked::{Going, alive_until, going, is_hooked};
 use super::timers::Timer;
-use crate::reading::ends::shown_ends;
+use crate::reading::ends::{killed_at, shown_ends};
 use crate::reading::termination::KILLED;
 
 /// The default grace period: Kubernetes API reference, PodSpec.

@@ -6,11 +6,11 @@ use probity_model::mechanisms::{LEAST_GRACE, NEAR, WHOLE_SECOND};
 use probity_model::timeline::{At, Happened, Life};
 use probity_model::{Clause, Seen, Timeline};
 
-use super::asked::{Going, alive_until, going, killed_at};
+use super::asked::{Going, alive_until, going};
 use super::grace::{DEFAULT, is_unsaid, judge_kill};
 use super::hooks::{Hooked, hooked};
 use super::timers::Timer;
-use crate::reading::ends::End;
+use crate::reading::ends::{End, killed_at};
 use crate::reading::hooks::HookRun;
 
 /// The recorded hooks in main containers of terminating pods with a grace period.

@@ -5,7 +5,8 @@ use probity_model::mechanisms::CUT_TO_SECONDS;
 use probity_model::timeline::Revision;
 use probity_model::{Clause, Seen, Timeline};
 
-use super::asked::{Going, done, going, killed_at};
+use super::asked::{Going, done, going};
+use crate::reading::ends::killed_at;
 
 /// The time between a pod's creation and its deadline, by the API server's clock (from the pod) and by the harness's
 /// clock (from its requests).

@@ -5,7 +5,8 @@ use probity_model::mechanisms::{LEAST_GRACE, NEAR};
 use probity_model::timeline::{At, Life, Line};
 use probity_model::{Clause, Seen, Timeline};
 
-use super::asked::{Going, alive_until, going_anyway, is_hooked, killed_at};
+use super::asked::{Going, alive_until, going_anyway, is_hooked};
+use crate::reading::ends::killed_at;
 use crate::reading::kubelet_restarts::{Restart, restarts};
 
 /// A container that ignores its stop signal, on a node whose kubelet restarted before its grace period was over.

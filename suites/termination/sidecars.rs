@@ -8,12 +8,12 @@ use probity_model::mechanisms::{LEAST_GRACE, NEAR};
 use probity_model::timeline::{At, Life, Line};
 use probity_model::{Clause, Seen, Timeline};
 
-use super::asked::{Going, alive_until, going, is_hooked, killed_at};
+use super::asked::{Going, alive_until, going, is_hooked};
 use super::grace::{judge_kill, judge_status};
 use super::hook_time::judge_least;
 use super::hooks::hooked;
 use super::timers::Timer;
-use crate::reading::ends::End;
+use crate::reading::ends::{End, killed_at};
 use crate::reading::hooks::HookKind;
 
 /// The terminating pods with a grace period, with main containers and with sidecars of which all are known.

@@ -7,7 +7,8 @@ use probity_model::timeline::{At, ContainerKind, Life, Line};
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::Fact;
 
-use super::asked::{Going, alive_until, going, is_hooked, killed_at};
+use super::asked::{Going, alive_until, going, is_hooked};
+use crate::reading::ends::killed_at;
 
 /// The id of the first process of a container: Linux, pid_namespaces(7).
 const FIRST: u32 = 1;

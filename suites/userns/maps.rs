@@ -52,7 +52,12 @@ pub(super) fn is_identity(map: &str) -> bool {
 
 /// How the users of a view map to those outside.
 pub(super) fn users_of(look: &Look<'_, '_>) -> Vec<Range> {
-    look.dump.files.get(USERS).map(|map| ranges(map)).unwrap_or_default()
+    ranges_of(look, USERS)
+}
+
+/// How the users or the groups of a view map to those outside.
+fn ranges_of(look: &Look<'_, '_>, file: &str) -> Vec<Range> {
+    look.dump.files.get(file).map(|map| ranges(map)).unwrap_or_default()
 }
 
 /// The number of a user outside.
@@ -128,31 +133,41 @@ fn judge_shared(look: &Look<'_, '_>, all: &[Look<'_, '_>], seen: &mut Seen) {
     }
 }
 
-/// No two pods of a node have a user of the node in common, and none has one that the node keeps for itself.
+/// No two pods of a node have a user or a group of the node in common, and none has one that the node keeps for itself.
 pub(super) fn do_not_overlap(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let own = |look: &Look<'_, '_>| asks(look.life.pod.spec) && !users_of(look).is_empty();
     let all: Vec<Look<'_, '_>> = looks(run).into_iter().filter(own).collect();
+    for ids in [("users", USERS), ("groups", GROUPS)] {
+        for (at, one) in all.iter().enumerate() {
+            is_apart_from_the_node(clause, one, ids, seen);
+            let later = all.iter().skip(at).filter(|other| other.life.attempt.node == one.life.attempt.node);
+            for other in
+                later.filter(|other| other.life.pod.uid != one.life.pod.uid && overlap(run, one, other))
+            {
+                are_apart(one, other, ids, seen);
+            }
+        }
+    }
+}
+
+fn is_apart_from_the_node(clause: &Clause, one: &Look<'_, '_>, (words, file): (&str, &str), seen: &mut Seen) {
     let node = Range { inside: 0, outside: 0, length: least(clause) };
-    for (at, one) in all.iter().enumerate() {
-        let clear = !users_of(one).iter().any(|range| range.overlaps(node));
-        let finding = || format!("{} has users among those that the node keeps for itself", one.life.name());
-        seen.check(clear, finding, [one.line.id]);
-        if clear {
-            seen.facet("apart-from", "node");
-        }
-        for other in all.iter().skip(at).filter(|other| other.life.attempt.node == one.life.attempt.node) {
-            if other.life.pod.uid == one.life.pod.uid || !overlap(run, one, other) {
-                continue;
-            }
-            let theirs = users_of(other);
-            let apart = !users_of(one).iter().any(|a| theirs.iter().any(|b| a.overlaps(*b)));
-            let (a, b) = (one.life.name(), other.life.name());
-            let finding = || format!("{a} and {b} of two pods have users of the node in common");
-            seen.check(apart, finding, [one.line.id, other.line.id]);
-            if apart {
-                seen.facet("apart-from", "pods");
-            }
-        }
+    let clear = !ranges_of(one, file).iter().any(|range| range.overlaps(node));
+    let finding = || format!("{} has {words} among those that the node keeps for itself", one.life.name());
+    seen.check(clear, finding, [one.line.id]);
+    if clear {
+        seen.facet("apart-from", "node");
+    }
+}
+
+fn are_apart(one: &Look<'_, '_>, other: &Look<'_, '_>, (words, file): (&str, &str), seen: &mut Seen) {
+    let theirs = ranges_of(other, file);
+    let apart = !ranges_of(one, file).iter().any(|a| theirs.iter().any(|b| a.overlaps(*b)));
+    let (a, b) = (one.life.name(), other.life.name());
+    let finding = || format!("{a} and {b} of two pods have {words} of the node in common");
+    seen.check(apart, finding, [one.line.id, other.line.id]);
+    if apart {
+        seen.facet("apart-from", "pods");
     }
 }
 

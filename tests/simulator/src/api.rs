@@ -357,6 +357,7 @@ pub(crate) fn containers(
             last: None,
             starts: 0,
             tries: 0,
+            absent: false,
             life: None,
             view: View {
                 id: String::new(),

@@ -149,9 +149,14 @@ impl World<'_> {
         }
         let runs = made.iter().any(|(_, state)| matches!(state, State::Running(_)));
         let failed = made.iter().any(|(_, state)| matches!(state, State::Ended(ended) if ended.code != 0));
-        let shown = made.into_iter().map(|(shown, _)| self.misshow_ephemeral(shown));
+        let count = made.len();
+        let shown = made.into_iter().map(|(shown, _)| self.misshow_ephemeral(shown, count));
         status["ephemeralContainerStatuses"] = shown.collect();
-        if runs && self.has(Defect::EphemeralUnreadiesPod) || failed && self.has(Defect::EphemeralFailsPod) {
+        let unreadies = self.has(Defect::EphemeralUnreadiesAtOnce);
+        if unreadies
+            || runs && self.has(Defect::EphemeralUnreadiesPod)
+            || failed && self.has(Defect::EphemeralFailsPod)
+        {
             let conditions = status["conditions"].as_array_mut().into_iter().flatten();
             conditions
                 .filter(|one| one["type"] == "Ready")
@@ -160,9 +165,11 @@ impl World<'_> {
     }
 
     /// Spoils what is shown of the end of an ephemeral container.
-    fn misshow_ephemeral(&self, mut shown: Value) -> Value {
+    fn misshow_ephemeral(&self, mut shown: Value, count: usize) -> Value {
         let Some(end) = shown["state"].get("terminated").cloned() else { return shown };
-        if self.has(Defect::EphemeralEndUnshown) {
+        if count > 1 && self.has(Defect::EphemeralEndForgotten) {
+            shown["state"] = json!({ "waiting": { "reason": "ContainerCreating" } });
+        } else if self.has(Defect::EphemeralEndUnshown) {
             shown["state"] = json!({ "running": { "startedAt": end["startedAt"] } });
         } else if self.has(Defect::EphemeralEndsWell) {
             shown["state"]["terminated"]["exitCode"] = json!(0);

@@ -84,6 +84,8 @@ pub(crate) struct Container {
     pub(crate) starts: u64,
     /// How often it could not be created.
     pub(crate) tries: u32,
+    /// Whether an update gave it an image that its node does not have.
+    pub(crate) absent: bool,
     pub(crate) life: Option<Life>,
     /// The kubelet's own status of it, which its workers use.
     pub(crate) view: View,

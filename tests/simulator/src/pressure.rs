@@ -94,6 +94,7 @@ impl World<'_> {
         match () {
             () if self.has(Defect::MemoryLimitIgnored) => None,
             () if self.has(Defect::MemoryLimitOnlyOfFirst) && !self.is_first(life.at) => None,
+            () if self.has(Defect::MemoryLimitOfAHalf) => of("limits").map(|limit| limit / 2),
             () if self.has(Defect::MemoryLimitOfAThird) => of("limits").map(|limit| limit / 3),
             () if self.has(Defect::RequestsAreLimits) => of("limits").or_else(|| of("requests")),
             () => of("limits"),
@@ -122,6 +123,7 @@ impl World<'_> {
         let share = |list: &str| thousandths(&resources[list]["cpu"]);
         let limit = match () {
             () if self.has(Defect::ProcessorLimitIgnored) => None,
+            () if self.has(Defect::ProcessorLimitOfAThird) => share("limits").map(|limit| limit / 3),
             () if self.has(Defect::ProcessorLimitExceeded) => share("limits").map(|limit| limit + limit / 10),
             () if self.has(Defect::RequestsAreLimits) => share("limits").or_else(|| share("requests")),
             () => share("limits"),

@@ -42,6 +42,9 @@ impl World<'_> {
 
     /// The mirror pod of a static pod is deleted: the kubelet creates another one.
     pub(crate) fn delete_mirror(&mut self, pod: usize) {
+        if self.has(Defect::MirrorNeverRemoved) {
+            return;
+        }
         self.show_pod(pod, Change::Deleted);
         if self.has(Defect::MirrorDeletionEndsPod) {
             self.stop_pod(pod);

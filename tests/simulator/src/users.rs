@@ -42,7 +42,12 @@ impl World<'_> {
         }
         let length = if self.has(Defect::UsersFew) { 1_000 } else { IDS };
         let map = format!("0 {} {length}\n", self.first_user(pod));
-        [map.clone(), if self.has(Defect::GroupsOfNode) { identity } else { map }]
+        let groups = match () {
+            () if self.has(Defect::GroupsOfNode) => identity,
+            () if self.has(Defect::GroupMapsShared) => format!("0 {} {length}\n", 2 * IDS),
+            () => map.clone(),
+        };
+        [map, groups]
     }
 
     /// The user namespace of a pod.

@@ -34,6 +34,9 @@ mod reports;
 #[path = "later.rs"]
 mod later;
 #[macro_use]
+#[path = "halves.rs"]
+mod halves;
+#[macro_use]
 #[path = "requests.rs"]
 mod requests;
 #[macro_use]

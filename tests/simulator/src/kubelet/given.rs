@@ -47,6 +47,9 @@ impl World<'_> {
             let shown = if halved { json!({ "memory": requests["memory"] }) } else { requests };
             status["allocatedResources"] = shown;
         }
+        if self.has(Defect::AllocationBeyondRequests) && container.spec["resources"]["requests"].is_null() {
+            status["allocatedResources"] = json!({ "memory": "16Mi" });
+        }
         if self.has(Defect::ResourcesWithoutLimits)
             && let Some(lists) = resources.as_object_mut()
         {

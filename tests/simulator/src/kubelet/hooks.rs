@@ -65,6 +65,10 @@ impl World<'_> {
                 self.record(at.pod, at.container, "Warning", "FailedPostStartHook", "PostStartHook failed");
             }
             self.record(at.pod, at.container, "Normal", "Killing", "FailedPostStartHook");
+            if self.has(Defect::FailedHookKillsAtOnce) {
+                self.later(MS, Act::Force(life));
+                return;
+            }
             let short = self.has(Defect::FailedHookHasTwoSeconds);
             self.stop_container(at, if short { self.least_grace() } else { self.pods[at.pod].grace() });
         }
@@ -94,7 +98,7 @@ impl World<'_> {
         };
         let (when, answer) = self.call(&call);
         match answer {
-            CallResult::Refused => (self.now, true),
+            CallResult::Refused => (self.now, !self.has(Defect::RefusedHookIgnored)),
             CallResult::Broken(_) => (when, true),
             CallResult::Response(response) => {
                 (when, response.status >= 400 && self.has(Defect::HookStatusCounts))

@@ -38,7 +38,12 @@ impl World<'_> {
             };
             let wanted = image(&new, &of.name);
             let changed = heeded && image(old, &of.name) != wanted;
+            let unknown = wanted.as_ref().is_some_and(|wanted| !self.is_of_target(wanted));
             let at = At { pod, container };
+            if changed && of.plan.is_some() && !self.has(Defect::NewImageStartsOld) {
+                self.pods[pod].containers[container].absent = unknown;
+            }
+            let of = &self.pods[pod].containers[container];
             if changed && self.waits_for_its_image(at) {
                 self.correct_image(at, wanted);
             } else if changed && !of.is_running() {
@@ -46,6 +51,11 @@ impl World<'_> {
             } else if changed && self.has(Defect::NewImageSkipsHook) {
                 let life = LifeAt { at, attempt: of.attempt() };
                 self.later(MS, Act::Terminate(life, self.now + grace));
+            } else if changed && self.has(Defect::NewImageSignalsDuringHook) {
+                let life = LifeAt { at, attempt: of.attempt() };
+                self.later(300 * MS, Act::Terminate(life, self.now + grace));
+                let hook = self.pods[pod].containers[container].spec["lifecycle"]["preStop"].clone();
+                self.run_hook(at, &hook, self.now + grace);
             } else if changed {
                 if self.has(Defect::NewImageNoticedLate) {
                     let (life, stop) = (LifeAt { at, attempt: of.attempt() }, 9 * SECOND);
@@ -56,8 +66,34 @@ impl World<'_> {
                 if self.has(Defect::NewImageStopsAll) {
                     self.stop_others(at, grace);
                 }
+                if self.has(Defect::NewImageKillsOthers) {
+                    self.kill_others(at);
+                }
             }
         }
+    }
+
+    /// Whether an image is that of the target, whatever its tag.
+    fn is_of_target(&self, image: &Value) -> bool {
+        let repository = |image: &str| image.rsplit_once(':').map_or(image, |(name, _)| name).to_owned();
+        image.as_str().is_some_and(|image| repository(image) == repository(&self.setting.image))
+    }
+
+    /// A container that has got an image that its node does not have waits instead of starting again; whether it does.
+    pub(super) fn lacks_new_image(&mut self, at: At) -> bool {
+        let of = &mut self.pods[at.pod].containers[at.container];
+        if !of.absent {
+            return false;
+        }
+        if let State::Ended(ended) = of.state.clone() {
+            of.last = Some(ended.clone());
+            of.view.last = Some(ended);
+        }
+        of.state = State::Waiting("ErrImagePull");
+        of.view.state = State::Waiting("ErrImagePull");
+        self.report_lack(at, ("Normal", "Pulling"), "ErrImagePull");
+        self.touch(at.pod);
+        true
     }
 
     fn waits_for_its_image(&self, at: At) -> bool {
@@ -70,6 +106,16 @@ impl World<'_> {
         if let Some(image) = wanted.filter(|_| !self.has(Defect::CorrectedImageIgnored)) {
             self.pods[at.pod].containers[at.container].spec["image"] = image;
             self.later(SHOWN, Act::Retry(at));
+        }
+    }
+
+    fn kill_others(&mut self, at: At) {
+        for container in 0..self.pods[at.pod].containers.len() {
+            let of = &self.pods[at.pod].containers[container];
+            if container != at.container && of.kind != Kind::Init && of.is_running() {
+                let life = LifeAt { at: At { container, ..at }, attempt: of.attempt() };
+                self.later(20 * MS, Act::Force(life));
+            }
         }
     }
 

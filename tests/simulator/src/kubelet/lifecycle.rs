@@ -115,6 +115,9 @@ impl World<'_> {
             self.at(self.pods[at.pod].hooked_until + MS, Act::Start(at));
             return;
         }
+        if self.lacks_new_image(at) {
+            return;
+        }
         let loses_message = self.has(Defect::MessageLostOnRestart);
         let container = &mut self.pods[at.pod].containers[at.container];
         if let State::Ended(ended) = &container.state {

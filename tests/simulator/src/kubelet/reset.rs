@@ -6,7 +6,7 @@ use probity_model::history::{Did, REMOVE_SANDBOX};
 
 use crate::Defect;
 use crate::pod::{Kind, State};
-use crate::world::{Act, At, LifeAt, MS, World};
+use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 
 impl World<'_> {
     /// Whether a rule of a container restarts all containers of its pod after this exit status.
@@ -129,5 +129,19 @@ impl World<'_> {
         }
         self.touch(pod);
         self.create_containers(pod);
+        if self.has(Defect::RestartAllTwice) && self.pods[pod].sandbox {
+            self.stop_mains_again(pod);
+        }
+    }
+
+    fn stop_mains_again(&mut self, pod: usize) {
+        let grace = self.pods[pod].grace();
+        for container in 0..self.pods[pod].containers.len() {
+            let of = &self.pods[pod].containers[container];
+            if of.kind == Kind::Main {
+                let life = LifeAt { at: At { pod, container }, attempt: of.attempt() + 1 };
+                self.later(3 * SECOND, Act::Terminate(life, self.now + 3 * SECOND + grace));
+            }
+        }
     }
 }

@@ -10,7 +10,7 @@ use probity_model::timeline::ProbeKind;
 use serde_json::Value;
 
 use crate::Defect;
-use crate::pod::{Container, State, Worker};
+use crate::pod::{Container, Kind, State, Worker};
 use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 
 /// As good as never.
@@ -38,8 +38,22 @@ impl World<'_> {
             for container in 0..self.pods[pod].containers.len() {
                 self.forget(At { pod, container }, down);
             }
+            self.run_the_ended(pod, down);
             self.later(down, Act::Sync(pod));
             self.terminate_again(pod, self.now + down);
+        }
+    }
+
+    /// A defective kubelet does not know any more which containers had ended for good.
+    fn run_the_ended(&mut self, pod: usize, down: i64) {
+        let policy = self.pods[pod].restart_policy().to_owned();
+        for container in 0..self.pods[pod].containers.len() {
+            let of = &self.pods[pod].containers[container];
+            let State::Ended(ended) = &of.state else { continue };
+            let for_good = policy == "Never" || (policy == "OnFailure" && ended.code == 0);
+            if for_good && of.kind == Kind::Main && self.has(Defect::KubeletRestartForgetsEnds) {
+                self.later(down + 200 * MS, Act::Start(At { pod, container }));
+            }
         }
     }
 

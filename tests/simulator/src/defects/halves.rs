@@ -1,0 +1,40 @@
+//! Defects that break only the half of a promise that is easily forgotten. They follow the others in the one list.
+
+/// Hands the list of the other defects on, with these behind it, to the next that adds some.
+macro_rules! with_halves {
+    ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
+    // Hooks.
+    /// A container whose postStart hook failed is killed without a stop signal (`container.state.poststart-failure-kills`).
+    FailedHookKillsAtOnce,
+    /// A postStart request that is refused has no effect (`container.state.poststart-failure-kills`).
+    RefusedHookIgnored,
+    /// A container with a new image receives its stop signal while its preStop hook runs (`pod.update.image-replaces`).
+    NewImageSignalsDuringHook,
+    // What is over.
+    /// After its restart, a kubelet runs again what had ended for good (`restart.policy.never`, `restart.policy.onfailure`).
+    KubeletRestartForgetsEnds,
+    /// When all containers of a pod restart, its main containers do so twice (`restart.rules.all-containers`).
+    RestartAllTwice,
+    // Beside a change.
+    /// When a container gets a new image, the others are killed (`pod.update.image-replaces`).
+    NewImageKillsOthers,
+    /// A container whose image was changed starts again with the old one (`pod.update.image-replaces`).
+    NewImageStartsOld,
+    // Amounts.
+    /// Memory is also allocated for containers that request none (`report.status.allocated`).
+    AllocationBeyondRequests,
+    /// A container is killed at half of its memory limit (`qos.guaranteed-protection`).
+    MemoryLimitOfAHalf,
+    /// A container gets a third of the processor time that its limit allows (`qos.guaranteed-protection`).
+    ProcessorLimitOfAThird,
+    // Groups, mirrors, ephemeral containers.
+    /// The user namespaces of all pods have the same groups of the node (`userns.no-overlap`).
+    GroupMapsShared,
+    /// A deleted mirror pod is never removed (`static.mirror`).
+    MirrorNeverRemoved,
+    /// An ephemeral container that has ended is later shown as waiting (`ephemeral.never-restarted`).
+    EphemeralEndForgotten,
+    /// A pod is not ready from the moment at which it gets an ephemeral container (`ephemeral.no-effect-on-readiness`).
+    EphemeralUnreadiesAtOnce,
+    } };
+}
