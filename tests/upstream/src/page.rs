@@ -40,6 +40,8 @@ fn beginning(results: &Results) -> String {
          - The rows were drawn at random (seed {seed}) from all rows that need no node of their own. They are defects that \
          this project thought of, so they favor the book: they show what upstream's specs do not look at, not how good \
          they are.\n\
+         - Upstream's containers have other names than ours, so a defect of one container was made one of all containers of \
+         a pod.\n\
          - With each defect ran the specs that check the same as a clause that the defect violates; with a defect of \
          probes, all specs of probes. These were {runs} runs. For {uncovered} defects there is no such spec.\n\
          - {met} of the defects struck while the specs ran. The others need a situation that no spec creates.\n\
