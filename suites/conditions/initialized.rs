@@ -7,6 +7,7 @@ use probity_model::measure::{Fit, whole_seconds};
 use probity_model::timeline::{ContainerKind, ContainerLife, PodLife, Revision, State};
 use probity_model::{Clause, Seen, Timeline};
 
+use super::lasting::wrong_for_long;
 use super::sandbox::{has_inits, lacks_volume};
 use super::{NETWORK, text};
 use crate::reading::inits::{all_helped, initializing, plain_pods};
@@ -24,7 +25,7 @@ pub(super) fn by_helpers(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         judge_sidecars(pod, seen);
         judge_return(pod, seen);
         judge_due(run, clause, pod, seen);
-        judge_names(pod, seen);
+        judge_names(run, clause, pod, seen);
         let Some(phase) = initializing(run, pod) else { continue };
         let mut said = false;
         for shown in of_kubelet(pod).filter(|shown| phase.covers(run, shown)) {
@@ -87,28 +88,31 @@ fn judge_due(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut 
     }
 }
 
-/// A pod that is not initialized names each container that it waits for.
-fn judge_names(pod: &PodLife<'_>, seen: &mut Seen) {
-    for shown in of_kubelet(pod).filter(|shown| matches!(shown.phase(), "Pending" | "Running")) {
-        if text(shown, INITIALIZED, "reason") != Some("ContainersNotInitialized") {
-            continue;
-        }
-        let message = text(shown, INITIALIZED, "message").unwrap_or_default();
-        let words: BTreeSet<&str> =
-            message.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).collect();
-        let waits = |of: &&ContainerLife<'_>| match (of.kind, shown.container(&of.name)) {
-            (ContainerKind::Init, Some(status)) => !matches!(status.state, State::Terminated { code: 0, .. }),
-            (ContainerKind::Sidecar, Some(status)) => status.started != Some(true),
-            (kind, None) => kind != ContainerKind::Main,
-            (_, Some(_)) => false,
-        };
-        let unnamed = pod.containers.iter().filter(waits).find(|of| !words.contains(of.name.as_str()));
-        if let Some(of) = unnamed {
-            let finding = format!("{INITIALIZED} of {} does not name {}: {message:?}", pod.key, of.name);
-            seen.violated(finding, [shown.id]);
-            return;
-        }
-    }
+/// A pod that is not initialized names each container that it waits for. The kubelet writes the result of a startup probe into a
+/// status before it looks at the conditions again.
+fn judge_names(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
+    let wrong = wrong_for_long(run, clause, pod, |shown| unnamed(pod, shown).is_some());
+    let Some((shown, events)) = wrong else { return };
+    let Some(of) = unnamed(pod, shown) else { return };
+    let message = text(shown, INITIALIZED, "message").unwrap_or_default();
+    let finding = format!("{INITIALIZED} of {} does not name {}: {message:?}", pod.key, of.name);
+    seen.violated(finding, events);
+}
+
+/// The first container that a pod waits for and that its condition does not name.
+fn unnamed<'p, 'h>(pod: &'p PodLife<'h>, shown: &Revision<'h>) -> Option<&'p ContainerLife<'h>> {
+    let initializing = matches!(shown.phase(), "Pending" | "Running")
+        && text(shown, INITIALIZED, "reason") == Some("ContainersNotInitialized");
+    let message =
+        text(shown, INITIALIZED, "message").filter(|_| initializing).or(initializing.then_some(""))?;
+    let words: BTreeSet<&str> = message.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).collect();
+    let waits = |of: &&ContainerLife<'_>| match (of.kind, shown.container(&of.name)) {
+        (ContainerKind::Init, Some(status)) => !matches!(status.state, State::Terminated { code: 0, .. }),
+        (ContainerKind::Sidecar, Some(status)) => status.started != Some(true),
+        (kind, None) => kind != ContainerKind::Main,
+        (_, Some(_)) => false,
+    };
+    pod.containers.iter().filter(waits).find(|of| !words.contains(of.name.as_str()))
 }
 
 /// A sidecar that has not started keeps its pod from being initialized, as long as no main container ran.

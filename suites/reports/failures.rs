@@ -4,8 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use probity_model::history::Source;
 use probity_model::mechanisms::UNDER_WAY;
-use probity_model::timeline::{At, ContainerLife, KubeEvent, PodLife, Probe, ProbeKind, ProbeOutcome};
+use probity_model::timeline::{
+    At, ContainerLife, Handler, KubeEvent, PodLife, Probe, ProbeKind, ProbeOutcome, ProbeSpec,
+};
 use probity_model::{Clause, EventId, Seen, Timeline};
+use probity_script::answer::{ExecAnswer, ExecSettings};
 
 use super::WARNING;
 use super::tally::{Tally, Told};
@@ -131,7 +134,23 @@ fn named(event: &KubeEvent<'_>) -> Option<String> {
     (rest.starts_with("probe ") && !event.is_combined()).then(|| word.to_lowercase())
 }
 
-/// An event about a failed probe names a kind of probe that the container has.
+/// What a command prints each time it fails, if that is always the same and nothing cuts it off.
+fn printed(container: &ContainerLife<'_>, probe: &ProbeSpec) -> Option<String> {
+    let Handler::Exec { command } = &probe.handler else { return None };
+    let plan = container.plan()?;
+    let answers = plan.exec.get(command.get(2)?)?.steps().iter().map(|step| &step.answer);
+    let succeeds = |answer: &ExecAnswer| matches!(answer.settings(), Some(ExecSettings { exit: 0, .. }));
+    let mut failing = answers.filter(|answer| !succeeds(answer)).map(|answer| match answer {
+        ExecAnswer::With(ExecSettings { print: Some(text), sleep: None, print_bytes: None, .. }) => {
+            Some(text)
+        }
+        _ => None,
+    });
+    let said = failing.next()??;
+    failing.all(|text| text == Some(said)).then(|| said.clone())
+}
+
+/// An event about a failed probe names a kind of probe that the container has, and says what its command printed.
 pub(super) fn names_a_probe(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
         let mut said = BTreeSet::new();
@@ -141,6 +160,15 @@ pub(super) fn names_a_probe(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             let word = named(event).unwrap_or_default();
             let has = container.probes.iter().find(|probe| probe.kind.word() == word);
             match has {
+                Some(probe)
+                    if printed(container, probe).is_some_and(|said| !event.message.contains(&said)) =>
+                {
+                    let finding = format!(
+                        "an event says {:?}, and not what the command of {}/{} printed",
+                        event.message, pod.key, container.name
+                    );
+                    seen.violated(finding, [event.id]);
+                }
                 Some(probe) if said.insert(probe.kind) => {
                     seen.fine([event.id]);
                     seen.facet("probe", probe.kind.word());

@@ -10,6 +10,9 @@ macro_rules! with_halves {
     RefusedHookIgnored,
     /// A container with a new image receives its stop signal while its preStop hook runs (`pod.update.image-replaces`).
     NewImageSignalsDuringHook,
+    // Events.
+    /// The event about a failed command does not say what it printed (`report.event.unhealthy-names-probe`).
+    CommandOutputUnsaid,
     // What is over.
     /// After its restart, a kubelet runs again what had ended for good (`restart.policy.never`, `restart.policy.onfailure`).
     KubeletRestartForgetsEnds,
