@@ -10,7 +10,7 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use super::beyond::none_beyond;
 use super::schedule::{countable, is_command, shown_ready, watched};
 use super::unasked::enough_from_the_start;
-use crate::reading::causes::only_its_probe;
+use crate::reading::causes::{only_its_probe, stopped_too_early};
 use crate::reading::ports::listening;
 use crate::reading::readiness::{readiness_lives, turns};
 use crate::reading::termination::exhausted;
@@ -45,6 +45,9 @@ pub(super) fn exact_count(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
     for life in ProbeKind::STOPPING.into_iter().flat_map(|kind| countable(run, kind)) {
         enough_from_the_start(&life, seen);
         none_beyond(&life, seen);
+    }
+    for life in run.lives().of_each(&ProbeKind::STOPPING).undisturbed().whole() {
+        stopped_too_early(&life, seen);
     }
     super::shared::not_before(run, seen);
     let mut races = Vec::new();
@@ -166,13 +169,15 @@ fn may_have_failed_unseen(life: &ProbedLife<'_, '_>, probes: &[&Probe<'_>], effe
     let long = |one: &Stamp, next: &Stamp, most: i64| {
         life.run.clocks.between(one, next).is_none_or(|span| span.hi >= most)
     };
+    // A readiness probe may come out of turn, too, but one that failed unseen took all of its timeout.
+    let turn = ONE_MISSED.of(life.spec.period);
+    let room = if life.spec.kind == ProbeKind::Readiness { turn.min(life.spec.timeout) } else { turn };
     let between = probes.windows(2).any(|pair| {
         let [one, next] = pair else { return true };
-        long(&one.at, &next.at, ONE_MISSED.of(life.spec.period))
+        long(&one.at, &next.at, room)
     });
     let last = probes.last().is_none_or(|last| long(&last.at, effect, life.spec.period - NEAR));
-    let hasty = life.spec.kind == ProbeKind::Readiness || life.spec.timeout < START_OF_A_COMMAND;
-    hasty || between || last
+    life.spec.timeout < START_OF_A_COMMAND || between || last
 }
 
 /// After a success, a stop signal takes as many periods as the threshold has failures.

@@ -3,12 +3,12 @@
 
 use probity_model::clocks::{Clock, Stamp};
 use probity_model::measure::{Bound, Fit, Measurement, seconds};
-use probity_model::mechanisms::{NEAR, OFF_BEAT, ONE_MISSED, UNDER_WAY};
+use probity_model::mechanisms::{NEAR, OFF_BEAT, ONE_MISSED, QUICK, UNDER_WAY};
 use probity_model::timeline::{At, Probe, ProbeKind, ProbeOutcome, ProbedLife};
 use probity_model::{Clause, Seen, Timeline};
 
 use super::schedule::{
-    countable, countable_of_all, distribution, is_command, judge_each, neighbors, watched,
+    countable, countable_of_all, distribution, is_command, is_followed, judge_each, neighbors, watched,
 };
 use crate::reading::absence::{judge_absence, judge_end};
 
@@ -23,6 +23,7 @@ pub(super) fn is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         let pairs = regular(&life, neighbors(&life));
         all.extend(pairs.iter().filter_map(|pair| distance(clause, &life, pair)));
         all.extend(drifts(clause, &life, &pairs));
+        all.extend(after_slow(&life).iter().filter_map(|pair| at_most_a_period(clause, &life, pair)));
         let spans = pairs.iter().map(|(a, b)| b.at.at.lo - a.at.at.hi).collect();
         let events = pairs.iter().map(|(a, _)| a.id).collect();
         let what = format!("between two consecutive probes: {}", life.words());
@@ -36,6 +37,32 @@ pub(super) fn is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         judge_absence(clause, &life, seen);
         judge_end(clause, &life, seen);
     }
+}
+
+/// The pairs whose first probe took its time, but less than a period: it delays nothing, but the next may come early. Readiness probes
+/// have their own clauses, and how long a command takes to start is not known.
+fn after_slow<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Vec<Pair<'t, 'h>> {
+    if life.spec.kind == ProbeKind::Readiness || is_command(life) {
+        return Vec::new();
+    }
+    let room = QUICK.of(life.spec.period)..life.spec.period - NEAR;
+    let slow = |probe: &'t Probe<'h>| {
+        let took = life.result(probe).took();
+        life.outcome(probe) == ProbeOutcome::Success && took.is_some_and(|took| room.contains(&took.hi))
+    };
+    let pairs = life.probes.windows(2).filter_map(|pair| Some((*pair.first()?, *pair.get(1)?)));
+    pairs.filter(|pair| slow(pair.0) && is_followed(life, *pair)).collect()
+}
+
+/// The time from a slow probe to the next: at most a period and the slack.
+fn at_most_a_period(
+    clause: &Clause,
+    life: &ProbedLife<'_, '_>,
+    (a, b): &Pair<'_, '_>,
+) -> Option<Measurement> {
+    let quantity = format!("the time from a slow probe to the next: {}", life.words());
+    let bound = Bound::at_most(life.spec.period + clause.slack_us(), "periodSeconds + slack");
+    life.run.measure(quantity, &life.node, *a, *b, bound)
 }
 
 /// The pairs whose second probe follows its schedule: readiness probes may come at other times until the container is

@@ -61,7 +61,12 @@ pub(super) fn neighbors<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Vec<(&'t Probe<'h>
     let on_schedule = |at: usize| life.probes.iter().take(at + 1).rev().take(3).all(&is_quick);
     let pairs = life.probes.windows(2).enumerate().filter(|(at, _)| on_schedule(*at));
     let pairs = pairs.filter_map(|(_, pair)| Some((*pair.first()?, *pair.get(1)?)));
-    pairs.filter(|(a, b)| watched(life, &a.at, &b.at) && has_started(life, a)).collect()
+    pairs.filter(|pair| is_followed(life, *pair)).collect()
+}
+
+/// Whether nothing came between two probes that may have hidden another, or closed the gate.
+pub(super) fn is_followed(life: &ProbedLife<'_, '_>, (a, b): (&Probe<'_>, &Probe<'_>)) -> bool {
+    watched(life, &a.at, &b.at) && has_started(life, a)
 }
 
 /// Whether no startup probe arrived after this one: a later one closes the gate again, and the schedule has a gap.

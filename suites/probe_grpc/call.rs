@@ -7,6 +7,8 @@ use probity_model::verdict::Doubt;
 use probity_model::version::minor;
 use probity_model::{Clause, Seen, Timeline};
 
+use crate::reading::ports::stays_open;
+
 /// The metadata of a check: what the kubelet sends, and what HTTP/2 and gRPC add.
 const METADATA: [&str; 5] = ["content-type", "user-agent", "grpc-timeout", "te", "grpc-accept-encoding"];
 
@@ -143,10 +145,8 @@ pub(super) fn fresh_each_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
             let Some(connection) = life.connection(asked) else { continue };
             let nth = asked.request.nth;
             let open_for = clause.tolerance_us("open");
-            if let (Some(answer), None) = (&asked.answer, &connection.closed)
-                && life.holes.is_empty()
-                && life.lives_on()
-                && life.watched_for(&answer.at, open_for)
+            if let Some(answer) = &asked.answer
+                && stays_open(run, (life.pod, life.attempt), connection, (&answer.at, open_for))
             {
                 let finding = format!(
                     "a connection of {} was still open {} after its answer",

@@ -1,10 +1,11 @@
 //! What TCP probes send, and the forms of their port.
 
-use probity_model::measure::Bound;
+use probity_model::measure::{Bound, seconds};
 use probity_model::timeline::{Completion, Connection, Handler, ProbeKind, ProbedLife, Through};
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::{Closed, Ending};
 
+use crate::reading::ports::stays_open;
 use crate::reading::unvisited::must_be_visited;
 
 /// A probe sends nothing and closes its connection immediately.
@@ -12,7 +13,10 @@ pub(super) fn says_nothing(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
     for life in run.lives().of_each(&ProbeKind::ALL).only(has_the_port_alone) {
         let mine = life.probes.iter().filter(|probe| probe.is(life.spec.kind));
         for connection in mine.filter_map(|probe| life.connection_of(probe)) {
-            let Some(closed) = closed_by_peer(connection) else { continue };
+            let Some(closed) = closed_by_peer(connection) else {
+                judge_open(clause, &life, connection, seen);
+                continue;
+            };
             if closed.received > 0 {
                 let finding = format!("{} sent {} bytes", life.words(), closed.received);
                 seen.violated(finding, [connection.id, closed.at.id]);
@@ -25,6 +29,18 @@ pub(super) fn says_nothing(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
                 life.within(seen, quantity, (connection, closed), bound);
             }
         }
+    }
+}
+
+/// A connection that the target leaves to its peer does not stay open.
+fn judge_open(clause: &Clause, life: &ProbedLife<'_, '_>, connection: &Connection<'_>, seen: &mut Seen) {
+    let open_for = clause.tolerance_us("open");
+    let served = connection.accepted.answer == "serve";
+    let of = (life.pod, life.attempt);
+    if served && stays_open(life.run, of, connection, (&connection.at, open_for)) {
+        let finding =
+            format!("a connection of {} was still open {} after it began", life.words(), seconds(open_for));
+        seen.violated(finding, [connection.id].into_iter().chain(life.last_line().map(|line| line.id)));
     }
 }
 

@@ -138,6 +138,9 @@ fn probing_resumes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             let started = was.started == Some(true);
             for probed in ProbeKind::ALL.into_iter().filter_map(|kind| life.probed(kind)) {
                 let due = (probed.spec.kind == ProbeKind::Startup) != started;
+                if !due && !started {
+                    judge_gated(clause, &probed, restart, seen);
+                }
                 // A liveness probe that had failed for good waits for the end of its container.
                 let early = |probe: &&Probe<'_>| !run.before(&restart.over, &probe.at);
                 let known = probed.probes.iter().copied().filter(early).collect();
@@ -150,6 +153,63 @@ fn probing_resumes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 }
             }
         }
+    }
+}
+
+/// A container that had not started before its kubelet restarted gets its other probes when it has, and not before.
+fn judge_gated(clause: &Clause, life: &ProbedLife<'_, '_>, restart: &Restart<'_>, seen: &mut Seen) {
+    let Some(startup) = life.probed(ProbeKind::Startup) else { return };
+    let known = |of: &ProbedLife<'_, '_>| of.is_unmistaken() && of.is_seen() && of.holes.is_empty();
+    if !known(life) || !known(&startup) || passed_by(&startup, &restart.over) {
+        return;
+    }
+    let mut starts = startup.probes.iter().copied();
+    let passed = starts.find(|probe| startup.outcome(probe) != ProbeOutcome::Failure);
+    let too_early = |probe: &&Probe<'_>| {
+        let before = |passed: &Probe<'_>| probe.at.at.hi < passed.at.at.lo;
+        life.run.before(&restart.over, &probe.at) && passed.is_none_or(before)
+    };
+    match (life.probes.iter().copied().find(too_early), passed) {
+        (Some(early), _) => judge_early(clause, life, (early, passed), restart, seen),
+        (None, Some(passed)) if startup.surely(passed) == ProbeOutcome::Success => {
+            judge_next(clause, life, (&At::of(passed), "success of the startup probe"), seen);
+        }
+        (None, _) => {}
+    }
+}
+
+/// A probe that came before its container had started. Upstream is known to send it once the first status after the restart
+/// shows the container as started, and has no startup probe then that could succeed.
+fn judge_early(
+    clause: &Clause,
+    life: &ProbedLife<'_, '_>,
+    (early, passed): (&Probe<'_>, Option<&Probe<'_>>),
+    restart: &Restart<'_>,
+    seen: &mut Seen,
+) {
+    let run = life.run;
+    let finding = format!(
+        "{} arrived after a kubelet restart, although its startup probe had not succeeded",
+        life.words()
+    );
+    let gained = life.first_shown(&restart.began, |_, seen| seen.started == Some(true));
+    let gained = gained.filter(|gained| passed.is_none_or(|passed| !run.before(&passed.at, &gained.at)));
+    let events = [restart.began.id, early.id].into_iter().chain(gained.map(|gained| gained.id));
+    let Some(gained) = gained else {
+        // The status that let the probe through may not have arrived any more, or may have been missed.
+        let heard = run.gaps.is_empty() && life.watched_for(&early.at, clause.slack_us());
+        return match heard {
+            true => seen.violated(finding, events),
+            false => seen.doubt(Doubt::Gap, finding, events),
+        };
+    };
+    let bound = Bound::at_most(clause.tolerance_us("first-status"), "the first status after the restart");
+    let over = At::new(restart.began.id, restart.over.clone());
+    let late = run.measure("from the kubelet restart to the status", &life.node, &over, gained, bound);
+    match late.map(|late| late.fit()) {
+        Some(Fit::Met) => seen.diverges(finding, events),
+        Some(Fit::Undecided) => seen.doubt(Doubt::Straddles, finding, events),
+        _ => seen.violated(finding, events),
     }
 }
 
@@ -172,31 +232,25 @@ fn closes(life: &ProbedLife<'_, '_>) -> bool {
 }
 
 fn judge_resumed(clause: &Clause, life: &ProbedLife<'_, '_>, restart: &Restart<'_>, seen: &mut Seen) {
-    let spec = life.spec;
-    let most = spec.initial_delay + spec.period + clause.slack_us();
     let over = At::new(restart.began.id, restart.over.clone());
-    let first = life.probes_of(spec.kind).find(|probe| life.run.before(&over, &probe.at));
+    let asked = life.probes_of(life.spec.kind).any(|probe| life.run.before(&over, &probe.at));
+    if asked || !taken_for_started(life, restart) {
+        judge_next(clause, life, (&over, "kubelet restart"), seen);
+    }
+}
+
+/// The next probe after an instant comes within its delay and its period.
+fn judge_next(clause: &Clause, life: &ProbedLife<'_, '_>, (from, event): (&At, &str), seen: &mut Seen) {
+    let (spec, word) = (life.spec, life.spec.kind.word());
+    let most = spec.initial_delay + spec.period + clause.slack_us();
+    let bound = Bound::at_most(most, "initialDelaySeconds + periodSeconds + slack");
+    let first = life.probes_of(spec.kind).find(|probe| life.run.before(from, &probe.at));
     if let Some(first) = first {
-        let quantity = format!("from the kubelet restart to the next {} probe", spec.kind.word());
-        life.within(
-            seen,
-            quantity,
-            (&over, first),
-            Bound::at_most(most, "initialDelaySeconds + periodSeconds + slack"),
-        );
-    } else if life.holes.is_empty()
-        && life.lives_on()
-        && life.watched_for(&over, most)
-        && !taken_for_started(life, restart)
-        && !closes(life)
-    {
-        let finding = format!(
-            "no {} probe of {} arrived within {} of the kubelet restart",
-            spec.kind.word(),
-            life.name(),
-            seconds(most)
-        );
-        seen.violated(finding, [over.id].into_iter().chain(life.last_line().map(|line| line.id)));
+        life.within(seen, format!("from the {event} to the next {word} probe"), (from, first), bound);
+    } else if life.holes.is_empty() && life.lives_on() && life.watched_for(from, most) && !closes(life) {
+        let finding =
+            format!("no {word} probe of {} arrived within {} of the {event}", life.name(), seconds(most));
+        seen.violated(finding, [from.id].into_iter().chain(life.last_line().map(|line| line.id)));
     }
 }
 

@@ -21,16 +21,19 @@ struct CounterReading<'h> {
     to: Stamp,
     node: &'h str,
     counts: &'h [ProbeCount],
+    /// How many counters of probes the kubelet has for any pod of its node, if that was recorded.
+    of_all: Option<u64>,
 }
 
 fn readings<'h>(run: &Timeline<'h>) -> Vec<CounterReading<'h>> {
     let measured = run.deeds.iter().filter_map(|(id, deed)| match &deed.did {
-        Did::Measured { node, probes } => Some(CounterReading {
+        Did::Measured { node, probes, of_all } => Some(CounterReading {
             id: *id,
             from: Stamp::harness(deed.began_us),
             to: run.heard(*id),
             node,
             counts: probes,
+            of_all: *of_all,
         }),
         _ => None,
     });
@@ -40,12 +43,21 @@ fn readings<'h>(run: &Timeline<'h>) -> Vec<CounterReading<'h>> {
 impl CounterReading<'_> {
     /// The counters of a pod.
     fn of_pod(&self, pod: &PodLife<'_>) -> impl Iterator<Item = &ProbeCount> {
-        self.counts.iter().filter(|count| count.uid == pod.uid)
+        self.counts.iter().filter(|count| count.uid == pod.uid_on_node())
     }
 
-    /// The count of a probe and a result; 0 if the kubelet has counters of the pod but not this one.
+    /// The count of a probe and a result; 0 if the kubelet counts probes, but has no such counter. None if it may count none at
+    /// all, or if the pod's counters may be gone with the pod.
     fn count(&self, probe: &CountedProbe<'_, '_>, result: &str) -> Option<i64> {
-        self.of_pod(probe.pod).next()?;
+        let (run, pod) = (probe.run, probe.pod);
+        let stays = || {
+            let asked = pod.deleted.map(|deed| self.id < deed);
+            asked.unwrap_or_else(|| run.before_deletion(pod, &self.to))
+                && pod.over().is_none_or(|over| run.before(&self.to, &over.at))
+        };
+        if self.of_pod(pod).next().is_none() {
+            return (self.of_all.is_some_and(|all| all > 0) && stays()).then_some(0);
+        }
         let same = |count: &&ProbeCount| {
             count.container == probe.container.name
                 && count.probe.eq_ignore_ascii_case(probe.spec.kind.word())

@@ -6,7 +6,9 @@
 use probity_model::clocks::Stamp;
 use probity_model::measure::{Blur, Bound, Interval, Measurement, Unit, seconds, whole_seconds};
 use probity_model::mechanisms::{QUICK, UNKNOWN_LIFE};
-use probity_model::timeline::{At, ContainerLife, Handler, Life, Probe, ProbeKind, ProbeOutcome, ProbedLife};
+use probity_model::timeline::{
+    At, ContainerLife, Handler, KubeEvent, Life, Probe, ProbeKind, ProbeOutcome, ProbedLife,
+};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 use probity_script::witness::Fact;
@@ -197,14 +199,17 @@ fn judge_turn<'t, 'h>(
 /// A container is not probed, and no failure is recorded for it, before the kubelet knows that it is running.
 fn waits_for_container(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let probed = |life: &Life<'_, '_>| {
-        let firsts = life.container.attempts.iter().filter(|attempt| attempt.number == 0).count();
-        life.number == 0 && firsts == 1 && !life.container.probes.is_empty()
+        let same = life.container.attempts.iter().filter(|attempt| attempt.number == life.number).count();
+        // The status of a container that a probe stopped may still be that of the instance before.
+        let known = life.before().map_or(life.number == 0, |before| before.exited_by_itself().is_some());
+        known && same == 1 && !life.container.probes.is_empty()
     };
     for life in run.lives().undisturbed().only(probed) {
         let began = &life.began;
         let (most, usual) = (clause.tolerance_us("to-main"), clause.tolerance_us("usually-to-main"));
         let events = life.pod.events.iter();
-        for event in events.filter(|event| event.is_of(&life.container.name, "Unhealthy")) {
+        let unhealthy = |event: &&KubeEvent<'_>| event.is_of(&life.container.name, "Unhealthy");
+        for event in events.filter(|event| life.number == 0 && unhealthy(event)) {
             let early = run.clocks.between(&event.at, began).map_or(0, |span| span.lo);
             if early > most + life.noise(&event.at, began) {
                 let finding = "an event reports a failed probe long before the container's process started";

@@ -1,6 +1,9 @@
 //! Why a container was stopped: what a case gives as reasons.
 
+use probity_model::Seen;
 use probity_model::clocks::Order;
+use probity_model::measure::{Bound, Fit, seconds};
+use probity_model::mechanisms::TO_BEGIN;
 use probity_model::timeline::{Handler, Probe, ProbeKind, ProbeOutcome, ProbedLife};
 
 use super::termination::Exhausted;
@@ -20,10 +23,32 @@ pub(crate) fn only_its_probe(life: &ProbedLife<'_, '_>) -> bool {
     stays && lawful && !other && !hooked && life.only_probes_stop_it()
 }
 
+/// Accuses a kubelet that stopped a first instance before its probe can have failed as often as its threshold says, and tells
+/// whether it did. The probes need not have left a trace: so many of them take their time, seen or not.
+pub(crate) fn stopped_too_early(life: &ProbedLife<'_, '_>, seen: &mut Seen) -> bool {
+    let spec = life.spec;
+    // Failures of an instance before may count, too.
+    let first = life.number == 0 && life.is_numbered() && !life.pod.restarts_as_one();
+    let Some(stop) = life.stop().filter(|_| first && only_its_probe(life)) else { return false };
+    let least = spec.initial_delay + (spec.failures - 1) * spec.period - TO_BEGIN;
+    let formula =
+        format!("initialDelaySeconds + (failureThreshold - 1) × periodSeconds - {}", seconds(TO_BEGIN));
+    let quantity =
+        format!("from the start of {} to the stop signal for its {} probe", life.name(), spec.kind.word());
+    let bound = Bound::at_least(least, formula);
+    let measured = life.run.measure(quantity, &life.node, &life.began, stop, bound);
+    let Some(early) = measured.filter(|measured| measured.fit() == Fit::Missed) else { return false };
+    seen.measure(early);
+    true
+}
+
 /// The most failures in a row that the kubelet can have counted for a probe when the instance got its stop signal: those that
 /// the process recorded, those that came before the port opened, and those of the instance before. None if others can have
 /// failed that left no trace, or if it is not certain what was answered.
 pub(crate) fn most_failures(life: &ProbedLife<'_, '_>) -> Option<i64> {
+    if matches!(life.spec.handler, Handler::Exec { .. }) {
+        return most_runs(life);
+    }
     let port = life.spec.handler.port().filter(|_| life.spec.handler.host().is_none())?;
     let opened = opened(life.attempt, port)?;
     let speaks = matches!(life.spec.handler, Handler::Http { .. } | Handler::Grpc { .. });
@@ -43,6 +68,18 @@ pub(crate) fn most_failures(life: &ProbedLife<'_, '_>) -> Option<i64> {
         false => 1 + (opened.at.at.hi - life.began.at.lo) / life.spec.period.max(1),
     };
     Some(recorded + refused + inherited(life)?)
+}
+
+/// The most runs of a command that its period lets happen from the start of the instance to its stop signal: a command may fail
+/// before the process knows of it.
+fn most_runs(life: &ProbedLife<'_, '_>) -> Option<i64> {
+    let started = life.probes.iter().any(|probe| life.surely(probe) == ProbeOutcome::Success);
+    if started && has_started(life) {
+        return Some(0);
+    }
+    let lasted = life.run.clocks.between(&life.began, &life.stop()?.at)?;
+    let runs = 1 + (lasted.hi + TO_BEGIN) / life.spec.period.max(1);
+    Some(runs + inherited(life)?)
 }
 
 /// Whether the node or the process was held up for so long that a probe can have timed out although the process answered.

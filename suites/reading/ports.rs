@@ -1,6 +1,8 @@
-//! The states of a port, as its target records them.
+//! The states of a port, as its target records them, and connections that stay open.
 
-use probity_model::timeline::{Line, ProbedLife};
+use probity_model::Timeline;
+use probity_model::clocks::Stamp;
+use probity_model::timeline::{Attempt, Connection, Line, PodLife, ProbedLife};
 use probity_script::Fact;
 use probity_script::witness::Listening;
 
@@ -25,4 +27,19 @@ pub(crate) fn listening<'t, 'h>(
         }
         _ => None,
     })
+}
+
+/// Whether a connection was still open so long after an instant, with nothing that could have hidden its end: the process went on,
+/// and all of its lines arrived.
+pub(crate) fn stays_open(
+    run: &Timeline<'_>,
+    (pod, attempt): (&PodLife<'_>, &Attempt<'_>),
+    connection: &Connection<'_>,
+    (since, span): (&Stamp, i64),
+) -> bool {
+    connection.closed.is_none()
+        && attempt.holes.is_empty()
+        && attempt.lives_on()
+        && !run.lost_a_node()
+        && run.watched_for(pod, since, span)
 }

@@ -4,13 +4,14 @@
 //! pod's spec, and only if every container of the pod has one that was never changed.
 
 use probity_model::measure::{Bound, Fit};
-use probity_model::timeline::{At, ContainerLife, KubeEvent, PodLife, ProbeKind, ProbeSpec};
+use probity_model::timeline::{At, ContainerLife, KubeEvent, Life, PodLife, ProbeKind, ProbeSpec};
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::answer::ListenState;
 use probity_script::{Listener, Plan};
 
 use super::absence::last_to_begin;
 use super::arrivals::on_node_network;
+use super::causes::stopped_too_early;
 use super::http::reaction::CountsAs;
 use super::kinds::{sleeps, started_before};
 use super::termination::time_of_ends;
@@ -141,6 +142,10 @@ impl UnreachableProbe<'_, '_> {
             return;
         };
         let stop = attempt.stop().map(At::of).filter(|stop| run.before_deletion(self.pod, stop));
+        let life = Life { run, pod: self.pod, container: self.container, attempt }.probed(self.spec.kind);
+        if life.is_some_and(|life| stopped_too_early(&life, seen)) {
+            return;
+        }
         let end = stop.clone().or_else(|| self.end_of_watch(run).filter(|_| attempt.lives_on()));
         let Some(end) = end else { return };
         let what = if stop.is_some() { "stopped the container" } else { "did not stop the container" };

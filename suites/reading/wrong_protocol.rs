@@ -1,9 +1,10 @@
 //! Probes with a different protocol than their listener and their spec: TLS instead of plain text, or the other way
-//! round.
+//! round; and probes that only connect.
 //!
-//! The target breaks such connections off before there is any request, so nothing else of the probe is seen.
+//! The target breaks such connections off before there is any request, or the kubelet leaves without one, so nothing else of the
+//! probe is seen.
 
-use probity_model::timeline::{Connection, Handler, ProbeKind, ProbedLife};
+use probity_model::timeline::{Connection, Handler, ProbeKind, ProbeSpec, ProbedLife};
 use probity_model::{EventId, Seen, Timeline};
 use probity_script::witness::Ending;
 use probity_script::{ClientCertificate, Listener, Protocol};
@@ -13,6 +14,9 @@ use super::arrivals::from_a_pod;
 /// Accuses probes with handlers of this kind none of which was understood, though the listener speaks what the spec asks for.
 pub(crate) fn judge_wrong_protocol(run: &Timeline<'_>, seen: &mut Seen, of: impl Fn(&Handler) -> bool) {
     for life in run.lives().of_each(&ProbeKind::ALL).whole() {
+        if of(&life.spec.handler) && life.is_asked_alone() && is_matched(&life) {
+            judge_silent(&life, seen);
+        }
         if !of(&life.spec.handler) || !life.probes.is_empty() || !life.is_asked_alone() || !is_matched(&life)
         {
             continue;
@@ -28,6 +32,40 @@ pub(crate) fn judge_wrong_protocol(run: &Timeline<'_>, seen: &mut Seen, of: impl
             seen.violated(finding, broken);
         }
     }
+}
+
+/// Accuses a kubelet that connects at least as often without a word as it sends probes: it asks by connecting, or besides.
+fn judge_silent(life: &ProbedLife<'_, '_>, seen: &mut Seen) {
+    let by_tcp = |other: &ProbeSpec| {
+        matches!(other.handler, Handler::Tcp { .. }) && other.handler.port() == life.spec.handler.port()
+    };
+    let silent: Vec<&Connection<'_>> = life.connections.iter().filter(|one| is_silent(life, one)).collect();
+    let ([first, _, .., last], false) = (silent.as_slice(), life.container.probes.iter().any(by_tcp)) else {
+        return;
+    };
+    // Three of them are no accident, but a kubelet that is held up may give up a connection before it has said anything.
+    let calm = life.noise(&first.at, &last.at) < life.spec.timeout;
+    if calm && silent.len() >= life.probes.len() {
+        let finding = format!(
+            "{} connections arrived at the port of {} and were closed again without a single byte",
+            silent.len(),
+            life.words()
+        );
+        seen.violated(finding, silent.iter().map(|one| one.id));
+    }
+}
+
+/// Whether a connection of the node was left by its peer before that had said anything.
+fn is_silent(life: &ProbedLife<'_, '_>, connection: &Connection<'_>) -> bool {
+    let left = connection.closed.as_ref().is_some_and(|closed| {
+        closed.received == 0 && matches!(closed.how, Ending::PeerClosed | Ending::PeerReset)
+    });
+    connection.port() == life.spec.handler.port()
+        && connection.requests == 0
+        && connection.tls.is_none()
+        && connection.accepted.answer == "serve"
+        && left
+        && !from_a_pod(life.run, connection)
 }
 
 /// Whether the target broke off a connection of the node because of what it received.

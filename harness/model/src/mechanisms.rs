@@ -91,6 +91,9 @@ mechanisms! {
     TWO_WATCHES = SECOND;
     /// The lines of a target may still be in transit for this long when a case ends.
     UNDER_WAY = 2 * SECOND;
+    /// A kubelet counts from `startedAt`, which is rounded down to a whole second, and the process begins after that,
+    /// even later on a busy node: together at most this much.
+    TO_BEGIN = 2 * SECOND;
     /// A target that opens its port within this time after its start counts as open to every probe.
     OPENED_AT_ONCE = SECOND;
     /// A success may be delayed in transit by this much without any trace.

@@ -1,17 +1,26 @@
-//! Each HTTP probe has a connection of its own.
+//! Each HTTP probe has a connection of its own, which does not outlast it.
 
 use std::collections::BTreeMap;
 
+use probity_model::measure::seconds;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use crate::reading::arrivals::{Arrival, arrivals};
+use crate::reading::ports::stays_open;
 
 /// A probe's request is the first and only one on its connection. Two probes of a kind are needed to show it.
 /// Over HTTP/2, probes at the same time may share a connection: nothing is concluded from them.
-pub(super) fn fresh_each_time(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+pub(super) fn fresh_each_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let mut before: BTreeMap<(&str, String), EventId> = BTreeMap::new();
     for Arrival { hit, get } in arrivals(run).into_iter().filter(|arrival| arrival.hit.asked.is_http1()) {
-        let (asked, connection) = (hit.asked, hit.connection);
+        let (asked, connection, open_for) = (hit.asked, hit.connection, clause.tolerance_us("open"));
+        if let Some(answer) = &asked.answer
+            && stays_open(run, (hit.pod, hit.attempt), connection, (&answer.at, open_for))
+        {
+            let (words, span) = (get.words(), seconds(open_for));
+            let finding = format!("a connection of {words} was still open {span} after its answer");
+            seen.violated(finding, [connection.id, answer.at.id]);
+        }
         if asked.request.nth > 1 {
             let (words, nth, peer) = (get.words(), asked.request.nth, &connection.accepted.peer);
             let finding = format!("{words} was request {nth} on a connection from {peer}");

@@ -78,8 +78,8 @@ fn judge_hook(spent: &Exhausted<'_, '_>, stop: &Line<'_>, seen: &mut Seen) {
     let none = life.spec.grace.unwrap_or_else(|| life.pod.grace()) == 0;
     let Some(hook) = life.container.lifecycle("preStop").filter(|_| !none) else { return };
     if let Some(sleep) = hook.get("sleep").and_then(|sleep| sleep.get("seconds")?.as_i64()) {
-        let span = whole_seconds(sleep).min(life.pod.grace());
-        let bound = Bound::at_least(span, "the seconds of the preStop hook");
+        let span = whole_seconds(sleep).min(life.spec.grace.unwrap_or_else(|| life.pod.grace()));
+        let bound = Bound::at_least(span, "the seconds of the preStop hook, or the grace period");
         let quantity = "from the last failure to the stop signal, with a hook that sleeps";
         life.within(seen, quantity, (&spent.at, stop), bound);
         return;

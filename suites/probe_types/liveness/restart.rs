@@ -2,11 +2,12 @@
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::mechanisms::OFF_BEAT;
-use probity_model::timeline::{ContainerLife, Life, Line, ProbeKind, ProbeOutcome, Revision};
+use probity_model::timeline::{At, ContainerLife, Life, Line, ProbeKind, ProbeOutcome, Revision};
 use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::absence::judge_absence;
-use crate::reading::termination::{exhausted, judge_count, judge_no_restart, judge_restart};
+use crate::reading::ends::End;
+use crate::reading::termination::{KILLED, exhausted, judge_count, judge_no_restart, judge_restart};
 
 /// A container whose liveness probe reached its failure threshold is killed and started again, and only this container.
 /// A probe that never arrived has no failures and does not protect anything.
@@ -110,14 +111,23 @@ fn judge_other(
     }
     for attempt in &other.container.attempts {
         let life = Life { attempt, ..*other };
-        let Some(signal) = life.stopped_undeleted() else { continue };
+        let signal = life.stopped_undeleted().map(At::of);
+        let Some(end) = signal.or_else(|| killed_at(&life)) else { continue };
         let around =
-            life.run.clocks.order(&signal.at, &after.at) == Order::Before && signal.at.at.lo >= used_up.at.lo;
-        if around && !may_have_earned(&life, &signal.at) {
+            life.run.clocks.order(&end, &after.at) == Order::Before && life.run.at_least(used_up, &end) >= 0;
+        if around && !may_have_earned(&life, &end) {
             let finding = format!("the other container {} was also stopped", life.container.name);
-            seen.violated(finding, [stop.id, signal.id]);
+            seen.violated(finding, [stop.id, end.id]);
         }
     }
+}
+
+/// When an instance was killed without a stop signal, as its process and the API agree.
+fn killed_at(life: &Life<'_, '_>) -> Option<At> {
+    let by_probes = life.stop().is_none() && life.only_probes_stop_it();
+    let end = End::of(life).filter(|end| by_probes && end.was_killed(life))?;
+    let shown = matches!(life.termination(), Some((_, KILLED)));
+    end.latest.filter(|end| shown && life.before_deletion(end))
 }
 
 /// Whether this container's own probes can explain a stop signal: enough failures fit between it and the last success,

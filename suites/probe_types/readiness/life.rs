@@ -11,6 +11,7 @@ use probity_script::witness::Fact;
 use crate::reading::absence::judge_absence;
 use crate::reading::readiness::{comes_up, falls, goes_down, pace, readiness_lives, rises};
 use crate::reading::services::{Entry, services};
+use crate::reading::termination::Exhausted;
 
 /// Readiness probes arrive at their period for the whole lifetime of a container.
 pub(super) fn runs_for_life(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -26,6 +27,7 @@ pub(super) fn runs_for_life(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
             None => Some(i64::MIN),
         };
         let Some(gate) = gate else { continue };
+        goes_on_in_a_kill(clause, seen, &life);
         let probes = || life.probes.iter().filter(|probe| probe.at.at.lo >= gate);
         let (Some(first), pace) = (probes().next(), pace(&life)) else { continue };
         let Some(end) = life.stop().map(At::of).or_else(|| last_sign(&life)) else { continue };
@@ -44,6 +46,23 @@ pub(super) fn runs_for_life(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
         let why = format!("only {periods} periods of readiness probing were observed; {enough} are needed");
         seen.doubt(Doubt::TooShort, why, [id]);
     }
+}
+
+/// Readiness probes also go on while a container is being stopped because of its liveness probe, if it goes on serving.
+fn goes_on_in_a_kill(clause: &Clause, seen: &mut Seen, life: &ProbedLife<'_, '_>) {
+    let enough = i64::try_from(clause.tolerance_times("periods-of-a-kill")).unwrap_or(i64::MAX);
+    let spent = life.probed(ProbeKind::Liveness).and_then(Exhausted::of);
+    let (Some(spent), Some(stop), Some(end)) = (spent, life.stopped_undeleted(), &life.ended) else { return };
+    let pace = pace(life);
+    let left = life.run.clocks.between(&stop.at, end).map_or(0, |span| span.lo);
+    let by_probe = stop.at.at.lo >= spent.at.at.lo && life.before_deletion(end);
+    if !by_probe || !keeps_serving(life.attempt) || left < enough * pace {
+        return;
+    }
+    let (later, before): (Vec<At>, Vec<At>) =
+        life.probes.iter().map(|probe| At::of(*probe)).partition(|probe| probe.at.lo > stop.at.at.lo);
+    let Some(before) = before.last() else { return };
+    longest_pause(clause, seen, life, &[std::slice::from_ref(before), &later, &[end.clone()]].concat(), pace);
 }
 
 /// Whether each of its probes is recorded and can be counted: none belongs to another kind, none is refused without a

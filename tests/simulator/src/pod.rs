@@ -194,6 +194,11 @@ pub(crate) struct Worker {
     pub(crate) failed: u64,
     /// A connection that a defective kubelet keeps: its number and how many requests it has carried.
     pub(crate) kept: Option<(u64, u64, u64)>,
+    /// When its last probe was sent, and how long that took, for a defective kubelet.
+    pub(crate) sent: i64,
+    pub(crate) took: i64,
+    /// It does not wait for the start of its container.
+    pub(crate) ungated: bool,
 }
 
 /// The process of a container.
@@ -300,6 +305,9 @@ impl Worker {
             passed: 0,
             failed: 0,
             kept: None,
+            sent: 0,
+            took: 0,
+            ungated: false,
         }
     }
 }

@@ -15,25 +15,26 @@ use crate::error::ClusterError;
 const COUNTER: &str = "prober_probe_total";
 
 impl ClusterClient {
-    /// The counters that the kubelet of a node has for these pods of a namespace.
+    /// The counters that the kubelet of a node has for these pods of a namespace, and how many it has in all.
     pub(crate) async fn probe_counts(
         &self,
         node: &str,
         namespace: &str,
         pods: &[String],
-    ) -> Result<Vec<ProbeCount>, ClusterError> {
+    ) -> Result<(Vec<ProbeCount>, u64), ClusterError> {
         let request = Request::new("/api/v1/nodes").get_subresource("proxy/metrics/probes", node);
         let text = self.request_bytes("read the kubelet's counters of probes", request).await?;
         let text = String::from_utf8_lossy(&text);
-        Ok(counts(&text, namespace).filter(|count| pods.contains(&count.pod)).collect())
+        let of_all = text.lines().filter(|line| labels_of(line).is_some()).count();
+        let of_case = counts(&text, namespace).filter(|count| pods.contains(&count.pod)).collect();
+        Ok((of_case, u64::try_from(of_all).unwrap_or(u64::MAX)))
     }
 }
 
 /// The counters of a namespace in a text of the Prometheus exposition format. Other lines are left out.
 fn counts<'t>(text: &'t str, namespace: &'t str) -> impl Iterator<Item = ProbeCount> + 't {
     text.lines().filter_map(move |line| {
-        let rest = line.strip_prefix(COUNTER)?.strip_prefix('{')?;
-        let (labels, value) = rest.rsplit_once('}')?;
+        let (labels, value) = labels_of(line)?;
         let labels = pairs(labels);
         let label = |name: &str| labels.iter().find(|(of, _)| of == name).map(|(_, value)| value.clone());
         (label("namespace")? == namespace).then_some(())?;
@@ -46,6 +47,11 @@ fn counts<'t>(text: &'t str, namespace: &'t str) -> impl Iterator<Item = ProbeCo
             count: whole(value.split_whitespace().next()?)?,
         })
     })
+}
+
+/// The labels of a line of the counter, and what follows them.
+fn labels_of(line: &str) -> Option<(&str, &str)> {
+    line.strip_prefix(COUNTER)?.strip_prefix('{')?.rsplit_once('}')
 }
 
 /// The value of a counter: a whole number that is written as a float.

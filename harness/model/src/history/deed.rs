@@ -164,6 +164,9 @@ pub enum Did {
         node: String,
         /// Its counters of the case's pods; empty if it has none.
         probes: Vec<ProbeCount>,
+        /// How many counters of probes it had for all pods of its node. Older recordings do not tell.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        of_all: Option<u64>,
     },
     /// A wait of the case ended.
     Waited {

@@ -69,7 +69,7 @@ fn deed_in_words(did: &Did) -> String {
         }
         Did::Cordoned { node } => format!("the harness cordoned {node}"),
         Did::Drained { node, exit, .. } => format!("kubectl drain {node} ended {}", ended(exit)),
-        Did::Measured { node, probes } => {
+        Did::Measured { node, probes, .. } => {
             format!("the kubelet of {node} had {} probe counters of the case", probes.len())
         }
         Did::Waited { what, came: true } => format!("{what} came"),

@@ -24,8 +24,12 @@ impl World<'_> {
     /// A client reads the kubelet's counters of the case's pods.
     pub(crate) fn measure(&mut self) {
         let keeps = self.has(Defect::CountersOutliveTheirPod);
-        let probes = self.pods.iter().flat_map(|pod| counters(pod, keeps)).collect();
-        self.did(Did::Measured { node: NODE.to_owned(), probes });
+        let mut probes: Vec<_> = self.pods.iter().flat_map(|pod| counters(pod, keeps)).collect();
+        let of_all = u64::try_from(probes.len()).ok();
+        if self.has(Defect::CountersUnderPodName) {
+            probes.iter_mut().for_each(|count| count.uid.clone_from(&count.pod));
+        }
+        self.did(Did::Measured { node: NODE.to_owned(), probes, of_all });
     }
 }
 

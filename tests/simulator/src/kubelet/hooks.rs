@@ -24,10 +24,16 @@ impl World<'_> {
             return;
         }
         let life = LifeAt { at, attempt: self.pods[at.pod].containers[at.container].attempt() };
-        if !self.has(Defect::StartHookUnawaited) {
+        if !self.is_unawaited(at) {
             self.hold_up(at.pod, self.now + COMES + MS);
         }
         self.later(COMES, Act::Hook(life));
+    }
+
+    /// Whether the kubelet does not wait for the hook.
+    fn is_unawaited(&self, at: At) -> bool {
+        self.has(Defect::StartHookUnawaited)
+            || (self.is_again(at) && self.has(Defect::LaterStartHookUnawaited))
     }
 
     fn hold_up(&mut self, pod: usize, until: i64) {
@@ -44,7 +50,7 @@ impl World<'_> {
         let hook =
             self.pods[life.at.pod].containers[life.at.container].spec["lifecycle"]["postStart"].clone();
         let (ended, failed) = self.run_hook(life.at, &hook, i64::MAX);
-        if !self.has(Defect::StartHookUnawaited) {
+        if !self.is_unawaited(life.at) {
             self.hold_up(life.at.pod, ended);
         }
         if !failed && self.has(Defect::GoodHookReported) {

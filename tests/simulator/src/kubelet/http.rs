@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use probity_model::timeline::ProbeKind;
 use probity_script::Certificate;
 use serde_json::Value;
 
@@ -69,7 +70,7 @@ impl World<'_> {
             return (self.now, Back::Answer(CallResult::Broken(why)));
         }
         let secure = leg.url.scheme == "https";
-        let readiness = run.kind == probity_model::timeline::ProbeKind::Readiness;
+        let readiness = run.kind == ProbeKind::Readiness;
         let reuses = self.has(Defect::ReusesConnections)
             || (readiness && self.has(Defect::ReadinessReusesConnections));
         let kept = self
@@ -81,6 +82,12 @@ impl World<'_> {
         let own = self.pods[run.at.pod].ip.clone();
         let peer = if inside && !local { own } else { self.kubelet_address(&leg.url.host) };
         let port = leg.url.port.unwrap_or(if secure { 443 } else { 80 });
+        if leg.is_first()
+            && let Some(end) = self.connect_only(run, &leg.url.host, port)
+        {
+            return end;
+        }
+        let leaks = self.has(Defect::HttpConnectionsLeak);
         let call = Call {
             tls: secure.then(|| self.tls()),
             request: Some(Request {
@@ -91,7 +98,7 @@ impl World<'_> {
             }),
             limit: self.body_limit(),
             kept,
-            keep: reuses && leg.before == 0,
+            keep: (reuses || leaks) && leg.is_first(),
             manner: Manner { inside: inside.then_some(run.at.pod), ..Manner::default() },
             ..Call::new(peer, leg.url.host.clone(), port, self.deadline_of(run))
         };
@@ -264,6 +271,11 @@ impl World<'_> {
             CallResult::TimedOut { .. } if self.has(Defect::HttpTimeoutDiscarded) => {
                 Outcome::Erred("unknown", "context deadline exceeded".to_owned())
             }
+            CallResult::TimedOut { .. }
+                if run.kind == ProbeKind::Startup && self.has(Defect::StartupTimeoutDiscarded) =>
+            {
+                Outcome::Erred("unknown", "context deadline exceeded".to_owned())
+            }
             CallResult::TimedOut { .. } => {
                 failed("context deadline exceeded (Client.Timeout exceeded while awaiting headers)")
             }
@@ -283,6 +295,7 @@ impl World<'_> {
                 Outcome::Erred("failure", why)
             }
             CallResult::Broken(why) => failed(&why),
+            CallResult::Connected if self.has(Defect::HttpLivenessOnlyConnects) => Outcome::Passed,
             CallResult::Connected | CallResult::Parted | CallResult::Health(..) => failed("EOF"),
             CallResult::Response(response) => self.judge_response(run, &response),
         }

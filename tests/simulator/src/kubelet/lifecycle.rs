@@ -21,6 +21,9 @@ impl World<'_> {
             if let Some(kind) = self.condemned(at) {
                 let victim = self.killed_for(self.victim(at));
                 self.kill_by_probe(victim, kind);
+                if kind == ProbeKind::Liveness {
+                    self.kill_neighbors(at);
+                }
                 if self.has(Defect::RestartsWholePod) {
                     for other in (0..self.pods[pod].containers.len()).filter(|other| *other != container) {
                         self.kill_by_probe(At { pod, container: other }, kind);

@@ -11,6 +11,9 @@ use crate::world::{SECOND, World};
 /// The address of the node.
 const NODE_ADDRESS: &str = "10.89.0.2";
 
+/// As long as nothing is open.
+const FOR_EVER: i64 = 3600 * SECOND;
+
 /// Where a probe goes to, and from where.
 struct Way {
     host: String,
@@ -33,7 +36,11 @@ impl World<'_> {
             };
             return (self.now, Back::Answer(answer));
         }
-        let stays = if self.has(Defect::TcpKeepsConnection) { run.deadline - self.now } else { 0 };
+        let stays = match () {
+            () if self.has(Defect::TcpConnectionsLeak) => FOR_EVER,
+            () if self.has(Defect::TcpKeepsConnection) => run.deadline - self.now,
+            () => 0,
+        };
         let says = if self.has(Defect::TcpSendsBytes) { 6 } else { 0 };
         let resets = self.has(Defect::TcpProbesReset);
         let manner = Manner { inside: way.inside, says, stays, resets };

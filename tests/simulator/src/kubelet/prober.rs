@@ -119,6 +119,7 @@ impl World<'_> {
     /// The result is evaluated.
     fn settled(&mut self, mut run: Run, back: Back) {
         let (handler, settings) = self.handler(run.at, run.kind);
+        self.heed_refusal(&run, &back);
         let outcome = match back {
             back if handler == "exec" => self.judge_command(back),
             Back::Unsent(why) if self.has(Defect::UnresolvablePortFails) => Outcome::Failed(why),

@@ -113,14 +113,19 @@ impl World<'_> {
     fn work_anew(&mut self, at: At, which: usize, down: i64) {
         let readiness = self.has(Defect::RestartStopsReadiness);
         let sidecar = self.is_sidecar(at) && self.has(Defect::RestartStopsSidecarProbes);
-        let silent = sidecar || self.has(Defect::RestartStopsProbing);
+        let container = &self.pods[at.pod].containers[at.container];
+        let starting = container.is_running() && !container.view.started;
+        let liveness = container.workers[which].kind == ProbeKind::Liveness;
+        let lost = starting && liveness && self.has(Defect::RestartLosesLivenessOfStarting);
+        let ungated = starting && self.has(Defect::RestartOpensGateOfStarting);
+        let silent = sidecar || lost || self.has(Defect::RestartStopsProbing);
         let worker = &mut self.pods[at.pod].containers[at.container].workers[which];
         worker.stopped |= silent || (readiness && worker.kind == ProbeKind::Readiness);
         if worker.stopped {
             return;
         }
         let (kind, generation) = (worker.kind, worker.generation + 1);
-        *worker = Worker { generation, asleep: true, ..Worker::new(kind) };
+        *worker = Worker { generation, asleep: true, ungated, ..Worker::new(kind) };
         let period = self.setting_of(at, kind, "periodSeconds").max(1) * SECOND;
         let sleeps = if self.has(Defect::RestartProbesAtOnce) { 0 } else { self.between(0, period) };
         self.later(down + sleeps, Act::Tick(at, kind, generation));

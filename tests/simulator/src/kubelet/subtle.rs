@@ -130,6 +130,7 @@ impl World<'_> {
                 of_readiness
             }
             () if self.is_sidecar(at) && self.has(Defect::TimeoutOfSidecars1s) => SECOND,
+            () if kind == ProbeKind::Startup && by("httpGet") && self.has(Defect::StartupTimeout1s) => SECOND,
             () => timeout,
         }
     }

@@ -109,16 +109,17 @@ impl World<'_> {
         if age.min(waited) < self.delay(at, kind) || self.is_held_back(at, kind) {
             return;
         }
-        if self.waits_for_another(at) || self.leaves_out(at, kind) {
+        if self.waits_for_another(at) || self.leaves_out(at, kind) || self.is_forgotten(at, kind) {
             return;
         }
-        let late = self.first_turns_lost(at, kind);
+        let (late, now) = (self.first_turns_lost(at, kind), self.now);
         if let Some(worker) = self.worker(at, kind) {
             if worker.waited < late {
                 worker.waited += 1;
                 return;
             }
             worker.busy = true;
+            worker.sent = now;
         }
         let deadline = self.now + self.patience(at, kind);
         let run = Run { at, kind, id: view.id, tries: 0, deadline, leg: Leg::default() };
@@ -156,15 +157,16 @@ impl World<'_> {
     fn is_held_back(&self, at: At, kind: ProbeKind) -> bool {
         let container = &self.pods[at.pod].containers[at.container];
         let view = &container.view;
+        let ungated = container.workers.iter().any(|worker| worker.kind == kind && worker.ungated);
         match kind {
             ProbeKind::Startup => view.started && !self.has(Defect::StartupGoesOnAfterSuccess),
             ProbeKind::Liveness => {
                 let waits = container.probe(ProbeKind::Readiness).is_some() && !view.ready;
-                (!view.started && !self.has(Defect::LivenessIgnoresStartup))
+                (!view.started && !ungated && !self.has(Defect::LivenessIgnoresStartup))
                     || (waits && self.has(Defect::LivenessWaitsForReadiness))
             }
             ProbeKind::Readiness => {
-                (!view.started && !self.has(Defect::ReadinessIgnoresStartup))
+                (!view.started && !ungated && !self.has(Defect::ReadinessIgnoresStartup))
                     || (view.ready && self.has(Defect::ReadinessStopsWhenReady))
             }
         }
@@ -232,8 +234,10 @@ impl World<'_> {
         let drifts = self.has(Defect::PeriodAfterAnswer);
         let period = self.period(at, kind);
         let goes_on = self.has(Defect::LivenessGoesOnAfterFailure) && kind == ProbeKind::Liveness;
+        let now = self.now;
         let Some(worker) = self.worker(at, kind) else { return };
         worker.busy = false;
+        worker.took = now - worker.sent;
         worker.hold &= !goes_on;
         if drifts {
             worker.generation += 1;
@@ -250,7 +254,8 @@ impl World<'_> {
 
     /// Counts a verdict against the thresholds.
     fn count(&mut self, at: At, kind: ProbeKind, id: &str, passed: bool) {
-        let threshold = self.threshold(at, kind, passed);
+        let once = self.settles_at_once(at, kind, passed);
+        let threshold = if once { 1 } else { self.threshold(at, kind, passed) };
         let goes_on = self.has(Defect::StartupGoesOnAfterSuccess) && passed;
         let goes_on_hold = (kind == ProbeKind::Liveness && !passed)
             || (kind == ProbeKind::Startup && !goes_on)
@@ -272,7 +277,7 @@ impl World<'_> {
             ProbeKind::Readiness => false,
         };
         let forgives_one = self.has(Defect::CommandForgivesOneFailure) && self.is_by(at, kind, "exec");
-        let in_all = in_all || (forgives_one && !passed);
+        let in_all = in_all || (forgives_one && !passed) || self.counts_in_all(at, passed);
         let Some(worker) = self.worker(at, kind) else { return };
         if forgives_one && passed {
             worker.in_all.1 = worker.in_all.1.saturating_sub(1);

@@ -1,0 +1,80 @@
+//! How a defective kubelet acts on probes too early, sends them in the wrong form, or leaves them out in rare situations.
+
+use probity_model::timeline::ProbeKind;
+
+use super::Back;
+use super::prober::{KUBELET, Run};
+use crate::Defect;
+use crate::call::{Call, CallResult};
+use crate::world::{Act, At, LifeAt, MS, World};
+
+/// More failures than any threshold.
+const MANY: u64 = 1000;
+
+impl World<'_> {
+    /// Whether one failure of a probe settles.
+    pub(super) fn settles_at_once(&self, at: At, kind: ProbeKind, passed: bool) -> bool {
+        if passed || !self.is_by(at, kind, "exec") {
+            return false;
+        }
+        let workers = &self.pods[at.pod].containers[at.container].workers;
+        let never_passed = workers.iter().any(|worker| worker.kind == kind && worker.results.0 == 0);
+        match kind {
+            ProbeKind::Readiness => self.has(Defect::ReadinessCommandFailsAtOnce),
+            _ => never_passed && self.has(Defect::CommandFailsAtOnceAtStart),
+        }
+    }
+
+    /// Whether the results of a probe are not counted in a row, but in all.
+    pub(super) fn counts_in_all(&self, at: At, passed: bool) -> bool {
+        let defect =
+            if passed { Defect::SidecarSuccessesCountedInAll } else { Defect::SidecarFailuresCountedInAll };
+        self.is_sidecar(at) && self.has(defect)
+    }
+
+    /// What came back of a probe, before it is evaluated: a refusal may count for all failures that are needed.
+    pub(super) fn heed_refusal(&mut self, run: &Run, back: &Back) {
+        let refused = matches!(back, Back::Answer(CallResult::Refused));
+        if refused
+            && self.has(Defect::RefusedConnectionSettles)
+            && let Some(worker) = self.worker(run.at, run.kind)
+        {
+            (worker.last, worker.streak) = (Some(false), MANY);
+        }
+    }
+
+    /// Connects without a word: in place of an HTTP probe, which then is over, or before it.
+    pub(super) fn connect_only(&mut self, run: &Run, host: &str, port: u16) -> Option<(i64, Back)> {
+        let only = run.kind == ProbeKind::Liveness && self.has(Defect::HttpLivenessOnlyConnects);
+        if !only && !self.has(Defect::HttpConnectsBesides) {
+            return None;
+        }
+        let (when, answer) = self.call(&Call::new(KUBELET.to_owned(), host.to_owned(), port, run.deadline));
+        only.then_some((when, Back::Answer(answer)))
+    }
+
+    /// Whether a probe is left out for a reason of a defective kubelet.
+    pub(super) fn is_forgotten(&mut self, at: At, kind: ProbeKind) -> bool {
+        let container = &self.pods[at.pod].containers[at.container];
+        let frozen = kind == ProbeKind::Readiness
+            && container.killing.is_some()
+            && self.has(Defect::ReadinessStopsInProbeKill);
+        let half = self.period(at, kind) / 2;
+        let heeds = kind == ProbeKind::Liveness && self.has(Defect::SlowLivenessLosesTurn);
+        let Some(worker) = self.worker(at, kind) else { return true };
+        let slow = heeds && std::mem::take(&mut worker.took) >= half;
+        frozen || slow
+    }
+
+    /// The other containers of a pod are killed with one of them.
+    pub(super) fn kill_neighbors(&mut self, at: At) {
+        if !self.has(Defect::NeighborsKilledHard) {
+            return;
+        }
+        for container in (0..self.pods[at.pod].containers.len()).filter(|other| *other != at.container) {
+            let other = At { pod: at.pod, container };
+            let life = LifeAt { at: other, attempt: self.pods[at.pod].containers[container].attempt() };
+            self.later(MS, Act::Force(life));
+        }
+    }
+}
