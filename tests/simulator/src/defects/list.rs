@@ -49,6 +49,9 @@ mod subtle;
 #[path = "termination.rs"]
 mod termination;
 #[macro_use]
+#[path = "unexplained.rs"]
+mod unexplained;
+#[macro_use]
 #[path = "users.rs"]
 mod users;
 
