@@ -1,6 +1,7 @@
 //! A pod's phase and its lifetime: which phase it must and must not have at each moment, and what a pod keeps while it
 //! exists.
 
+mod causes;
 mod gates;
 mod lifetime;
 mod node_loss;

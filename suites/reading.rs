@@ -33,6 +33,7 @@ pub(crate) mod rejections;
 pub(crate) mod scene;
 pub(crate) mod services;
 pub(crate) mod shortage;
+pub(crate) mod silent;
 pub(crate) mod slots;
 pub(crate) mod statuses;
 pub(crate) mod targets;

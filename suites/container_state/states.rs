@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use probity_model::clocks::Order;
 use probity_model::measure::Fit;
-use probity_model::timeline::{ContainerLife, Life, PodLife, Revision, State};
+use probity_model::timeline::{ContainerLife, ContainerSeen, Life, PodLife, Revision, State};
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
 use crate::reading::ends::{End, is_undivided};
 use crate::reading::statuses::{CRASH_LOOP, of_kubelet, statuses};
+use crate::termination::alive_until;
 
 /// The fields of a state: Kubernetes API reference.
 const STATES: [&str; 3] = ["waiting", "running", "terminated"];
@@ -46,6 +47,7 @@ pub(super) fn one_at_a_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
     for life in run.lives().whole().undisturbed() {
         judge_end_of_the_living(&life, seen);
         judge_run_of_the_dead(clause, &life, seen);
+        judge_wait_of_the_living(clause, &life, seen);
     }
 }
 
@@ -91,6 +93,41 @@ fn judge_run_of_the_dead(clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) 
     if let Some((revision, _)) = late.last() {
         let quantity = format!("from the end of {} to the last status that shows it as running", life.name());
         life.within(seen, quantity, (gone, revision), clause.in_time());
+    }
+}
+
+/// A container does not wait while its process lives: not after it was shown as running, and, if it is alone in its pod and has no
+/// hook after its start, not for long after it began. Others may be shown only when the whole pod has been started.
+fn judge_wait_of_the_living(clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) {
+    let Some(until) = alive_until(life).filter(|_| life.is_numbered()) else { return };
+    let waits = |of: &&(&Revision<'_>, ContainerSeen<'_>)| matches!(of.1.state, State::Waiting { .. });
+    let shown: Vec<_> =
+        life.revisions().filter(|(revision, _)| life.run.before(&revision.at, &until)).collect();
+    let ran = shown.iter().skip_while(|(_, status)| !status.is_running());
+    if let Some((back, _)) = ran.clone().find(waits) {
+        let finding =
+            format!("the status shows {} as waiting again, but its process is still running", life.name());
+        seen.violated(finding, ran.map(|(first, _)| first.id).take(1).chain([back.id, until.id]));
+    }
+    let alone = life.pod.containers.len() == 1 && life.container.lifecycle("postStart").is_none();
+    let late = shown.iter().rfind(waits).filter(|(late, _)| alone && life.run.before(&life.began, &late.at));
+    if let Some((late, _)) = late {
+        let quantity =
+            format!("from the start of {} to the last status that shows it as waiting", life.name());
+        life.within(seen, quantity, (&life.began, *late), clause.in_time());
+    }
+    judge_wait_to_the_end(clause, life, alone, seen);
+}
+
+/// A container that runs to the end of the history, alone in its pod, is not shown as waiting to the end.
+fn judge_wait_to_the_end(clause: &Clause, life: &Life<'_, '_>, alone: bool, seen: &mut Seen) {
+    let Some(last) = life.pod.last().filter(|_| alone && life.lives_on()) else { return };
+    let waits = last.container(&life.container.name).is_some_and(|status| {
+        status.restarts == life.number && matches!(status.state, State::Waiting { .. })
+    });
+    if waits && life.watched_for(&life.began, clause.slack_us()) {
+        let finding = format!("{} runs, and is still shown as waiting", life.name());
+        seen.violated(finding, [life.began.id, last.id]);
     }
 }
 

@@ -6,10 +6,7 @@ use probity_model::{Clause, Seen, Timeline};
 use crate::reading::ends::End;
 use crate::reading::shortage::{Member, Shortage, shortages};
 use crate::reading::statuses::EVICTED;
-use crate::reading::targets;
-
-/// The reason of the condition: Kubernetes documentation, Disruptions.
-const REASON: &str = "TerminationByKubelet";
+use crate::reading::targets::{self, BY_KUBELET};
 
 /// An evicted pod has the condition together with its last phase, and a pod that stays does not have it.
 pub(super) fn evicted_pods_say_so(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -30,7 +27,7 @@ fn judge_evicted(run: &Timeline<'_>, clause: &Clause, (gone, at): (&Member<'_, '
     if gone.lives(run).all(|life| End::of(&life).and_then(|end| end.code) == Some(0)) {
         return;
     }
-    let early = |shown: &&_| targets::says(shown, REASON);
+    let early = |shown: &&_| targets::says(shown, BY_KUBELET);
     let Some(over) = gone.pod.over() else {
         if let Some(early) = gone.pod.revisions.iter().find(early) {
             let finding = format!("{key} never became Failed, and {}", targets::in_words(early));
@@ -49,7 +46,7 @@ fn judge_evicted(run: &Timeline<'_>, clause: &Clause, (gone, at): (&Member<'_, '
     }
     for shown in gone.pod.revisions.iter().filter(|shown| shown.id >= over.id && !shown.gone) {
         let (phase, reason) = (shown.phase(), shown.object["status"]["reason"].as_str());
-        let kept = phase == "Failed" && reason == Some(EVICTED) && targets::says(shown, REASON);
+        let kept = phase == "Failed" && reason == Some(EVICTED) && targets::says(shown, BY_KUBELET);
         if !kept {
             let (reason, condition) = (reason.unwrap_or("none"), targets::in_words(shown));
             let finding =
@@ -67,7 +64,7 @@ fn judge_spared(run: &Timeline<'_>, shortage: &Shortage<'_, '_>, at: &At, seen: 
     for left in shortage.members.iter().filter(|left| left.stays(run)) {
         let later = || left.pod.revisions.iter().filter(|shown| shown.id > shortage.id);
         let Some(last) = left.pod.last().filter(|last| !last.terminating() && !last.gone) else { continue };
-        if let Some(wrong) = later().find(|shown| targets::reason(shown) == Some(REASON)) {
+        if let Some(wrong) = later().find(|shown| targets::reason(shown) == Some(BY_KUBELET)) {
             let finding = format!("{} was not evicted, and {}", left.pod.key, targets::in_words(wrong));
             seen.violated(finding, [at.id, wrong.id]);
         } else {

@@ -1,9 +1,12 @@
 //! Pods that nobody touches stay, and so do their containers.
 
 use probity_model::history::Did;
-use probity_model::timeline::{PodLife, Revision};
+use probity_model::timeline::{ContainerKind, PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::Process;
+
+use crate::reading::statuses::has_run;
+use crate::reading::targets::{self, BY_KUBELET, TARGET};
 
 /// Whether nothing in a pod or around it can end it or its containers.
 fn is_idle(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
@@ -45,8 +48,58 @@ fn is_idle(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
         && planned
 }
 
+/// Whether a person, a controller, its node or its own spec may end a pod, whatever its containers do. What a status says counts
+/// only where another component than the kubelet writes it.
+fn may_be_ended(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
+    let owned = |shown: &Revision<'_>| shown.object["metadata"].get("ownerReferences").is_some();
+    let limited = |shown: &Revision<'_>| shown.object["spec"]["activeDeadlineSeconds"].is_number();
+    let disrupted =
+        |shown: &Revision<'_>| shown.condition(TARGET).is_some() && !targets::says(shown, BY_KUBELET);
+    let named = run.deeds.iter().any(|(_, deed)| match &deed.did {
+        Did::Deleted { name, .. } => *name == pod.name,
+        Did::Evicted { pod: of, .. } => *of == pod.name,
+        // The answer to a request may be lost, and the request was carried out.
+        Did::Failed { what, .. } => ["delete", "evict"].iter().any(|word| what.starts_with(word)),
+        _ => false,
+    });
+    pod.created.is_none()
+        || pod.is_static
+        || named
+        || run.node_was_touched()
+        || pod.has_limited_storage()
+        || pod.revisions.iter().any(|shown| owned(shown) || limited(shown) || disrupted(shown))
+}
+
+/// Whether every main container restarts, however it ends, and no init container fails its pod.
+fn restarts_for_ever(pod: &PodLife<'_>) -> bool {
+    pod.containers.iter().all(|of| {
+        let policy = pod.policy_of(of);
+        let enough = if of.kind == ContainerKind::Main { policy == "Always" } else { policy != "Never" };
+        enough && of.spec.get("restartPolicyRules").is_none()
+    })
+}
+
+/// Accuses what nothing explains: a pod that ran is deleted, or is over under a policy that restarts all of its containers.
+fn accuse_unexplained(pod: &PodLife<'_>, seen: &mut Seen) {
+    let ended = |shown: &&Revision<'_>| {
+        shown.terminating() || shown.gone || matches!(shown.phase(), "Succeeded" | "Failed")
+    };
+    let Some(shown) = pod.revisions.iter().find(ended).filter(|_| has_run(pod)) else { return };
+    let finding = if shown.terminating() || shown.gone {
+        format!("nobody deleted {}, but it went", pod.key)
+    } else if pod.reason().is_none() && shown.condition(TARGET).is_none() && restarts_for_ever(pod) {
+        format!("{} is {}, and nothing says why its containers do not restart", pod.key, shown.phase())
+    } else {
+        return;
+    };
+    seen.violated(finding, [shown.id]);
+}
+
 /// A pod that runs and that nobody touches keeps its UID and its containers.
 pub(super) fn undisturbed_pods_stay(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for pod in run.pods.iter().filter(|pod| !is_idle(run, pod) && !may_be_ended(run, pod)) {
+        accuse_unexplained(pod, seen);
+    }
     for pod in run.pods.iter().filter(|pod| is_idle(run, pod)) {
         let Some(ready) = pod.revisions.iter().find(|shown| shown.is("Ready") == Some(true)) else {
             continue;

@@ -2,18 +2,19 @@
 
 use probity_model::clocks::{Clock, Stamp};
 use probity_model::measure::{Bound, Fit, Interval, seconds, whole_seconds};
-use probity_model::timeline::{At, ContainerKind, Life, PodLife, Revision};
+use probity_model::timeline::{
+    At, ContainerKind, ContainerLife, ContainerSeen, Life, PodLife, Revision, State,
+};
 use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::alive::accuse_living;
+use crate::reading::ends::End;
 use crate::reading::hooks::judge_command_before_stop;
-use crate::reading::inits::initializing;
+use crate::reading::inits::{initializing, is_told};
 use crate::reading::mains::{lives_of, mains};
 use crate::reading::patches::changes_image;
+use crate::reading::statuses::{EXCEEDED, NEVER_PULLED, NO_IMAGE};
 use crate::termination::judge_kill_within;
-
-/// The reason of a pod beyond its deadline, by the Kubernetes API reference.
-const EXCEEDED: &str = "DeadlineExceeded";
 
 /// A pod with a deadline, and from when that counts.
 struct Limited<'t, 'h> {
@@ -114,11 +115,69 @@ impl Limited<'_, '_> {
         true
     }
 
+    /// A pod of which no main container runs at the deadline, because each waits for its restart or for its image, is over then, too.
+    fn judge_waiting(&self, run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+        let pod = self.pod;
+        if !mains(pod).all(|main| waits_for_good(run, pod, main)) {
+            return;
+        }
+        match pod.over() {
+            Some(over) if self.judge_over(run, over, seen) => {
+                let quantity = format!("from startTime to the end of {}, whose containers wait", pod.key);
+                let helpers = pod.containers.iter().filter(|of| of.kind == ContainerKind::Sidecar);
+                let helped = helpers.chain(&pod.ephemeral).next().is_some();
+                let bound = self.in_time_of_stop(clause, if helped { pod.grace() } else { 0 });
+                if seen.within(run, &pod.node, quantity, (&self.start, over), bound) == Some(Fit::Met) {
+                    seen.facet("main", "waiting");
+                }
+            }
+            Some(_) => {}
+            None => self.judge_unended(run, clause, seen),
+        }
+    }
+
+    /// A sidecar that was running at the deadline is not killed without a stop signal.
+    fn judge_sidecars(&self, run: &Timeline<'_>, seen: &mut Seen) {
+        let due = self.start.later(self.due());
+        let sidecars = self.pod.containers.iter().filter(|of| {
+            of.kind == ContainerKind::Sidecar && of.spec.pointer("/resources/limits/memory").is_none()
+        });
+        for life in sidecars.filter_map(|of| lives_of(run, self.pod, of).next_back()) {
+            let end = End::of(&life).filter(|end| end.was_killed(&life) && life.stop().is_none());
+            let killed = end.and_then(|end| end.latest).filter(|_| life.is_numbered());
+            if let Some(ended) = killed.filter(|ended| run.before(&due, ended)) {
+                let finding = format!("{} was killed at its deadline without a stop signal", life.name());
+                seen.violated(finding, [self.start.id, ended.id]);
+            }
+        }
+    }
+
     fn judge_unended(&self, run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         if run.watched_for(self.pod, &self.start, self.due() + clause.slack_us()) {
             let phase = self.pod.last().map_or("", Revision::phase);
             let finding = format!("{} exceeded its deadline, but is still {phase}", self.pod.key);
             seen.violated(finding, [Some(self.start.id), run.last_event()].into_iter().flatten());
+        }
+    }
+}
+
+/// Whether the last that is known of a container is that it waits to be started, or started again: nothing else ended it.
+fn waits_for_good(run: &Timeline<'_>, pod: &PodLife<'_>, main: &ContainerLife<'_>) -> bool {
+    if changes_image(run, pod, main) || main.spec.get("restartPolicyRules").is_some() {
+        return false;
+    }
+    match lives_of(run, pod, main).next_back() {
+        Some(last) => last.exited_by_itself().is_some_and(|(_, code)| {
+            let back = pod.restarts_after(main, code.into());
+            back && is_told(main) && last.stop().is_none() && last.lives_again().is_none()
+        }),
+        None => {
+            let lacks = |reason: &str| NO_IMAGE.contains(&reason) || reason == NEVER_PULLED;
+            let waits = |status: &ContainerSeen<'_>| matches!(status.state, State::Waiting { reason } if lacks(reason));
+            let mut shown = pod.changes_of(&main.name).map(|(_, status)| status);
+            let began =
+                pod.changes_of(&main.name).any(|(_, status)| status.is_running() || status.restarts > 0);
+            !began && shown.any(|status| waits(&status))
         }
     }
 }
@@ -169,6 +228,8 @@ pub(super) fn ends_the_running(run: &Timeline<'_>, clause: &Clause, seen: &mut S
         }
         // A container with a new image is stopped for that.
         let kept = mains(of.pod).filter(|main| !changes_image(run, of.pod, main));
+        of.judge_waiting(run, clause, seen);
+        of.judge_sidecars(run, seen);
         let lives: Vec<_> = kept.filter_map(|main| lives_of(run, of.pod, main).next_back()).collect();
         let ends_later = |life: &Life<'_, '_>, other: &Life<'_, '_>| match (&life.ended, &other.ended) {
             (Some(end), Some(later)) => run.before(end, later),
@@ -188,6 +249,7 @@ pub(super) fn ends_the_running(run: &Timeline<'_>, clause: &Clause, seen: &mut S
                 Some(over) if of.judge_over(run, over, seen) => {
                     let quantity = format!("from the end of {} to the phase Failed", life.name());
                     life.within(seen, quantity, (ended, over), clause.in_time());
+                    seen.facet("main", "running");
                 }
                 Some(_) => {}
                 None => of.judge_unended(run, clause, seen),

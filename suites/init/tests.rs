@@ -358,3 +358,30 @@ fn a_restart_of_the_kubelet_runs_no_init_container_again() {
     assert_eq!(judged(false), "holds");
     assert_eq!(judged(true), "violated");
 }
+
+#[test]
+fn a_deadline_ends_a_pod_whose_container_waits() {
+    let judged = |over: f64, policy: &str| {
+        let mut run = Composer::new(&[KILLS]);
+        let mut of = spec(policy, &[], &["main"]);
+        of["activeDeadlineSeconds"] = json!(8);
+        run.create(0.0, &of);
+        runs(&mut run, "main", 0, (1.5, 2.5), 1);
+        let mut status = statuses("Running", &[], &[("main", 0, waiting("CrashLoopBackOff"))]);
+        status["startTime"] = json!(timestamp(1.0));
+        run.status(3.5, &status);
+        if over < 45.0 {
+            status["phase"] = json!("Failed");
+            status["reason"] = json!("DeadlineExceeded");
+            status["containerStatuses"][0]["state"] = ended(1);
+            run.status(over, &status);
+        }
+        run.reading(60.0);
+        verdict(&run.done(), KILLS)
+    };
+    assert_ne!(judged(10.0, "Always"), "violated");
+    assert_eq!(judged(6.0, "Always"), "violated", "too early");
+    assert_eq!(judged(20.0, "Always"), "violated", "too late");
+    assert_eq!(judged(50.0, "Always"), "violated", "it goes on");
+    assert_ne!(judged(50.0, "Never"), "violated", "its container does not restart");
+}

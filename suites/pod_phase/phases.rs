@@ -143,6 +143,7 @@ fn judge_loop(run: &Timeline<'_>, pod: &PodLife<'_>, seen: &mut Seen) {
 
 /// A pod changes from Pending to Running once its main containers are running, and does not change back.
 pub(super) fn moves_to_running(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    judge_unknown(run, seen);
     // What begins anew with its init containers is Pending again.
     let anew = |pod: &PodLife<'_>| pod.restarts_as_one() || run.lost_a_sandbox();
     for pod in run.pods.iter().filter(|pod| pod.created.is_some() && !anew(pod)) {
@@ -157,6 +158,16 @@ pub(super) fn moves_to_running(run: &Timeline<'_>, clause: &Clause, seen: &mut S
         }
         if left.phase() == "Running" {
             judge_move(run, clause, pod, left, seen);
+        }
+    }
+}
+
+/// The phase of a pod is not Unknown while nothing was done to its node: the kubelet there knows its containers.
+fn judge_unknown(run: &Timeline<'_>, seen: &mut Seen) {
+    for pod in run.pods.iter().filter(|_| !run.node_was_touched()) {
+        let unknown = |shown: &&Revision<'_>| shown.phase() == "Unknown" && !shown.gone;
+        if let Some(shown) = pod.revisions.iter().find(unknown) {
+            seen.violated(format!("the phase of {} is Unknown, but its node responds", pod.key), [shown.id]);
         }
     }
 }

@@ -5,6 +5,7 @@ use probity_model::measure::seconds;
 use probity_model::timeline::{ContainerLife, PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 
+use super::causes::accuse_reason;
 use crate::reading::alive::accuse_living;
 use crate::reading::ends::End;
 use crate::reading::mains::{is_plain, lives_of, mains, over};
@@ -76,6 +77,9 @@ fn judge_phase(run: &Timeline<'_>, wanted: &str, seen: &mut Seen) {
             continue;
         }
         accuse_living(run, pod, shown, seen);
+        if accuse_reason(run, pod, shown, seen) {
+            continue;
+        }
         let Some(reason) = pod.reason().filter(|_| is_plain(run, pod)) else { continue };
         let last = mains(pod).filter_map(|of| of.attempts.last()?.exited_by_itself());
         let finding =

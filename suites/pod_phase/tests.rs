@@ -315,3 +315,15 @@ fn a_pod_stays_on_its_node() {
     assert_eq!(judged("node1"), "holds");
     assert_eq!(judged("node2"), "violated");
 }
+
+#[test]
+fn the_phase_is_not_unknown_while_the_node_responds() {
+    let judged = |phase: &str| {
+        let mut run = pod(MOVES, "Always");
+        run.status(1.5, &status("Running", 0, runs(), json!({})));
+        run.status(5.0, &status(phase, 0, runs(), json!({}))).reading(30.0);
+        verdict(&run.done(), MOVES)
+    };
+    assert_eq!(judged("Running"), "holds");
+    assert_eq!(judged("Unknown"), "violated");
+}

@@ -9,8 +9,14 @@ pub(crate) const CRASH_LOOP: &str = "CrashLoopBackOff";
 /// The reasons of a container whose image could not be pulled: Kubernetes' `pkg/kubelet/images`.
 pub(crate) const NO_IMAGE: [&str; 2] = ["ErrImagePull", "ImagePullBackOff"];
 
+/// The reason of a container whose image is not on its node and must not be pulled: Kubernetes' `pkg/kubelet/images`.
+pub(crate) const NEVER_PULLED: &str = "ErrImageNeverPull";
+
 /// The reason of a pod that its kubelet evicted: Kubernetes documentation, Node-pressure Eviction.
 pub(crate) const EVICTED: &str = "Evicted";
+
+/// The reason of a pod beyond its deadline, by the Kubernetes API reference.
+pub(crate) const EXCEEDED: &str = "DeadlineExceeded";
 
 /// Whether a container waits for its back-off.
 pub(crate) fn is_crash_loop(state: &State<'_>) -> bool {
@@ -32,10 +38,20 @@ pub(crate) const ADDED: [&str; 4] = ["PodReadyToStartContainers", "Initialized",
 /// The fields that only a kubelet fills.
 const FILLED: [&str; 4] = ["startTime", "podIP", "initContainerStatuses", "containerStatuses"];
 
+/// Whether a container of a pod ran, by its own record or by a status. A pod that its kubelet refused has none.
+pub(crate) fn has_run(pod: &PodLife<'_>) -> bool {
+    let made = |shown: &Revision<'_>, name: &str| {
+        shown.container(name).is_some_and(|status| !status.id.is_empty() || status.restarts > 0)
+    };
+    pod.containers.iter().any(|container| {
+        !container.attempts.is_empty() || pod.revisions.iter().any(|shown| made(shown, &container.name))
+    })
+}
+
 /// The revisions of a pod whose status its kubelet wrote: such a status has something that nobody else writes. A pod that
-/// was ended from outside is left out, for its kubelet may have refused it.
+/// was ended from outside before any of its containers ran is left out, for its kubelet may have refused it.
 pub(crate) fn of_kubelet<'p, 'h>(pod: &'p PodLife<'h>) -> impl Iterator<Item = &'p Revision<'h>> {
-    let refused = pod.was_ended_from_outside();
+    let refused = pod.was_ended_from_outside() && !has_run(pod);
     pod.revisions.iter().filter(move |shown| !refused && !shown.gone && is_of_kubelet(shown))
 }
 

@@ -5,6 +5,8 @@ use serde_json::Value;
 
 /// The condition's type: Kubernetes documentation, Disruptions.
 pub(crate) const TARGET: &str = "DisruptionTarget";
+/// Its reason if a kubelet evicts the pod for what its node lacks: Kubernetes documentation, Disruptions.
+pub(crate) const BY_KUBELET: &str = "TerminationByKubelet";
 
 /// The reason of the condition, whatever its status.
 pub(crate) fn reason<'h>(shown: &Revision<'h>) -> Option<&'h str> {

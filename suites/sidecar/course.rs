@@ -10,6 +10,7 @@ use super::start::judge_inverted;
 use crate::reading::inits::{inits, plain_pods, success};
 use crate::reading::mains::{are_told, judge_unrestarted_sidecar, lives_of, mains, work_done};
 use crate::reading::patches::changes_image;
+use crate::reading::silent::{Silent, judge_silent_ends, silent_end};
 
 /// The sidecars of plain pods, each with its pod.
 fn sidecars<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (&'t PodLife<'h>, &'t ContainerLife<'h>)> {
@@ -22,6 +23,7 @@ fn sidecars<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (&'t PodLife<
 /// A sidecar starts while its pod is initializing, and receives no stop signal before the main containers have
 /// completed.
 pub(super) fn runs_with_its_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    let mut silent = Vec::new();
     for (pod, container) in sidecars(run).filter(|(pod, _)| are_told(pod)) {
         if changes_image(run, pod, container) {
             continue;
@@ -41,6 +43,7 @@ pub(super) fn runs_with_its_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut 
             judge_inverted(run, clause, (pod, container), (&first.began, &main.began), finding, seen);
         }
         let done = work_done(run, pod);
+        silent.extend(lives_of(run, pod, container).filter_map(|life| killed_early(&life, done.as_ref())));
         let stopped =
             lives_of(run, pod, container).find_map(|life| told_to_stop(clause, &life, done.as_ref()));
         if let Some(line) = stopped {
@@ -62,6 +65,14 @@ pub(super) fn runs_with_its_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut 
             }
         }
     }
+    judge_silent_ends(&silent, seen);
+}
+
+/// The end of an instance that was killed without a stop signal, before the main containers had completed.
+fn killed_early(life: &Life<'_, '_>, done: Option<&At>) -> Option<Silent> {
+    let lethal = ProbeKind::STOPPING.iter().any(|kind| life.container.probe(*kind).is_some());
+    let end = silent_end(life).filter(|_| !lethal && !life.run.was_touched())?;
+    done.is_none_or(|done| life.run.before(&end.ended, done)).then_some(end)
 }
 
 /// The stop signal of an instance, without a failed probe, before the main containers had completed and while the

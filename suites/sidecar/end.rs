@@ -2,7 +2,7 @@
 
 use probity_model::measure::{Fit, seconds};
 use probity_model::mechanisms::WHOLE_SECOND;
-use probity_model::timeline::{At, ContainerKind, Life, PodLife, Revision};
+use probity_model::timeline::{At, ContainerKind, Life, PodLife, ProbeKind, Revision};
 use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::alive::accuse_living;
@@ -10,6 +10,7 @@ use crate::reading::ends::End;
 use crate::reading::hooks::judge_command_before_stop;
 use crate::reading::inits::plain_pods;
 use crate::reading::mains::{are_told, lives_of, mains, over};
+use crate::reading::patches::changes_image;
 use crate::termination::judge_kill_within;
 
 /// The main containers of a pod are done: for good, whatever its policy.
@@ -35,7 +36,9 @@ pub(super) fn lets_its_pod_end(run: &Timeline<'_>, clause: &Clause, seen: &mut S
             continue;
         }
         last.iter().for_each(|life| judge_start(clause, life, &done.at, seen));
+        last.iter().for_each(|life| judge_return(life, &done.at, seen));
         judge_order(&last, &done.at, seen);
+        judge_turns(clause, &last, &done.at, seen);
         let stopped: Vec<bool> = last.iter().map(|life| judge_stop(clause, life, &done.at, seen)).collect();
         if stopped.iter().all(|stopped| *stopped) {
             judge_phase(run, clause, pod, (&done, &last), seen);
@@ -117,6 +120,46 @@ fn judge_start(clause: &Clause, life: &Life<'_, '_>, done: &At, seen: &mut Seen)
     if late && life.is_numbered() {
         let finding = format!("{} started, although the main containers had completed", life.name());
         seen.violated(finding, [done.id, life.began.id]);
+    }
+}
+
+/// A sidecar that was stopped because the main containers had completed does not start again, however soon that would be. Its own
+/// probes and a new image stop it, too, and then it does.
+fn judge_return(last: &Life<'_, '_>, done: &At, seen: &mut Seen) {
+    let (run, pod, container) = (last.run, last.pod, last.container);
+    let lethal = ProbeKind::STOPPING.iter().any(|kind| container.probe(*kind).is_some());
+    if lethal || changes_image(run, pod, container) {
+        return;
+    }
+    for life in lives_of(run, pod, container).filter(|life| life.is_numbered()) {
+        let Some(stop) = life.stop().filter(|stop| run.before(done, &stop.at)) else { continue };
+        if let Some(again) = life.lives_again() {
+            let finding = format!(
+                "{} was stopped because the main containers had completed, and was started again",
+                life.name()
+            );
+            seen.violated(finding, [done.id, stop.id, again]);
+        }
+    }
+}
+
+/// Of several sidecars, the last is stopped soon after the main containers complete, and each other soon after those behind it
+/// have ended. What runs a hook first is stopped later.
+fn judge_turns(clause: &Clause, sidecars: &[Life<'_, '_>], done: &At, seen: &mut Seen) {
+    if sidecars.len() < 2 {
+        return;
+    }
+    for (at, life) in sidecars.iter().enumerate() {
+        let Some(stop) = life.stop().filter(|_| life.container.lifecycle("preStop").is_none()) else {
+            continue;
+        };
+        let behind = sidecars.get(at + 1..).unwrap_or_default().iter();
+        let turn = behind.map(|other| End::of(other)?.latest).try_fold(done.clone(), |turn, end| {
+            Some(if life.run.before(&turn, end.as_ref()?) { end? } else { turn })
+        });
+        let Some(turn) = turn else { continue };
+        let quantity = format!("from the end of all that {} waits for to its stop signal", life.name());
+        life.within(seen, quantity, (&turn, stop), clause.in_time());
     }
 }
 

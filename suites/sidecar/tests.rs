@@ -329,3 +329,40 @@ fn three_words_are_policies_of_init_containers() {
     assert_eq!(tried("Sometimes", 201), "violated");
     assert_eq!(tried("OnFailure", 422), "violated");
 }
+
+#[test]
+fn a_sidecar_that_was_stopped_after_the_work_does_not_start_again_at_once() {
+    let judged = |again: bool| {
+        let mut run = working(COMPLETES);
+        exits(&mut run, "main", 6.0, 0, "plan");
+        run.of("pod", "helper").signal(6.5, "SIGTERM");
+        exits(&mut run, "helper", 7.0, 3, "stop");
+        if again {
+            begins(&mut run, "helper", 7.5, 1);
+            run.of("pod", "helper").signal(8.0, "SIGTERM");
+            exits(&mut run, "helper", 8.5, 3, "stop");
+        }
+        run.status(9.5, &status("Succeeded", &[], false, false)).reading(40.0);
+        verdict(&run.done(), COMPLETES)
+    };
+    assert_ne!(judged(false), "violated");
+    assert_eq!(judged(true), "violated");
+}
+
+#[test]
+fn a_sidecar_is_not_killed_without_a_cause() {
+    let judged = |kills: u64| {
+        let mut run = working(DEFINITION);
+        let mut at = 8.0;
+        for attempt in 0..kills {
+            run.of("pod", "helper").left(at);
+            begins(&mut run, "helper", at + 1.0, attempt + 1);
+            at += 5.0;
+        }
+        run.reading(60.0);
+        verdict(&run.done(), DEFINITION)
+    };
+    assert_ne!(judged(0), "violated");
+    assert_eq!(judged(1), "inconclusive", "its node may lack memory");
+    assert_eq!(judged(2), "violated");
+}

@@ -115,7 +115,13 @@ impl<'t, 'h> Going<'t, 'h> {
         self.running(&self.pod.containers)
     }
 
-    /// The same for ephemeral containers. One that shares the processes of another container may be killed when that one ends.
+    /// The container instances that began after the request.
+    pub(super) fn later_lives(&self) -> Vec<Life<'t, 'h>> {
+        let lives = self.pod.containers.iter().flat_map(|of| lives_of(self.run, self.pod, of));
+        lives.filter(|life| self.run.before(&self.first.at, &life.began)).collect()
+    }
+
+    /// The same as [`Self::lives`] for ephemeral containers. One that shares the processes of another container may be killed when that one ends.
     pub(super) fn ephemeral_lives(&self) -> Vec<Life<'t, 'h>> {
         let mut lives = self.running(&self.pod.ephemeral);
         lives.retain(|life| life.container.spec.get(TARGET_CONTAINER).is_none());
@@ -213,7 +219,7 @@ pub(super) fn end(run: &Timeline<'_>) -> Option<At> {
 
 /// The latest time at which a process was certainly alive: its last record, or the end of the history if it never
 /// terminated.
-pub(super) fn alive_until(life: &Life<'_, '_>) -> Option<At> {
+pub(crate) fn alive_until(life: &Life<'_, '_>) -> Option<At> {
     let run = life.run;
     let deaf = |of: &Source| !matches!(of, Source::Watch(_));
     match End::of(life) {

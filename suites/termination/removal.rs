@@ -61,7 +61,8 @@ pub(super) fn after_all_ends(run: &Timeline<'_>, clause: &Clause, seen: &mut See
     for going in going(run).iter().filter(|going| going.is_graceful()) {
         let lives = going.lives();
         if let Some(gone) = going.gone() {
-            let alive = lives.iter().filter_map(|life| Some((life, alive_until(life)?)));
+            let later = going.later_lives();
+            let alive = lives.iter().chain(&later).filter_map(|life| Some((life, alive_until(life)?)));
             let mut alive = alive.filter(|(_, until)| run.clocks.order(&gone.at, until) == Order::Before);
             if let Some((life, until)) = alive.next() {
                 let finding = format!("{} was removed, but {} is still running", going.pod.key, life.name());

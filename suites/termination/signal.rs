@@ -3,12 +3,13 @@
 
 use probity_model::clocks::Order;
 use probity_model::measure::Fit;
-use probity_model::timeline::{At, ContainerKind, Life, Line};
+use probity_model::timeline::{At, ContainerKind, Life, Line, ProbeKind};
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::Fact;
 
 use super::asked::{Going, alive_until, going, is_hooked};
-use crate::reading::ends::killed_at;
+use crate::reading::ends::{End, killed_at};
+use crate::reading::patches::changes_image;
 
 /// The id of the first process of a container: Linux, pid_namespaces(7).
 const FIRST: u32 = 1;
@@ -93,6 +94,7 @@ fn judge_children(clause: &Clause, life: &Life<'_, '_>, stop: &Line<'_>, seen: &
 pub(super) fn nothing_comes_back(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for going in going(run).iter().filter(|going| going.is_graceful()) {
         let lives = going.lives();
+        lives.iter().for_each(|life| accuse_return(clause, going, life, seen));
         for life in lives.iter().filter(|life| life.container.kind == ContainerKind::Main) {
             let Some(exit) = life.exiting() else { continue };
             let Fact::Exiting(exiting) = &exit.line.fact else { continue };
@@ -106,6 +108,26 @@ pub(super) fn nothing_comes_back(run: &Timeline<'_>, clause: &Clause, seen: &mut
                 seen.facet("exit", if exiting.code == 0 { "zero" } else { "non-zero" });
             }
         }
+    }
+}
+
+/// Accuses a restart of a sidecar or init container, or of a container that was killed. One that ended before its kubelet knew of
+/// the deletion may come back: it ended because of the deletion if nothing else stops it, or if it ended late enough.
+fn accuse_return(clause: &Clause, going: &Going<'_, '_>, life: &Life<'_, '_>, seen: &mut Seen) {
+    let (run, asked) = (going.run, &going.first.at);
+    if life.container.kind == ContainerKind::Main && life.exiting().is_some() {
+        return;
+    }
+    let (Some(end), Some(again)) = (End::of(life), life.lives_again()) else { return };
+    let otherwise = ProbeKind::STOPPING.iter().any(|kind| life.container.probe(*kind).is_some())
+        || going.pod.containers.iter().any(|of| of.lifecycle("postStart").is_some())
+        || going.pod.restarts_as_one()
+        || changes_image(run, going.pod, life.container);
+    let told = life.stop().is_some() && !otherwise;
+    let known = clause.slack_us() + life.noise(asked, &end.earliest);
+    if told || run.at_least(asked, &end.earliest) > known {
+        let finding = format!("{} was started again while its pod was terminating", life.name());
+        seen.violated(finding, [asked.id, end.at().id, again]);
     }
 }
 

@@ -116,3 +116,28 @@ fn pods_that_nobody_touches_stay() {
     let probed = json!({ "name": "target", "livenessProbe": { "httpGet": { "path": "/", "port": 80 } } });
     assert_eq!(judged(&probed, &again, false, 30.0), "inconclusive", "its probe may have failed");
 }
+
+#[test]
+fn a_pod_that_ran_does_not_go_without_a_cause() {
+    let judged = |last: Value, deleted: bool, policy: &str| {
+        let mut run = Composer::new(&[STAY]);
+        let probe = json!({ "httpGet": { "path": "/", "port": 8080 }, "periodSeconds": 1 });
+        let spec =
+            json!({ "restartPolicy": policy, "containers": [{ "name": "target", "livenessProbe": probe }] });
+        run.create(0.0, &spec).start(1.0, 0).running(1.5, true, true, 0);
+        if deleted {
+            run.deed(5.0, Did::Deleted { kind: "Pod".to_owned(), name: "pod".to_owned(), grace: None });
+        }
+        run.status(6.0, &last).reading(30.0);
+        verdict(&run.done(), STAY)
+    };
+    let failed = |reason: Option<&str>| json!({ "phase": "Failed", "reason": reason });
+    assert_eq!(judged(failed(None), false, "Always"), "violated", "its container restarts");
+    assert_ne!(judged(failed(None), true, "Always"), "violated", "it was deleted");
+    assert_ne!(judged(failed(None), false, "Never"), "violated", "its container does not restart");
+    assert_ne!(
+        judged(failed(Some("Evicted")), false, "Always"),
+        "violated",
+        "another clause judges the reason"
+    );
+}

@@ -3,6 +3,8 @@
 use probity_model::timeline::{ContainerLife, PodLife, ProbeKind, ProbeOutcome};
 use probity_model::{Clause, Seen, Timeline};
 
+use crate::reading::silent::{judge_silent_ends, silent_end};
+
 /// A container that answers with errors, but has no liveness probe, is not killed for it.
 pub(super) fn unprobed_lives_on(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (pod, container) in run.containers().filter(|(pod, container)| left_alone(run, pod, container)) {
@@ -13,6 +15,8 @@ pub(super) fn unprobed_lives_on(run: &Timeline<'_>, clause: &Clause, seen: &mut 
             seen.violated(finding, [event.id]);
         }
     }
+    let lives = run.lives().only(|life| left_alone(run, life.pod, life.container));
+    judge_silent_ends(&lives.into_iter().filter_map(|life| silent_end(&life)).collect::<Vec<_>>(), seen);
     for life in run.lives().only(|life| left_alone(run, life.pod, life.container)) {
         if let Some(stop) = life.stop() {
             if life.before_deletion(&stop.at) && life.pod.over().is_none() {

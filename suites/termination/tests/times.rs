@@ -2,7 +2,7 @@
 
 use probity_model::history::Change;
 use probity_script::witness::{ChildSeen, Fact, SignalSeen};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{ASKED, at, delete, exits, gone, killed, one, pod, shown, told};
 
@@ -171,4 +171,27 @@ fn nothing_comes_back_while_its_pod_goes() {
     assert_eq!(judged(false, ASKED + 8.0), "holds");
     assert_eq!(judged(true, ASKED + 8.0), "violated");
     assert_eq!(judged(false, ASKED + 2.0), "inconclusive", "nobody would have seen it");
+}
+
+#[test]
+fn a_sidecar_does_not_start_again_either() {
+    let judged = |again: bool, probes: &Value| {
+        let helper = json!({ "name": "helper", "restartPolicy": "Always", "livenessProbe": probes });
+        let spec = json!({ "initContainers": [helper], "containers": [{ "name": "long" }] });
+        let mut run = pod(AGAIN, &spec);
+        run.of("pod", "helper").start(1.0, 0);
+        delete(&mut run, ASKED, None);
+        told(&mut run, "long", ASKED + 0.1);
+        told(&mut run, "helper", ASKED + 0.2);
+        exits(&mut run, "helper", ASKED + 1.0, 3);
+        if again {
+            run.of("pod", "helper").start(ASKED + 2.0, 1);
+        }
+        exits(&mut run, "long", ASKED + 8.0, 0);
+        at(run, ASKED + 9.0, AGAIN)
+    };
+    let probe = json!({ "httpGet": { "path": "/", "port": 8080 } });
+    assert_eq!(judged(true, &Value::Null), "violated");
+    assert_ne!(judged(false, &Value::Null), "violated");
+    assert_ne!(judged(true, &probe), "violated", "its probe may have stopped it before its kubelet knew");
 }

@@ -12,7 +12,7 @@ use probity_saboteur::{board::Count, call::call, defect::Defect};
 use serde_json::Value;
 use tokio::process::Command;
 
-use crate::outcome::{self, Outcome};
+use crate::outcome::{self, SpecOutcome};
 
 /// A spec that has not ended by then counts as failed: upstream's longest waits are ten minutes.
 const PATIENCE: &str = "--ginkgo.timeout=15m";
@@ -73,7 +73,7 @@ impl Cluster {
     }
 
     /// Runs one spec in namespaces of this name. Returns what became of it, and how long it took.
-    pub(crate) async fn spec(&self, focus: &str, namespace: &str) -> io::Result<(Outcome, Duration)> {
+    pub(crate) async fn spec(&self, focus: &str, namespace: &str) -> io::Result<(SpecOutcome, Duration)> {
         let folder = self.out.join(namespace);
         fs::create_dir_all(&folder)?;
         let (report, log) = (folder.join("report.json"), fs::File::create(folder.join("log"))?);

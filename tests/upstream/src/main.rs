@@ -22,9 +22,9 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use probity_saboteur::table::{self, Row};
 
 use cluster::Cluster;
-use outcome::Outcome;
+use outcome::SpecOutcome;
 use plan::Spec;
-use results::{DefectResult, Results, Run};
+use results::{DefectResult, Results, SpecRun};
 
 /// Compares upstream's specs with the book: how many defective kubelets does each of them notice?
 #[derive(Parser)]
@@ -130,7 +130,7 @@ async fn with_defects(
     cluster: &Cluster,
     rows: &[Row],
     specs: &[Spec],
-) -> io::Result<(Vec<DefectResult>, Vec<Run>)> {
+) -> io::Result<(Vec<DefectResult>, Vec<SpecRun>)> {
     let real = probity_suites::real_defects();
     let noticing = plan::noticing(&real);
     let nothing = BTreeSet::new();
@@ -161,12 +161,12 @@ async fn with_defects(
         let run = one(cluster, spec, &name).await?;
         io::Result::Ok((row, run))
     });
-    let ran: Vec<(Option<usize>, Run)> = runs.buffer_unordered(arguments.parallel).try_collect().await?;
+    let ran: Vec<(Option<usize>, SpecRun)> = runs.buffer_unordered(arguments.parallel).try_collect().await?;
     let strikes = cluster.clear().await?;
 
     let of = |number: Option<usize>| {
         let own = ran.iter().filter(move |(row, _)| *row == number).map(|(_, run)| run.clone());
-        let mut own: Vec<Run> = own.collect();
+        let mut own: Vec<SpecRun> = own.collect();
         own.sort_by(|one, other| one.spec.cmp(&other.spec));
         own
     };
@@ -186,24 +186,24 @@ async fn with_defects(
 }
 
 /// Runs specs without a defect.
-async fn run(cluster: &Cluster, parallel: usize, specs: Vec<&Spec>) -> io::Result<Vec<Run>> {
+async fn run(cluster: &Cluster, parallel: usize, specs: Vec<&Spec>) -> io::Result<Vec<SpecRun>> {
     let named =
         specs.into_iter().enumerate().map(|(at, spec)| (spec, cluster.namespace(&format!("stock-{at}"))));
     let runs = stream::iter(named).map(async |(spec, name)| one(cluster, spec, &name).await);
-    let mut ran: Vec<Run> = runs.buffer_unordered(parallel).try_collect().await?;
+    let mut ran: Vec<SpecRun> = runs.buffer_unordered(parallel).try_collect().await?;
     ran.sort_by(|one, other| one.spec.cmp(&other.spec));
     Ok(ran)
 }
 
-async fn one(cluster: &Cluster, spec: &Spec, name: &str) -> io::Result<Run> {
+async fn one(cluster: &Cluster, spec: &Spec, name: &str) -> io::Result<SpecRun> {
     let (outcome, took) = cluster.spec(&spec.focus(), name).await?;
     let told = match &outcome {
-        Outcome::Passed => "passed".to_owned(),
-        Outcome::Failed(why) => format!("failed: {why}"),
-        Outcome::Skipped(why) => format!("skipped: {why}"),
+        SpecOutcome::Passed => "passed".to_owned(),
+        SpecOutcome::Failed(why) => format!("failed: {why}"),
+        SpecOutcome::Skipped(why) => format!("skipped: {why}"),
     };
     say(&format!("{name} {} {} s {told}", spec.focus(), took.as_secs()));
-    Ok(Run { spec: spec.focus(), outcome, seconds: took.as_secs() })
+    Ok(SpecRun { spec: spec.focus(), outcome, seconds: took.as_secs() })
 }
 
 fn say(line: &str) {

@@ -6,7 +6,7 @@ use serde_json::Value;
 /// What became of a spec.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "state", content = "why")]
-pub(crate) enum Outcome {
+pub(crate) enum SpecOutcome {
     /// It passed.
     Passed,
     /// It failed, with the first line of its message.
@@ -21,7 +21,7 @@ pub(crate) enum Outcome {
 /// # Errors
 ///
 /// If the report has no such spec: then the run says nothing.
-pub(crate) fn of_report(report: &Value, focus: &str) -> Result<Outcome, String> {
+pub(crate) fn of_report(report: &Value, focus: &str) -> Result<SpecOutcome, String> {
     let suites = report.as_array().into_iter().flatten();
     let specs = suites.flat_map(|suite| suite["SpecReports"].as_array().into_iter().flatten());
     let place = |spec: &Value| {
@@ -29,16 +29,16 @@ pub(crate) fn of_report(report: &Value, focus: &str) -> Result<Outcome, String> 
         format!("{}:{}", place["FileName"].as_str().unwrap_or_default(), place["LineNumber"])
     };
     if specs.clone().any(|spec| place(spec).ends_with(focus) && is_slow(spec)) {
-        return Ok(Outcome::Skipped("upstream labels it as slow".to_owned()));
+        return Ok(SpecOutcome::Skipped("upstream labels it as slow".to_owned()));
     }
     // The rest of the suite, which was not asked for, is skipped without a message.
     let asked = |spec: &&Value| {
         spec["LeafNodeType"] == "It" && (spec["State"] != "skipped" || spec["Failure"].is_object())
     };
-    let worst = |outcome: &Outcome| match outcome {
-        Outcome::Failed(_) => 0,
-        Outcome::Skipped(_) => 1,
-        Outcome::Passed => 2,
+    let worst = |outcome: &SpecOutcome| match outcome {
+        SpecOutcome::Failed(_) => 0,
+        SpecOutcome::Skipped(_) => 1,
+        SpecOutcome::Passed => 2,
     };
     let found = specs.filter(asked).map(of_spec).min_by_key(worst);
     found.ok_or_else(|| "the report has no spec that ran".to_owned())
@@ -50,15 +50,15 @@ fn is_slow(spec: &Value) -> bool {
     own.chain(above.flat_map(|labels| labels.as_array().into_iter().flatten())).any(|label| label == "Slow")
 }
 
-fn of_spec(spec: &Value) -> Outcome {
+fn of_spec(spec: &Value) -> SpecOutcome {
     let message = || {
         let text = spec["Failure"]["Message"].as_str().unwrap_or_default();
         text.lines().find(|line| !line.trim().is_empty()).unwrap_or("no message").trim().to_owned()
     };
     match spec["State"].as_str() {
-        Some("passed") => Outcome::Passed,
-        Some("skipped" | "pending") => Outcome::Skipped(message()),
-        _ => Outcome::Failed(message()),
+        Some("passed") => SpecOutcome::Passed,
+        Some("skipped" | "pending") => SpecOutcome::Skipped(message()),
+        _ => SpecOutcome::Failed(message()),
     }
 }
 
@@ -78,7 +78,7 @@ mod tests {
             "LeafNodeLabels": ["NodeConformance"], "ContainerHierarchyLabels": [[], ["Slow"]],
         });
         let outcome = of_report(&report(&json!([slow])), HERE);
-        assert_eq!(outcome, Ok(Outcome::Skipped("upstream labels it as slow".to_owned())));
+        assert_eq!(outcome, Ok(SpecOutcome::Skipped("upstream labels it as slow".to_owned())));
         assert!(of_report(&report(&json!([slow])), "test/e2e/a.go:8").is_err());
     }
 
@@ -90,7 +90,7 @@ mod tests {
     fn the_rest_of_the_suite_does_not_count() {
         let rest = json!({ "LeafNodeType": "It", "State": "skipped" });
         let passed = json!({ "LeafNodeType": "It", "State": "passed" });
-        assert_eq!(of_report(&report(&json!([rest, passed])), HERE), Ok(Outcome::Passed));
+        assert_eq!(of_report(&report(&json!([rest, passed])), HERE), Ok(SpecOutcome::Passed));
         assert!(of_report(&report(&json!([rest])), HERE).is_err());
     }
 
@@ -99,15 +99,15 @@ mod tests {
         let passed = json!({ "LeafNodeType": "It", "State": "passed" });
         let failed = json!({ "LeafNodeType": "It", "State": "failed", "Failure": { "Message": "bad" } });
         let outcome = of_report(&report(&json!([passed, failed, passed])), HERE);
-        assert_eq!(outcome, Ok(Outcome::Failed("bad".to_owned())));
+        assert_eq!(outcome, Ok(SpecOutcome::Failed("bad".to_owned())));
     }
 
     #[test]
     fn a_failure_has_its_first_line_and_a_timeout_is_one() {
         let failed = json!({ "LeafNodeType": "It", "State": "failed", "Failure": { "Message": "\nno restart\nmore" } });
-        assert_eq!(of_report(&report(&json!([failed])), HERE), Ok(Outcome::Failed("no restart".to_owned())));
+        assert_eq!(of_report(&report(&json!([failed])), HERE), Ok(SpecOutcome::Failed("no restart".to_owned())));
         let late = json!({ "LeafNodeType": "It", "State": "timedout", "Failure": { "Message": "too late" } });
-        assert_eq!(of_report(&report(&json!([late])), HERE), Ok(Outcome::Failed("too late".to_owned())));
+        assert_eq!(of_report(&report(&json!([late])), HERE), Ok(SpecOutcome::Failed("too late".to_owned())));
     }
 
     #[test]
@@ -116,7 +116,7 @@ mod tests {
             json!({ "LeafNodeType": "It", "State": "skipped", "Failure": { "Message": "needs 2 nodes" } });
         assert_eq!(
             of_report(&report(&json!([skipped])), HERE),
-            Ok(Outcome::Skipped("needs 2 nodes".to_owned()))
+            Ok(SpecOutcome::Skipped("needs 2 nodes".to_owned()))
         );
     }
 }

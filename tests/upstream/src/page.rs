@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::{
-    outcome::Outcome,
-    results::{DefectResult, Results, Run},
+    outcome::SpecOutcome,
+    results::{DefectResult, Results, SpecRun},
 };
 
 /// The page, in Markdown.
@@ -23,7 +23,7 @@ fn beginning(results: &Results) -> String {
     let met = results.defects.iter().filter(|defect| defect.strikes > 0).count();
     let runs: usize = results.defects.iter().map(|defect| defect.runs.len()).sum();
     let uncovered = results.defects.iter().filter(|defect| defect.runs.is_empty()).count();
-    let passed = results.stock.iter().filter(|run| run.outcome == Outcome::Passed).count();
+    let passed = results.stock.iter().filter(|run| run.outcome == SpecOutcome::Passed).count();
     let mut text = String::from(
         "<!-- Written by ci/upstream; do not edit. -->\n\n\
          # Defective kubelets: what upstream's specs notice, and what the book notices\n\n",
@@ -62,7 +62,7 @@ fn defects(results: &Results) -> String {
         "## The defects\n\n| defect | modeled after | struck | specs that noticed it | clauses that noticed it |\n|---|---|---|---|---|\n",
     );
     for defect in &results.defects {
-        let noticed: Vec<&Run> = results.noticed(defect).collect();
+        let noticed: Vec<&SpecRun> = results.noticed(defect).collect();
         writeln!(
             text,
             "| {} | {} | {} | {} of {}{} | {} |",
@@ -88,7 +88,7 @@ fn times(strikes: u32) -> String {
 }
 
 /// The first few of them.
-fn links(release: &str, runs: &[&Run]) -> String {
+fn links(release: &str, runs: &[&SpecRun]) -> String {
     const SHOWN: usize = 3;
     let shown = runs.iter().take(SHOWN).map(|run| link(release, &run.spec));
     let mut parts: Vec<String> = shown.collect();
@@ -121,13 +121,13 @@ fn stock(results: &Results) -> String {
     );
     for run in &results.stock {
         let told = match &run.outcome {
-            Outcome::Passed => continue,
-            Outcome::Failed(why) => format!("failed: {why}"),
-            Outcome::Skipped(why) => format!("skipped: {why}"),
+            SpecOutcome::Passed => continue,
+            SpecOutcome::Failed(why) => format!("failed: {why}"),
+            SpecOutcome::Skipped(why) => format!("skipped: {why}"),
         };
         writeln!(text, "| {} | {} |", link(&results.release, &run.spec), one_line(&told)).ok();
     }
-    for run in results.plain.iter().filter(|run| run.outcome != Outcome::Passed) {
+    for run in results.plain.iter().filter(|run| run.outcome != SpecOutcome::Passed) {
         writeln!(
             text,
             "| {} | passed alone, but not while other specs ran with defects |",
@@ -152,13 +152,13 @@ fn one_line(message: &str) -> String {
 mod tests {
     use super::*;
 
-    fn run(spec: &str, outcome: Outcome) -> Run {
-        Run { spec: spec.to_owned(), outcome, seconds: 3 }
+    fn run(spec: &str, outcome: SpecOutcome) -> SpecRun {
+        SpecRun { spec: spec.to_owned(), outcome, seconds: 3 }
     }
 
     #[test]
     fn the_page_counts_what_each_of_the_two_noticed() {
-        let failed = || Outcome::Failed("no | restart".to_owned());
+        let failed = || SpecOutcome::Failed("no | restart".to_owned());
         let defect = |name: &str, violated: &[&str], outcome| DefectResult {
             name: name.to_owned(),
             like: "a bug".to_owned(),
@@ -170,11 +170,11 @@ mod tests {
             release: "v1.2.3".to_owned(),
             seed: 9,
             seconds: 100,
-            stock: vec![run("test/e2e/a.go:7", Outcome::Passed), run("test/e2e/b.go:8", failed())],
-            plain: vec![run("test/e2e/a.go:7", Outcome::Passed)],
+            stock: vec![run("test/e2e/a.go:7", SpecOutcome::Passed), run("test/e2e/b.go:8", failed())],
+            plain: vec![run("test/e2e/a.go:7", SpecOutcome::Passed)],
             defects: vec![
                 defect("one", &["probe.x", "probe.y", "probe.z"], failed()),
-                defect("other", &["probe.x"], Outcome::Passed),
+                defect("other", &["probe.x"], SpecOutcome::Passed),
             ],
         };
         let page = page(&results);

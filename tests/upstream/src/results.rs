@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::outcome::Outcome;
+use crate::outcome::SpecOutcome;
 
 /// A comparison.
 #[derive(Debug, Serialize, Deserialize)]
@@ -16,20 +16,20 @@ pub(crate) struct Results {
     /// How long all specs took with a stock kubelet.
     pub(crate) seconds: u64,
     /// The specs with a stock kubelet.
-    pub(crate) stock: Vec<Run>,
+    pub(crate) stock: Vec<SpecRun>,
     /// Those that ran without a defect while others ran with one.
-    pub(crate) plain: Vec<Run>,
+    pub(crate) plain: Vec<SpecRun>,
     /// What each defect led to.
     pub(crate) defects: Vec<DefectResult>,
 }
 
 /// One run of one spec.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Run {
+pub(crate) struct SpecRun {
     /// Its file and line.
     pub(crate) spec: String,
     /// What became of it.
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: SpecOutcome,
     /// How long it took.
     pub(crate) seconds: u64,
 }
@@ -46,12 +46,12 @@ pub(crate) struct DefectResult {
     /// How often it struck while upstream's specs ran.
     pub(crate) strikes: u32,
     /// The specs that ran with it.
-    pub(crate) runs: Vec<Run>,
+    pub(crate) runs: Vec<SpecRun>,
 }
 
 impl Results {
     /// The specs that failed with this defect, but not without one.
-    pub(crate) fn noticed<'a>(&'a self, defect: &'a DefectResult) -> impl Iterator<Item = &'a Run> {
+    pub(crate) fn noticed<'a>(&'a self, defect: &'a DefectResult) -> impl Iterator<Item = &'a SpecRun> {
         let sound: BTreeSet<&str> = self.sound().collect();
         defect.runs.iter().filter(move |run| failed(run) && sound.contains(run.spec.as_str()))
     }
@@ -64,13 +64,13 @@ impl Results {
     }
 }
 
-fn failed(run: &Run) -> bool {
-    matches!(run.outcome, Outcome::Failed(_))
+fn failed(run: &SpecRun) -> bool {
+    matches!(run.outcome, SpecOutcome::Failed(_))
 }
 
 /// Whether the spec is among these runs, and passed.
-pub(crate) fn passed(runs: &[Run], spec: &str) -> bool {
-    runs.iter().any(|run| run.spec == spec && run.outcome == Outcome::Passed)
+pub(crate) fn passed(runs: &[SpecRun], spec: &str) -> bool {
+    runs.iter().any(|run| run.spec == spec && run.outcome == SpecOutcome::Passed)
 }
 
 /// How often the defects whose names begin so struck.
@@ -82,17 +82,17 @@ pub(crate) fn strikes(counts: &BTreeMap<String, u32>, beginning: &str) -> u32 {
 mod tests {
     use super::*;
 
-    fn run(spec: &str, outcome: Outcome) -> Run {
-        Run { spec: spec.to_owned(), outcome, seconds: 1 }
+    fn run(spec: &str, outcome: SpecOutcome) -> SpecRun {
+        SpecRun { spec: spec.to_owned(), outcome, seconds: 1 }
     }
 
-    fn bad() -> Outcome {
-        Outcome::Failed("it failed".to_owned())
+    fn bad() -> SpecOutcome {
+        SpecOutcome::Failed("it failed".to_owned())
     }
 
     #[test]
     fn a_spec_that_fails_without_a_defect_notices_none() {
-        let with_defect = vec![run("a", bad()), run("b", bad()), run("c", Outcome::Passed)];
+        let with_defect = vec![run("a", bad()), run("b", bad()), run("c", SpecOutcome::Passed)];
         let defect = DefectResult {
             name: "x".to_owned(),
             like: "y".to_owned(),
@@ -104,8 +104,8 @@ mod tests {
             release: "v1".to_owned(),
             seed: 1,
             seconds: 1,
-            stock: ["a", "b", "c"].map(|spec| run(spec, Outcome::Passed)).to_vec(),
-            plain: vec![run("a", Outcome::Passed), run("b", bad()), run("c", Outcome::Passed)],
+            stock: ["a", "b", "c"].map(|spec| run(spec, SpecOutcome::Passed)).to_vec(),
+            plain: vec![run("a", SpecOutcome::Passed), run("b", bad()), run("c", SpecOutcome::Passed)],
             defects: vec![defect],
         };
         let noticed: Vec<&str> = results.noticed(&results.defects[0]).map(|run| run.spec.as_str()).collect();

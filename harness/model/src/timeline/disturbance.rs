@@ -188,7 +188,8 @@ impl<'h> PodLife<'h> {
     }
 
     /// Whether a kubelet evicts the pod if it writes more than its spec allows.
-    fn has_limited_storage(&self) -> bool {
+    #[must_use]
+    pub fn has_limited_storage(&self) -> bool {
         let volumes = self.spec.get("volumes").and_then(Value::as_array).into_iter().flatten();
         let mut limits = volumes.filter_map(|volume| volume.pointer("/emptyDir/sizeLimit"));
         let limited = |container: &ContainerLife<'_>| {

@@ -55,6 +55,9 @@ mod termination;
 #[path = "untimely.rs"]
 mod untimely;
 #[macro_use]
+#[path = "unexplained.rs"]
+mod unexplained;
+#[macro_use]
 #[path = "users.rs"]
 mod users;
 

@@ -142,7 +142,8 @@ impl World<'_> {
             of_containers |= was && !finished;
             of_pod |= was && !finished;
         }
-        if self.has(Defect::TerminalStaysReady) && finished {
+        let expired = of.expired && self.has(Defect::ExpiredStaysReady);
+        if (expired || self.has(Defect::TerminalStaysReady)) && finished {
             (of_containers, of_pod) = (is_true(old, "ContainersReady"), true);
         }
         if self.has(Defect::PodNeverReady) && counted > 1 {

@@ -150,7 +150,9 @@ impl World<'_> {
     }
 
     fn set_deadline_from(&mut self, pod: usize, start: i64) {
-        let Some(seconds) = self.pods[pod].object["spec"]["activeDeadlineSeconds"].as_i64() else { return };
+        let Some(seconds) = self.pods[pod].object["spec"]["activeDeadlineSeconds"].as_i64() else {
+            return self.set_no_deadline(pod);
+        };
         let span = if self.has(Defect::DeadlineHalved) { seconds * SECOND / 2 } else { seconds * SECOND };
         let late = self.between(100 * MS, 1000 * MS);
         self.at((start + span).max(self.now) + late, Act::Expire(pod));
@@ -164,10 +166,12 @@ impl World<'_> {
         let spared = self.has(Defect::DeadlineIgnored)
             || (self.has(Defect::DeadlineForInitsOnly) && began)
             || (self.has(Defect::DeadlineFromMains) && !began)
+            || self.forgets_deadline(pod)
             || (self.has(Defect::DeadlineEndsWithRestart) && mains().any(|container| container.starts > 1));
-        if of.gone || of.deleted.is_some() || of.terminal || spared {
+        if of.gone || of.deleted.is_some() || of.terminal || spared || self.goes_otherwise(pod) {
             return;
         }
+        let of = &self.pods[pod];
         let grace = if self.has(Defect::DeadlineGraceIsTwo) { self.least_grace() } else { of.grace() };
         self.pods[pod].expired = true;
         self.pods[pod].terminal = true;
@@ -184,6 +188,7 @@ impl World<'_> {
                 }
             }
         }
+        self.kill_sidecars(pod);
         self.sync_now(pod);
     }
 
@@ -247,9 +252,9 @@ impl World<'_> {
                 let silent = self.has(Defect::EvictionWithoutMessage);
                 status["message"] = json!(if silent { "" } else { cause.says() });
             }
-        } else if expired && !self.has(Defect::DeadlineUnexplained) {
-            status["reason"] = json!("DeadlineExceeded");
-            status["message"] = json!("Pod was active on the node longer than the specified deadline");
+        } else if let Some((reason, message)) = self.reason_of_end(pod).filter(|_| expired) {
+            status["reason"] = json!(reason);
+            status["message"] = json!(message);
         }
         let Some(mut inits) = status["initContainerStatuses"].as_array().cloned() else { return };
         if self.has(Defect::InitStatusesReversed) {

@@ -104,7 +104,8 @@ impl World<'_> {
     /// A container starts.
     pub(crate) fn start(&mut self, at: At) {
         let stays = self.comes_back_in_termination(at) || self.comes_back_beside_others(at);
-        let over = self.pods[at.pod].terminal && !self.has(Defect::SidecarStartsAfterWork);
+        let returns = self.has(Defect::SidecarStartsAfterWork) || self.returns_after_stop(at);
+        let over = self.pods[at.pod].terminal && !returns;
         let goes = (self.pods[at.pod].deleted.is_some() && !stays) || over;
         if goes || self.pods[at.pod].gone || self.pods[at.pod].expired {
             return;
@@ -145,6 +146,7 @@ impl World<'_> {
         self.after_start_of_sidecar(at);
         self.report_start(at);
         self.begin(at);
+        self.follow_start(at);
         self.hook_after_start(at);
         let delay = self.between(60 * MS, 1000 * MS);
         self.later(delay, Act::Sync(at.pod));

@@ -33,6 +33,7 @@ impl World<'_> {
         match () {
             () if self.has(Defect::PhaseIsKubectlStatus) && looping => "CrashLoopBackOff",
             () if self.has(Defect::PhaseIsKubectlStatus) && of.deleted.is_some() && !over => "Terminating",
+            () if self.has(Defect::UnknownInBackOff) && looping && phase == "Running" => "Unknown",
             () if self.has(Defect::RunningWhenBound) && phase == "Pending" => "Running",
             () if self.has(Defect::PendingForLong) && phase == "Running" && young && fresh => "Pending",
             () if self.has(Defect::PendingBetweenRestarts) && looping => "Pending",
@@ -93,6 +94,7 @@ impl World<'_> {
             // So that it is written once more meanwhile.
             status["note"] = json!(self.now);
         }
+        self.misshow_running(container, status);
         for place in ["state", "lastState"] {
             if let Some(ended) = status[place].get_mut("terminated") {
                 self.misshow_end(container, ended);

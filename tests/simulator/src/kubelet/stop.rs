@@ -190,6 +190,9 @@ impl World<'_> {
         } else if let Some(kind) = killed {
             self.after_kill(at, kind, how);
         } else {
+            if self.returns_after_stop(at) {
+                self.later(super::wrong::SOON, Act::Start(at));
+            }
             self.report_exit(at);
             self.hook_after_exit(at);
             let delay = self.between(80 * MS, 1000 * MS);

@@ -189,6 +189,7 @@ impl World<'_> {
             () if self.has(Defect::SidecarsStopWithMains) => false,
             () if self.has(Defect::SidecarsWaitForExpiry) => true,
             () if self.has(Defect::SidecarsWaitWhenDone) && is_done => true,
+            () if self.several_wait(at.pod) && is_done => true,
             () if self.has(Defect::SidecarsStopTogether) => mains,
             () if self.has(Defect::SidecarsStopTogetherWhenDone) && is_done => mains,
             () if self.has(Defect::SidecarsStopInOrder) => mains || runs(true, 0..at.container),
@@ -207,12 +208,17 @@ impl World<'_> {
     /// Whether a container comes back though its pod goes, since others of it still run.
     pub(super) fn comes_back_beside_others(&self, at: At) -> bool {
         let of = &self.pods[at.pod];
-        let mains = || of.containers.iter().filter(|container| container.kind == Kind::Main);
-        self.has(Defect::RestartsWhileTerminating)
+        let kind = of.containers[at.container].kind;
+        let comes_back = match kind {
+            Kind::Main => self.has(Defect::RestartsWhileTerminating),
+            Kind::Sidecar => self.has(Defect::SidecarReturnsBesideOthers),
+            Kind::Init => false,
+        };
+        let mut others = of.containers.iter().filter(|container| container.kind == kind);
+        comes_back
             && of.deleted.is_some()
-            && of.containers[at.container].kind == Kind::Main
             && of.containers[at.container].starts == 1
-            && mains().any(|container| container.is_running())
+            && others.any(|container| container.is_running())
     }
 
     /// Whether a pod has to wait since the one that had its name before still runs.
