@@ -62,7 +62,13 @@ fn goes_on_in_a_kill(clause: &Clause, seen: &mut Seen, life: &ProbedLife<'_, '_>
     let (later, before): (Vec<At>, Vec<At>) =
         life.probes.iter().map(|probe| At::of(*probe)).partition(|probe| probe.at.lo > stop.at.at.lo);
     let Some(before) = before.last() else { return };
-    longest_pause(clause, seen, life, &[std::slice::from_ref(before), &later, &[end.clone()]].concat(), pace);
+    longest_pause(
+        clause,
+        seen,
+        life,
+        &[std::slice::from_ref(before), &later, std::slice::from_ref(end)].concat(),
+        pace,
+    );
 }
 
 /// Whether each of its probes is recorded and can be counted: none belongs to another kind, none is refused without a
