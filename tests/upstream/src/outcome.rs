@@ -105,7 +105,10 @@ mod tests {
     #[test]
     fn a_failure_has_its_first_line_and_a_timeout_is_one() {
         let failed = json!({ "LeafNodeType": "It", "State": "failed", "Failure": { "Message": "\nno restart\nmore" } });
-        assert_eq!(of_report(&report(&json!([failed])), HERE), Ok(SpecOutcome::Failed("no restart".to_owned())));
+        assert_eq!(
+            of_report(&report(&json!([failed])), HERE),
+            Ok(SpecOutcome::Failed("no restart".to_owned()))
+        );
         let late = json!({ "LeafNodeType": "It", "State": "timedout", "Failure": { "Message": "too late" } });
         assert_eq!(of_report(&report(&json!([late])), HERE), Ok(SpecOutcome::Failed("too late".to_owned())));
     }
