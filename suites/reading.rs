@@ -40,4 +40,5 @@ pub(crate) mod targets;
 pub(crate) mod termination;
 pub(crate) mod unreachable;
 pub(crate) mod unvisited;
+pub(crate) mod volumes;
 pub(crate) mod wrong_protocol;

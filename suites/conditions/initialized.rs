@@ -8,11 +8,12 @@ use probity_model::timeline::{ContainerKind, ContainerLife, PodLife, Revision, S
 use probity_model::{Clause, Seen, Timeline};
 
 use super::lasting::wrong_for_long;
-use super::sandbox::{has_inits, lacks_volume};
+use super::sandbox::has_inits;
 use super::{NETWORK, text};
 use crate::reading::inits::{all_helped, initializing, plain_pods};
 use crate::reading::mains::mains;
 use crate::reading::statuses::of_kubelet;
+use crate::reading::volumes::lacks_volume;
 
 const INITIALIZED: &str = "Initialized";
 

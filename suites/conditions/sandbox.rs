@@ -3,37 +3,16 @@
 
 use std::collections::BTreeSet;
 
-use probity_model::history::Did;
 use probity_model::timeline::{ContainerKind, PodLife, Revision, State};
 use probity_model::{Clause, Seen, Timeline};
-use serde_json::Value;
 
 use super::NETWORK;
 use crate::reading::statuses::{NO_IMAGE, of_kubelet};
+use crate::reading::volumes::lacks_volume;
 
 /// Whether a pod has init containers that must end.
 pub(super) fn has_inits(pod: &PodLife<'_>) -> bool {
     pod.containers.iter().any(|of| of.kind == ContainerKind::Init)
-}
-
-/// Whether a volume of a pod cannot be mounted: nobody ever made what is in it.
-pub(super) fn lacks_volume(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
-    let volumes = pod.spec.get("volumes").and_then(Value::as_array).into_iter().flatten();
-    let mut wanted = volumes.filter_map(|volume| {
-        let of = |kind: &'static str, field: &str, name: &str| {
-            let source = volume.get(field)?;
-            let optional = source.get("optional").and_then(Value::as_bool) == Some(true);
-            Some((kind, source.get(name)?.as_str()?)).filter(|_| !optional)
-        };
-        of("ConfigMap", "configMap", "name").or_else(|| of("Secret", "secret", "secretName"))
-    });
-    // Each namespace has one of these by itself.
-    wanted.any(|(kind, name)| name != "kube-root-ca.crt" && !was_made(run, kind, name))
-}
-
-fn was_made(run: &Timeline<'_>, wanted: &str, named: &str) -> bool {
-    let makes = |did: &Did| matches!(did, Did::Created { kind, name, .. } if kind == wanted && name == named);
-    run.deeds.iter().any(|(_, deed)| makes(&deed.did))
 }
 
 /// Without its volumes a pod gets no sandbox, and so no network.

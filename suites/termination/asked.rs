@@ -10,6 +10,7 @@ use crate::reading::ends::End;
 use crate::reading::mains::lives_of;
 use crate::reading::patches::TARGET_CONTAINER;
 use crate::reading::statuses::CRASH_LOOP;
+use crate::reading::volumes::lacks_volume;
 
 /// Why a container waits that cannot start unless somebody changes something: reasons in Kubernetes' `pkg/kubelet/images` and
 /// `pkg/kubelet/kuberuntime`.
@@ -160,7 +161,7 @@ impl<'t, 'h> Going<'t, 'h> {
     }
 
     /// Whether nothing ran at the request or later: each container, all of them main containers, was waiting for its restart, or
-    /// for an image or a setting that it cannot get.
+    /// for an image, a setting or a volume that it cannot get.
     pub(super) fn runs_nothing(&self) -> bool {
         let (earlier, later): (Vec<_>, Vec<_>) =
             self.pod.revisions.iter().partition(|shown| self.run.before(&shown.at, &self.first.at));
@@ -168,7 +169,7 @@ impl<'t, 'h> Going<'t, 'h> {
         let rests = |of: &ContainerLife<'_>| match last.container(&of.name).map(|of| of.state) {
             Some(State::Terminated { .. }) => of.plan().is_some(),
             Some(State::Waiting { reason: CRASH_LOOP }) => of.plan().is_some(),
-            Some(State::Waiting { reason }) => FOR_GOOD.contains(&reason),
+            Some(State::Waiting { reason }) => FOR_GOOD.contains(&reason) || lacks_volume(self.run, self.pod),
             _ => false,
         };
         let runs = |of: &ContainerLife<'_>| {
