@@ -17,7 +17,11 @@ const READY: &str = "Ready";
 
 /// `ContainersReady` is True if and only if all containers that stay are ready, and says which are not.
 pub(super) fn of_all_containers(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    let deadline = |pod: &PodLife<'_>| pod.spec.get("activeDeadlineSeconds").is_some();
+    // A kubelet that ends a pod for its deadline shows it as not ready before its containers have ended.
+    let limited = |shown: &Revision<'_>| shown.object["spec"]["activeDeadlineSeconds"].is_number();
+    let deadline = |pod: &PodLife<'_>| {
+        pod.spec.get("activeDeadlineSeconds").is_some() || pod.revisions.iter().any(limited)
+    };
     for pod in run.pods.iter().filter(|pod| !deadline(pod)) {
         let mut said = BTreeSet::new();
         for shown in of_kubelet(pod).filter(|shown| matches!(shown.phase(), "Pending" | "Running")) {

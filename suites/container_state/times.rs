@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::qos::killed_for_memory;
 use crate::reading::ends::{End, has_wall_clock, is_undivided, second, shown_ends};
+use crate::reading::statuses::EXCEEDED;
 
 /// The reason that a runtime gives for the exit status 0, as in the Kubernetes documentation.
 const COMPLETED: &str = "Completed";
@@ -154,8 +155,8 @@ fn judge_lack_of_memory(run: &Timeline<'_>, seen: &mut Seen) {
     }
 }
 
-/// Whether the status of a pod that is over shows a sidecar that waited for its restart as lost; its last state still shows how
-/// it had ended.
+/// Whether the status of a pod that is over shows a container that waited for its restart as lost: a sidecar, or any container of a
+/// pod that exceeded its deadline. Its last state still shows how it had ended.
 fn is_replaced_wait(life: &Life<'_, '_>, end: &End, shown: &Revision<'_>, reason: &str) -> bool {
     let over = matches!(shown.phase(), "Succeeded" | "Failed");
     let status = shown.container(&life.container.name);
@@ -163,7 +164,8 @@ fn is_replaced_wait(life: &Life<'_, '_>, end: &End, shown: &Revision<'_>, reason
         State::Terminated { code, .. } => Some(code) == end.code,
         _ => false,
     });
-    life.container.kind == ContainerKind::Sidecar && reason == LOST && over && kept
+    let expired = life.pod.reason() == Some(EXCEEDED);
+    (life.container.kind == ContainerKind::Sidecar || expired) && reason == LOST && over && kept
 }
 
 /// What exited by itself and was started again is shown as the last state of the next instance, if that runs for long. A kubelet

@@ -200,8 +200,9 @@ fn judge_turn<'t, 'h>(
 fn waits_for_container(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let probed = |life: &Life<'_, '_>| {
         let same = life.container.attempts.iter().filter(|attempt| attempt.number == life.number).count();
-        // The status of a container that a probe stopped may still be that of the instance before.
-        let known = life.before().map_or(life.number == 0, |before| before.exited_by_itself().is_some());
+        let known = life.before().map_or(life.number == 0, |before| {
+            before.exited_by_itself().is_some() && is_never_stopped_by_probes(life.container)
+        });
         known && same == 1 && !life.container.probes.is_empty()
     };
     for life in run.lives().undisturbed().only(probed) {
@@ -224,6 +225,12 @@ fn waits_for_container(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         let bound = Bound::at_least(pause - usual, "the seconds that postStart sleeps - 1 s");
         life.within(seen, "from the start of the container to its first probe", (&hook, probe), bound);
     }
+}
+
+/// Whether no probe stops a container. A kubelet that is asked to stop one that has just exited by itself starts the next instance with
+/// the status of the one before, and goes on to probe it.
+fn is_never_stopped_by_probes(container: &ContainerLife<'_>) -> bool {
+    ProbeKind::STOPPING.into_iter().all(|kind| container.probe(kind).is_none())
 }
 
 /// How long the postStart hook sleeps.

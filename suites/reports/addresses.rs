@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use probity_model::history::Did;
+use probity_model::history::{Did, RESTART_KUBELET};
 use probity_model::timeline::{At, ContainerLife, Life, PodLife, Revision};
 use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
 use serde_json::Value;
@@ -46,7 +46,8 @@ pub(super) fn as_connections_show(run: &Timeline<'_>, _: &Clause, seen: &mut See
                 let Some(one) = one else {
                     if let Some((old, id)) = *known {
                         let finding = format!("{field} of {} was {old}, and is missing now", pod.key);
-                        if field == POD_IP && is_torn_down(run, pod, shown) {
+                        let gone = is_torn_down(run, pod, shown) || was_over_for_its_kubelet(run, pod, shown);
+                        if field == POD_IP && gone {
                             seen.diverges(finding, [id, shown.id]);
                         } else {
                             seen.violated(finding, [id, shown.id]);
@@ -126,6 +127,19 @@ fn judge_network(run: &Timeline<'_>, pod: &PodLife<'_>, seen: &mut Seen) {
         }
         _ => {}
     }
+}
+
+/// Whether a pod was over before its kubelet was restarted. The new kubelet takes addresses from sandboxes that are ready, and that
+/// of the pod is not any more.
+fn was_over_for_its_kubelet(run: &Timeline<'_>, pod: &PodLife<'_>, shown: &Revision<'_>) -> bool {
+    let Some(over) = pod.over() else { return false };
+    run.deeds.iter().any(|(id, deed)| {
+        let restarts = matches!(&deed.did, Did::NodeVerb { verb, .. } if verb == RESTART_KUBELET);
+        restarts
+            && deed.did.unproven().is_none()
+            && over.id < *id
+            && run.before(&Stamp::harness(deed.began_us), &shown.at)
+    })
 }
 
 /// Whether a revision shows a pod that is being deleted and none of whose containers runs, by their own records too.
