@@ -6,7 +6,7 @@ use probity_model::timeline::{ContainerLife, ContainerSeen, PodLife, Revision, S
 use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
 
-use crate::reading::statuses::{of_kubelet, statuses};
+use crate::reading::statuses::{EVICTED, of_kubelet, statuses};
 
 /// What tells the instances of a container apart in its statuses: the count of its restarts, and the second of its start.
 type Instance = (u64, Option<i64>);
@@ -87,6 +87,8 @@ fn ended_id<'h>(shown: &Revision<'h>, container: &ContainerLife<'_>, place: &str
 pub(super) fn of_its_image(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
         let mut said = BTreeSet::new();
+        // A kubelet that evicts a pod for its storage removes its containers, and may no longer know of what they were made.
+        let evicted = pod.reason() == Some(EVICTED) && pod.has_limited_storage();
         for shown in of_kubelet(pod) {
             for (name, status) in statuses(shown) {
                 let state = status.get("state").and_then(Value::as_object);
@@ -99,7 +101,7 @@ pub(super) fn of_its_image(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                     let mut lives = pod.containers.iter().filter(|of| of.name == *name);
                     lives.any(|of| !of.attempts.is_empty())
                 };
-                let created = word == "running" || (word == "terminated" && lived());
+                let created = word == "running" || (word == "terminated" && lived() && !evicted);
                 let needed: &[&str] = if created { &["image", "imageID"] } else { &["image"] };
                 if let Some(lacks) = needed.iter().find(|field| !given(field)) {
                     let finding = format!("{}/{name} is {word}, and its status lacks {lacks}", pod.key);
