@@ -4,6 +4,7 @@ use probity_model::history::Did;
 use probity_model::timeline::{ContainerKind, PodLife, Revision};
 use probity_model::{EventId, Seen, Timeline};
 
+use super::ends::End;
 use super::mains::lives_of;
 
 /// Accuses a revision with a terminal phase while a container still ran, by its own record or, if it is a main container, by the
@@ -34,9 +35,11 @@ fn living<'p>(
         let main = container.kind == ContainerKind::Main;
         let shown = main && over.container(&container.name).is_some_and(|status| status.is_running());
         let last = lives_of(run, pod, container).next_back();
+        // The status of a container that has just ended may be a moment older than the phase beside it.
+        let ended = last.as_ref().and_then(End::of).is_some_and(|end| run.before(end.at(), &over.at));
         let heard =
             last.and_then(|last| last.attempt.last_line()).filter(|line| run.before(&over.at, &line.at));
-        (shown || heard.is_some()).then(|| (container.name.as_str(), heard.map(|line| line.id)))
+        ((shown && !ended) || heard.is_some()).then(|| (container.name.as_str(), heard.map(|line| line.id)))
     })
 }
 
