@@ -1,6 +1,7 @@
 //! Whether a pod was shown in a terminal phase before its containers had ended.
 
 use probity_model::history::Did;
+use probity_model::mechanisms::UNDER_WAY;
 use probity_model::timeline::{ContainerKind, PodLife, Revision};
 use probity_model::{EventId, Seen, Timeline};
 
@@ -36,7 +37,9 @@ fn living<'p>(
         let shown = main && over.container(&container.name).is_some_and(|status| status.is_running());
         let last = lives_of(run, pod, container).next_back();
         // The status of a container that has just ended may be a moment older than the phase beside it.
-        let ended = last.as_ref().and_then(End::of).is_some_and(|end| run.before(end.at(), &over.at));
+        let ended = last.as_ref().and_then(End::of).is_some_and(|end| {
+            run.before(end.at(), &over.at) && run.at_least(end.at(), &over.at) <= UNDER_WAY
+        });
         let heard =
             last.and_then(|last| last.attempt.last_line()).filter(|line| run.before(&over.at, &line.at));
         ((shown && !ended) || heard.is_some()).then(|| (container.name.as_str(), heard.map(|line| line.id)))
