@@ -108,10 +108,7 @@ fn judge_stretch(
     let follows = stretch.iter().position(|shown| shown.is(READY) == Some(wanted));
     let Some(follows) = follows else {
         // The kubelet has to hear of a gate and to look at the pod.
-        let over = next.is_none_or(|next| {
-            let noise = run.noise_between(&pod.node, &first.at, &next.at);
-            run.at_least(&first.at, &next.at) > clause.slack_us() + noise
-        });
+        let over = next.is_none_or(|next| run.longer_than(pod, (&first.at, &next.at), clause.slack_us()));
         if over && run.watched_for(pod, &first.at, clause.slack_us()) {
             let word = if wanted {
                 "not ready, and all that it needs is True"

@@ -102,10 +102,12 @@ fn judge_names(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mu
 
 /// The first container that a pod waits for and that its condition does not name.
 fn unnamed<'p, 'h>(pod: &'p PodLife<'h>, shown: &Revision<'h>) -> Option<&'p ContainerLife<'h>> {
-    let initializing = matches!(shown.phase(), "Pending" | "Running")
-        && text(shown, INITIALIZED, "reason") == Some("ContainersNotInitialized");
-    let message =
-        text(shown, INITIALIZED, "message").filter(|_| initializing).or(initializing.then_some(""))?;
+    if !matches!(shown.phase(), "Pending" | "Running")
+        || text(shown, INITIALIZED, "reason") != Some("ContainersNotInitialized")
+    {
+        return None;
+    }
+    let message = text(shown, INITIALIZED, "message").unwrap_or_default();
     let words: BTreeSet<&str> = message.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).collect();
     let waits = |of: &&ContainerLife<'_>| match (of.kind, shown.container(&of.name)) {
         (ContainerKind::Init, Some(status)) => !matches!(status.state, State::Terminated { code: 0, .. }),

@@ -18,10 +18,7 @@ pub(super) fn wrong_for_long<'p, 'h>(
         let (first, later) = rest.split_at(at).1.split_first()?;
         let right = later.iter().position(|shown| !wrong(shown));
         let lasted = match right.and_then(|at| later.get(at)) {
-            Some(next) => {
-                let noise = run.noise_between(&pod.node, &first.at, &next.at);
-                (run.at_least(&first.at, &next.at) > clause.slack_us() + noise).then_some(next.id)
-            }
+            Some(next) => run.longer_than(pod, (&first.at, &next.at), clause.slack_us()).then_some(next.id),
             None if run.watched_for(pod, &first.at, clause.slack_us()) => run.last_event(),
             None => None,
         };

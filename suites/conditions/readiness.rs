@@ -18,11 +18,7 @@ const READY: &str = "Ready";
 /// `ContainersReady` is True if and only if all containers that stay are ready, and says which are not.
 pub(super) fn of_all_containers(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     // A kubelet that ends a pod for its deadline shows it as not ready before its containers have ended.
-    let limited = |shown: &Revision<'_>| shown.object["spec"]["activeDeadlineSeconds"].is_number();
-    let deadline = |pod: &PodLife<'_>| {
-        pod.spec.get("activeDeadlineSeconds").is_some() || pod.revisions.iter().any(limited)
-    };
-    for pod in run.pods.iter().filter(|pod| !deadline(pod)) {
+    for pod in run.pods.iter().filter(|pod| !pod.had_deadline()) {
         let mut said = BTreeSet::new();
         for shown in of_kubelet(pod).filter(|shown| matches!(shown.phase(), "Pending" | "Running")) {
             let unready: Vec<&ContainerLife<'_>> = unready(pod, shown).collect();
@@ -207,10 +203,7 @@ impl Change<'_, '_> {
                 self.note_facets(seen);
             }
         } else if run.watched_for(self.pod, &shown.at, clause.slack_us())
-            && self.next.is_none_or(|next| {
-                let noise = run.noise_between(&self.pod.node, &shown.at, next);
-                run.at_least(&shown.at, next) > clause.slack_us() + noise
-            })
+            && self.next.is_none_or(|next| run.longer_than(self.pod, (&shown.at, next), clause.slack_us()))
         {
             let word = if wanted { "ready" } else { "not ready" };
             let finding = format!(

@@ -184,9 +184,10 @@ fn judge_kill(clause: &Clause, life: &Life<'_, '_>, (how, failed): (&str, &At), 
 
 /// A container that has no limit of memory and is killed without a stop signal after the failure of its hook.
 fn judge_silent_kill(life: &Life<'_, '_>, failed: &At, seen: &mut Seen) {
-    let limited = life.container.spec.pointer("/resources/limits/memory").is_some();
     let killed = killed_at(life).filter(|at| life.run.before(failed, at) && life.before_deletion(at));
-    let Some(killed) = killed.filter(|_| !limited && life.pod.grace() > 0) else { return };
+    let Some(killed) = killed.filter(|_| !life.container.has_memory_limit() && life.pod.grace() > 0) else {
+        return;
+    };
     let finding = format!("{} was killed without a stop signal after its hook had failed", life.name());
     seen.violated(finding, [failed.id, killed.id]);
     judge_what_follows(life, killed, seen);

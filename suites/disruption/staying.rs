@@ -52,7 +52,6 @@ fn is_idle(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
 /// only where another component than the kubelet writes it.
 fn may_be_ended(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
     let owned = |shown: &Revision<'_>| shown.object["metadata"].get("ownerReferences").is_some();
-    let limited = |shown: &Revision<'_>| shown.object["spec"]["activeDeadlineSeconds"].is_number();
     let disrupted =
         |shown: &Revision<'_>| shown.condition(TARGET).is_some() && !targets::says(shown, BY_KUBELET);
     let named = run.deeds.iter().any(|(_, deed)| match &deed.did {
@@ -67,7 +66,8 @@ fn may_be_ended(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
         || named
         || run.node_was_touched()
         || pod.has_limited_storage()
-        || pod.revisions.iter().any(|shown| owned(shown) || limited(shown) || disrupted(shown))
+        || pod.had_deadline()
+        || pod.revisions.iter().any(|shown| owned(shown) || disrupted(shown))
 }
 
 /// Whether every main container restarts, however it ends, and no init container fails its pod.

@@ -8,7 +8,7 @@ use probity_model::timeline::{
 use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::alive::accuse_living;
-use crate::reading::ends::End;
+use crate::reading::ends::heard_kill;
 use crate::reading::hooks::judge_command_before_stop;
 use crate::reading::inits::{initializing, is_told};
 use crate::reading::mains::{lives_of, mains};
@@ -139,12 +139,10 @@ impl Limited<'_, '_> {
     /// A sidecar that was running at the deadline is not killed without a stop signal.
     fn judge_sidecars(&self, run: &Timeline<'_>, seen: &mut Seen) {
         let due = self.start.later(self.due());
-        let sidecars = self.pod.containers.iter().filter(|of| {
-            of.kind == ContainerKind::Sidecar && of.spec.pointer("/resources/limits/memory").is_none()
-        });
+        let sidecars = self.pod.containers.iter().filter(|of| of.kind == ContainerKind::Sidecar);
+        let sidecars = sidecars.filter(|of| !of.has_memory_limit());
         for life in sidecars.filter_map(|of| lives_of(run, self.pod, of).next_back()) {
-            let end = End::of(&life).filter(|end| end.was_killed(&life) && life.stop().is_none());
-            let killed = end.and_then(|end| end.latest).filter(|_| life.is_numbered());
+            let killed = heard_kill(&life).filter(|_| life.stop().is_none() && life.is_numbered());
             if let Some(ended) = killed.filter(|ended| run.before(&due, ended)) {
                 let finding = format!("{} was killed at its deadline without a stop signal", life.name());
                 seen.violated(finding, [self.start.id, ended.id]);

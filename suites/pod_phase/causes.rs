@@ -41,9 +41,8 @@ pub(super) fn accuse_reason(
 
 /// Whether a pod ever had a deadline, or its mirror pod did.
 fn has_deadline(pod: &PodLife<'_>) -> bool {
-    let mirrored = pod.mirrors.iter().flat_map(|mirror| &mirror.revisions);
-    let shown = |shown: &Revision<'_>| shown.object["spec"]["activeDeadlineSeconds"].is_number();
-    pod.spec.get("activeDeadlineSeconds").is_some() || pod.revisions.iter().chain(mirrored).any(shown)
+    let mut mirrored = pod.mirrors.iter().flat_map(|mirror| &mirror.revisions);
+    pod.had_deadline() || mirrored.any(|shown| shown.object["spec"]["activeDeadlineSeconds"].is_number())
 }
 
 /// Whether nothing was done to a node, except that its kubelet was restarted: with other settings a kubelet may refuse a pod that

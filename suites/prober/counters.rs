@@ -22,18 +22,18 @@ struct CounterReading<'h> {
     node: &'h str,
     counts: &'h [ProbeCount],
     /// How many counters of probes the kubelet has for any pod of its node, if that was recorded.
-    of_all: Option<u64>,
+    on_node: Option<u64>,
 }
 
 fn readings<'h>(run: &Timeline<'h>) -> Vec<CounterReading<'h>> {
     let measured = run.deeds.iter().filter_map(|(id, deed)| match &deed.did {
-        Did::Measured { node, probes, of_all } => Some(CounterReading {
+        Did::Measured { node, probes, on_node } => Some(CounterReading {
             id: *id,
             from: Stamp::harness(deed.began_us),
             to: run.heard(*id),
             node,
             counts: probes,
-            of_all: *of_all,
+            on_node: *on_node,
         }),
         _ => None,
     });
@@ -56,7 +56,7 @@ impl CounterReading<'_> {
                 && pod.over().is_none_or(|over| run.before(&self.to, &over.at))
         };
         if self.of_pod(pod).next().is_none() {
-            return (self.of_all.is_some_and(|all| all > 0) && stays()).then_some(0);
+            return (self.on_node.is_some_and(|all| all > 0) && stays()).then_some(0);
         }
         let same = |count: &&ProbeCount| {
             count.container == probe.container.name

@@ -47,5 +47,5 @@ fn counted(run: &mut Composer, at: f64, counts: &[(&str, u64)]) {
         count: *count,
     };
     let probes = counts.iter().map(count).collect();
-    run.deed(at, Did::Measured { node: probity_composer::NODE.to_owned(), probes, of_all: None });
+    run.deed(at, Did::Measured { node: probity_composer::NODE.to_owned(), probes, on_node: None });
 }

@@ -53,6 +53,11 @@ impl End {
     }
 }
 
+/// The end of a process that was killed, if its connection was heard to go after its last line.
+pub(crate) fn heard_kill(life: &Life<'_, '_>) -> Option<At> {
+    End::of(life).filter(|end| end.was_killed(life))?.latest
+}
+
 /// The end of a killed process, whatever the status shows: a process that exits by itself records it.
 pub(crate) fn killed_at<'t>(life: &Life<'t, '_>) -> Option<&'t At> {
     let silent = life.exiting().is_none() && life.holes.is_empty();

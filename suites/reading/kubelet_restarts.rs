@@ -16,6 +16,11 @@ pub(crate) struct Restart<'h> {
     pub(crate) over: Stamp,
 }
 
+/// Whether a deed restarted a kubelet, and its node proves it.
+pub(crate) fn is_proven_restart(did: &Did) -> bool {
+    matches!(did, Did::NodeVerb { verb, .. } if verb == RESTART_KUBELET) && did.unproven().is_none()
+}
+
 /// When something else was done to a node after this deed, or the case ended.
 pub(crate) fn next_act_on_a_node(run: &Timeline<'_>, deed: EventId) -> Stamp {
     let next = run.deeds.iter().find(|(next, done)| *next > deed && done.did.acts_on_node());

@@ -4,7 +4,7 @@ use probity_model::timeline::{At, Life};
 use probity_model::verdict::Doubt;
 use probity_model::{EventId, Seen};
 
-use super::ends::End;
+use super::ends::heard_kill;
 
 /// A life that was killed without a stop signal, and the next one that shows that its pod went on.
 pub(crate) struct Silent {
@@ -18,11 +18,10 @@ pub(crate) struct Silent {
 /// memory, or takes resources; a deletion explains an end, too.
 pub(crate) fn silent_end(life: &Life<'_, '_>) -> Option<Silent> {
     let taking = life.container.plan().is_none_or(|plan| !plan.process.consume.is_empty());
-    let limited = life.container.spec.pointer("/resources/limits/memory").is_some();
-    if taking || limited || !life.is_numbered() || life.stop().is_some() {
+    if taking || life.container.has_memory_limit() || !life.is_numbered() || life.stop().is_some() {
         return None;
     }
-    let ended = End::of(life).filter(|end| end.was_killed(life))?.latest?;
+    let ended = heard_kill(life)?;
     let again = life.lives_again().filter(|_| life.before_deletion(&ended))?;
     Some(Silent { name: life.name(), ended, again })
 }

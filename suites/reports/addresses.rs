@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use probity_model::history::{Did, RESTART_KUBELET};
+use probity_model::history::Did;
 use probity_model::timeline::{At, ContainerLife, Life, PodLife, Revision};
 use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
 use serde_json::Value;
 
 use crate::reading::arrivals::on_node_network;
+use crate::reading::kubelet_restarts::is_proven_restart;
 use crate::reading::mains::lives_of;
 use crate::reading::statuses::of_kubelet;
 
@@ -134,11 +135,7 @@ fn judge_network(run: &Timeline<'_>, pod: &PodLife<'_>, seen: &mut Seen) {
 fn was_over_for_its_kubelet(run: &Timeline<'_>, pod: &PodLife<'_>, shown: &Revision<'_>) -> bool {
     let Some(over) = pod.over() else { return false };
     run.deeds.iter().any(|(id, deed)| {
-        let restarts = matches!(&deed.did, Did::NodeVerb { verb, .. } if verb == RESTART_KUBELET);
-        restarts
-            && deed.did.unproven().is_none()
-            && over.id < *id
-            && run.before(&Stamp::harness(deed.began_us), &shown.at)
+        is_proven_restart(&deed.did) && over.id < *id && run.before(&Stamp::harness(deed.began_us), &shown.at)
     })
 }
 

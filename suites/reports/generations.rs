@@ -104,8 +104,8 @@ fn judge_stale(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mu
         };
         let behind = oldest(shown).filter(|is| *is < generation);
         let written = before.is_some_and(|before| of_containers(before) != of_containers(shown));
-        let allowed = clause.slack_us() + run.noise_between(&pod.node, &from.at, &shown.at);
-        if let Some(is) = behind.filter(|_| written && run.at_least(&from.at, &shown.at) > allowed) {
+        let late = written && run.longer_than(pod, (&from.at, &shown.at), clause.slack_us());
+        if let Some(is) = behind.filter(|_| late) {
             let finding = format!(
                 "a new status of {} is about generation {is}, and the pod has generation {generation} for long",
                 pod.key
@@ -133,10 +133,7 @@ fn judge_followed(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: 
             number(shown, "/status/observedGeneration") >= Some(generation) || !lives(shown)
         };
         let late = match pod.revisions.iter().skip(at).find(reached) {
-            Some(until) => {
-                let allowed = followed + run.noise_between(&pod.node, &from.at, &until.at);
-                (run.at_least(&from.at, &until.at) > allowed).then_some(until.id)
-            }
+            Some(until) => run.longer_than(pod, (&from.at, &until.at), followed).then_some(until.id),
             None => run.last_event().filter(|_| run.watched_for(pod, &from.at, followed)),
         };
         if let Some(until) = late {

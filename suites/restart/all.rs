@@ -84,8 +84,10 @@ fn judge_course(run: &Timeline<'_>, clause: &Clause, exit: &Exit<'_, '_>, seen: 
         };
         let early = if after_sidecar { clause.tolerance_us("first-instruction") } else { 0 };
         if run.clocks.between(&next.began, &since).is_some_and(|span| span.lo > early) {
-            let finding =
-                format!("{} restarted before the containers before it were done or had started", of.name);
+            let finding = format!(
+                "{} restarted before an earlier container of its pod was done or had started",
+                of.name
+            );
             seen.violated(finding, [line.id, next.began.id, since.id]);
             return false;
         }

@@ -148,8 +148,7 @@ fn judge_others(life: &Life<'_, '_>, end: &Line<'_>, seen: &mut Seen) -> bool {
     };
     // What its own probe condemned, or what needs more memory than it may have, ends for its own reasons.
     let plain = mains(life.pod).filter(|main| {
-        ProbeKind::STOPPING.iter().all(|kind| main.probe(*kind).is_none())
-            && main.spec.pointer("/resources/limits/memory").is_none()
+        ProbeKind::STOPPING.iter().all(|kind| main.probe(*kind).is_none()) && !main.has_memory_limit()
     });
     let stops = plain.flat_map(|main| &main.attempts).filter_map(stop);
     let stopped = stops.into_iter().find(|stop| between(&stop.stamp) && life.before_deletion(&stop.stamp));

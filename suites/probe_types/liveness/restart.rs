@@ -6,7 +6,7 @@ use probity_model::timeline::{At, ContainerLife, Life, Line, ProbeKind, ProbeOut
 use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::absence::judge_absence;
-use crate::reading::ends::End;
+use crate::reading::ends::heard_kill;
 use crate::reading::termination::{KILLED, exhausted, judge_count, judge_no_restart, judge_restart};
 
 /// A container whose liveness probe reached its failure threshold is killed and started again, and only this container.
@@ -112,7 +112,7 @@ fn judge_other(
     for attempt in &other.container.attempts {
         let life = Life { attempt, ..*other };
         let signal = life.stopped_undeleted().map(At::of);
-        let Some(end) = signal.or_else(|| killed_at(&life)) else { continue };
+        let Some(end) = signal.or_else(|| killed_unsignalled(&life)) else { continue };
         let around =
             life.run.clocks.order(&end, &after.at) == Order::Before && life.run.at_least(used_up, &end) >= 0;
         if around && !may_have_earned(&life, &end) {
@@ -123,11 +123,10 @@ fn judge_other(
 }
 
 /// When an instance was killed without a stop signal, as its process and the API agree.
-fn killed_at(life: &Life<'_, '_>) -> Option<At> {
-    let by_probes = life.stop().is_none() && life.only_probes_stop_it();
-    let end = End::of(life).filter(|end| by_probes && end.was_killed(life))?;
+fn killed_unsignalled(life: &Life<'_, '_>) -> Option<At> {
+    let unsignalled = life.stop().is_none() && life.only_probes_stop_it();
     let shown = matches!(life.termination(), Some((_, KILLED)));
-    end.latest.filter(|end| shown && life.before_deletion(end))
+    heard_kill(life).filter(|end| unsignalled && shown && life.before_deletion(end))
 }
 
 /// Whether this container's own probes can explain a stop signal: enough failures fit between it and the last success,

@@ -25,9 +25,9 @@ impl ClusterClient {
         let request = Request::new("/api/v1/nodes").get_subresource("proxy/metrics/probes", node);
         let text = self.request_bytes("read the kubelet's counters of probes", request).await?;
         let text = String::from_utf8_lossy(&text);
-        let of_all = text.lines().filter(|line| labels_of(line).is_some()).count();
+        let on_node = text.lines().filter(|line| labels_of(line).is_some()).count();
         let of_case = counts(&text, namespace).filter(|count| pods.contains(&count.pod)).collect();
-        Ok((of_case, u64::try_from(of_all).unwrap_or(u64::MAX)))
+        Ok((of_case, u64::try_from(on_node).unwrap_or(u64::MAX)))
     }
 }
 

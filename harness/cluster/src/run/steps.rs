@@ -241,8 +241,8 @@ impl Director<'_> {
             let of = self.case.workloads.keys().flat_map(|key| wait::pods_of(self.case, key, history));
             pods.extend(of.map(str::to_owned));
         });
-        let (probes, of_all) = self.run.cluster.probe_counts(&node, &self.setting.namespace, &pods).await?;
-        Ok(Did::Measured { node, probes, of_all: Some(of_all) })
+        let (probes, on_node) = self.run.cluster.probe_counts(&node, &self.setting.namespace, &pods).await?;
+        Ok(Did::Measured { node, probes, on_node: Some(on_node) })
     }
 
     async fn try_out(&self, of: &TryStep) -> Result<Did, StepError> {

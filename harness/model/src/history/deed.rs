@@ -166,7 +166,7 @@ pub enum Did {
         probes: Vec<ProbeCount>,
         /// How many counters of probes it had for all pods of its node. Older recordings do not tell.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        of_all: Option<u64>,
+        on_node: Option<u64>,
     },
     /// A wait of the case ended.
     Waited {

@@ -84,6 +84,13 @@ impl<'h> Timeline<'h> {
         self.clocks.between(from, &end).is_some_and(|watched| watched.lo > span + noise)
     }
 
+    /// Whether surely more than a span passed between two instants, even without the time for which the pod's node or the
+    /// harness was stalled.
+    #[must_use]
+    pub fn longer_than(&self, pod: &PodLife<'_>, (from, to): (&Stamp, &Stamp), span: i64) -> bool {
+        self.at_least(from, to) > span + self.noise_between(&pod.node, from, to)
+    }
+
     /// The time after an instant at which the record of the pod's targets paused.
     fn deaf_from(&self, pod: &PodLife<'_>, since: i64) -> Option<i64> {
         let about = |of: &Source| match of {
@@ -185,6 +192,13 @@ impl<'h> PodLife<'h> {
         let by_rule = container.spec.get("restartPolicyRules").is_some();
         let known = last.is_numbered() && last.holes.is_empty() && last.signals().next().is_none();
         known && !self.restarts_after(container, code.into()) && !by_rule
+    }
+
+    /// Whether the pod ever had a deadline: in its first spec, or by a later change.
+    #[must_use]
+    pub fn had_deadline(&self) -> bool {
+        let limited = |shown: &Revision<'_>| shown.object["spec"]["activeDeadlineSeconds"].is_number();
+        self.spec.get("activeDeadlineSeconds").is_some() || self.revisions.iter().any(limited)
     }
 
     /// Whether a kubelet evicts the pod if it writes more than its spec allows.

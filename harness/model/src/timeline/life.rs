@@ -366,6 +366,12 @@ impl ContainerLife<'_> {
         self.kind != ContainerKind::Init
     }
 
+    /// Whether the kernel kills it if it needs more memory than its spec allows.
+    #[must_use]
+    pub fn has_memory_limit(&self) -> bool {
+        self.spec.pointer("/resources/limits/memory").is_some()
+    }
+
     /// A lifecycle hook, `postStart` or `preStop`, or another field of `lifecycle`.
     #[must_use]
     pub fn lifecycle(&self, field: &str) -> Option<&Value> {

@@ -25,11 +25,11 @@ impl World<'_> {
     pub(crate) fn measure(&mut self) {
         let keeps = self.has(Defect::CountersOutliveTheirPod);
         let mut probes: Vec<_> = self.pods.iter().flat_map(|pod| counters(pod, keeps)).collect();
-        let of_all = u64::try_from(probes.len()).ok();
+        let on_node = u64::try_from(probes.len()).ok();
         if self.has(Defect::CountersUnderPodName) {
             probes.iter_mut().for_each(|count| count.uid.clone_from(&count.pod));
         }
-        self.did(Did::Measured { node: NODE.to_owned(), probes, of_all });
+        self.did(Did::Measured { node: NODE.to_owned(), probes, on_node });
     }
 }
 

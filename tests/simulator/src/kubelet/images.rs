@@ -110,22 +110,23 @@ impl World<'_> {
     }
 
     fn kill_others(&mut self, at: At) {
-        for container in 0..self.pods[at.pod].containers.len() {
-            let of = &self.pods[at.pod].containers[container];
-            if container != at.container && of.kind != Kind::Init && of.is_running() {
-                let life = LifeAt { at: At { container, ..at }, attempt: of.attempt() };
-                self.later(20 * MS, Act::Force(life));
-            }
+        for life in self.others(at) {
+            self.later(20 * MS, Act::Force(life));
         }
     }
 
     fn stop_others(&mut self, at: At, grace: i64) {
-        for container in 0..self.pods[at.pod].containers.len() {
-            let of = &self.pods[at.pod].containers[container];
-            if container != at.container && of.kind != Kind::Init && of.is_running() {
-                self.stop_container(At { container, ..at }, grace);
-            }
+        for life in self.others(at) {
+            self.stop_container(life.at, grace);
         }
+    }
+
+    /// The other main containers and sidecars of a pod that run.
+    fn others(&self, at: At) -> Vec<LifeAt> {
+        let all = self.pods[at.pod].containers.iter().enumerate();
+        let runs = all
+            .filter(|(container, of)| *container != at.container && of.kind != Kind::Init && of.is_running());
+        runs.map(|(container, of)| LifeAt { at: At { container, ..at }, attempt: of.attempt() }).collect()
     }
 
     /// A container whose image is not on the node waits instead of starting; whether it does.
