@@ -39,6 +39,14 @@ impl Case {
         self.steps.iter().any(|step| matches!(step, Step::Taint(_)))
     }
 
+    /// Whether a step restarts a kubelet, for good or until the case ends.
+    #[must_use]
+    pub fn restarts_a_kubelet(&self) -> bool {
+        let restarts =
+            |step: &Step| matches!(step, Step::Node(of) if NodeVerb::of(&of.verb).restarts_kubelet);
+        self.steps.iter().any(restarts)
+    }
+
     /// Whether a step drains a node.
     #[must_use]
     pub fn drains_a_node(&self) -> bool {

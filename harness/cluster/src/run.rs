@@ -135,7 +135,7 @@ impl RunInProgress {
             // No metronome can start on a node that is cut off. If one cannot start now, a warning says so, and the run goes on.
             let _ = deployed.await;
         }
-        self.wait_for_young_kubelets(&cases).await;
+        self.wait_for_young_kubelets(young_kubelets::age_for(&cases)).await;
         let laid_us = self.clock.us();
         self.report(Progress::Ready {
             context: self.cluster.context.clone(),
@@ -191,9 +191,8 @@ impl RunInProgress {
         }
     }
 
-    /// Waits until each kubelet sends first probes at their time.
-    async fn wait_for_young_kubelets(&self, cases: &[Case]) {
-        let age = young_kubelets::age_for(cases);
+    /// Waits until each kubelet has this age, and so sends first probes at their time.
+    async fn wait_for_young_kubelets(&self, age: Duration) {
         if age.is_zero() {
             return;
         }
@@ -203,7 +202,7 @@ impl RunInProgress {
             return;
         }
         self.report(Progress::Warning(format!(
-            "a kubelet has just started and would delay first probes by up to their period: the cases begin in {} s",
+            "a kubelet has just started and would delay first probes by up to their period: the next case begins in {} s",
             wait.as_secs() + 1
         )));
         let _ = self.stop.run_until_cancelled(tokio::time::sleep(wait)).await;
@@ -339,7 +338,13 @@ impl RunInProgress {
             alone.extend(quiet);
             again.into_iter().for_each(|case| self.start(case, context, setting, (&mut running, ran)));
         }
+        let mut restarted = false;
         for case in alone {
+            if restarted && !case.restarts_a_kubelet() {
+                let age = young_kubelets::age_for(std::slice::from_ref(&case));
+                self.wait_for_young_kubelets(age.max(young_kubelets::STEADY)).await;
+            }
+            restarted |= case.restarts_a_kubelet() || case.takes_a_node_away();
             self.start(case, context, setting, (&mut running, ran));
             longest_us = longest_us.max(self.next_end(&mut running).await.unwrap_or_default());
         }

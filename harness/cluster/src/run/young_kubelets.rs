@@ -15,6 +15,8 @@ use serde_json::Value;
 const DEFAULT_PERIOD: u64 = 10;
 /// The event of a start is recorded this long after the moment from which the kubelet counts, or less.
 const MARGIN: Duration = Duration::from_secs(2);
+/// After a restart, a kubelet is busy with all its pods for less than this, and late with the probes of the metronome.
+pub(crate) const STEADY: Duration = Duration::from_secs(5);
 /// No run waits longer, however long its periods are.
 const MOST: Duration = Duration::from_secs(60);
 
