@@ -1,7 +1,7 @@
 //! The restarts of kubelets that the harness caused, and that their nodes prove.
 
 use probity_model::clocks::Stamp;
-use probity_model::history::{Did, NodeProof, RESTART_KUBELET};
+use probity_model::history::{Did, NodeProof, NodeVerb, RESTART_KUBELET};
 use probity_model::timeline::At;
 use probity_model::verdict::Doubt;
 use probity_model::{EventId, Seen, Timeline};
@@ -16,9 +16,10 @@ pub(crate) struct Restart<'h> {
     pub(crate) over: Stamp,
 }
 
-/// Whether a deed restarted a kubelet, and its node proves it.
+/// Whether a deed restarted a kubelet, with other settings or not, and its node proves it.
 pub(crate) fn is_proven_restart(did: &Did) -> bool {
-    matches!(did, Did::NodeVerb { verb, .. } if verb == RESTART_KUBELET) && did.unproven().is_none()
+    let restarts = matches!(did, Did::NodeVerb { verb, .. } if NodeVerb::of(verb).restarts_kubelet);
+    restarts && did.unproven().is_none()
 }
 
 /// When something else was done to a node after this deed, or the case ended.

@@ -41,10 +41,10 @@ impl<'h> KubeEvent<'h> {
         self.object.get(field)?.as_str()?.parse::<jiff::Timestamp>().ok().map(|at| at.as_second())
     }
 
-    /// Whether it is about a container of this name, and has this reason.
+    /// Whether it is about a container of this name, and has this reason. One that stands for many may be about several containers.
     #[must_use]
     pub fn is_of(&self, container: &str, reason: &str) -> bool {
-        self.container == Some(container) && self.reason == reason
+        self.container == Some(container) && self.reason == reason && !self.is_combined()
     }
 
     /// Whether it stands for many events that differ only in their messages. Everything but its reason and its type is
