@@ -29,6 +29,7 @@ pub(crate) mod qos;
 pub(crate) mod quantities;
 pub(crate) mod readiness;
 pub(crate) mod rejections;
+pub(crate) mod rules;
 #[cfg(test)]
 pub(crate) mod scene;
 pub(crate) mod services;

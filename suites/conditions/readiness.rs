@@ -21,6 +21,10 @@ pub(super) fn of_all_containers(run: &Timeline<'_>, _: &Clause, seen: &mut Seen)
     for pod in run.pods.iter().filter(|pod| !pod.had_deadline()) {
         let mut said = BTreeSet::new();
         for shown in of_kubelet(pod).filter(|shown| matches!(shown.phase(), "Pending" | "Running")) {
+            if let Some(ended) = ready_without_running(pod, shown) {
+                let finding = format!("{}/{} does not run, and is shown as ready", pod.key, ended.name);
+                seen.violated(finding, [shown.id]);
+            }
             let unready: Vec<&ContainerLife<'_>> = unready(pod, shown).collect();
             let names = || unready.iter().map(|of| of.name.as_str()).collect::<Vec<_>>().join(", ");
             match (shown.is(CONTAINERS), unready.is_empty()) {
@@ -53,6 +57,17 @@ fn unready<'p, 'h>(
 ) -> impl Iterator<Item = &'p ContainerLife<'h>> {
     let stays = pod.containers.iter().filter(|container| container.kind != ContainerKind::Init);
     stays.filter(move |of| !shown.container(&of.name).is_some_and(|status| status.ready))
+}
+
+/// A container that is shown as ready although it waits or has ended.
+fn ready_without_running<'p, 'h>(
+    pod: &'p PodLife<'h>,
+    shown: &Revision<'_>,
+) -> Option<&'p ContainerLife<'h>> {
+    let dead = |of: &&ContainerLife<'_>| {
+        shown.container(&of.name).is_some_and(|status| status.ready && !status.is_running())
+    };
+    pod.containers.iter().filter(|of| of.stays() && !shown.terminating()).find(dead)
 }
 
 /// The message names each container that is not ready. Of a pod that ends nothing is asked: all of it is not ready for that.

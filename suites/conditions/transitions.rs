@@ -2,10 +2,12 @@
 
 use probity_model::clocks::Stamp;
 use probity_model::measure::Fit;
-use probity_model::timeline::{At, ContainerSeen, PodLife, Revision};
+use probity_model::mechanisms::PERIODS_TO_COME;
+use probity_model::timeline::{At, ContainerSeen, PodLife, Probe, ProbeKind, ProbeOutcome, Revision};
 use probity_model::{Clause, Seen, Timeline};
 
 use super::{KUBELETS, text};
+use crate::reading::mains::lives_of;
 use crate::reading::statuses::of_kubelet;
 
 /// The time of each condition that a kubelet manages is that of its last change of status. Where a node was lost for a
@@ -50,7 +52,9 @@ fn judge_kept(
     let soon = turns
         .and_then(|turns| run.clocks.between(&after.at, &turns.at))
         .is_some_and(|span| span.lo <= clause.slack_us());
-    let turned = by_containers && (soon || !are_alike(pod, before, after));
+    let turned = by_containers
+        && (soon || !are_alike(pod, before, after))
+        && !one_stayed_unready(run, pod, before, after);
     if !same && steady && !turned {
         let finding = format!(
             "{kind} of {} was {} before and after, and its time moved",
@@ -62,6 +66,31 @@ fn judge_kept(
         seen.fine([before.id, after.id]);
         seen.facet("kept", "reason or message");
     }
+}
+
+/// Whether a container is shown as not ready by two revisions, and its readiness probe failed throughout: then not all were ready
+/// for a moment in between.
+fn one_stayed_unready(
+    run: &Timeline<'_>,
+    pod: &PodLife<'_>,
+    before: &Revision<'_>,
+    after: &Revision<'_>,
+) -> bool {
+    pod.containers.iter().filter(|container| container.stays()).any(|container| {
+        let unready = |shown: &Revision<'_>| {
+            shown.container(&container.name).filter(|now| !now.ready).map(|now| now.restarts)
+        };
+        let Some(number) = unready(before).filter(|number| unready(after) == Some(*number)) else {
+            return false;
+        };
+        let life = lives_of(run, pod, container).find(|life| life.number == number && life.is_numbered());
+        let Some(probed) = life.and_then(|life| life.probed(ProbeKind::Readiness)) else { return false };
+        let whole = probed.holes.is_empty() && pod.sees(&container.name, probed.spec);
+        let since = before.at.earlier(PERIODS_TO_COME.of(probed.spec.period));
+        let during = |probe: &&&Probe<'_>| run.before(&since, &probe.at) && run.before(&probe.at, &after.at);
+        let mut asked = probed.probes.iter().filter(during).peekable();
+        whole && asked.peek().is_some() && asked.all(|probe| probed.surely(probe) == ProbeOutcome::Failure)
+    })
 }
 
 /// Whether two revisions show the same instance of each container, as ready and as started.

@@ -96,8 +96,8 @@ fn judge_run_of_the_dead(clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) 
     }
 }
 
-/// A container does not wait while its process lives: not after it was shown as running, and, if it is alone in its pod and has no
-/// hook after its start, not for long after it began. Others may be shown only when the whole pod has been started.
+/// A container does not wait while its process lives: not after it was shown as running, and, unless a hook or another container
+/// may hold the kubelet up, not for long after it began. A first instance may be shown only when the whole pod has been started.
 fn judge_wait_of_the_living(clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) {
     let Some(until) = alive_until(life).filter(|_| life.is_numbered()) else { return };
     let waits = |of: &&(&Revision<'_>, ContainerSeen<'_>)| matches!(of.1.state, State::Waiting { .. });
@@ -109,7 +109,7 @@ fn judge_wait_of_the_living(clause: &Clause, life: &Life<'_, '_>, seen: &mut See
             format!("the status shows {} as waiting again, but its process is still running", life.name());
         seen.violated(finding, ran.map(|(first, _)| first.id).take(1).chain([back.id, until.id]));
     }
-    let alone = life.pod.containers.len() == 1 && life.container.lifecycle("postStart").is_none();
+    let alone = is_undivided(life) && (life.number > 0 || life.pod.containers.len() == 1);
     let late = shown.iter().rfind(waits).filter(|(late, _)| alone && life.run.before(&life.began, &late.at));
     if let Some((late, _)) = late {
         let quantity =
@@ -119,7 +119,7 @@ fn judge_wait_of_the_living(clause: &Clause, life: &Life<'_, '_>, seen: &mut See
     judge_wait_to_the_end(clause, life, alone, seen);
 }
 
-/// A container that runs to the end of the history, alone in its pod, is not shown as waiting to the end.
+/// A container that runs to the end of the history is not shown as waiting to the end.
 fn judge_wait_to_the_end(clause: &Clause, life: &Life<'_, '_>, alone: bool, seen: &mut Seen) {
     let Some(last) = life.pod.last().filter(|_| alone && life.lives_on()) else { return };
     let waits = last.container(&life.container.name).is_some_and(|status| {

@@ -2,13 +2,14 @@
 
 use probity_model::clocks::Stamp;
 use probity_model::timeline::{
-    Attempt, ContainerLife, ContainerSeen, PodLife, ProbeKind, ProbeOutcome, Revision, State,
+    Attempt, ContainerKind, ContainerLife, ContainerSeen, PodLife, ProbeKind, ProbeOutcome, Revision, State,
 };
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::Fact;
 use probity_script::witness::Dump;
 use serde_json::Value;
 
+use crate::reading::dumps::{Look, looks, overlap};
 use crate::reading::ends::may_be_busy;
 use crate::reading::patches::TARGET_CONTAINER;
 
@@ -220,8 +221,12 @@ fn view<'t>(
     })
 }
 
-/// An ephemeral container sees the processes of a pod that shares them, or of the container that it targets.
+/// An ephemeral container sees the processes of a pod that shares them, or of the container that it targets; otherwise, the
+/// containers of a pod have their processes to themselves.
 pub(super) fn shared_processes(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    if !run.node_was_touched() {
+        judge_own_processes(run, seen);
+    }
     for (pod, container) in all(run) {
         let target = container.spec.get(TARGET_CONTAINER).and_then(Value::as_str);
         let shares = pod.spec.get("shareProcessNamespace") == Some(&Value::Bool(true));
@@ -246,6 +251,29 @@ pub(super) fn shared_processes(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) 
             if same && programs > 1 {
                 seen.facet("by", by);
             }
+        }
+    }
+}
+
+/// The containers of a pod have one process namespace if the pod shares it, and otherwise each has its own.
+fn judge_own_processes(run: &Timeline<'_>, seen: &mut Seen) {
+    let all: Vec<_> =
+        looks(run).into_iter().filter(|look| look.life.container.kind != ContainerKind::Ephemeral).collect();
+    for (at, one) in all.iter().enumerate() {
+        let (pod, name) = (one.life.pod, &one.life.container.name);
+        let shares = pod.spec.get("shareProcessNamespace").is_some_and(|shares| *shares == true);
+        let beside = |other: &&Look<'_, '_>| {
+            other.life.pod.uid == pod.uid && other.life.container.name != *name && overlap(run, one, other)
+        };
+        for other in all.iter().skip(at).filter(beside).filter(|_| pod.spec.get("hostPID").is_none()) {
+            let (here, there) = (one.dump.namespaces.get("pid"), other.dump.namespaces.get("pid"));
+            let Some((here, there)) = here.zip(there) else { continue };
+            let finding = || {
+                let (a, b) = (one.life.name(), other.life.name());
+                let how = if shares { "different process namespaces" } else { "the same process namespace" };
+                format!("{a} and {b} have {how}, and shareProcessNamespace is {shares}")
+            };
+            seen.check((here == there) == shares, finding, [one.line.id, other.line.id]);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Why a pod is over: a reason in its status must be true of it.
 
 use probity_model::history::{Did, RESTART_KUBELET};
+use probity_model::measure::SECOND;
 use probity_model::timeline::{PodLife, Revision};
 use probity_model::verdict::Doubt;
 use probity_model::{Seen, Timeline};
@@ -8,9 +9,13 @@ use probity_model::{Seen, Timeline};
 use crate::reading::statuses::{EVICTED, EXCEEDED, has_run};
 use crate::reading::targets::{self, BY_KUBELET};
 
-/// The other reasons with which a kubelet ends a pod that runs: to make room for a critical pod, and when its node shuts down.
-/// Kubernetes' `pkg/kubelet/preemption` and `pkg/kubelet/nodeshutdown`.
-const OF_THE_NODE: [&str; 2] = ["Preempting", "Terminated"];
+/// The reason of a pod that made room for a critical pod: Kubernetes' `pkg/kubelet/preemption`.
+const PREEMPTED: &str = "Preempting";
+/// The reason of a pod whose node shut down: Kubernetes' `pkg/kubelet/nodeshutdown`.
+const SHUT_DOWN: &str = "Terminated";
+/// A node that shuts down is gone so long after the grace periods of its pods, by far: the documentation's own example gives all pods
+/// together 30 s.
+const SHUTDOWN: i64 = 30 * SECOND;
 
 /// Accuses a pod that ran of being over for a reason that is not true of it; whether it did. Only a pod that never ran may have
 /// been refused by its kubelet.
@@ -31,12 +36,27 @@ pub(super) fn accuse_reason(
             return false;
         }
         EVICTED => "it has no limit of storage, and no condition says that its node was under pressure",
-        reason if OF_THE_NODE.contains(&reason) || !only_kubelets_restarted(run) => return false,
+        _ if !only_kubelets_restarted(run) => return false,
+        SHUT_DOWN if goes_on(run, pod, over) => "its node goes on running other pods",
+        PREEMPTED | SHUT_DOWN => {
+            let finding = format!("{} is over for the reason {reason}, which nothing else shows", pod.key);
+            seen.doubt(Doubt::Ambiguous, finding, [over.id]);
+            return false;
+        }
         _ => "its containers ran before",
     };
     let finding = format!("{} is {} for the reason {reason}, but {why}", pod.key, over.phase());
     seen.violated(finding, [over.id]);
     true
+}
+
+/// Whether a container of another pod of the same node was heard long after a pod was over.
+fn goes_on(run: &Timeline<'_>, pod: &PodLife<'_>, over: &Revision<'_>) -> bool {
+    run.lives().into_iter().any(|life| {
+        let by = over.at.later(life.pod.grace() + SHUTDOWN);
+        let same_node = life.pod.node == pod.node && life.pod.uid != pod.uid;
+        same_node && life.last_line().is_some_and(|line| run.before(&by, &line.at))
+    })
 }
 
 /// Whether a pod ever had a deadline, or its mirror pod did.

@@ -8,7 +8,7 @@ use probity_model::{Clause, Seen, Timeline};
 use super::causes::accuse_reason;
 use crate::reading::alive::accuse_living;
 use crate::reading::ends::End;
-use crate::reading::mains::{is_plain, lives_of, mains, over};
+use crate::reading::mains::{ends_with_its_containers, is_plain, lives_of, mains, over};
 use crate::reading::statuses::EVICTED;
 
 /// Succeeded if and only if all containers exited with status 0 and none restarts.
@@ -24,7 +24,7 @@ pub(super) fn failed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 fn judge(run: &Timeline<'_>, clause: &Clause, well: bool, seen: &mut Seen) {
     let wanted = if well { "Succeeded" } else { "Failed" };
     judge_phase(run, wanted, seen);
-    for pod in run.pods.iter().filter(|pod| is_plain(run, pod)) {
+    for pod in run.pods.iter().filter(|pod| ends_with_its_containers(run, pod)) {
         let shown = pod.over().filter(|shown| run.before_deletion(pod, &shown.at));
         let Some(end) = over(run, pod).filter(|end| end.well == well && run.before_deletion(pod, &end.at))
         else {
@@ -34,7 +34,9 @@ fn judge(run: &Timeline<'_>, clause: &Clause, well: bool, seen: &mut Seen) {
             Some(shown) if shown.phase() == wanted => {
                 let quantity = format!("from the last end of {} to the phase {wanted}", pod.key);
                 seen.within(run, &pod.node, quantity, (&end.at, shown), clause.in_time());
-                seen.facet("policy", pod.restart_policy());
+                if pod.restart_policy() != "Always" {
+                    seen.facet("policy", pod.restart_policy());
+                }
                 let killed = mains(pod).any(|of| {
                     lives_of(run, pod, of)
                         .next_back()

@@ -50,6 +50,7 @@ pub(super) fn exact_count(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
         stopped_too_early(&life, seen);
     }
     super::shared::not_before(run, seen);
+    super::shared::not_after(run, clause, seen);
     let mut races = Vec::new();
     for life in countable(run, ProbeKind::Readiness) {
         let turns = shown_ready(&life);

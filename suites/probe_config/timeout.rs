@@ -40,7 +40,7 @@ fn judge_led(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
 /// gRPC calls, and connections that no process accepts.
 pub(super) fn tcp_and_grpc(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     judge_requests(run, clause, seen, |handler| matches!(handler, Handler::Grpc { .. }));
-    for kind in ProbeKind::STOPPING {
+    for kind in ProbeKind::ALL {
         let all = countable(run, kind);
         for life in all.iter().filter(|life| matches!(life.spec.handler, Handler::Tcp { .. })) {
             judge_full(clause, life, seen);
@@ -176,11 +176,15 @@ fn judge_full(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     }
     let (spec, slack, pace) = (life.spec, clause.slack_us(), life.pace());
     let most = spec.failures * pace + spec.timeout + slack;
-    let Some(stop) = life.stopped_undeleted() else {
+    let (effect, words) = match spec.kind {
+        ProbeKind::Readiness => (shown_unready(life, full), "shown as not ready"),
+        _ => (life.stopped_undeleted().map(At::of), "stopped"),
+    };
+    let Some(effect) = effect else {
         let silent = life.holes.is_empty() && life.watched_for(&full.at, most + UNKNOWN_LIFE);
         if silent && life.lives_on() && !life.run.node_was_touched() {
             let finding = format!(
-                "{} could not connect for longer than {}, and the container was not stopped",
+                "{} could not connect for longer than {}, and the container was not {words}",
                 life.words(),
                 seconds(most)
             );
@@ -196,8 +200,17 @@ fn judge_full(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
         (spec.failures - 1) * pace + spec.timeout - clause.tolerance_us("full-port"),
         "(failureThreshold - 1) × periodSeconds + timeoutSeconds - 0.5 s",
     );
-    let quantity = "from the moment when a port stopped accepting connections to the stop signal";
-    if life.within(seen, quantity, (full, stop), bound) == Some(Fit::Met) {
+    let quantity =
+        format!("from the moment when a port stopped accepting connections until a container was {words}");
+    if life.within(seen, quantity, (full, &effect), bound) == Some(Fit::Met) {
         seen.facet("mechanism", "tcp");
     }
+}
+
+/// The first revision that shows an instance as not ready after it was ready and its port became full.
+fn shown_unready(life: &ProbedLife<'_, '_>, full: &Line<'_>) -> Option<At> {
+    let mut shown = life.revisions().skip_while(|(_, status)| !status.ready);
+    let unready = shown.find(|(revision, status)| !status.ready && life.run.before(&full.at, &revision.at));
+    let unready = unready.filter(|(revision, _)| life.before_deletion(&revision.at));
+    unready.map(|(revision, _)| At::of(revision))
 }

@@ -239,13 +239,21 @@ fn judge_resumed(clause: &Clause, life: &ProbedLife<'_, '_>, restart: &Restart<'
     }
 }
 
-/// The next probe after an instant comes within its delay and its period.
+/// The next probe after an instant comes within what is left of its delay and its period. A delay counts from the start of the
+/// container, whenever the kubelet was started.
 fn judge_next(clause: &Clause, life: &ProbedLife<'_, '_>, (from, event): (&At, &str), seen: &mut Seen) {
     let (spec, word) = (life.spec, life.spec.kind.word());
-    let most = spec.initial_delay + spec.period + clause.slack_us();
-    let bound = Bound::at_most(most, "initialDelaySeconds + periodSeconds + slack");
+    let left = spec.initial_delay - life.run.at_least(&life.began, from).clamp(0, spec.initial_delay);
+    let most = left + spec.period + clause.slack_us();
+    let bound = Bound::at_most(most, "the rest of initialDelaySeconds + periodSeconds + slack");
     let first = life.probes_of(spec.kind).find(|probe| life.run.before(from, &probe.at));
     if let Some(first) = first {
+        if spec.initial_delay > 0 {
+            let own = clause.tolerance_us("process");
+            let quantity = format!("from the start of the process to its {word} probe after the {event}");
+            let least = Bound::at_least(spec.initial_delay - own, "initialDelaySeconds - 2 s");
+            life.within(seen, quantity, (&life.began, first), least);
+        }
         life.within(seen, format!("from the {event} to the next {word} probe"), (from, first), bound);
     } else if life.holes.is_empty() && life.lives_on() && life.watched_for(from, most) && !closes(life) {
         let finding =
@@ -271,29 +279,62 @@ fn failures_still_kill(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A container that terminated while its kubelet was down is started again, and this counts as one restart.
+/// A container that terminates around a restart of its kubelet is started again, and this counts as one restart. If its policy does
+/// not restart it, its end is shown. Whether the kubelet was down at that very moment is a matter of chance.
 fn ends_count_once(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for restart in &restarts(run, seen) {
         for of in outlived(run, restart) {
-            let Some(life) = of.life().filter(|life| life.policy() == "Always" && life.is_numbered()) else {
+            let Some(life) = of.life().filter(|life| life.is_numbered()) else { continue };
+            let around = clause.tolerance_us("around");
+            let (from, to) = (restart.began.earlier(around), restart.over.later(around));
+            let near = |ended: &&At| run.before(&from, &ended.stamp) && run.before(&ended.stamp, &to);
+            let Some(ended) = life.ended.as_ref().filter(near) else { continue };
+            if !life.before_deletion(ended) || life.pod.work_is_done(life.container) {
                 continue;
-            };
-            let away = |ended: &&At| {
-                run.before(&restart.began, &ended.stamp) && run.before(&ended.stamp, &restart.over)
-            };
-            if let Some(ended) = life.ended.as_ref().filter(away) {
-                judge_next_life(clause, &life, ended, restart, seen);
+            }
+            match life.exited_by_itself() {
+                Some((_, code)) if !life.pod.restarts_after(life.container, code.into()) => {
+                    judge_last_end(&life, (ended, code.into()), restart, seen);
+                }
+                None if life.policy() != "Always" => {}
+                _ => judge_next_life(clause, &life, ended, restart, seen),
             }
         }
+    }
+}
+
+/// From when on the kubelet knows of an end: not before it runs again.
+fn known_from<'s>(life: &Life<'_, '_>, ended: &'s At, restart: &'s Restart<'_>) -> &'s Stamp {
+    if life.run.before(&restart.over, ended) { &ended.stamp } else { &restart.over }
+}
+
+/// The status shows an end for good that the kubelet did not see, with its exit status.
+fn judge_last_end(life: &Life<'_, '_>, (ended, code): (&At, i64), restart: &Restart<'_>, seen: &mut Seen) {
+    let allowed = FIRST_BACK_OFF + TO_START;
+    let shown = life.termination();
+    let events = |id| [restart.began.id, ended.id].into_iter().chain(id);
+    if let Some((revision, shown)) = shown {
+        let finding = || format!("{} exited with {code}, but the status shows {shown}", life.name());
+        seen.check(shown == code, finding, events(Some(revision.id)));
+        if shown == code {
+            seen.facet("policy", life.policy());
+        }
+    } else if life.watched_for(known_from(life, ended, restart), allowed) {
+        let finding = format!(
+            "{} terminated around a kubelet restart, and the status did not show it within {}",
+            life.name(),
+            seconds(allowed)
+        );
+        seen.violated(finding, events(None));
     }
 }
 
 fn judge_next_life(clause: &Clause, life: &Life<'_, '_>, ended: &At, restart: &Restart<'_>, seen: &mut Seen) {
     let allowed = FIRST_BACK_OFF + TO_START;
     let Some(next) = life.next() else {
-        if life.lives_again().is_none() && life.watched_for(&restart.over, allowed) {
+        if life.lives_again().is_none() && life.watched_for(known_from(life, ended, restart), allowed) {
             let finding = format!(
-                "a container that terminated during a kubelet restart was not started again within {}",
+                "a container that terminated around a kubelet restart was not started again within {}",
                 seconds(allowed)
             );
             seen.violated(finding, [restart.began.id, ended.id]);
@@ -306,6 +347,7 @@ fn judge_next_life(clause: &Clause, life: &Life<'_, '_>, ended: &At, restart: &R
     let events = [restart.began.id, ended.id, next.began.id, revision.id];
     if status.restarts == next.number {
         seen.fine(events);
+        seen.facet("policy", life.policy());
     } else {
         let finding =
             format!("instance {} of a container is shown with {} restarts", next.number + 1, status.restarts);

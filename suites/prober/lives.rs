@@ -49,6 +49,7 @@ fn judge_unready(life: &ProbedLife<'_, '_>, seen: &mut Seen) {
         }
         if !status.ready {
             seen.fine([began, revision.id]);
+            seen.facet("policy", life.policy());
         } else if first.is_none() && run.ended_us - revision.at.at.lo < UNDER_WAY {
             // The lines about the probes of that time may not have arrived before the end.
         } else if heard {

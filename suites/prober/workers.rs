@@ -4,7 +4,7 @@
 //! between two probes of one life without any such cause counts as a violation.
 
 use probity_model::clocks::Stamp;
-use probity_model::measure::{Blur, Bound, Interval, Measurement, Unit, seconds, whole_seconds};
+use probity_model::measure::{Blur, Bound, Fit, Interval, Measurement, Unit, seconds, whole_seconds};
 use probity_model::mechanisms::{QUICK, UNKNOWN_LIFE};
 use probity_model::timeline::{
     At, ContainerLife, Handler, KubeEvent, Life, Probe, ProbeKind, ProbeOutcome, ProbedLife,
@@ -94,6 +94,10 @@ fn judge_gaps(clause: &Clause, life: &ProbedLife<'_, '_>, hangs: &[&Hang<'_, '_>
         let quantity =
             format!("between two {} probes while another probe of the pod waited", spec.kind.word());
         if let Some(mut measured) = life.run.measure(quantity, &life.node, *first, *second, bound) {
+            if measured.fit() == Fit::Met {
+                let command = matches!(hang.life.spec.handler, Handler::Exec { .. });
+                seen.facet("waits", if command { "command" } else { "request" });
+            }
             measured.events.push(hang.probe.id);
             seen.measure(measured);
         }

@@ -1,10 +1,10 @@
 //! Why a container was stopped: what a case gives as reasons.
 
 use probity_model::Seen;
-use probity_model::clocks::Order;
+use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::{Bound, Fit, seconds};
-use probity_model::mechanisms::TO_BEGIN;
-use probity_model::timeline::{Handler, Probe, ProbeKind, ProbeOutcome, ProbedLife};
+use probity_model::mechanisms::{OFF_BEAT, TO_BEGIN};
+use probity_model::timeline::{Handler, Life, Probe, ProbeKind, ProbeOutcome, ProbedLife};
 
 use super::termination::Exhausted;
 use super::unvisited::{opened, was_open_in_time};
@@ -111,4 +111,21 @@ fn inherited(life: &ProbedLife<'_, '_>) -> Option<i64> {
     }
     // A process that ends refuses the last probes before its end is noticed.
     most_failures(&before).map(|most| most + 2)
+}
+
+/// Whether this container's own probes can explain a stop signal: enough failures fit between it and the last success,
+/// or the start if there was none.
+pub(crate) fn may_have_earned(life: &Life<'_, '_>, stop: &Stamp) -> bool {
+    let lethal = ProbeKind::STOPPING;
+    lethal.iter().filter_map(|kind| life.probed(*kind)).any(|life| {
+        let passed = life.probes.iter().filter(|probe| life.outcome(probe) == ProbeOutcome::Success);
+        let last = passed.map(|probe| probe.at.at.lo).max();
+        let over = life.spec.kind == ProbeKind::Startup && last.is_some();
+        // After a success the first failure comes a period later; after the start it may come at once.
+        let (from, periods) = match last {
+            Some(last) => (last, life.spec.failures),
+            None => (life.began.at.lo, life.spec.failures - 1),
+        };
+        !over && stop.at.hi - from > (periods * life.spec.period - OFF_BEAT.of(life.spec.period)).max(0)
+    })
 }

@@ -91,13 +91,14 @@ impl Initializing<'_, '_> {
     }
 }
 
-/// When a sidecar counts as started: with its first success of a startup probe, or when it runs, if it has none.
+/// When a sidecar counts as started: with its first success of a startup probe, in whichever life, or when it runs, if it has
+/// none.
 pub(crate) fn start_of_sidecar(container: &ContainerLife<'_>) -> Option<At> {
-    let first = container.attempts.first()?;
-    match container.probe(ProbeKind::Startup) {
-        Some(_) => first.first_success(ProbeKind::Startup).and_then(|probe| probe.settled.clone()),
-        None => Some(first.began.clone()),
+    if container.probe(ProbeKind::Startup).is_none() {
+        return Some(container.attempts.first()?.began.clone());
     }
+    let success = container.attempts.iter().find_map(|attempt| attempt.first_success(ProbeKind::Startup))?;
+    success.settled.clone()
 }
 
 /// When all was done that the main containers of a pod wait for: each init container had succeeded and each sidecar had

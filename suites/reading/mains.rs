@@ -7,6 +7,7 @@ use probity_model::timeline::{At, Attempt, ContainerKind, ContainerLife, Life, L
 use probity_model::{Clause, Seen, Timeline};
 
 use super::ends::End;
+use super::rules::{is_restarted, rules};
 
 /// How the main containers of a pod ended for good.
 pub(crate) struct Over {
@@ -40,16 +41,20 @@ pub(crate) fn are_told(pod: &PodLife<'_>) -> bool {
     })
 }
 
-/// Whether nothing but its containers and their policy ends a pod, and they are started again by its policy alone.
-pub(crate) fn is_plain(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
-    let rules = |container: &ContainerLife<'_>| container.spec.get("restartPolicyRules").is_some();
+/// Whether nothing but its containers, their policies and their rules ends a pod, and each of them restarts alone.
+pub(crate) fn ends_with_its_containers(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
     pod.spec.get("activeDeadlineSeconds").is_none()
         && !pod.was_ended_from_outside()
-        && !pod.containers.iter().any(rules)
+        && !pod.restarts_as_one()
         && !run.node_was_touched()
 }
 
-/// The end of the pod's work, if every main container ended and its policy brings none of them back.
+/// Whether nothing but its containers and their policy ends a pod, and they are started again by its policy alone.
+pub(crate) fn is_plain(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
+    ends_with_its_containers(run, pod) && pod.containers.iter().all(|container| rules(container).is_empty())
+}
+
+/// The end of the pod's work, if every main container ended and neither its policy nor a rule brings it back.
 pub(crate) fn over(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<Over> {
     if !are_told(pod) {
         return None;
@@ -58,7 +63,9 @@ pub(crate) fn over(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<Over> {
     for container in mains(pod) {
         let last = lives_of(run, pod, container).next_back()?;
         let (end, code) = ended(&last)?;
-        if pod.restarts_after(container, code) {
+        if pod.restarts_after(container, code)
+            || u8::try_from(code).is_ok_and(|code| is_restarted(container, code))
+        {
             return None;
         }
         well &= code == 0;

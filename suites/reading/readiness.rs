@@ -200,11 +200,15 @@ fn explained(life: &ProbedLife<'_, '_>, signal: &Stamp) -> bool {
         || others.any(|other| !passed_until(&other, signal))
 }
 
-/// Whether all probes passed, and no probe was missing before a signal.
+/// Whether all probes passed, and no probe was missing before a signal. A startup probe that has passed cannot fail any more.
 fn passed_until(life: &ProbedLife<'_, '_>, signal: &Stamp) -> bool {
+    if life.spec.kind == ProbeKind::Startup {
+        let passed = life.probes.last().filter(|last| life.surely(last) == ProbeOutcome::Success);
+        return passed.is_some_and(|passed| passed.at.at.hi <= signal.at.lo);
+    }
     let before = || life.probes.iter().filter(|probe| probe.at.at.lo <= signal.at.lo);
     let all = before().all(|probe| life.surely(probe) == ProbeOutcome::Success);
     let Some(last) = before().next_back() else { return false };
     let recent = signal.at.lo - last.at.at.lo <= pace(life) + OFF_BEAT.of(pace(life));
-    all && (recent || life.spec.kind == ProbeKind::Startup)
+    all && recent
 }

@@ -6,11 +6,11 @@
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
 use probity_model::mechanisms::{
-    DOUBTFUL, FIRST_BACK_OFF, LONGEST_BACK_OFF, NEAR, TO_SETTLE, TO_START, TO_START_AGAIN, YOUNG,
+    DOUBTFUL, FIRST_BACK_OFF, LONGEST_BACK_OFF, NEAR, TO_SETTLE, TO_START, TO_START_AGAIN, UNDER_WAY, YOUNG,
 };
 use probity_model::timeline::{
     At, Attempt, ContainerKind, ContainerLife, Happened, Life, Line, PodLife, Probe, ProbeKind, ProbeOutcome,
-    ProbedLife,
+    ProbedLife, Revision,
 };
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
@@ -288,7 +288,13 @@ pub(crate) fn judge_count(last: &Life<'_, '_>, seen: &mut Seen) {
     let Some(status) = revision.container(&last.container.name).filter(|status| status.is_running()) else {
         return;
     };
-    if status.restarts != last.number {
+    // The lines of an instance that the status has just begun to show may not have arrived before the end.
+    let more = |shown: &&Revision<'_>| {
+        shown.container(&last.container.name).is_some_and(|status| status.restarts > last.number)
+    };
+    let heard =
+        last.pod.revisions.iter().find(more).is_none_or(|first| last.watched_for(&first.at, UNDER_WAY));
+    if status.restarts != last.number && heard {
         let finding = format!(
             "{} was started again {} times, but its restart count is {}",
             last.name(),

@@ -117,20 +117,27 @@ fn judge_stale(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mu
     }
 }
 
-/// Each generation of a pod that lives is followed in time by a status that is about it, whatever else changes.
+/// Each generation of a pod that runs is followed in time by a status that is about it, whatever else changes; so is the
+/// one that its deletion brings.
 fn judge_followed(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
     if run.node_was_touched() || may_be_busy(pod) || pod.restarts_as_one() {
         return;
     }
     let followed = clause.tolerance_us("followed");
     let mut last = None;
-    for (at, from) in pod.revisions.iter().enumerate().filter(|(_, shown)| lives(shown)) {
+    for (at, from) in pod.revisions.iter().enumerate() {
+        let goes = is_deleted_at(pod, at);
+        if !lives(from) && !goes {
+            continue;
+        }
         let generation = number(from, "/metadata/generation").unwrap_or_default();
         if last.replace(generation) == Some(generation) || may_be_deaf(run, clause, from) {
             continue;
         }
+        let followed = if goes { clause.slack_us() } else { followed };
+        let stays = |shown: &Revision<'_>| if goes { runs(shown) } else { lives(shown) };
         let reached = |shown: &&Revision<'_>| {
-            number(shown, "/status/observedGeneration") >= Some(generation) || !lives(shown)
+            number(shown, "/status/observedGeneration") >= Some(generation) || !stays(shown)
         };
         let late = match pod.revisions.iter().skip(at).find(reached) {
             Some(until) => run.longer_than(pod, (&from.at, &until.at), followed).then_some(until.id),
@@ -154,8 +161,22 @@ fn may_be_deaf(run: &Timeline<'_>, clause: &Clause, from: &Revision<'_>) -> bool
 
 /// Whether a revision shows a pod that a kubelet runs and that stays.
 fn lives(shown: &Revision<'_>) -> bool {
+    runs(shown) && !shown.terminating()
+}
+
+/// Whether a revision shows a pod that a kubelet runs.
+fn runs(shown: &Revision<'_>) -> bool {
     let bound = shown.object.pointer("/spec/nodeName").is_some();
-    bound && !shown.gone && !shown.terminating() && shown.phase() == "Running"
+    bound && !shown.gone && shown.phase() == "Running"
+}
+
+/// Whether this is the first revision of a deletion, and nothing else can have begun to end the pod.
+fn is_deleted_at(pod: &PodLife<'_>, at: usize) -> bool {
+    let before = at.checked_sub(1).and_then(|before| pod.revisions.get(before));
+    let ends = before
+        .zip(pod.revisions.get(at))
+        .is_some_and(|(before, shown)| lives(before) && shown.terminating() && runs(shown));
+    ends && !pod.had_deadline() && !pod.has_limited_storage()
 }
 
 /// Whether the kubelet may be busy with the pod for long: it runs a hook, or stops a container whose probe failed or that was

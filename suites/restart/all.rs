@@ -7,8 +7,8 @@ use probity_model::timeline::{At, Attempt, ContainerKind, ContainerLife, Life, L
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use super::policy::exits;
-use super::rules::{knows, restarts_all, rules};
 use crate::reading::mains::mains;
+use crate::reading::rules::{knows, restarts_all, rules};
 
 /// An exit in a container with a rule that restarts all containers.
 struct Exit<'t, 'h> {

@@ -8,6 +8,7 @@ use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::Fact;
 
 use super::expected::{Crash, Wait, crashes};
+use crate::qos::killed_for_memory;
 use crate::reading::mains::work_done;
 use crate::reading::statuses::is_crash_loop;
 
@@ -153,7 +154,7 @@ fn judge_skipped(crash: &Crash<'_, '_>, (by, next): (i64, &At), cause: &str, see
 
 /// Why a container instance exited by itself: its plan, or something missing.
 fn cause(life: &Life<'_, '_>) -> Option<&'static str> {
-    let (line, _) = life.exited_by_itself()?;
+    let Some((line, _)) = life.exited_by_itself() else { return killed_for_memory(life).map(|_| "memory") };
     let Fact::Exiting(exiting) = &line.line.fact else { return None };
     Some(if exiting.why == "plan" { "application" } else { "configuration" })
 }

@@ -1,24 +1,26 @@
 //! The delay that the documentation promises before a restart, calculated from the previous container instances.
 //!
 //! The first restart does not wait. Each further one waits twice as long as the previous one, counted from the end of
-//! the instance, unless the instance ran long enough to reset the back-off. This module covers only containers that
-//! exit by themselves, not those killed because of a probe.
+//! the instance, unless the instance ran long enough to reset the back-off. This module covers containers that exit by
+//! themselves or exceed their memory limit, not those killed because of a probe.
 
 use probity_model::clocks::Stamp;
 use probity_model::measure::{Bound, SECOND, seconds};
 use probity_model::mechanisms::{FIRST_BACK_OFF, LONGEST_BACK_OFF, TO_START};
-use probity_model::timeline::{At, Life, Line, PodLife, ProbeKind};
+use probity_model::timeline::{At, Life, PodLife, ProbeKind};
 use probity_model::{Clause, Timeline};
 
 use super::anew::{changes, first_change};
-use super::rules::is_restarted;
+use crate::qos::killed_for_memory;
 use crate::reading::ends::{End, is_undivided};
 use crate::reading::mains::lives_of;
+use crate::reading::rules::is_restarted;
+use crate::reading::termination::KILLED;
 
 /// How long a container must run before its back-off is reset: ten minutes, Kubernetes documentation, Pod Lifecycle.
 const GOOD_RUN: i64 = 600 * SECOND;
 
-/// How long the restart waits after a container instance that exited by itself.
+/// How long the restart waits after a container instance that nobody stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wait {
     /// Not at all: it is the first to exit.
@@ -34,7 +36,7 @@ pub(super) enum Wait {
     },
 }
 
-/// A container instance that exited by itself, when it did, and how long its restart waits.
+/// A container instance that ended although nobody stopped it, when it did, and how long its restart waits.
 pub(super) struct Crash<'t, 'h> {
     /// The life.
     pub(super) life: Life<'t, 'h>,
@@ -44,7 +46,7 @@ pub(super) struct Crash<'t, 'h> {
     pub(super) wait: Wait,
 }
 
-/// All instances that exited by themselves and restart, in containers without other kinds of ends, starting with the
+/// All instances that ended although nobody stopped them and that restart, in containers without other kinds of ends, starting with the
 /// first, until the image or the resources of the container change. The clause defines how close a run may come to ten minutes.
 pub(super) fn crashes<'t, 'h>(run: &'t Timeline<'h>, near: i64) -> Vec<Crash<'t, 'h>> {
     if run.node_was_touched() {
@@ -84,19 +86,19 @@ pub(super) fn follow<'t, 'h>(
             if changed.is_some_and(|changed| !back(&changed.began)) {
                 break;
             }
-            let Some((line, code)) = life.exited_by_itself() else { break };
+            let Some((exit, code)) = exit_of(&life) else { break };
             let restarts = pod.restarts_after(container, code.into()) || is_restarted(container, code);
-            let (Some(end), true) = (End::of(&life), restarts && life.before_deletion(&line.at)) else {
+            let (Some(end), true) = (End::of(&life), restarts && life.before_deletion(&exit)) else {
                 break;
             };
-            if is_stopped_again(&life, line) || !run.before(&line.at, &until) {
+            if is_stopped_again(&life, &exit) || !run.before(&exit, &until) {
                 break;
             }
             let restarted = life.next().map(|next| &next.attempt.began);
             if restarted.is_some_and(|restarted| !run.before(restarted, &until)) {
                 break;
             }
-            let lived = run.clocks.between(&life.began, &line.at);
+            let lived = run.clocks.between(&life.began, &exit);
             let wait = match (delay, lived) {
                 (None, _) => Wait::First,
                 (Some(_), Some(lived)) if lived.lo > GOOD_RUN + near => Wait::Reset,
@@ -115,12 +117,22 @@ pub(super) fn follow<'t, 'h>(
     crashes
 }
 
+/// When an instance ended that nobody stopped, and its exit status: it exited by itself, or the kernel killed it because it needed
+/// more memory than its limit.
+fn exit_of(life: &Life<'_, '_>) -> Option<(At, u8)> {
+    if let Some((line, code)) = life.exited_by_itself() {
+        return Some((At::of(line), code));
+    }
+    killed_for_memory(life)?;
+    Some((End::of(life)?.at().clone(), u8::try_from(KILLED).ok()?))
+}
+
 /// Whether a probe told the kubelet of this end before the runtime did: it then stops the container as well, and starts it
 /// again in the same sync, with the old status and so without counting it for the back-off. There must have been time for
 /// as many failures as the probe allows, so that no kubelet gets out of a back-off by saying that it stopped the container.
-fn is_stopped_again(life: &Life<'_, '_>, exit: &Line<'_>) -> bool {
+fn is_stopped_again(life: &Life<'_, '_>, exit: &At) -> bool {
     let Some(next) = life.next() else { return false };
-    let apart = life.run.clocks.between(&exit.at, &next.began);
+    let apart = life.run.clocks.between(exit, &next.began);
     let enough = |kind| {
         let spec = life.container.probe(kind);
         spec.zip(apart).is_some_and(|(spec, apart)| apart.hi >= spec.period * (spec.failures - 1))

@@ -5,9 +5,9 @@ use probity_model::history::{Did, REMOVE_SANDBOX};
 use probity_model::timeline::{At, ContainerKind, Life};
 use probity_model::{Clause, Seen, Stamp, Timeline};
 
-use super::rules::rules;
 use crate::reading::ends::End;
 use crate::reading::kubelet_restarts::is_proven_restart;
+use crate::reading::rules::rules;
 
 /// What may make a kubelet forget that a container had ended.
 #[derive(Clone, Copy, PartialEq)]

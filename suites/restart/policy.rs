@@ -5,9 +5,9 @@ use probity_model::timeline::{ContainerKind, Life, Line, Revision};
 use probity_model::{Clause, Seen, Timeline};
 
 use super::for_good;
-use super::rules::rules;
 use crate::reading::ends::End;
 use crate::reading::mains::judge_unrestarted_sidecar;
+use crate::reading::rules::rules;
 use crate::reading::termination::{judge_no_restart, judge_restart};
 
 /// Instances that exited by themselves before their pod was deleted, each with the line that records it and the exit

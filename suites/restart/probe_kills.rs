@@ -2,7 +2,7 @@
 //! next in one sync, with the old status, so the delay begins one restart later than after crashes.
 
 use probity_model::measure::{Bound, Fit, seconds};
-use probity_model::mechanisms::{FIRST_BACK_OFF, TO_START};
+use probity_model::mechanisms::{FIRST_BACK_OFF, LONGEST_BACK_OFF, TO_START};
 use probity_model::timeline::{Life, ProbeKind};
 use probity_model::{Clause, Seen, Timeline};
 
@@ -51,54 +51,52 @@ fn next_of<'t, 'h>(kill: &Kill<'t, 'h>) -> Option<Life<'t, 'h>> {
 }
 
 /// The first two restarts after kills because of a probe do not wait; a third that follows immediately waits for the
-/// first delay.
+/// first delay, and a fourth for twice as long.
 pub(super) fn two_for_nothing(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    let free = clause.tolerance_times("for-nothing");
     for kills in kills(run) {
         for (at, kill) in kills.iter().enumerate() {
             let Some(next) = next_of(kill) else { continue };
-            let before = at.checked_sub(1).and_then(|at| kills.get(at));
-            let quantity = format!("from kill {} of {} to the restart", at + 1, kill.life.name());
-            match before {
-                Some(before) if at == clause.tolerance_times("for-nothing") => {
-                    judge_third(clause, before, kill, seen)
-                }
-                _ if at < clause.tolerance_times("for-nothing")
-                    && kill.life.within(seen, quantity, (kill.end.at(), &next.began), clause.in_time())
-                        == Some(Fit::Met) =>
-                {
-                    seen.facet("restart", if at == 0 { "first" } else { "second" });
-                }
-                _ => {}
+            let met = if at >= free {
+                judge_wait(clause, &kills[free - 1..=at], &next, seen)
+            } else {
+                let quantity = format!("from kill {} of {} to the restart", at + 1, kill.life.name());
+                kill.life.within(seen, quantity, (kill.end.at(), &next.began), clause.in_time())
+                    == Some(Fit::Met)
+            };
+            if let Some(word) = RESTARTS.get(at).filter(|_| met) {
+                seen.facet("restart", *word);
             }
         }
     }
 }
 
-/// The third restart waits if it comes within the first delay after the end of the previous instance.
-fn judge_third(clause: &Clause, before: &Kill<'_, '_>, kill: &Kill<'_, '_>, seen: &mut Seen) {
-    let Some(next) = next_of(kill) else { return };
+/// The restarts that a facet names.
+const RESTARTS: [&str; 4] = ["first", "second", "third", "fourth"];
+
+/// The restart after the last of these kills waits if it comes within the delay after the end of the previous instance. The delay
+/// has doubled with each of these restarts. Whether it waited, and not for too long.
+fn judge_wait(clause: &Clause, kills: &[Kill<'_, '_>], next: &Life<'_, '_>, seen: &mut Seen) -> bool {
+    let ([.., before, kill], [_, _, waits @ ..]) = (kills, kills) else { return false };
     let run = kill.life.run;
     let listed =
         |kill: &Kill<'_, '_>| run.at_least(&kill.life.began, kill.end.at()) >= clause.tolerance_us("listed");
-    if !listed(before) || !listed(kill) {
-        return;
-    }
+    let delay = waits.iter().fold(FIRST_BACK_OFF, |delay, _| (delay + delay).min(LONGEST_BACK_OFF));
     let apart = run.clocks.between(&before.end.earliest, kill.end.at());
-    if apart.is_none_or(|apart| apart.hi + clause.slack_us() >= FIRST_BACK_OFF) {
-        return;
+    if !kills.iter().all(listed) || apart.is_none_or(|apart| apart.hi + clause.slack_us() >= delay) {
+        return false;
     }
-    let quantity = |which: &str| {
-        format!("from the end of the {which} instance of {} to the third restart", kill.life.name())
+    let quantity = |of: &Kill<'_, '_>| {
+        let (name, restart) = (kill.life.name(), next.number);
+        format!("from the end of instance {} of {name} to restart {restart}", of.life.number)
     };
-    let bound = Bound::at_least(FIRST_BACK_OFF, "the first back-off");
-    let early = kill.life.within(seen, quantity("second"), (&before.end.earliest, &next.began), bound);
-    let most = FIRST_BACK_OFF + TO_START + clause.slack_us();
+    let bound = Bound::at_least(delay, format!("the back-off of {}", seconds(delay)));
+    let early = kill.life.within(seen, quantity(before), (&before.end.earliest, &next.began), bound);
+    let late = TO_START + clause.slack_us();
     let bound =
-        Bound::at_most(most, format!("the first back-off + {}", seconds(TO_START + clause.slack_us())));
-    let late = kill.life.within(seen, quantity("third"), (kill.end.at(), &next.began), bound);
-    if early == Some(Fit::Met) && late == Some(Fit::Met) {
-        seen.facet("restart", "third");
-    }
+        Bound::at_most(delay + late, format!("the back-off of {} + {}", seconds(delay), seconds(late)));
+    let late = kill.life.within(seen, quantity(kill), (kill.end.at(), &next.began), bound);
+    early == Some(Fit::Met) && late == Some(Fit::Met)
 }
 
 /// Containers that are repeatedly killed because of their probes enter back-off.

@@ -1,12 +1,13 @@
 //! What a container's own restart policy and its rules decide.
 
 use probity_model::measure::Fit;
-use probity_model::timeline::{At, ContainerKind, ContainerLife, Life, Line};
+use probity_model::timeline::{At, ContainerKind, Life, Line};
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
 use super::policy::exits;
 use crate::reading::ends::{End, is_undivided};
+use crate::reading::rules::{knows, operator, rules};
 
 /// A container's own policy decides, and not the policy of its pod.
 pub(super) fn own_policy(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -48,32 +49,6 @@ pub(super) fn exit_codes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             seen.facet("container", life.container.kind.word());
         }
     }
-}
-
-/// The rules of a container.
-pub(super) fn rules<'c>(container: &ContainerLife<'c>) -> &'c [Value] {
-    container.spec.get("restartPolicyRules").and_then(Value::as_array).map_or(&[], Vec::as_slice)
-}
-
-/// Whether a rule restarts all containers of the pod.
-pub(super) fn restarts_all(rule: &Value) -> bool {
-    rule["action"] == "RestartAllContainers"
-}
-
-/// Whether a rule is about an exit status.
-pub(super) fn knows(rule: &Value, code: u8) -> bool {
-    let values = rule["exitCodes"]["values"].as_array();
-    let listed = values.is_some_and(|values| values.iter().any(|value| *value == code));
-    listed == (operator(rule) == "In")
-}
-
-/// Whether a rule restarts this container alone after an exit status.
-pub(super) fn is_restarted(container: &ContainerLife<'_>, code: u8) -> bool {
-    rules(container).iter().find(|rule| knows(rule, code)).is_some_and(|rule| !restarts_all(rule))
-}
-
-fn operator(rule: &Value) -> &str {
-    rule["exitCodes"]["operator"].as_str().unwrap_or_default()
 }
 
 /// Whether a policy restarts a container; an init container that has succeeded never restarts.

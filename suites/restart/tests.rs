@@ -372,6 +372,12 @@ fn two_kills_by_a_probe_wait_for_nothing_and_the_third_does() {
     assert_eq!(killed(KILLS, &[1.0, 3.0, 5.0, 17.0], None), "holds");
     assert_eq!(killed(KILLS, &[1.0, 14.0, 16.0], None), "violated", "the first waited");
     assert_eq!(killed(KILLS, &[1.0, 3.0, 5.0, 7.0], None), "violated", "the third did not wait");
+    assert_eq!(killed(KILLS, &[1.0, 3.0, 5.0, 17.0, 30.0], None), "holds");
+    assert_eq!(
+        killed(KILLS, &[1.0, 3.0, 5.0, 17.0, 22.0], None),
+        "violated",
+        "the fourth waited too briefly"
+    );
     assert_eq!(killed(KILLS, &[1.0], None), "inconclusive");
     let quick = killed_after(0.9, KILLS, &[1.0, 3.0, 5.0, 7.0], None);
     assert_ne!(quick, "violated", "the kubelet may not have listed the second instance");

@@ -7,8 +7,9 @@ use probity_model::timeline::{At, ContainerKind, PodLife, ProbeKind, ProbeOutcom
 use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::absence::judge_absence;
+use crate::reading::causes::may_have_earned;
 use crate::reading::inits::plain_pods;
-use crate::reading::mains::mains;
+use crate::reading::mains::{lives_of, mains};
 use crate::reading::termination::exhausted;
 use crate::refusals;
 
@@ -38,9 +39,9 @@ pub(super) fn has_probes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             after && until.as_ref().is_some_and(|until| run.clocks.order(at, until) == Order::Before)
         };
         let others = life.pod.containers.iter().filter(|other| other.name != life.container.name);
-        let ended = others.flat_map(|of| &of.attempts).find_map(|attempt| {
-            let end = attempt.stop().map(At::of).or_else(|| attempt.ended.clone())?;
-            near(&end).then_some(end)
+        let ended = others.flat_map(|of| lives_of(run, life.pod, of)).find_map(|other| {
+            let end = other.stop().map(At::of).or_else(|| other.ended.clone())?;
+            (near(&end) && !may_have_earned(&other, &end)).then_some(end)
         });
         match ended {
             Some(ended) => {

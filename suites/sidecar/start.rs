@@ -13,7 +13,7 @@ struct Started<'t, 'h> {
     /// Its place among the containers.
     place: usize,
     first: &'t Attempt<'h>,
-    /// When it counted as started; `None` if its startup probe did not succeed in the first instance.
+    /// When it counted as started; `None` if its startup probe never succeeded.
     at: Option<At>,
 }
 
@@ -75,8 +75,7 @@ impl<'t, 'h> Started<'t, 'h> {
                     == Some(probity_model::measure::Fit::Met)
             }
             (Some(began), None) => {
-                let known = is_told(self.container()) && self.container().attempts.len() == 1;
-                if known {
+                if is_told(self.container()) {
                     let finding =
                         format!("{} started although the sidecar {} had not", next.name, self.name());
                     seen.violated(finding, [self.first.began.id, began.began.id]);
@@ -192,7 +191,7 @@ fn judge_initialized(run: &Timeline<'_>, sidecar: &Started<'_, '_>, seen: &mut S
         run.clocks.order(&shown.at, started) == Order::Before
     };
     for shown in sidecar.pod.revisions.iter().take_while(early) {
-        let status = shown.container(&sidecar.container().name).filter(|status| status.restarts == 0);
+        let status = shown.container(&sidecar.container().name);
         let said = match status {
             Some(status) if status.started == Some(true) => Some("the status shows it as started"),
             _ if shown.is("Initialized") == Some(true) => Some("the status shows the pod as initialized"),

@@ -141,6 +141,33 @@ fn gated(main: Option<f64>, early: bool) -> &'static str {
     verdict(&run.done(), STARTED)
 }
 
+/// A sidecar crashes before its startup probe succeeds, in its next life at 9 s; the main container begins at this time.
+fn crashed(main: f64) -> &'static str {
+    let mut run = pod(STARTED, "Always", &["startupProbe"]);
+    begins(&mut run, "one", 1.0, 0);
+    exits(&mut run, "one", 2.0, 0, "plan");
+    begins(&mut run, "helper", 3.0, 0);
+    run.probe(4.0, "/startupProbe", 503);
+    exits(&mut run, "helper", 5.0, 1, "plan");
+    begins(&mut run, "helper", 6.0, 1);
+    if main < 9.0 {
+        begins(&mut run, "main", main, 0);
+    }
+    run.of("pod", "helper").probe(9.0, "/startupProbe", 200);
+    if main > 9.0 {
+        begins(&mut run, "main", main, 0);
+    }
+    run.reading(30.0);
+    verdict(&run.done(), STARTED)
+}
+
+#[test]
+fn a_sidecar_that_crashed_has_not_started_before_its_next_life_has() {
+    assert_eq!(crashed(10.0), "holds");
+    assert_eq!(crashed(7.0), "violated", "too early");
+    assert_eq!(crashed(18.0), "violated", "too late");
+}
+
 #[test]
 fn a_startup_probe_says_when_a_sidecar_has_started() {
     assert_eq!(gated(Some(9.0), false), "holds");

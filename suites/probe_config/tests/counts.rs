@@ -435,4 +435,5 @@ fn shared(stop: f64) -> &'static str {
 fn failures_at_a_shared_endpoint_take_their_time() {
     assert_eq!(shared(14.5), "holds");
     assert_eq!(shared(9.0), "violated", "only four seconds went by");
+    assert_eq!(shared(24.5), "violated", "ten more periods went by");
 }

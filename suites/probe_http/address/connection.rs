@@ -9,10 +9,12 @@ use crate::reading::arrivals::{Arrival, arrivals};
 use crate::reading::ports::stays_open;
 
 /// A probe's request is the first and only one on its connection. Two probes of a kind are needed to show it.
-/// Over HTTP/2, probes at the same time may share a connection: nothing is concluded from them.
+/// Over HTTP/2, different probes at the same time may share a connection: nothing is concluded from those that do.
 pub(super) fn fresh_each_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let mut before: BTreeMap<(&str, String), EventId> = BTreeMap::new();
-    for Arrival { hit, get } in arrivals(run).into_iter().filter(|arrival| arrival.hit.asked.is_http1()) {
+    let all = arrivals(run);
+    let judged = |arrival: &&Arrival<'_, '_>| arrival.hit.asked.is_http1() || has_its_own(arrival, &all);
+    for Arrival { hit, get } in all.iter().filter(judged) {
         let (asked, connection, open_for) = (hit.asked, hit.connection, clause.tolerance_us("open"));
         if let Some(answer) = &asked.answer
             && stays_open(run, (hit.pod, hit.attempt), connection, (&answer.at, open_for))
@@ -29,6 +31,18 @@ pub(super) fn fresh_each_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
             seen.fine([previous, asked.id]);
         }
     }
+}
+
+/// Whether every request on the connection of a probe was sent by the same probe.
+fn has_its_own(arrival: &Arrival<'_, '_>, all: &[Arrival<'_, '_>]) -> bool {
+    let (hit, words) = (&arrival.hit, arrival.get.words());
+    let own = all.iter().filter(|other| {
+        let same =
+            other.hit.attempt.boot == hit.attempt.boot && other.hit.asked.connection == hit.asked.connection;
+        same && other.get.words() == words
+    });
+    let on_it = hit.attempt.requests.iter().filter(|asked| asked.connection == hit.asked.connection);
+    own.count() == on_it.count()
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Without a liveness probe a container is live, whatever it answers.
 
-use probity_model::timeline::{ContainerLife, PodLife, ProbeKind, ProbeOutcome};
+use probity_model::clocks::Stamp;
+use probity_model::timeline::{ContainerLife, Life, PodLife, ProbeKind, ProbeOutcome};
 use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::silent::{judge_silent_ends, silent_end};
@@ -16,10 +17,15 @@ pub(super) fn unprobed_lives_on(run: &Timeline<'_>, clause: &Clause, seen: &mut 
         }
     }
     let lives = run.lives().only(|life| left_alone(run, life.pod, life.container));
-    judge_silent_ends(&lives.into_iter().filter_map(|life| silent_end(&life)).collect::<Vec<_>>(), seen);
+    let silent = lives.into_iter().filter_map(|life| {
+        let from = safe_from(&life)?;
+        silent_end(&life).filter(|end| run.before(&from, &end.ended))
+    });
+    judge_silent_ends(&silent.collect::<Vec<_>>(), seen);
     for life in run.lives().only(|life| left_alone(run, life.pod, life.container)) {
         if let Some(stop) = life.stop() {
-            if life.before_deletion(&stop.at) && life.pod.over().is_none() {
+            let safe = safe_from(&life).is_some_and(|from| run.before(&from, &stop.at));
+            if safe && life.before_deletion(&stop.at) && life.pod.over().is_none() {
                 let finding =
                     "a container received a stop signal although it has no probe that could cause it";
                 seen.violated(finding, [stop.id]);
@@ -38,13 +44,23 @@ pub(super) fn unprobed_lives_on(run: &Timeline<'_>, clause: &Clause, seen: &mut 
     }
 }
 
+/// From when on no probe can stop an instance without a liveness probe: from its start, or from the success of its startup probe.
+/// None if the kubelet may have missed the success.
+fn safe_from(life: &Life<'_, '_>) -> Option<Stamp> {
+    let Some(startup) = life.probed(ProbeKind::Startup) else { return Some(life.began.stamp.clone()) };
+    let success = startup.first_success().filter(|success| {
+        startup.surely(success) == ProbeOutcome::Success && success.at.at.lo >= life.known_from()
+    })?;
+    let again = startup.probes.iter().any(|probe| probe.at.at.lo > success.at.at.lo);
+    (!again).then(|| success.at.clone())
+}
+
 /// Whether nothing in the pod's spec and in what was done gives another reason to stop the container.
 fn left_alone(run: &Timeline<'_>, pod: &PodLife<'_>, container: &ContainerLife<'_>) -> bool {
     let rules = |container: &ContainerLife<'_>| container.spec.get("restartPolicyRules").is_some();
     container.stays()
         && !pod.work_is_done(container)
         && container.probe(ProbeKind::Liveness).is_none()
-        && container.probe(ProbeKind::Startup).is_none()
         && pod.spec.get("activeDeadlineSeconds").is_none()
         && !pod.containers.iter().any(rules)
         && container.lifecycle("postStart").is_none()

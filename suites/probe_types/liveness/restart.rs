@@ -1,13 +1,15 @@
 //! What follows the end of a container: a restart or none, depending on the policy, and no other change in the pod.
 
 use probity_model::clocks::{Order, Stamp};
-use probity_model::mechanisms::OFF_BEAT;
-use probity_model::timeline::{At, ContainerLife, Life, Line, ProbeKind, ProbeOutcome, Revision};
+use probity_model::timeline::{At, ContainerLife, Life, Line, ProbeKind, Revision};
 use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::absence::judge_absence;
+use crate::reading::causes::may_have_earned;
 use crate::reading::ends::heard_kill;
-use crate::reading::termination::{KILLED, exhausted, judge_count, judge_no_restart, judge_restart};
+use crate::reading::termination::{
+    Exhausted, KILLED, exhausted, judge_count, judge_no_restart, judge_restart,
+};
 
 /// A container whose liveness probe reached its failure threshold is killed and started again, and only this container.
 /// A probe that never arrived has no failures and does not protect anything.
@@ -32,9 +34,23 @@ pub(super) fn kill_follows_policy(run: &Timeline<'_>, clause: &Clause, seen: &mu
     for spent in exhausted(run, ProbeKind::Liveness) {
         let Some(stop) = spent.stopped(clause) else { continue };
         match spent.life.policy() {
-            "Never" => judge_no_restart(&spent.life, stop, seen),
+            "Never" => {
+                judge_no_restart(&spent.life, stop, seen);
+                judge_neighbors(&spent, stop, seen);
+            }
             _ => judge_restart(&spent.life, stop, seen),
         }
+    }
+}
+
+/// The other containers of a pod keep running when one is killed for good.
+fn judge_neighbors(spent: &Exhausted<'_, '_>, stop: &Line<'_>, seen: &mut Seen) {
+    let (life, pod) = (&spent.life, spent.life.pod);
+    let before = pod.revisions.iter().rfind(|revision| revision.id < stop.id);
+    let (Some(before), Some(after)) = (before, pod.last()) else { return };
+    for other in pod.containers.iter().filter(|other| other.stays() && other.name != life.container.name) {
+        let other = Life { run: life.run, pod, container: other, attempt: life.attempt };
+        judge_other(&other, (stop, &spent.at), (before, after), seen);
     }
 }
 
@@ -127,21 +143,4 @@ fn killed_unsignalled(life: &Life<'_, '_>) -> Option<At> {
     let unsignalled = life.stop().is_none() && life.only_probes_stop_it();
     let shown = matches!(life.termination(), Some((_, KILLED)));
     heard_kill(life).filter(|end| unsignalled && shown && life.before_deletion(end))
-}
-
-/// Whether this container's own probes can explain a stop signal: enough failures fit between it and the last success,
-/// or the start if there was none.
-fn may_have_earned(life: &Life<'_, '_>, stop: &Stamp) -> bool {
-    let lethal = ProbeKind::STOPPING;
-    lethal.iter().filter_map(|kind| life.probed(*kind)).any(|life| {
-        let passed = life.probes.iter().filter(|probe| life.outcome(probe) == ProbeOutcome::Success);
-        let last = passed.map(|probe| probe.at.at.lo).max();
-        let over = life.spec.kind == ProbeKind::Startup && last.is_some();
-        // After a success the first failure comes a period later; after the start it may come at once.
-        let (from, periods) = match last {
-            Some(last) => (last, life.spec.failures),
-            None => (life.began.at.lo, life.spec.failures - 1),
-        };
-        !over && stop.at.hi - from > (periods * life.spec.period - OFF_BEAT.of(life.spec.period)).max(0)
-    })
 }

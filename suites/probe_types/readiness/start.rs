@@ -94,7 +94,30 @@ fn too_early(
 pub(super) fn absent_means_ready(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (pod, container) in run.containers() {
         if container.stays() && container.probe(ProbeKind::Readiness).is_none() {
+            unready_before_start(run, clause, (pod, &container.name), seen);
             ready_once_started(run, clause, seen, pod, container);
+        }
+    }
+}
+
+/// What has not started is not ready. After a restart, a kubelet takes back `started` first, and `ready` with its next status.
+fn unready_before_start(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    (pod, container): (&PodLife<'_>, &str),
+    seen: &mut Seen,
+) {
+    let mut changes = pod.changes_of(container).peekable();
+    while let Some((early, now)) = changes.next() {
+        if !now.is_running() || !now.ready || now.started != Some(false) {
+            continue;
+        }
+        let next = changes.peek().map(|(next, _)| *next);
+        let brief = next.is_some_and(|next| !run.longer_than(pod, (&early.at, &next.at), clause.slack_us()));
+        let finding = format!("`{container}` was shown as ready although it had not started");
+        match now.restarts > 0 && brief {
+            true => seen.diverges(finding, [Some(early.id), next.map(|next| next.id)].into_iter().flatten()),
+            false => seen.violated(finding, [early.id]),
         }
     }
 }
@@ -141,6 +164,10 @@ fn soon_ready<'h>(
         |revision: &&&Revision<'h>| revision.container(&container.name).is_some_and(|seen| seen.ready);
     if let Some(shown) = revisions.iter().find(ready) {
         seen.within(run, &pod.node, quantity, (&from, *shown), clause.in_time());
+        // A kubelet that was started again has to learn anew whether a container has started.
+        if !(gated && run.node_was_touched()) {
+            stays_ready(seen, &container.name, revisions);
+        }
         return;
     }
     let Some(last) = revisions.last() else { return };
@@ -155,5 +182,19 @@ fn soon_ready<'h>(
     {
         let finding = format!("`{}` was started but not ready when the case ended", container.name);
         seen.violated(finding, [Some(from.id), Some(last.id), run.last_event()].into_iter().flatten());
+    }
+}
+
+/// Nothing makes a started container without a readiness probe unready before it ends, not even the deletion of its pod.
+fn stays_ready(seen: &mut Seen, container: &str, revisions: &[&Revision<'_>]) {
+    let shown = |of: &&&Revision<'_>, ready: bool| {
+        of.container(container).is_some_and(|now| now.started == Some(true) && now.ready == ready)
+    };
+    let mut later = revisions.iter().skip_while(|revision| !shown(revision, true));
+    let Some(first) = later.next() else { return };
+    if let Some(back) = later.find(|revision| shown(revision, false)) {
+        let finding =
+            format!("`{container}` has no readiness probe, but it was shown as not ready while it ran");
+        seen.violated(finding, [first.id, back.id]);
     }
 }

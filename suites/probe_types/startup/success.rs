@@ -228,6 +228,10 @@ fn judge_unprobed(
     if let Some((started, _)) = shown.iter().find(|(_, status)| status.started == Some(true)) {
         let quantity = format!("{quantity} `started: true`");
         seen.within(run, &pod.node, quantity, (&from, *started), in_seconds(slack));
+        let mut later = shown.iter().skip_while(|(revision, _)| revision.id < started.id);
+        if let Some((back, _)) = later.find(|(_, status)| status.started == Some(false)) {
+            seen.violated(TAKEN_BACK, [started.id, back.id]);
+        }
     } else if is_last && run.watched_for(pod, &first.at, slack) {
         let finding = format!("without a startup probe, `started` was not true within {}", seconds(slack));
         seen.violated(finding, [from.id, first.id]);

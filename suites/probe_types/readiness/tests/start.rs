@@ -91,6 +91,14 @@ mod absent_means_ready {
     }
 
     #[test]
+    fn unready_while_it_still_runs_is_a_violation() {
+        let mut run = Composer::new(&[CLAUSE]);
+        run.create(0.0, &json!({ "containers": [{ "name": "target" }] })).start(1.0, 0);
+        run.running(1.2, true, true, 0).running(6.0, false, true, 0).reading(9.0);
+        assert_eq!(verdict(&run.done(), CLAUSE), "violated");
+    }
+
+    #[test]
     fn a_container_with_a_readiness_probe_is_not_meant() {
         assert_eq!(verdict(&ready_at(None, &ready_only()), CLAUSE), "inconclusive");
     }

@@ -122,10 +122,6 @@ const KNOWN: &[(&str, &str)] = &[
         "no damage is written yet: such a probe arrives nowhere, so only the status of its pod could be changed",
     ),
     (
-        "prober.kubelet-restart.ends-count-once",
-        "no damage is written yet: the clause is new, and so are the recorded restarts of kubelets",
-    ),
-    (
         "scenario.dependency.peer-pods",
         "no damage is written yet: it must strike a pod in the midst of a chain, for of the last one the clause does not speak",
     ),

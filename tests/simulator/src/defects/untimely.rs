@@ -11,6 +11,13 @@ macro_rules! with_untimely {
     CommandFailsAtOnceAtStart,
     /// A refused connection settles at once (`probe.failure-threshold.exact-count`, `probe.tcp.open-success`).
     RefusedConnectionSettles,
+    // Too late.
+    /// A liveness probe at the endpoint of the readiness probe needs twice its threshold (`probe.failure-threshold.exact-count`).
+    SharedEndpointCountsHalf,
+    /// The probes of a container that crashed under OnFailure end (`prober.worker.new-container-resets-result`).
+    OnFailureEndsProbes,
+    /// Under Never, a kill by a probe takes the other containers along (`probe.liveness.needs-restarting-policy`).
+    KillForGoodTakesNeighbors,
     // Counts in sidecars.
     /// A success does not end the run of failures of a sidecar (`probe.failure-threshold.consecutive`).
     SidecarFailuresCountedInAll,
@@ -22,6 +29,8 @@ macro_rules! with_untimely {
     /// The probes of a container that was starting do not wait for its start (`prober.kubelet-restart.probing-resumes`).
     RestartOpensGateOfStarting,
     // Connections.
+    /// HTTPS probes use the same connection again (`probe.http.new-connection-each`).
+    HttpsReusesConnections,
     /// TCP probes never close their connections (`probe.tcp.no-payload`).
     TcpConnectionsLeak,
     /// HTTP probes never close their connections (`probe.http.new-connection-each`).

@@ -101,7 +101,11 @@ impl World<'_> {
                 let since = was["lastTransitionTime"].as_str().unwrap_or_default();
                 let young = !says.holds && since > self.timestamp(self.now - 5 * SECOND).as_str();
                 let same = was["status"] == word || (young && self.has(Defect::TransitionTimeDebounced));
+                let by_containers = ["Ready", "ContainersReady"].contains(&says.kind);
+                let reworded = by_containers
+                    && was["message"].as_str().is_some_and(|old| !says.holds && old != says.message);
                 same && !self.has(Defect::TransitionTimeOfEachWrite)
+                    && !(reworded && self.has(Defect::TransitionTimeOfMessage))
             }),
         };
         let since =

@@ -72,7 +72,8 @@ impl World<'_> {
         let secure = leg.url.scheme == "https";
         let readiness = run.kind == ProbeKind::Readiness;
         let reuses = self.has(Defect::ReusesConnections)
-            || (readiness && self.has(Defect::ReadinessReusesConnections));
+            || (readiness && self.has(Defect::ReadinessReusesConnections))
+            || (secure && self.has(Defect::HttpsReusesConnections));
         let kept = self
             .worker(run.at, run.kind)
             .and_then(|worker| worker.kept)

@@ -32,6 +32,7 @@ impl World<'_> {
             Kind::Sidecar if self.is_put_off(pod, container) => true,
             Kind::Sidecar if self.has(Defect::SidecarEndAwaited) => ended(|code| code == 0),
             Kind::Sidecar if self.has(Defect::SidecarStartUnawaited) => of.starts > 0,
+            Kind::Sidecar if self.has(Defect::SidecarRestartUnawaited) && of.starts > 1 => true,
             Kind::Sidecar => of.view.started,
             Kind::Main => !self.has(Defect::MainsWaitForEachOther) || of.view.started || of.starts > 1,
         }

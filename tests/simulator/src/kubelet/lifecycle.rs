@@ -24,7 +24,8 @@ impl World<'_> {
                 if kind == ProbeKind::Liveness {
                     self.kill_neighbors(at);
                 }
-                if self.has(Defect::RestartsWholePod) {
+                let for_good = self.policy_of(at) == "Never" && self.has(Defect::KillForGoodTakesNeighbors);
+                if for_good || self.has(Defect::RestartsWholePod) {
                     for other in (0..self.pods[pod].containers.len()).filter(|other| *other != container) {
                         self.kill_by_probe(At { pod, container: other }, kind);
                     }
@@ -167,7 +168,8 @@ impl World<'_> {
         {
             return;
         }
-        let wait = self.wait_of(at, &ended, self.wait_after(container, &ended));
+        let at_once = ended.code == 137 && self.has(Defect::NoBackOffForMemory);
+        let wait = if at_once { 0 } else { self.wait_of(at, &ended, self.wait_after(container, &ended)) };
         let due = ended.finished + if self.has(Defect::BackOffHalved) { wait / 2 } else { wait };
         let container = &mut self.pods[at.pod].containers[at.container];
         container.back_off.wait = wait;
@@ -218,6 +220,7 @@ impl World<'_> {
     /// A container has to wait before it is started again.
     fn wait_to_start(&mut self, at: At, ended: Ended, due: i64) {
         let unshown = self.has(Defect::WaitShownAsEnd);
+        let stays_ready = self.has(Defect::EndedStaysReady);
         let container = &mut self.pods[at.pod].containers[at.container];
         container.restarting = true;
         container.waits_until = due;
@@ -230,7 +233,7 @@ impl World<'_> {
             container.last = Some(ended.clone());
             container.view.last = Some(ended);
         }
-        container.view.ready = false;
+        container.view.ready = stays_ready && container.probe(ProbeKind::Readiness).is_none();
         container.view.started = false;
         let (name, pod) = (container.name.clone(), self.pods[at.pod].name.clone());
         let uid = self.pods[at.pod].uid.clone();
@@ -307,6 +310,8 @@ impl World<'_> {
             (before, wait) = (Some(ended.finished), wait.max(6 * crate::world::SECOND));
         } else if self.has(Defect::KillsNeverWait) {
             wait = 0;
+        } else if self.has(Defect::KillsWaitNoLonger) {
+            wait = wait.min(FIRST_WAIT);
         }
         match before {
             // What has to wait is decided anew when its time comes, and then by the exit status.

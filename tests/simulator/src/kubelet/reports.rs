@@ -317,6 +317,10 @@ impl World<'_> {
         if same && self.has(Defect::GenerationFollowsContainers) {
             status["observedGeneration"] = of.object["status"]["observedGeneration"].clone();
         }
+        let goes = of.deleted.is_some() && of.containers.iter().any(Container::is_running);
+        if goes && self.has(Defect::DeletionObservedAtEnd) {
+            status["observedGeneration"] = of.object["status"]["observedGeneration"].clone();
+        }
         if self.has(Defect::GenerationUnsaid) {
             status["observedGeneration"] = Value::Null;
         }

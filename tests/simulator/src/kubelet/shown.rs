@@ -29,6 +29,7 @@ impl World<'_> {
         let young = mains().any(
             |container| matches!(container.state, State::Running(since) if self.now - since < PENDING_LATE),
         );
+        let has_rules = |container: &Container| container.spec["restartPolicyRules"].is_array();
         let fresh = mains().all(|container| container.starts <= 1);
         match () {
             () if self.has(Defect::PhaseIsKubectlStatus) && looping => "CrashLoopBackOff",
@@ -42,6 +43,7 @@ impl World<'_> {
             () if self.has(Defect::RemovedWhileRunning) && over && of.deleted.is_some() => "Running",
             () if over && self.is_kept(pod) && self.has(Defect::HeldPodsStayRunning) => "Running",
             () if over && self.is_kept(pod) && self.has(Defect::HeldPodsFail) => "Failed",
+            () if over && self.has(Defect::RulesKeepRunning) && mains().any(has_rules) => "Running",
             () if self.has(Defect::FailuresSucceed) && over => "Succeeded",
             () if self.has(Defect::SuccessesFail) && over => "Failed",
             // A pod is over only when none of its containers runs any more.

@@ -218,8 +218,14 @@ impl World<'_> {
                 self.stop_worker(at, ProbeKind::Readiness);
             }
         }
+        if self.has(Defect::UnprobedUnreadyOnDelete) {
+            for of in &mut self.pods[pod].containers {
+                of.view.ready &= of.probe(ProbeKind::Readiness).is_some();
+            }
+        }
+        // A status about the new generation.
+        self.touch(pod);
         if self.has(Defect::ReadyAgainOnDelete) {
-            self.touch(pod);
             for after in [2_100, 2_900] {
                 self.later(after * MS, Act::Publish(pod));
             }

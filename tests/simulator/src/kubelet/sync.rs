@@ -105,6 +105,10 @@ impl World<'_> {
         if !running && self.has(Defect::NotRunningStaysReady) {
             return container.results.last(ProbeKind::Readiness) == Some(true);
         }
+        let unprobed = container.probe(ProbeKind::Readiness).is_none() && container.starts > 0;
+        if !running && unprobed && self.has(Defect::EndedStaysReady) {
+            return true;
+        }
         if !running || !container.view.started {
             return false;
         }

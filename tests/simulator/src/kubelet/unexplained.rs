@@ -139,7 +139,10 @@ impl World<'_> {
         let age = self.now - since;
         let back = age > FALLS_BACK.0 && age < FALLS_BACK.1 && self.has(Defect::RunningFallsBackToWaiting);
         let late = container.attempt() > 0 && age < SHOWN_LATE && self.has(Defect::WaitingAfterRestart);
-        if back || late {
+        let for_good = container.kind == Kind::Sidecar
+            && container.attempt() > 0
+            && self.has(Defect::SidecarWaitsAfterRestart);
+        if back || late || for_good {
             status["state"] = json!({ "waiting": { "reason": "ContainerCreating" } });
         }
     }

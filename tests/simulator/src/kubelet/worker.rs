@@ -101,6 +101,11 @@ impl World<'_> {
             return;
         }
         let State::Running(since) = view.state else {
+            let ended = matches!(view.state, State::Ended(_));
+            if ended && self.policy_of(at) == "OnFailure" && self.has(Defect::OnFailureEndsProbes) {
+                self.stop_worker(at, kind);
+                return;
+            }
             self.set_result(at, kind, &view.id, Some(false));
             return;
         };
@@ -336,6 +341,13 @@ impl World<'_> {
         let has = |kind| container.probe(kind).is_some();
         if self.has(Defect::FirstFailureSettles) {
             return 1;
+        }
+        let handler = |kind: ProbeKind| container.probe(kind).map(|probe| &probe["httpGet"]);
+        if kind == ProbeKind::Liveness
+            && handler(kind) == handler(ProbeKind::Readiness)
+            && self.has(Defect::SharedEndpointCountsHalf)
+        {
+            return 2 * own;
         }
         if self.has(Defect::ThresholdsShared) && kind == ProbeKind::Liveness && has(ProbeKind::Readiness) {
             return own.min(number(ProbeKind::Readiness, "failureThreshold"));

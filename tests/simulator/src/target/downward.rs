@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::Defect;
+use crate::pod::Kind;
 use crate::world::{ALLOCATABLE, At, World};
 
 impl World<'_> {
@@ -55,6 +56,10 @@ impl World<'_> {
     }
 
     fn told(&self, at: At, source: &Value, object: &Value) -> Option<String> {
+        let main = self.pods[at.pod].containers[at.container].kind == Kind::Main;
+        if !main && self.has(Defect::DownwardOnlyInMains) {
+            return None;
+        }
         if let Some(field) = source["fieldRef"]["fieldPath"].as_str() {
             return Some(self.field(object, field, &self.pods[at.pod].ip));
         }

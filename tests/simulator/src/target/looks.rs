@@ -101,6 +101,9 @@ impl World<'_> {
             };
             processes.extend([seen(1), seen(20)]);
         }
+        if self.has(Defect::ProcessesSharedUnasked) {
+            namespaces.extend(self.namespaces(At { container: 0, ..at }).remove_entry("pid"));
+        }
         let mut dump = Dump {
             processes,
             host: self.host_of(at),
