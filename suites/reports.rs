@@ -13,6 +13,8 @@ mod hooks;
 mod ids;
 mod images;
 mod messages;
+mod optional;
+mod references;
 mod restarts;
 mod settings;
 mod shares;

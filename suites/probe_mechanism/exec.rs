@@ -7,16 +7,14 @@ use probity_model::mechanisms::TO_END_A_COMMAND;
 use probity_model::timeline::{Executed, Handler, Life, Line, ProbeAnswer, ProbedLife};
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::{Dump, Fact};
+use serde_json::Value;
 
 use crate::reading::answers::of_others;
 use crate::reading::http::reaction::CountsAs;
-use crate::reading::unreachable::{UnreachableProbe, judge_unreachable};
+use crate::reading::unreachable::{has_no_command, judge_unreachable};
 
 /// The namespaces that all processes of a container share.
 const SHARED: [&str; 5] = ["pid", "net", "mnt", "uts", "ipc"];
-
-/// The names of the target's program in its image.
-const PROGRAMS: [&str; 3] = ["agnhost-rs", "agnhost", "agnhost-2"];
 
 /// A command that exits with 0 is a success, and with any other status a failure.
 pub(super) fn exit_zero(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -104,14 +102,6 @@ pub(super) fn spawn_error_not_counted(run: &Timeline<'_>, clause: &Clause, seen:
     judge_unreachable(run, clause, seen, ("whose command is missing", CountsAs::Nothing), has_no_command);
 }
 
-/// Whether no image of a target has the command of a probe.
-pub(super) fn has_no_command(probe: &UnreachableProbe<'_, '_>) -> bool {
-    let Handler::Exec { command } = &probe.spec.handler else { return false };
-    let program = command.first().and_then(|program| program.strip_prefix('/'));
-    let unknown = |program: &str| !PROGRAMS.contains(&program) && !program.starts_with("proc/");
-    probe.container.plan().is_some() && program.is_some_and(unknown)
-}
-
 /// A command runs in the namespaces of its container. Only a target that records its own namespaces shows it; the host
 /// name can only refute it.
 pub(super) fn runs_inside(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
@@ -133,14 +123,59 @@ fn compare(life: &Life<'_, '_>, command: &Executed<'_>, seen: &mut Seen) {
             format!("a command of {of} sees the host name {}, but its container sees {host}", inside.host);
         seen.violated(finding, [id, command.id]);
     }
+    if let Some(wrong) = misgiven(life, command) {
+        seen.violated(format!("a command of {of} {wrong}"), [life.began.id, command.id]);
+    }
     let Some((line, dump)) = life.lines.iter().find_map(dump) else { return };
+    if let &[user, group, ..] = dump.ids.as_slice()
+        && (user, group) != inside.ids
+    {
+        let (seen_user, seen_group) = inside.ids;
+        let finding = format!(
+            "a command of {of} runs as {seen_user}:{seen_group}, and its container as {user}:{group}"
+        );
+        seen.violated(finding, [line.id, command.id]);
+    }
     let (same, differ) = compared(&inside.namespaces, &dump.namespaces);
     if let Some(kind) = differ.first() {
         let finding = format!("a command of {of} runs in another {kind} namespace than its container");
         seen.violated(finding, [line.id, command.id]);
     } else if same.contains(&"net") && same.contains(&"mnt") {
         seen.fine([line.id, command.id]);
+        seen.facet("user", if has_user(life) { "of-the-spec" } else { "of-the-image" });
     }
+}
+
+/// Whether the spec of a container or of its pod names its user.
+fn has_user(life: &Life<'_, '_>) -> bool {
+    let names = |of: &Value| of["securityContext"]["runAsUser"].is_number();
+    names(life.container.spec) || names(life.pod.spec)
+}
+
+/// How the record of a target ends a value that was too long for it.
+const CUT: &str = "...";
+
+/// What a command was given that is not as its container's spec says: its folder, or a variable with a literal value.
+fn misgiven(life: &Life<'_, '_>, command: &Executed<'_>) -> Option<String> {
+    let (spec, inside) = (life.container.spec, &command.seen.command);
+    // The images of targets have no folder of their own.
+    let plain = spec["workingDir"].as_str().is_none_or(str::is_empty);
+    if plain && !["", "/"].contains(&inside.cwd.as_str()) {
+        return Some(format!("runs in the folder {}", inside.cwd));
+    }
+    let variables = spec["env"].as_array().into_iter().flatten();
+    let literal = |of: &Value| Some((of["name"].as_str()?.to_owned(), of["value"].as_str()?.to_owned()));
+    // Of several values of one name the last counts, and a dollar may stand for another variable.
+    let literals: BTreeMap<String, String> = variables.filter_map(literal).collect();
+    let plain = literals.into_iter().filter(|(_, value)| !value.contains('$'));
+    let differs = |name: &str, value: &str| match inside.env.get(name) {
+        Some(own) => own != value && !own.strip_suffix(CUT).is_some_and(|part| value.starts_with(part)),
+        None => true,
+    };
+    // A record that has no environment at all is of a target that did not write it down.
+    let mut known = plain.filter(|_| !inside.env.is_empty());
+    let (name, _) = known.find(|(name, value)| differs(name, value))?;
+    Some(format!("does not have the variable {name} as its container's spec gives it"))
 }
 
 /// The container's view from inside, recorded by its first process.

@@ -7,12 +7,11 @@ use probity_model::timeline::{At, Handler, KubeEvent, ProbeAnswer, ProbeKind, Pr
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
-use super::exec::has_no_command;
 use crate::reading::answers::{Answers, of_http, of_others};
 use crate::reading::http::exchange::{Exchange, HttpOutcome};
 use crate::reading::http::exchanges::Exchanges;
 use crate::reading::http::reaction::{CountsAs, Reaction};
-use crate::reading::unreachable::judge_unreachable;
+use crate::reading::unreachable::{has_no_command, judge_unreachable};
 
 /// Probes that pass change nothing: no failure is recorded, and the container is not killed for one.
 pub(super) fn success_changes_nothing(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {

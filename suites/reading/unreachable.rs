@@ -4,7 +4,8 @@
 //! pod's spec, and only if every container of the pod has one that was never changed.
 
 use probity_model::measure::{Bound, Fit};
-use probity_model::timeline::{At, ContainerLife, KubeEvent, Life, PodLife, ProbeKind, ProbeSpec};
+use probity_model::mechanisms::{FIRST_TURNS, START_OF_A_COMMAND, UNKNOWN_LIFE};
+use probity_model::timeline::{At, ContainerLife, Handler, KubeEvent, Life, PodLife, ProbeKind, ProbeSpec};
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::answer::ListenState;
 use probity_script::{Listener, Plan};
@@ -15,6 +16,9 @@ use super::causes::stopped_too_early;
 use super::http::reaction::CountsAs;
 use super::kinds::{sleeps, started_before};
 use super::termination::time_of_ends;
+
+/// The names of the target's program in its image.
+const PROGRAMS: [&str; 3] = ["agnhost-rs", "agnhost", "agnhost-2"];
 
 /// A probe that cannot succeed.
 #[derive(Clone, Copy)]
@@ -74,11 +78,54 @@ pub(crate) fn judge_unreachable(
     }
 }
 
+/// Whether no image of a target has the command of a probe.
+pub(crate) fn has_no_command(probe: &UnreachableProbe<'_, '_>) -> bool {
+    let Handler::Exec { command } = &probe.spec.handler else { return false };
+    let program = command.first().and_then(|program| program.strip_prefix('/'));
+    let unknown = |program: &str| !PROGRAMS.contains(&program) && !program.starts_with("proc/");
+    probe.container.plan().is_some() && program.is_some_and(unknown)
+}
+
 impl UnreachableProbe<'_, '_> {
     /// Who listens where it goes to.
     pub(crate) fn there(&self) -> There {
         let port = self.spec.handler.port().filter(|_| self.spec.handler.host().is_none());
         port.map_or(There::Unknown, |port| there(self.pod, port))
+    }
+
+    /// Whether its port is a name that its container does not declare.
+    fn has_no_port(&self) -> bool {
+        let (Handler::Http { port, .. } | Handler::Tcp { port, .. }) = &self.spec.handler else {
+            return false;
+        };
+        port.number.is_none() && !port.written.is_empty() && port.written.parse::<i64>().is_err()
+    }
+
+    /// Whether it can never succeed, and no target records it: nobody listens where it goes to, it does not know where to go, or
+    /// the image lacks its command.
+    pub(crate) fn is_hopeless(&self) -> bool {
+        has_no_command(self) || self.has_no_port() || self.there() == There::Nobody
+    }
+
+    /// When it must have run at least once in the first instance of its container. None if that is not known, or if the instance
+    /// may have ended before.
+    pub(crate) fn must_have_run(&self, run: &Timeline<'_>) -> Option<At> {
+        let gated =
+            self.spec.kind != ProbeKind::Startup && self.container.probe(ProbeKind::Startup).is_some();
+        let attempt = self.container.attempts.first().filter(|_| self.container.stays() && !gated)?;
+        let spec = self.spec;
+        // What cannot be carried out is tried again at once, and a command that does not exist takes the runtime a moment too.
+        let takes = spec.timeout.max(START_OF_A_COMMAND);
+        let turns = spec.initial_delay + FIRST_TURNS.of(spec.period) + takes + UNKNOWN_LIFE;
+        let others = time_of_ends(run, self.pod, &self.container.name, i64::MIN);
+        let from = self.last_to_begin(run)?;
+        let noise = run.noise_between(&self.pod.node, &from, &from.later(turns.saturating_add(others)));
+        let by = At::new(from.id, from.later(turns.saturating_add(others) + noise));
+        let stop = attempt.stop().map(At::of);
+        let end = [stop, attempt.exiting().map(At::of), attempt.ended.clone()].into_iter().flatten();
+        let lasted = || end.into_iter().all(|end| run.before(&by, &end));
+        let calm = !run.node_was_touched() && !self.pod.had_deadline() && run.before_deletion(self.pod, &by);
+        (calm && attempt.holes.is_empty() && lasted()).then_some(by)
     }
 
     /// Judges what followed from it.

@@ -5,14 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use probity_model::history::Source;
 use probity_model::mechanisms::UNDER_WAY;
 use probity_model::timeline::{
-    At, ContainerLife, Handler, KubeEvent, PodLife, Probe, ProbeKind, ProbeOutcome, ProbeSpec,
+    Asked, At, ContainerLife, Handler, KubeEvent, Life, PodLife, Probe, ProbeKind, ProbeOutcome, ProbeSpec,
 };
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::answer::{ExecAnswer, ExecSettings};
 
 use super::WARNING;
 use super::tally::{Tally, Told};
+use crate::reading::http::exchange::REDIRECTS;
 use crate::reading::mains::lives_of;
+use crate::reading::unreachable::UnreachableProbe;
 
 /// For each failed probe an event is recorded.
 pub(super) fn each_failure(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -24,6 +26,7 @@ pub(super) fn each_failure(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
         for container in &pod.containers {
             for probe in &container.probes {
                 judge(run, clause, (pod, container, probe.kind), &tally, seen);
+                judge_unseen(run, clause, &UnreachableProbe { pod, container, spec: probe }, &tally, seen);
             }
             judge_excess(run, (pod, container), &tally, seen);
         }
@@ -37,9 +40,7 @@ fn judge(
     tally: &Tally<'_, '_>,
     seen: &mut Seen,
 ) {
-    let says = |event: &KubeEvent<'_>| {
-        event.is_of(&container.name, "Unhealthy") && named(event).is_some_and(|word| word == kind.word())
-    };
+    let says = |event: &KubeEvent<'_>| is_about(event, container, kind);
     for (nth, failed) in (1..).zip(failures(run, pod, container, kind)) {
         match tally.told(clause, &failed, (WARNING, nth), says) {
             Told::Yes(event) => seen.fine([failed.id, event]),
@@ -56,6 +57,44 @@ fn judge(
             }
             Told::Unknown => return,
         }
+    }
+}
+
+/// Whether an event reports a probe of this kind that did not succeed.
+fn is_about(event: &KubeEvent<'_>, container: &ContainerLife<'_>, kind: ProbeKind) -> bool {
+    event.is_of(&container.name, "Unhealthy") && named(event).is_some_and(|word| word == kind.word())
+}
+
+/// A probe that cannot succeed, and that no target records, is reported at least once.
+fn judge_unseen(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    probe: &UnreachableProbe<'_, '_>,
+    tally: &Tally<'_, '_>,
+    seen: &mut Seen,
+) {
+    let (kind, container) = (probe.spec.kind, probe.container);
+    if !probe.is_hopeless() {
+        return;
+    }
+    let says = |event: &KubeEvent<'_>| is_about(event, container, kind);
+    let mechanism = || matches!(probe.spec.handler, Handler::Tcp { .. }).then_some("tcp");
+    if let Some(event) = tally.nth(1, says) {
+        seen.fine([event.id]);
+        if let Some(word) = mechanism() {
+            seen.facet("mechanism", word);
+        }
+        return;
+    }
+    let Some(by) = probe.must_have_run(run) else { return };
+    if let Told::No = tally.told(clause, &by, (WARNING, 1), says) {
+        let finding = format!(
+            "the {} probe of {}/{} cannot succeed, and no event says that it failed",
+            kind.word(),
+            probe.pod.key,
+            container.name
+        );
+        seen.violated(finding, [Some(by.id), run.last_event()].into_iter().flatten());
     }
 }
 
@@ -90,14 +129,16 @@ fn judge_excess(
         }
     }
     for ((kind, code), (times, id)) in told {
-        let got = |probe: &Probe<'_>| {
+        let got = |life: &Life<'_, '_>, probe: &Probe<'_>| {
             let could = ProbeKind::ALL.into_iter().any(|of| of.word() == kind && probe.can_be(of));
-            could && probe.passed != Some(true)
+            // What follows on a redirect can have any status, and so can a response of which none is known.
+            let status = life.attempt.request(probe).and_then(Asked::status);
+            let other =
+                status.is_some_and(|status| !REDIRECTS.contains(&status) && status.to_string() != code);
+            could && !other && probe.passed != Some(true)
         };
-        let responses = lives
-            .iter()
-            .flat_map(|life| life.attempt.probes.iter().filter(|probe| got(probe)).collect::<Vec<_>>())
-            .count();
+        let of = |life: &Life<'_, '_>| life.attempt.probes.iter().filter(|probe| got(life, probe)).count();
+        let responses: usize = lives.iter().map(of).sum();
         if u64::try_from(responses).is_ok_and(|responses| times > responses) {
             let finding = format!(
                 "{times} events say that {kind} probes of {}/{} got {code}, and the target sent at most {responses} such responses",

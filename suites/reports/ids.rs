@@ -30,6 +30,7 @@ fn judge(pod: &PodLife<'_>, container: &ContainerLife<'_>, seen: &mut Seen) {
             seen.violated(format!("the status of {name} {wrong}"), [shown.id]);
             continue;
         }
+        judge_ended(&status, shown, (container, &name), &known, seen);
         let State::Running { started } = status.state else { continue };
         let instance = (status.restarts, started);
         let (id, first) = *known.entry(instance).or_insert((status.id, shown.id));
@@ -48,12 +49,35 @@ fn judge(pod: &PodLife<'_>, container: &ContainerLife<'_>, seen: &mut Seen) {
                 format!("the last instance of {name} had the ID {old}, and its last state another one");
             seen.violated(finding, [*of, shown.id]);
         } else {
-            let word = if before.is_some() && last.is_some() { "lastState" } else { "state" };
-            if said.insert(word) {
+            let again = before.is_some() && last.is_some();
+            if said.insert(again) {
                 seen.fine(before.map(|(_, (_, of))| *of).into_iter().chain([shown.id]));
-                seen.facet("shown-in", word);
+            }
+            if again {
+                seen.facet("shown-in", "lastState");
             }
         }
+    }
+}
+
+/// An instance that has ended has the ID that was shown while it ran. A state that a kubelet makes up, because it does not know
+/// what became of a container, has no time of the start and is not judged.
+fn judge_ended(
+    status: &ContainerSeen<'_>,
+    shown: &Revision<'_>,
+    (container, name): (&ContainerLife<'_>, &str),
+    known: &BTreeMap<Instance, (&str, EventId)>,
+    seen: &mut Seen,
+) {
+    let State::Terminated { started: Some(started), .. } = status.state else { return };
+    let Some((id, of)) = known.get(&(status.restarts, Some(started))) else { return };
+    let own = ended_id(shown, container, "state").unwrap_or_default();
+    if let Some(other) = [status.id, own].into_iter().find(|other| other != id) {
+        let finding = format!("{name} ran with the ID {id}, and has ended with the ID {other:?}");
+        seen.violated(finding, [*of, shown.id]);
+    } else {
+        seen.fine([*of, shown.id]);
+        seen.facet("shown-in", "state");
     }
 }
 

@@ -3,7 +3,7 @@
 use probity_model::timeline::{ContainerLife, Life, Line, Revision};
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::Consumer;
-use probity_script::witness::{Consumed, Fact, WitnessLine};
+use probity_script::witness::{Consumed, Exiting, Fact, WitnessLine};
 use serde_json::Value;
 
 use crate::reading::mains::lives_of;
@@ -17,7 +17,7 @@ const USUAL_PATH: &str = "/dev/termination-log";
 /// How the target's message ends if there is no such file, no permission, or only a read-only file system.
 const NO_FILE: [&str; 3] = ["(os error 2)", "(os error 13)", "(os error 30)"];
 
-/// An instance of a container that ended by itself.
+/// An instance of a container that ended by itself, or after its stop signal.
 struct Ended<'t, 'h> {
     life: Life<'t, 'h>,
     code: u8,
@@ -113,10 +113,10 @@ fn known<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Life<'t, 'h>> {
     lives.filter(|life| life.is_numbered() && life.holes.is_empty())
 }
 
-/// Those that ended by themselves and are shown so.
+/// Those that chose how they ended, by themselves or after a stop signal, and are shown so.
 fn ended<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Ended<'t, 'h>> {
     known(run).filter_map(|life| {
-        let (_, code) = life.exited_by_itself()?;
+        let Fact::Exiting(Exiting { code, .. }) = life.exiting()?.line.fact else { return None };
         let end = |shown| Some((shown, end_in(shown, life.container, life.number)?));
         let (shown, end) = of_kubelet(life.pod).find_map(end)?;
         // A kill at the same time has another status.
@@ -167,6 +167,10 @@ pub(super) fn of_its_file(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
         }
         seen.facet("content", if of.written == 0 { "nothing" } else { "text" });
         seen.facet("exit", of.exit());
+        if of.written > 0 {
+            seen.facet("of", of.life.container.kind.word());
+            seen.facet("ended", if of.life.stop().is_some() { "after-a-signal" } else { "by-itself" });
+        }
     }
 }
 
@@ -227,6 +231,7 @@ pub(super) fn of_its_log(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         };
         seen.check(of.message.trim_end() == end.trim_end(), finding, events);
         seen.facet("exit", of.exit());
+        seen.facet("of", of.life.container.kind.word());
         seen.facet("log", if end.len() < log.len() { "cut" } else { "whole" });
     }
 }

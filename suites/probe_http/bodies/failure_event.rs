@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use probity_model::timeline::KubeEvent;
+use probity_model::mechanisms::UNDER_WAY;
+use probity_model::timeline::{Asked, KubeEvent};
 use probity_model::verdict::Doubt;
-use probity_model::{Clause, EventId, Seen, Timeline};
+use probity_model::{Clause, Seen, Timeline};
 use probity_script::answer::{Body, HttpAnswer};
 
 use crate::reading::http::exchange::{Exchange, HttpOutcome, exchanges};
@@ -13,13 +14,16 @@ use crate::reading::http::reaction::Reaction;
 
 /// The failure event carries the status code, not the response body.
 pub(super) fn omits_the_body(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for course in exchanges(run) {
+    let all = exchanges(run);
+    for course in &all {
         let is_bad = |exchange: &Exchange<'_, '_>| exchange.outcome() == HttpOutcome::Bad;
         let Some(first) = course.exchanges.iter().position(is_bad) else { continue };
-        let failures = Failures::of(&course, clause.tolerance_times("letters"));
+        let failures = Failures::of(course, clause.tolerance_times("letters"));
         let about = format!("{} probe failed: ", course.word());
         let mine = |event: &&KubeEvent<'_>| event.is_of(&course.container.name, "Unhealthy");
         let (mut named, mut others) = (false, Vec::new());
+        // The line about a response may still be under way when the case ends.
+        let settled = |event: &KubeEvent<'_>| run.at_least(&event.at, &run.end()) > UNDER_WAY;
         for event in course.pod.events.iter().filter(mine) {
             let Some((_, message)) = event.message.split_once(&about) else { continue };
             if let Some(body) = failures.bodies.iter().find(|body| message.contains(body.as_str())) {
@@ -29,25 +33,29 @@ pub(super) fn omits_the_body(run: &Timeline<'_>, clause: &Clause, seen: &mut See
                 named = true;
                 seen.fine([event.id]);
             } else {
-                others.push((event.id, message));
+                others.push((event, message));
             }
         }
-        let Some((_, message)) = others.first().filter(|_| !named) else { continue };
-        let reaction = Reaction::new(run, clause, &course);
+        let Some((_, message)) = others.first() else { continue };
+        let reaction = Reaction::new(run, clause, course);
         let id = course.exchanges[first].id;
-        let sent = statuses(run, &course, clause);
-        let invented =
-            |(_, message): &&(EventId, &str)| told(message).is_some_and(|code| !sent.contains(&code));
-        let invented = others.iter().find(invented);
+        let sent = statuses(&all, course);
+        let is_invented = |(event, message): &&(&KubeEvent<'_>, &str)| {
+            settled(event) && told(message).is_some_and(|code| !sent.contains(&code))
+        };
+        let invented = others.iter().find(is_invented);
+        if named && invented.is_none() {
+            continue;
+        }
         if reaction.hidden(&course.exchanges[first].at, &run.end()) {
             seen.doubt(Doubt::Gap, "the event that names the status may have been missed", [id]);
         } else if let Some((event, message)) = invented {
             let finding = format!("an event says `{message}`, but no probe received that answer");
-            seen.violated(finding, [*event, id]);
+            seen.violated(finding, [event.id, id]);
         } else if reaction.shows_by_the_end(first) && !reaction.is_crowded(&course.exchanges[first]) {
             let codes = failures.codes.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
             let finding = format!("no event names the status ({codes}); the first says `{message}`");
-            seen.violated(finding, others.iter().map(|(id, _)| *id).chain([id]));
+            seen.violated(finding, others.iter().map(|(event, _)| event.id).chain([id]));
         }
     }
 }
@@ -63,14 +71,21 @@ fn told(message: &str) -> Option<u16> {
     code.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// The statuses with which probes of the same kind failed, in all lives of a container.
-fn statuses(run: &Timeline<'_>, course: &Exchanges<'_, '_>, clause: &Clause) -> BTreeSet<u16> {
-    let is_same = |other: &Exchanges<'_, '_>| {
+/// The statuses that a probe of this kind can have got: all that the container sent in any of its lives, and those at the end of
+/// redirects.
+fn statuses(all: &[Exchanges<'_, '_>], course: &Exchanges<'_, '_>) -> BTreeSet<u16> {
+    let is_same = |other: &&Exchanges<'_, '_>| {
         (other.word(), &other.pod.name, &other.container.name)
             == (course.word(), &course.pod.name, &course.container.name)
     };
-    let letters = clause.tolerance_times("letters");
-    exchanges(run).into_iter().filter(is_same).flat_map(|other| Failures::of(&other, letters).codes).collect()
+    let own =
+        course.container.attempts.iter().flat_map(|attempt| &attempt.requests).filter_map(Asked::status);
+    let ends = all
+        .iter()
+        .filter(is_same)
+        .flat_map(|other| &other.exchanges)
+        .filter_map(|exchange| exchange.last()?.said.status());
+    own.chain(ends).collect()
 }
 
 /// The statuses with which the probes of a course failed, and the bodies that can be recognized in a message.

@@ -235,6 +235,28 @@ fn a_closed_port_is_a_failure() {
 }
 
 #[test]
+fn a_closed_port_takes_as_many_probes_as_the_threshold_says() {
+    let judged = |fell: f64, failed: bool| {
+        let probe = json!({ "readinessProbe": {
+            "httpGet": { "path": "/r", "port": 8080 }, "periodSeconds": 2, "failureThreshold": 3,
+        } });
+        let mut scene = Scene::with(REFUSED, &probe, &json!({ "/r": 200 }));
+        for at in [2.0, 4.0, 6.0, 8.0] {
+            let status = if failed && at > 7.0 { 500 } else { 200 };
+            scene.probe(at, &[Told::get("/r", status)]);
+        }
+        scene.ready(2.2, true);
+        let (listener, state) = ("web".to_owned(), "closed".to_owned());
+        scene.run.fact(9.0, Fact::Listening(Listening { listener, address: String::new(), state }));
+        scene.ready(fell, false);
+        scene.at(24.0)
+    };
+    assert_eq!(judged(14.2, false), "holds");
+    assert_eq!(judged(10.2, false), "violated", "one refusal was enough");
+    assert_eq!(judged(10.2, true), "holds", "another probe had failed before");
+}
+
+#[test]
 fn a_port_that_closes_ends_a_live_container() {
     let judged = |killed: bool, end: f64| {
         let mut scene = Scene::new(REFUSED, "livenessProbe", &json!({ "/r": 200 }));
@@ -303,4 +325,19 @@ fn the_event_tells_the_status_and_not_the_body() {
     assert_eq!(event("Readiness probe failed: Get \"/r\": EOF"), "violated");
     assert_eq!(event("Liveness probe failed: it is not well"), "inconclusive");
     assert_eq!(event(""), "inconclusive");
+}
+
+#[test]
+fn an_event_with_the_right_status_does_not_excuse_one_with_another() {
+    let judged = |status: u16| {
+        let mut scene = readiness(EVENT, json!({ "status": 500, "body": "secret-token" }));
+        scene.probes(2..4, &[Told::get("/r", 500)]);
+        for (at, status) in [(2.1, 500), (3.1, status)] {
+            let message = format!("Readiness probe failed: HTTP probe failed with statuscode: {status}");
+            scene.run.event(at, "Warning", "Unhealthy", &message);
+        }
+        scene.at(8.0)
+    };
+    assert_eq!(judged(500), "holds");
+    assert_eq!(judged(503), "violated", "no probe got it");
 }

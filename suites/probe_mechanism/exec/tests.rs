@@ -80,16 +80,23 @@ fn a_command_that_ends_in_time_says_nothing_of_the_timeout() {
 }
 
 fn runs(pid: u64, host: &str) -> &'static str {
+    given(|command| Command { host: host.to_owned(), ..command }, pid)
+}
+
+/// A command in its container, as this makes it.
+fn given(of: impl Fn(Command) -> Command, pid: u64) -> &'static str {
     let mut scene = exec(INSIDE, "readinessProbe", json!(0));
     let namespaces =
         |pid: u64| SHAREDS.map(|kind| (kind.to_owned(), if kind == "pid" { pid } else { 7 })).into();
-    scene.run.fact(1.1, Fact::Dump(Dump { namespaces: namespaces(1), ..Dump::default() }));
-    let command = Command {
+    scene
+        .run
+        .fact(1.1, Fact::Dump(Dump { namespaces: namespaces(1), ids: vec![1000, 2000], ..Dump::default() }));
+    let command = of(Command {
         args: ["/agnhost-rs", "exec", "x"].map(str::to_owned).to_vec(),
-        host: host.to_owned(),
+        ids: (1000, 2000),
         namespaces: namespaces(pid),
         ..Command::default()
-    };
+    });
     let endpoint = Endpoint::Exec("x".to_owned());
     let answer = "0".to_owned();
     scene.run.fact(2.0, Fact::Exec(ExecSeen { exec: 0, endpoint, probe: 1, step: 0, answer, command }));
@@ -103,6 +110,24 @@ fn the_same_namespaces_hold_and_others_do_not() {
     assert_eq!(runs(1, "pod"), "holds");
     assert_eq!(runs(2, "pod"), "violated");
     assert_eq!(runs(1, "node1"), "violated");
+}
+
+#[test]
+fn a_command_has_the_user_the_folder_and_the_environment_of_its_container() {
+    let with = |name: &str, value: &str| {
+        given(|command| Command { env: [(name.to_owned(), value.to_owned())].into(), ..command }, 1)
+    };
+    let plan = json!({ "exec": { "x": [{ "answer": 0 }] } }).to_string();
+    assert_eq!(with("AGNHOST_PLAN", &plan), "holds");
+    assert_eq!(with("AGNHOST_PLAN", &format!("{}...", &plan[..9])), "holds", "it was too long");
+    assert_eq!(with("AGNHOST_PLAN", "{}"), "violated");
+    assert_eq!(with("PATH", "/bin"), "violated", "it lacks the one of the container");
+    let of_user = |ids| given(|command| Command { ids, ..command }, 1);
+    assert_eq!(of_user((0, 0)), "violated");
+    assert_eq!(of_user((1000, 0)), "violated");
+    let folder = |cwd: &str| given(|command| Command { cwd: cwd.to_owned(), ..command }, 1);
+    assert_eq!(folder("/"), "holds");
+    assert_eq!(folder("/tmp"), "violated");
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Periods in which a probed port was closed: probes are refused then, and no target records them.
 
-use probity_model::measure::{Bound, Fit};
-use probity_model::mechanisms::TO_STOP;
-use probity_model::timeline::{At, ProbeKind};
+use probity_model::measure::{Bound, Fit, seconds};
+use probity_model::mechanisms::{TO_STOP, UNNOTICED};
+use probity_model::timeline::{At, ProbeKind, ProbeOutcome};
 use probity_model::verdict::Doubt;
-use probity_model::{Clause, Seen};
+use probity_model::{Clause, Seen, Stamp};
 use probity_script::Fact;
 
 use crate::reading::http::exchanges::Exchanges;
@@ -64,6 +64,9 @@ impl ClosedTime {
             }
             return;
         }
+        if course.spec.kind == ProbeKind::Readiness && self.fell_early(reaction, seen) {
+            return;
+        }
         let Some(until) = reaction.end_of_life(self.until.as_ref().map(|at| at.stamp.clone())) else {
             return;
         };
@@ -98,5 +101,49 @@ impl ClosedTime {
             }
             ProbeKind::Liveness | ProbeKind::Startup => {}
         }
+    }
+
+    /// Accuses a kubelet that showed a container as not ready before so many probes can have been refused as the threshold says,
+    /// and tells whether it did. Until the port closed, all its probes must have passed.
+    fn fell_early(&self, reaction: &Reaction<'_, '_, '_>, seen: &mut Seen) -> bool {
+        let course = reaction.course;
+        let Some((fell, since)) = self.fell(reaction).filter(|_| course.is_asked_alone()) else {
+            return false;
+        };
+        let mut before = course.probes.iter().filter(|probe| probe.at.at.lo <= self.from.at.hi);
+        let Some(last) = before.next_back() else { return false };
+        // A result from before the container became ready shows in its status by then.
+        let recent = before.filter(|probe| course.run.before(&since, &probe.at)).chain([last]);
+        let passed = recent.into_iter().all(|probe| course.surely(probe) == ProbeOutcome::Success);
+        // While the kubelet could not run, it may have missed a success, and after that the next probe comes early.
+        let missed = course.noise(&last.at.earlier(course.spec.timeout), &fell) >= course.spec.timeout;
+        if !passed || missed || reaction.hidden(&last.at, &fell) {
+            return false;
+        }
+        let refusals = (course.spec.failures - 1).saturating_mul(course.spec.period);
+        let least = refusals - UNNOTICED - course.noise(&self.from, &fell);
+        let formula = format!("(failureThreshold - 1) × periodSeconds - {}", seconds(refusals - least));
+        let quantity =
+            format!("from the closing of the port to the status of {} as not ready", course.container.name);
+        let bound = Bound::at_least(least, formula);
+        let measured = course.run.measure(quantity, &course.node, &self.from, &fell, bound);
+        let Some(early) = measured.filter(|measured| measured.fit() == Fit::Missed) else { return false };
+        seen.measure(early);
+        true
+    }
+
+    /// When the container was first shown as not ready after its port closed, if nothing else can have made it so, and since when
+    /// it had been shown as ready: for at least a period, as a kubelet may probe out of turn what is not ready.
+    fn fell(&self, reaction: &Reaction<'_, '_, '_>) -> Option<(At, Stamp)> {
+        let course = reaction.course;
+        let on_harness = |at: &Stamp| course.run.clocks.on_harness(at);
+        let closed = on_harness(&self.from)?;
+        let until = on_harness(&reaction.end_of_life(self.until.as_ref().map(|at| at.stamp.clone()))?)?;
+        let shown = reaction.shown_ready();
+        let then = shown.partition_point(|(_, at, _)| *at <= closed.lo);
+        let (_, since, _) = shown.get(..then)?.iter().rev().take_while(|(.., ready)| *ready).last()?;
+        let (id, at, _) = shown.get(then..)?.iter().find(|(.., ready)| !*ready)?;
+        let calm = closed.lo - since > course.spec.period && *at < until.lo;
+        calm.then(|| (At::new(*id, Stamp::harness(*at)), Stamp::harness(*since)))
     }
 }

@@ -165,6 +165,58 @@ fn no_more_failures_are_reported_than_there_were() {
     assert_eq!(judged(1, 200), "violated", "no probe got it");
 }
 
+#[test]
+fn a_status_code_is_reported_no_more_often_than_it_came() {
+    let clause = "report.event.unhealthy";
+    let judged = |codes: [u16; 2]| {
+        let probe = json!({ "httpGet": { "path": "/ready", "port": 8080 }, "periodSeconds": 1 });
+        let mut run = pod(clause, &one(json!({ "name": "target", "readinessProbe": probe })));
+        run.start(1.0, 0);
+        for (at, status) in [(2.0, 503), (3.0, 401)] {
+            run.probe(at, "/ready", status);
+        }
+        for (at, code) in [2.2, 3.2].into_iter().zip(codes) {
+            let says = format!("Readiness probe failed: HTTP probe failed with statuscode: {code}");
+            let event = event(at, "target", "Warning", "Unhealthy", &says);
+            told(&mut run, at, &with(event, "/metadata/name", json!(format!("pod.{at}"))));
+        }
+        concluded(run, clause)
+    };
+    assert_eq!(judged([503, 401]), "holds");
+    assert_eq!(judged([503, 503]), "violated", "the second probe got another one");
+}
+
+#[test]
+fn a_probe_that_leaves_no_record_is_reported_too() {
+    let clause = "report.event.unhealthy";
+    let judged = |handler: Value, message: &str, until: f64| {
+        let mut probe = handler;
+        probe["periodSeconds"] = json!(1);
+        let env = json!([{ "name": "AGNHOST_PLAN", "value": "{}" }]);
+        let spec = one(json!({ "name": "target", "env": env, "readinessProbe": probe }));
+        let mut run = pod(clause, &spec);
+        run.start(1.0, 0).running(1.2, false, true, 0);
+        if !message.is_empty() {
+            told(&mut run, 3.0, &event(3.0, "target", "Warning", "Unhealthy", message));
+        }
+        run.reading(until);
+        verdict(&run.done(), clause)
+    };
+    let refused = "Readiness probe failed: dial tcp 10.0.0.7:8080: connect: connection refused";
+    let errored = "Readiness probe errored and resulted in unknown state: no such file";
+    let tcp = || json!({ "tcpSocket": { "port": 8080 } });
+    assert_eq!(judged(tcp(), refused, 30.0), "holds");
+    assert_eq!(judged(tcp(), "", 30.0), "violated");
+    assert_eq!(judged(tcp(), "", 10.0), "inconclusive", "it may come later");
+    for handler in [json!({ "exec": { "command": ["/no/such"] } }), json!({ "httpGet": { "port": "nope" } })]
+    {
+        assert_eq!(judged(handler.clone(), errored, 30.0), "holds", "{handler}");
+        assert_eq!(judged(handler.clone(), "", 30.0), "violated", "{handler}");
+    }
+    let elsewhere = json!({ "tcpSocket": { "host": "10.0.0.9", "port": 8080 } });
+    assert_eq!(judged(elsewhere, "", 30.0), "inconclusive", "somebody may listen there");
+}
+
 /// A readiness probe fails three times from 2 s on, and events come half a second later.
 fn failing(clause: &str, events: u32, until: f64) -> Composer {
     let probe = json!({ "exec": { "command": ["/agnhost-rs", "exec", "ready"] }, "periodSeconds": 1, "timeoutSeconds": 5 });

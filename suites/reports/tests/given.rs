@@ -106,6 +106,24 @@ fn the_message_is_what_was_written() {
 }
 
 #[test]
+fn a_container_that_is_stopped_has_its_message_too() {
+    let clause = "report.status.termination-message";
+    let judged = |message: &str| {
+        let plan = json!({ "process": { "consume": [{ "disk": { "path": "/dev/termination-log", "bytes": 10 } }] } });
+        let env = json!([{ "name": "AGNHOST_PLAN", "value": plan.to_string() }]);
+        let mut run = pod(clause, &one(json!({ "name": "target", "env": env })));
+        run.start(1.0, 0);
+        run.fact(1.5, Fact::Consumed(Consumed { resource: "disk".to_owned(), amount: 10, error: None }));
+        stops(&mut run, 3.0);
+        let end = json!({ "exitCode": 0, "message": message, "containerID": "containerd://a" });
+        run.status(4.0, &status("target", &json!({ "terminated": end }), json!({})));
+        concluded(run, clause)
+    };
+    assert_eq!(judged(&dots(10)), "holds");
+    assert_eq!(judged(""), "violated");
+}
+
+#[test]
 fn a_message_is_cut_at_the_limit() {
     let clause = "report.status.termination-message-limit";
     let of = |count: usize, written: u64, length: usize| {

@@ -60,6 +60,27 @@ fn each_instance_has_an_id_of_its_own() {
 }
 
 #[test]
+fn an_instance_that_has_ended_has_the_id_that_it_had() {
+    let clause = "report.status.container-id";
+    let over = |id: &str, own: &str, at: Value| {
+        let end = json!({ "terminated": {
+            "exitCode": 1, "reason": "Error", "containerID": own, "startedAt": at,
+        } });
+        judged(
+            clause,
+            &one(json!({ "name": "target" })),
+            &[first(), status(container(0, id, end, json!({})))],
+        )
+    };
+    let at = || json!(timestamp(1.0));
+    assert_eq!(over("containerd://a", "containerd://a", at()), "holds");
+    assert_eq!(over("containerd://b", "containerd://b", at()), "violated", "it is that of another");
+    assert_eq!(over("containerd://a", "", at()), "violated", "its state has none");
+    assert_eq!(over("", "", at()), "violated", "it has none at all");
+    assert_eq!(over("", "", Value::Null), "holds", "the kubelet does not know what became of it");
+}
+
+#[test]
 fn a_status_names_the_image() {
     let clause = "report.status.image";
     let with = |field: &str| {

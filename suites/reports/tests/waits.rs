@@ -153,6 +153,39 @@ fn a_container_without_its_environment_waits_for_it() {
 }
 
 #[test]
+fn all_variables_of_an_object_are_waited_for_too() {
+    let of = |clause: &str, reason: &str| {
+        let spec = one(
+            json!({ "name": "target", "envFrom": [{ "secretRef": { "name": "probity-no-such-words" } }] }),
+        );
+        judged(beside_a_map(clause, "hello", &spec), clause, &[waits(reason)], &[])
+    };
+    assert_eq!(of("report.status.settings-missing", "CreateContainerConfigError"), "holds");
+    assert_eq!(of("report.status.settings-missing", "RunContainerError"), "violated");
+    assert_eq!(of("report.event.settings-missing", "CreateContainerConfigError"), "violated", "no event");
+}
+
+#[test]
+fn what_is_optional_is_not_waited_for() {
+    let clause = "report.status.settings-supplied";
+    let after = |optional: bool, starts: bool, until: f64| {
+        let mut spec = of_volume("words");
+        spec["volumes"][0]["configMap"]["optional"] = json!(optional);
+        let mut run = beside_a_map(clause, "hello", &spec);
+        run.status(1.0, &waits("ContainerCreating"));
+        if starts {
+            run.start(2.0, 0);
+        }
+        run.reading(until);
+        crate::tests::verdict(&run.done(), clause)
+    };
+    assert_eq!(after(true, true, 30.0), "holds");
+    assert_eq!(after(true, false, 30.0), "violated");
+    assert_eq!(after(true, false, 15.0), "inconclusive", "it may start later");
+    assert_eq!(after(false, true, 30.0), "violated");
+}
+
+#[test]
 fn a_container_without_its_volume_is_being_created() {
     let clause = "report.status.settings-missing";
     let after = |statuses: &[Value]| {

@@ -205,6 +205,7 @@ impl World<'_> {
         self.show_given(pod, container, &mut status);
         self.misshow(container, &mut status);
         self.misidentify(container, &mut status);
+        self.misidentify_ended(&self.pods[pod].uid, &mut status);
         self.misstate(pod, container, &mut status);
         status
     }

@@ -24,6 +24,7 @@ mod stop;
 mod subtle;
 mod sync;
 mod termination;
+mod told;
 mod unexplained;
 mod untimely;
 mod url;

@@ -199,6 +199,8 @@ pub(crate) struct Worker {
     pub(crate) took: i64,
     /// It does not wait for the start of its container.
     pub(crate) ungated: bool,
+    /// What was first reported of a status code that failed it.
+    pub(crate) said: Option<String>,
 }
 
 /// The process of a container.
@@ -217,6 +219,8 @@ pub(crate) struct Life {
     pub(crate) marks: BTreeMap<String, i64>,
     /// Its ports were closed by its end.
     pub(crate) shut: bool,
+    /// It has got its stop signal.
+    pub(crate) stopping: bool,
     /// It is not killed before this, whatever was decided earlier: a new kubelet has begun its termination again.
     pub(crate) spared_until: i64,
     pub(crate) doors: BTreeMap<String, ListenState>,
@@ -308,6 +312,7 @@ impl Worker {
             sent: 0,
             took: 0,
             ungated: false,
+            said: None,
         }
     }
 }

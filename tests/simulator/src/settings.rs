@@ -19,12 +19,19 @@ fn list<'v>(of: &'v Value, field: &str) -> impl Iterator<Item = &'v Value> + use
     of[field].as_array().into_iter().flatten()
 }
 
+/// The fields of references to ConfigMaps and Secrets: as a volume, as a variable, and as all variables.
+const SOURCES: [(&str, &str); 6] = [
+    ("configMap", "ConfigMap"),
+    ("secret", "Secret"),
+    ("configMapKeyRef", "ConfigMap"),
+    ("secretKeyRef", "Secret"),
+    ("configMapRef", "ConfigMap"),
+    ("secretRef", "Secret"),
+];
+
 /// The kind of object that a source is about, and the field of its name.
 fn source(of: &Value) -> Option<(&'static str, &Value)> {
-    let [map, secret, map_key, secret_key] =
-        ["configMap", "secret", "configMapKeyRef", "secretKeyRef"].map(|field| of.get(field));
-    let kind = if map.or(map_key).is_some() { "ConfigMap" } else { "Secret" };
-    Some((kind, map.or(secret).or(map_key).or(secret_key)?))
+    SOURCES.into_iter().find_map(|(field, kind)| Some((kind, of.get(field)?)))
 }
 
 impl World<'_> {
@@ -53,10 +60,12 @@ impl World<'_> {
     fn lack(&self, of: &Value) -> Option<String> {
         let (kind, source) = source(of)?;
         let name = source["name"].as_str().or(source["secretName"].as_str())?;
-        if source["optional"] == true || self.has(Defect::SettingsIgnored) {
+        let keys = self.settings.get(&(kind.to_owned(), name.to_owned()));
+        let excused = source["optional"] == true && !self.needs_optional(of, keys.is_some());
+        if excused || self.has(Defect::SettingsIgnored) {
             return None;
         }
-        let why = match self.settings.get(&(kind.to_owned(), name.to_owned())) {
+        let why = match keys {
             None => format!("{kind} \"{name}\" not found"),
             Some(keys) => {
                 let items = list(source, "items").map(|item| &item["key"]).chain([&source["key"]]);
@@ -77,8 +86,10 @@ impl World<'_> {
 
     /// Why the environment of a container cannot be made.
     fn environment_problem(&self, pod: usize, container: usize) -> Option<String> {
-        let mut variables = list(&self.pods[pod].containers[container].spec, "env");
-        variables.find_map(|variable| self.lack(variable.get("valueFrom")?))
+        let spec = &self.pods[pod].containers[container].spec;
+        let all = list(spec, "envFrom").filter(|_| !self.has(Defect::EnvFromIgnored));
+        let variables = list(spec, "env").filter_map(|variable| variable.get("valueFrom"));
+        all.chain(variables).find_map(|of| self.lack(of))
     }
 
     /// Whether the volumes of a pod are mounted. One that cannot be is reported, and tried again.

@@ -52,6 +52,9 @@ mod subtle;
 #[path = "termination.rs"]
 mod termination;
 #[macro_use]
+#[path = "told.rs"]
+mod told;
+#[macro_use]
 #[path = "untimely.rs"]
 mod untimely;
 #[macro_use]

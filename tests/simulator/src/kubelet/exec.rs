@@ -56,6 +56,7 @@ impl World<'_> {
         }
         let args = command.to_vec();
         let seen = Command { args, pid: 20, host, namespaces, began_mono_us, ..Command::default() };
+        let seen = self.given_to_command(at, seen);
         let fact =
             ExecSeen { exec, endpoint, probe, step: choice.step, answer: orders.to_string(), command: seen };
         self.note_at(began, life, Fact::Exec(fact));

@@ -65,7 +65,10 @@ impl World<'_> {
             };
             part.unwrap_or_default().clone_into(&mut message);
         }
-        if self.has(Defect::MessageMissing) || (code == 0 && self.has(Defect::MessageOfFailuresOnly)) {
+        if self.loses_message(life)
+            || self.has(Defect::MessageMissing)
+            || (code == 0 && self.has(Defect::MessageOfFailuresOnly))
+        {
             message.clear();
         }
         if !self.has(Defect::MessageUncut) && !self.has(Defect::MessagesOfPodUncut) {

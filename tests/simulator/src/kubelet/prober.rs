@@ -183,7 +183,9 @@ impl World<'_> {
             }
             Outcome::Erred(state, why) => {
                 let message = format!("{word} probe errored and resulted in {state} state: {why}");
-                self.record(pod, container, "Warning", "Unhealthy", &message);
+                if !self.has(Defect::ErrorsUnreported) {
+                    self.record(pod, container, "Warning", "Unhealthy", &message);
+                }
                 if self.has(Defect::ErrorEndsRow) {
                     self.forget_row(run.at, run.kind);
                 }

@@ -171,7 +171,9 @@ impl World<'_> {
         let known = self.events.contains_key(&(pod, format!("{name}/Unhealthy/{message}")));
         let other = run.kind == ProbeKind::Readiness && self.has(Defect::FailureOfAnotherKind);
         let message = if other { message.replacen("Readiness", "Liveness", 1) } else { message.to_owned() };
+        let message = self.retold(run, message);
         let silent = self.is_silent_about(run.at, run.kind)
+            || self.hides_failure(run)
             || self.has(Defect::FailuresUnreported)
             || (known && self.has(Defect::FirstFailureReportedOnly));
         let container = if self.has(Defect::FailureOfFirstContainer) { 0 } else { container };

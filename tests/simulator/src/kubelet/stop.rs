@@ -128,6 +128,7 @@ impl World<'_> {
             return self.at(until, Act::Force(life));
         }
         let Some(of) = self.life_mut(life) else { return };
+        of.stopping = true;
         let probe = of.count(&Endpoint::Stop);
         let script = of.plan.process.on_stop.clone();
         let answer = self.choose(self.now, life, (&Endpoint::Stop, &script), probe, None).answer;

@@ -36,7 +36,8 @@ impl World<'_> {
     pub(super) fn heed_refusal(&mut self, run: &Run, back: &Back) {
         let refused = matches!(back, Back::Answer(CallResult::Refused));
         if refused
-            && self.has(Defect::RefusedConnectionSettles)
+            && (self.has(Defect::RefusedConnectionSettles)
+                || (run.kind == ProbeKind::Readiness && self.has(Defect::RefusalMakesUnready)))
             && let Some(worker) = self.worker(run.at, run.kind)
         {
             (worker.last, worker.streak) = (Some(false), MANY);

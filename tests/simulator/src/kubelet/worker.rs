@@ -339,7 +339,7 @@ impl World<'_> {
         let own = number(kind, "failureThreshold");
         let container = &self.pods[at.pod].containers[at.container];
         let has = |kind| container.probe(kind).is_some();
-        if self.has(Defect::FirstFailureSettles) {
+        if self.has(Defect::FirstFailureSettles) || self.kills_at_once(at, kind) {
             return 1;
         }
         let handler = |kind: ProbeKind| container.probe(kind).map(|probe| &probe["httpGet"]);

@@ -10,7 +10,7 @@ use crate::world::{ALLOCATABLE, At, World};
 
 impl World<'_> {
     /// The environment of a container.
-    pub(super) fn environment(&self, at: At) -> BTreeMap<String, String> {
+    pub(crate) fn environment(&self, at: At) -> BTreeMap<String, String> {
         let pod = &self.pods[at.pod];
         let mut env = BTreeMap::new();
         for variable in list(&pod.containers[at.container].spec, "env") {

@@ -1,0 +1,49 @@
+//! Defects of what nobody compared: events about probes that leave no record, codes in events, IDs and messages of containers that
+//! have ended, what a command is given, and what is optional. They follow the others in the one list.
+
+/// Hands the list of the other defects on, with these behind it, to the next that adds some.
+macro_rules! with_told {
+    ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
+    // Events.
+    /// Failed TCP probes are not reported (`report.event.unhealthy`).
+    TcpFailuresUnreported,
+    /// Probes that could not be carried out are not reported (`report.event.unhealthy`).
+    ErrorsUnreported,
+    /// Each failure is reported with the status code of the first (`report.event.unhealthy`).
+    FailureCodeStays,
+    /// A failure is reported with the status code that another container of the pod gave (`report.event.unhealthy`,
+    /// `probe.http.event-omits-body`).
+    FailureCodeOfNeighbor,
+    // Containers that have ended.
+    /// A container that has ended is shown with the ID of its sandbox (`report.status.container-id`).
+    EndedHasSandboxId,
+    /// A container that has ended is shown without an ID (`report.status.container-id`).
+    EndedHasNoId,
+    /// Only main containers have termination messages (`report.status.termination-message`, `termination-message-log`).
+    MessageOfMainsOnly,
+    /// A container that was stopped has no termination message (`report.status.termination-message`).
+    MessageLostByStop,
+    // Commands.
+    /// The commands of probes run as root (`probe.exec.runs-inside-container`).
+    ExecAsRoot,
+    /// The commands of probes do not have the environment of their container (`probe.exec.runs-inside-container`).
+    ExecWithoutEnvironment,
+    /// The commands of probes run in a temporary folder (`probe.exec.runs-inside-container`).
+    ExecInAnotherFolder,
+    // Counts.
+    /// The first refused connection makes a container unready, whatever the threshold (`probe.http.refused-fails`,
+    /// `probe.tcp.open-success`).
+    RefusalMakesUnready,
+    /// The first failed health check kills a container (`probe.failure-threshold.exact-count`).
+    GrpcFailureKills,
+    // What is optional.
+    /// Variables from a ConfigMap or a Secret that does not exist are left out (`report.status.settings-missing`).
+    EnvFromIgnored,
+    /// A pod waits for an optional volume (`report.status.settings-supplied`).
+    OptionalVolumeAwaited,
+    /// A container waits for an optional key of an object that exists (`report.status.settings-supplied`).
+    OptionalKeyAwaited,
+    /// A container waits for optional variables (`report.status.settings-supplied`).
+    OptionalEnvFromAwaited,
+    } };
+}
