@@ -32,6 +32,8 @@ pub(super) fn by_helpers(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         for shown in of_kubelet(pod).filter(|shown| phase.covers(run, shown)) {
             let events = [phase.began.id, shown.id];
             match (shown.is(INITIALIZED), text(shown, INITIALIZED, "reason")) {
+                // An init container that exits with 0 because its pod is deleted is shown as one that succeeded.
+                (Some(true), _) if shown.terminating() => {}
                 (Some(true), _) => {
                     seen.violated(format!("{} is initializing, and {INITIALIZED} is True", pod.key), events);
                 }

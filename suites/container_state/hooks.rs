@@ -74,6 +74,11 @@ fn is_alone(life: &Life<'_, '_>) -> bool {
     others.filter(|other| other.lifecycle("postStart").is_some()).count() == 0
 }
 
+/// Whether nothing but its hook holds up the status of a container.
+fn is_prompt(life: &Life<'_, '_>) -> bool {
+    is_alone(life) && life.number > 0 || life.pod.containers.len() == 1
+}
+
 fn judge_order(
     clause: &Clause,
     life: &Life<'_, '_>,
@@ -95,7 +100,7 @@ fn judge_order(
     }
     seen.fine(events);
     seen.facet("hook", kind.word());
-    if is_alone(life) && life.number > 0 || life.pod.containers.len() == 1 {
+    if is_prompt(life) {
         let quantity =
             format!("from the end of the hook of {} to the status that shows it as running", life.name());
         life.within(seen, quantity, (ended, shown), clause.in_time());
@@ -105,9 +110,26 @@ fn judge_order(
 /// A sleep hook leaves no record: the container runs for that long before it is shown as running. The process starts a
 /// little later than the kubelet assumes.
 fn judge_sleep(clause: &Clause, life: &Life<'_, '_>, span: i64, seen: &mut Seen) {
-    let Some(shown) = shown_running(life) else { return };
+    let most = span + clause.slack_us();
+    let Some(shown) = shown_running(life) else {
+        if life.lives_on() && is_prompt(life) && life.watched_for(&life.began, most) {
+            let finding = format!(
+                "the sleep hook of {} was over, but the status did not show the container as running within {}",
+                life.name(),
+                seconds(clause.slack_us())
+            );
+            seen.violated(finding, [Some(life.began.id), life.run.last_event()].into_iter().flatten());
+        }
+        return;
+    };
     let late = clause.tolerance_us("process-begins");
-    let bound = Bound::at_least(span - late, format!("the seconds of the hook - {}", seconds(late)));
+    let least = (span - late, format!("the seconds of the hook - {}", seconds(late)));
+    let bound = if is_prompt(life) {
+        let words = format!("the seconds of the hook + {}", seconds(clause.slack_us()));
+        Bound::at_most(most, words).and_at_least(least.0, least.1)
+    } else {
+        Bound::at_least(least.0, least.1)
+    };
     let quantity = format!("from the start of {} to the status that shows it as running", life.name());
     if life.within(seen, quantity, (&life.began, shown), bound) == Some(probity_model::measure::Fit::Met) {
         seen.facet("hook", "sleep");

@@ -265,6 +265,7 @@ fn a_hook_that_sleeps_lasts_as_long_as_it_says() {
     };
     assert_eq!(judged(5.2), "holds");
     assert_eq!(judged(2.0), "violated");
+    assert_eq!(judged(13.5), "violated", "it sleeps on");
 }
 
 #[test]

@@ -2,19 +2,20 @@
 
 use probity_model::clocks::{Clock, Stamp};
 use probity_model::measure::{Bound, Fit, Interval, seconds, whole_seconds};
+use probity_model::mechanisms::NEAR;
 use probity_model::timeline::{
-    At, ContainerKind, ContainerLife, ContainerSeen, Life, PodLife, Revision, State,
+    At, Attempt, ContainerKind, ContainerLife, ContainerSeen, Life, Line, PodLife, ProbeKind, Revision, State,
 };
 use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::alive::accuse_living;
 use crate::reading::ends::heard_kill;
 use crate::reading::hooks::judge_command_before_stop;
-use crate::reading::inits::{initializing, is_told};
+use crate::reading::inits::{initializing, inits, is_told};
 use crate::reading::mains::{lives_of, mains};
 use crate::reading::patches::changes_image;
 use crate::reading::statuses::{EXCEEDED, NEVER_PULLED, NO_IMAGE};
-use crate::termination::judge_kill_within;
+use crate::termination::{alive_until, judge_kill_within};
 
 /// A pod with a deadline, and from when that counts.
 struct Limited<'t, 'h> {
@@ -142,12 +143,80 @@ impl Limited<'_, '_> {
         let sidecars = self.pod.containers.iter().filter(|of| of.kind == ContainerKind::Sidecar);
         let sidecars = sidecars.filter(|of| !of.has_memory_limit());
         for life in sidecars.filter_map(|of| lives_of(run, self.pod, of).next_back()) {
-            let killed = heard_kill(&life).filter(|_| life.stop().is_none() && life.is_numbered());
-            if let Some(ended) = killed.filter(|ended| run.before(&due, ended)) {
-                let finding = format!("{} was killed at its deadline without a stop signal", life.name());
-                seen.violated(finding, [self.start.id, ended.id]);
+            let killed = heard_kill(&life).filter(|ended| life.is_numbered() && run.before(&due, ended));
+            match (life.stop(), killed) {
+                (None, Some(ended)) => {
+                    let finding = format!("{} was killed at its deadline without a stop signal", life.name());
+                    seen.violated(finding, [self.start.id, ended.id]);
+                }
+                (Some(stop), killed) if run.before(&due, &stop.at) => {
+                    self.judge_turn(run, &life, (stop, killed.as_ref()), seen);
+                }
+                _ => {}
             }
         }
+    }
+
+    /// A sidecar that nothing else stops is told to stop after the main containers that were running at the deadline, unless the
+    /// grace period is over before, and killed when that is over.
+    fn judge_turn(
+        &self,
+        run: &Timeline<'_>,
+        life: &Life<'_, '_>,
+        (stop, killed): (&Line<'_>, Option<&At>),
+        seen: &mut Seen,
+    ) {
+        let (due, grace) = (self.start.later(self.due()), self.pod.grace());
+        let last = mains(self.pod).filter_map(|main| lives_of(run, self.pod, main).next_back());
+        let after = |stop: &Line<'_>| run.before(&due, &stop.at);
+        let told: Vec<_> =
+            last.filter(|main| main.holes.is_empty() && main.stop().is_some_and(after)).collect();
+        let lethal = ProbeKind::STOPPING.iter().any(|kind| life.container.probe(*kind).is_some());
+        if told.is_empty() || lethal || changes_image(run, self.pod, life.container) {
+            return;
+        }
+        let in_time = run.clocks.between(&due, &stop.at).is_some_and(|span| span.hi < grace - NEAR);
+        let still = |main: &Life<'_, '_>| Some((main.name(), alive_until(main)?));
+        let still = told.iter().filter_map(still).find(|(_, until)| run.before(&stop.at, until));
+        if let Some((name, until)) = still.filter(|_| in_time) {
+            let finding = format!(
+                "at the deadline, {} received its stop signal before {name} had terminated",
+                life.name()
+            );
+            seen.violated(finding, [self.start.id, stop.id, until.id]);
+        }
+        if let Some(ended) = killed {
+            let words = format!("the deadline and the grace period - {}", seconds(NEAR));
+            let quantity = format!("from startTime to the forced end of {}", life.name());
+            let bound = Bound::at_least(self.due() + grace - NEAR, words);
+            life.within(seen, quantity, (&self.start, ended), bound);
+        }
+    }
+
+    /// The time that the end of the last main container leaves to that of the pod: sidecars stop after it.
+    fn in_time_of_sidecars(&self, clause: &Clause) -> Bound {
+        if !self.pod.containers.iter().any(|of| of.kind == ContainerKind::Sidecar) {
+            return clause.in_time();
+        }
+        let (slack, grace) = (clause.slack_us(), self.pod.grace());
+        Bound::at_most(grace + slack, format!("the grace period of the sidecars + {}", seconds(slack)))
+    }
+
+    /// Accuses a main container that began after the deadline, in a pod whose init containers did not all succeed by themselves;
+    /// whether any main container began.
+    fn accuse_late_starts(&self, run: &Timeline<'_>, seen: &mut Seen) -> bool {
+        let due = self.start.later(self.due());
+        for main in mains(self.pod) {
+            let first = main.attempts.first().filter(|first| first.is_numbered() && first.holes.is_empty());
+            if let Some(first) = first.filter(|first| run.before(&due, &first.began)) {
+                let finding = format!(
+                    "{}/{} was started after the deadline, though its pod was not initialized",
+                    self.pod.key, main.name
+                );
+                seen.violated(finding, [self.start.id, first.began.id]);
+            }
+        }
+        mains(self.pod).any(|main| !main.attempts.is_empty())
     }
 
     fn judge_unended(&self, run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -184,7 +253,7 @@ fn waits_for_good(run: &Timeline<'_>, pod: &PodLife<'_>, main: &ContainerLife<'_
 pub(super) fn covers_init(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for of in limited(run) {
         let Some(phase) = initializing(run, of.pod).filter(|phase| phase.done.is_none()) else { continue };
-        if of.pod.restart_policy() == "Never" || mains(of.pod).any(|main| !main.attempts.is_empty()) {
+        if of.accuse_late_starts(run, seen) || fails_by_itself(of.pod) {
             continue;
         }
         match of.pod.over() {
@@ -201,6 +270,15 @@ pub(super) fn covers_init(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
             None => of.judge_unended(run, clause, seen),
         }
     }
+}
+
+/// Whether a pod is over before its deadline, because an init container of it failed for good.
+fn fails_by_itself(pod: &PodLife<'_>) -> bool {
+    let failed = |life: &Attempt<'_>| match life.exited_by_itself() {
+        Some((_, code)) => code != 0,
+        None => life.ended.is_some() && life.stop().is_none(),
+    };
+    pod.restart_policy() == "Never" && inits(pod).any(|of| of.attempts.iter().any(failed))
 }
 
 /// The init container that was running at the deadline is stopped like any other container.
@@ -246,7 +324,7 @@ pub(super) fn ends_the_running(run: &Timeline<'_>, clause: &Clause, seen: &mut S
             match of.pod.over() {
                 Some(over) if of.judge_over(run, over, seen) => {
                     let quantity = format!("from the end of {} to the phase Failed", life.name());
-                    life.within(seen, quantity, (ended, over), clause.in_time());
+                    life.within(seen, quantity, (ended, over), of.in_time_of_sidecars(clause));
                     seen.facet("main", "running");
                 }
                 Some(_) => {}

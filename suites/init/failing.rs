@@ -1,13 +1,18 @@
 //! What happens to an init container that fails, and to its pod.
 
 use probity_model::measure::seconds;
-use probity_model::timeline::{ContainerKind, ContainerLife, Life, Line, PodLife, Revision, State};
+use probity_model::timeline::{
+    ContainerKind, ContainerLife, Life, Line, PodLife, ProbeKind, Revision, State,
+};
 use probity_model::{Clause, EventId, Seen, Timeline};
 
+use crate::reading::ends::heard_kill;
+use crate::reading::hooks::judge_command_before_stop;
 use crate::reading::inits::{inits, plain_pods, success};
 use crate::reading::mains::lives_of;
 use crate::reading::statuses::statuses;
 use crate::reading::termination::judge_restart;
+use crate::termination::judge_kill_within;
 
 /// The reason of a container that the runtime could not start, by the reference implementation of Kubernetes.
 const START_ERROR: &str = "StartError";
@@ -65,6 +70,7 @@ pub(super) fn fails_its_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
         match pod.over() {
             Some(over) if over.phase() == "Failed" => {
                 judge_waiting(&life, over, seen);
+                judge_sidecars(clause, &life, line, seen);
                 let quantity = format!("from the failure of {} to the phase Failed", life.name());
                 life.within(seen, quantity, (line, over), clause.in_time());
             }
@@ -97,6 +103,35 @@ fn judge_waiting(life: &Life<'_, '_>, over: &Revision<'_>, seen: &mut Seen) {
             let finding =
                 format!("{} was never started, but the status does not show it as waiting", main.name);
             seen.violated(finding, [life.began.id, over.id]);
+        }
+    }
+}
+
+/// The sidecars of a pod that fails during initialization are stopped like other containers: with a signal, after their hook, and
+/// with the grace period.
+fn judge_sidecars(clause: &Clause, init: &Life<'_, '_>, failed: &Line<'_>, seen: &mut Seen) {
+    let (run, pod) = (init.run, init.pod);
+    let sidecars: Vec<_> = pod.containers.iter().filter(|of| of.kind == ContainerKind::Sidecar).collect();
+    let alone = sidecars.len() == 1;
+    let last = sidecars.into_iter().filter_map(|of| lives_of(run, pod, of).next_back());
+    for life in last.filter(|life| life.is_numbered() && life.holes.is_empty()) {
+        let killed = heard_kill(&life).filter(|_| !life.container.has_memory_limit());
+        if killed.as_ref().is_some_and(|at| !run.before(&failed.at, at) || !life.before_deletion(at)) {
+            continue;
+        }
+        match (life.stop(), killed) {
+            (Some(stop), _) if run.before(&failed.at, &stop.at) && life.before_deletion(&stop.at) => {
+                let lethal = ProbeKind::STOPPING.iter().any(|kind| life.container.probe(*kind).is_some());
+                let plain = alone && !lethal && life.container.lifecycle("preStop").is_none();
+                if !judge_command_before_stop(&life, failed.id, stop, seen) && plain {
+                    judge_kill_within(clause.tolerance_us("kill"), &life, stop, pod.grace(), seen);
+                }
+            }
+            (None, Some(killed)) => {
+                let finding = format!("{} was killed without a stop signal when its pod failed", life.name());
+                seen.violated(finding, [failed.id, killed.id]);
+            }
+            _ => {}
         }
     }
 }

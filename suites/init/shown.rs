@@ -41,7 +41,9 @@ pub(super) fn pending(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 
 /// Initialized is false, and true soon after.
 pub(super) fn initialized(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    let promised = |shown: &Revision<'_>| shown.is("Initialized").map(|is| !is);
+    // An init container that exits with 0 because its pod is deleted is shown as one that succeeded.
+    let promised =
+        |shown: &Revision<'_>| shown.is("Initialized").filter(|is| !is || !shown.terminating()).map(|is| !is);
     judge(run, clause, ("Initialized", &promised), seen, |_, _, seen| seen.facet("initialized", "False"));
     for pod in
         plain_pods(run).filter(|pod| !pod.containers.iter().any(|of| of.kind == ContainerKind::Sidecar))

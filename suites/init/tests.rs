@@ -4,6 +4,7 @@ mod again;
 mod api;
 mod blocking;
 mod cgroups;
+mod ends;
 mod rerun;
 mod scheduling;
 mod shown;

@@ -7,7 +7,8 @@ use probity_model::timeline::{At, Attempt, ContainerKind, ContainerLife, Life, P
 use probity_model::{EventId, Stamp, Timeline};
 
 use crate::reading::ends::End;
-use crate::reading::mains::lives_of;
+use crate::reading::hooks::is_refused;
+use crate::reading::mains::{lives_of, mains};
 use crate::reading::patches::TARGET_CONTAINER;
 use crate::reading::statuses::CRASH_LOOP;
 use crate::reading::volumes::lacks_volume;
@@ -187,6 +188,26 @@ impl<'t, 'h> Going<'t, 'h> {
         self.lives().into_iter().filter(|life| life.container.kind == ContainerKind::Main).collect()
     }
 
+    /// Whether no main container was running at the request, and nothing was being stopped already: its sidecars wait for none. Not
+    /// known of a container that is no target; and one that had just ended may still get its hook.
+    pub(super) fn runs_no_main(&self) -> bool {
+        let (run, pod, asked) = (self.run, self.pod, &self.first.at);
+        let stops = |life: Life<'_, '_>| {
+            let over = End::of(&life).is_some_and(|end| run.before(end.at(), asked));
+            !over && life.stop().is_some_and(|stop| run.before(&stop.at, asked))
+        };
+        // Every instance of it was heard.
+        let heard = |main: &ContainerLife<'_>| {
+            let last = main.attempts.last().map_or(0, |last| last.number);
+            pod.changes_of(&main.name).all(|(_, status)| status.restarts <= last)
+        };
+        let known = |main: &ContainerLife<'_>| {
+            main.plan().is_some() && main.lifecycle("preStop").is_none() && heard(main)
+        };
+        let mut lives = pod.containers.iter().flat_map(|of| lives_of(run, pod, of));
+        self.mains().is_empty() && !self.may_lack_one() && mains(pod).all(known) && !lives.any(stops)
+    }
+
     /// The instances that wait for no others: of its main containers, and of its init containers, one of which may still run.
     pub(super) fn stopped_first(&self) -> Vec<Life<'t, 'h>> {
         self.lives().into_iter().filter(|life| life.container.kind != ContainerKind::Sidecar).collect()
@@ -228,6 +249,11 @@ pub(crate) fn alive_until(life: &Life<'_, '_>) -> Option<At> {
         None if run.gaps.iter().any(|(_, gap)| deaf(&gap.of)) => None,
         None => end(run),
     }
+}
+
+/// Whether a container has a preStop hook that may take time: a request to a closed port is over at once.
+pub(super) fn has_lasting_hook(life: &Life<'_, '_>) -> bool {
+    life.container.lifecycle("preStop").is_some_and(|hook| !is_refused(life.pod, hook))
 }
 
 /// Whether a container has a preStop hook.

@@ -7,6 +7,7 @@ use probity_model::timeline::{Life, Line, State};
 use probity_model::{Clause, Seen, Timeline};
 
 use super::asked::{Going, alive_until, going, is_hooked};
+use super::sidecars::sidecars_have_the_rest;
 use super::timers::Timer;
 use crate::reading::ends::{killed_at, shown_ends};
 use crate::reading::termination::KILLED;
@@ -44,8 +45,20 @@ pub(crate) fn judge_kill_within(
         let quantity = format!("from the stop signal to the forced end of {}", life.name());
         return timer.within(life, seen, quantity, (stop, ended), bound) == Some(Fit::Met);
     }
-    if life.exiting().is_none()
-        && let Some(until) = alive_until(life)
+    accuse_survivor(&timer, life, stop, (most, upper), seen);
+    false
+}
+
+/// Accuses a process that still runs although the time that it had after its stop signal is over.
+pub(super) fn accuse_survivor(
+    timer: &Timer,
+    life: &Life<'_, '_>,
+    stop: &Line<'_>,
+    (most, upper): (i64, Bound),
+    seen: &mut Seen,
+) {
+    let until = alive_until(life).filter(|_| life.exiting().is_none());
+    if let Some(until) = until
         && timer
             .measure(life, String::new(), (stop, &until), upper)
             .is_some_and(|lived| lived.fit() == Fit::Missed)
@@ -54,7 +67,6 @@ pub(crate) fn judge_kill_within(
             format!("{} had {} after its stop signal, but is still running", life.name(), seconds(most));
         seen.violated(finding, [stop.id, until.id]);
     }
-    false
 }
 
 /// The main containers without a hook that received a stop signal, in terminating pods with a grace period: the pod,
@@ -71,13 +83,15 @@ fn stopped<'t, 'h>(
 
 /// When the grace period is over, processes that are still running are killed, and the status shows it.
 pub(super) fn ends_in_a_kill(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for (going, life, stop) in stopped(&going(run)).filter(|(going, ..)| going.grace() >= LEAST_GRACE) {
+    let all = going(run);
+    sidecars_have_the_rest(&all, clause, seen);
+    for (going, life, stop) in stopped(&all).filter(|(going, ..)| going.grace() >= LEAST_GRACE) {
         if judge_kill(clause, &life, stop, going.grace(), seen) {
             seen.facet("seen", "kill");
             judge_status(&life, stop, seen);
         }
     }
-    for going in going(run).iter().filter(|going| going.is_graceful()) {
+    for going in all.iter().filter(|going| going.is_graceful()) {
         for life in going.stopped_first().iter().filter(|life| life.stop().is_none() && !is_hooked(life)) {
             if let Some(ended) = killed_at(life) {
                 let finding = format!("{} was killed without a stop signal", life.name());

@@ -11,7 +11,7 @@ use super::grace::{DEFAULT, is_unsaid, judge_kill};
 use super::hooks::{Hooked, hooked};
 use super::timers::Timer;
 use crate::reading::ends::{End, killed_at};
-use crate::reading::hooks::HookRun;
+use crate::reading::hooks::{HookKind, HookRun};
 
 /// The recorded hooks in main containers of terminating pods with a grace period.
 fn runs<'t, 'h>(going: &[Going<'t, 'h>], mut judge: impl FnMut(&Going<'t, 'h>, &Hooked<'t, 'h>, &HookRun)) {
@@ -85,7 +85,9 @@ pub(super) fn counts(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 
 /// If a hook is still running when the grace period is over, the stop signal follows, and two seconds later the kill.
 pub(super) fn is_extended_once(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    runs(&going(run), |going, hooked, hook| {
+    let all = going(run);
+    after_long_sleeps(&all, clause, seen);
+    runs(&all, |going, hooked, hook| {
         let (life, grace, slack) = (&hooked.life, going.grace(), clause.slack_us());
         if hooked.completed().is_some() {
             return;
@@ -108,6 +110,18 @@ pub(super) fn is_extended_once(run: &Timeline<'_>, clause: &Clause, seen: &mut S
             seen.facet("part", "kill");
         }
     });
+}
+
+/// A sleep that is longer than the grace period leaves no more time than another hook.
+fn after_long_sleeps(all: &[Going<'_, '_>], clause: &Clause, seen: &mut Seen) {
+    for going in all.iter().filter(|going| going.is_graceful()) {
+        for hooked in hooked(going.mains()) {
+            let HookKind::Sleep(span) = hooked.kind else { continue };
+            if let Some(stop) = hooked.life.stop().filter(|_| whole_seconds(span) >= going.grace()) {
+                judge_kill(clause, &hooked.life, stop, LEAST_GRACE, seen);
+            }
+        }
+    }
 }
 
 /// A hook that needs more than thirty seconds is stopped in a pod with the default grace period, and finishes in a pod

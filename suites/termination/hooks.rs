@@ -8,6 +8,7 @@ use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
 use super::asked::{Going, alive_until, going};
+use super::sidecars::after_own_hooks;
 use crate::reading::ends::is_undivided;
 use crate::reading::hooks::{HookKind, HookRun, hook_run, is_of_hook, listens};
 use crate::reading::termination::{Exhausted, exhausted};
@@ -43,7 +44,9 @@ impl Hooked<'_, '_> {
 
 /// The hook runs as soon as the pod is deleted, and the stop signal follows when it finishes.
 pub(super) fn runs_first(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for going in going(run).iter().filter(|going| going.is_graceful()) {
+    let all = going(run);
+    after_own_hooks(&all, clause, seen);
+    for going in all.iter().filter(|going| going.is_graceful()) {
         for hooked in hooked(going.mains()) {
             match (hooked.kind, &hooked.run) {
                 (HookKind::Sleep(span), _) => judge_sleep(clause, going, (&hooked, span), seen),
@@ -54,7 +57,8 @@ pub(super) fn runs_first(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-fn judge_unseen(going: &Going<'_, '_>, hooked: &Hooked<'_, '_>, seen: &mut Seen) {
+/// The stop signal came, but the hook did not.
+pub(super) fn judge_unseen(going: &Going<'_, '_>, hooked: &Hooked<'_, '_>, seen: &mut Seen) {
     if let Some(stop) = hooked.life.stop() {
         let finding = format!("{} received its stop signal, but its hook never ran", hooked.life.name());
         seen.violated(finding, [going.first.at.id, stop.id]);
@@ -76,6 +80,7 @@ fn judge_run(
         (Some(stop), Some((_, ended))) => {
             if judge_order(clause, life, ended, stop, seen) && prompt == Some(Fit::Met) {
                 seen.facet("hook", kind);
+                seen.facet("of", "main");
             }
         }
         (Some(stop), None) => {
@@ -121,13 +126,22 @@ fn judge_sleep(
     (hooked, span): (&Hooked<'_, '_>, i64),
     seen: &mut Seen,
 ) {
-    let (life, span) = (&hooked.life, whole_seconds(span));
-    let Some(stop) = life.stop().filter(|_| span < going.grace()) else { return };
-    let slack = clause.slack_us();
-    let bound = Bound::at_most(span + slack, format!("the seconds of the hook + {}", seconds(slack)))
-        .and_at_least(span - NEAR, format!("the seconds of the hook - {}", seconds(NEAR)));
+    let (life, asked, slack) = (&hooked.life, &going.first.at, clause.slack_us());
+    // Nothing waits for it longer than for the grace period.
+    let span = whole_seconds(span).min(going.grace());
+    let upper = Bound::at_most(span + slack, format!("the seconds of the hook + {}", seconds(slack)));
+    let Some(stop) = life.stop() else {
+        let Some(until) = alive_until(life) else { return };
+        let waited = life.run.measure(String::new(), &life.node, asked, &until, upper);
+        if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
+            let finding = format!("{} received no stop signal after its sleep hook", life.name());
+            seen.violated(finding, [asked.id, until.id]);
+        }
+        return;
+    };
+    let bound = upper.and_at_least(span - NEAR, format!("the seconds of the hook - {}", seconds(NEAR)));
     let quantity = format!("from the request to the stop signal of {} after its sleep hook", life.name());
-    if life.within(seen, quantity, (&going.first.at, stop), bound) == Some(Fit::Met) {
+    if life.within(seen, quantity, (asked, stop), bound) == Some(Fit::Met) {
         seen.facet("hook", hooked.kind.word());
     }
 }

@@ -48,7 +48,8 @@ pub(super) fn early_after_early_ends(run: &Timeline<'_>, clause: &Clause, seen: 
     let early = clause.tolerance_us("early");
     for going in going(run).iter().filter(|going| going.is_graceful() && !going.may_lack_one()) {
         let nothing = going.runs_nothing().then(|| going.first.at.clone());
-        let Some(last) = last_end(&going.lives()).or(nothing) else { continue };
+        let lives: Vec<_> = going.lives().into_iter().chain(going.ephemeral_lives()).collect();
+        let Some(last) = last_end(&lives).or(nothing) else { continue };
         let used = run.clocks.between(&going.first.at, &last);
         if used.is_some_and(|used| used.hi + early < going.grace()) {
             judge_removal(clause, going, &last, seen);
@@ -59,7 +60,7 @@ pub(super) fn early_after_early_ends(run: &Timeline<'_>, clause: &Clause, seen: 
 /// A pod is removed once all of its containers have terminated, and not before.
 pub(super) fn after_all_ends(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for going in going(run).iter().filter(|going| going.is_graceful()) {
-        let lives = going.lives();
+        let lives: Vec<_> = going.lives().into_iter().chain(going.ephemeral_lives()).collect();
         if let Some(gone) = going.gone() {
             let later = going.later_lives();
             let alive = lives.iter().chain(&later).filter_map(|life| Some((life, alive_until(life)?)));

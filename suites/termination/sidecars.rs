@@ -3,26 +3,26 @@
 //!
 //! All of this is judged from the records of the pod's own processes, which share one clock.
 
-use probity_model::measure::{Bound, Fit, seconds};
-use probity_model::mechanisms::{LEAST_GRACE, NEAR};
+use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
+use probity_model::mechanisms::{LEAST_GRACE, NEAR, WHOLE_SECOND};
 use probity_model::timeline::{At, Life, Line};
 use probity_model::{Clause, Seen, Timeline};
 
 use super::asked::{Going, alive_until, going, is_hooked};
-use super::grace::{judge_kill, judge_status};
+use super::grace::{accuse_survivor, judge_kill, judge_status};
 use super::hook_time::judge_least;
-use super::hooks::hooked;
+use super::hooks::{Hooked, hooked, judge_unseen};
 use super::timers::Timer;
 use crate::reading::ends::{End, killed_at};
 use crate::reading::hooks::HookKind;
 
-/// The terminating pods with a grace period, with main containers and with sidecars of which all are known.
+/// The terminating pods with a grace period and with sidecars of which all are known, as is what they wait for.
 fn pods<'t, 'h>(going: &'t [Going<'t, 'h>]) -> impl Iterator<Item = Group<'t, 'h>> {
     // Where one may be missing, the order of the others says nothing.
     let graceful = going.iter().filter(|going| going.is_graceful() && !going.may_lack_one());
     graceful
         .map(|going| Group { going, mains: going.mains(), sidecars: going.sidecars() })
-        .filter(|group| !group.mains.is_empty() && !group.sidecars.is_empty())
+        .filter(|group| !group.sidecars.is_empty() && (!group.mains.is_empty() || group.going.runs_no_main()))
 }
 
 struct Group<'t, 'h> {
@@ -46,6 +46,14 @@ impl Group<'_, '_> {
         !due && self.may_be_over(stop)
     }
 
+    /// The stop signal of a container that waits for nothing, which came when the kubelet began to stop the pod: of a main container
+    /// or, if none runs, of the last sidecar.
+    fn first_stop(&self) -> Option<&Line<'_>> {
+        let last = self.sidecars.last().filter(|_| self.mains.is_empty());
+        let first = self.mains.iter().chain(last).filter(|life| !is_hooked(life));
+        first.filter_map(|life| life.attempt.stop()).min_by_key(|stop| stop.at.at.lo)
+    }
+
     /// The time at which the last main container terminated. `None` if one is still running.
     fn last_end(&self) -> Option<At> {
         self.turn_of(self.sidecars.len())
@@ -58,6 +66,12 @@ impl Group<'_, '_> {
         let mut ends = self.mains.iter().chain(behind).map(waited_for);
         let first = ends.next()??;
         ends.try_fold(first, |last, end| Some(later(self.going.run, last, end?)))
+    }
+
+    /// The same; the request itself where it waits for nothing.
+    fn turn_or_request(&self, place: usize) -> Option<At> {
+        let none = self.mains.is_empty() && place >= self.sidecars.len();
+        if none { Some(self.going.first.at.clone()) } else { self.turn_of(place) }
     }
 }
 
@@ -236,6 +250,115 @@ pub(super) fn all_after_long_hooks(run: &Timeline<'_>, clause: &Clause, seen: &m
                     seen.violated(finding, [hook.began.id, until.id]);
                 }
             }
+        }
+    }
+}
+
+/// When its turn comes, a sidecar without a hook has what is left of the grace period, and is killed then.
+pub(super) fn sidecars_have_the_rest(all: &[Going<'_, '_>], clause: &Clause, seen: &mut Seen) {
+    for group in pods(all).filter(|group| group.going.grace() >= LEAST_GRACE) {
+        let Some(first) = group.first_stop() else { continue };
+        let unhooked = |life: &&Life<'_, '_>| !is_hooked(life) && !life.container.has_memory_limit();
+        for sidecar in group.sidecars.iter().filter(unhooked) {
+            let waited = |stop: &Line<'_>| group.going.run.clocks.between(&first.at, &stop.at);
+            let Some((stop, waited)) = sidecar.stop().and_then(|stop| Some((stop, waited(stop)?))) else {
+                continue;
+            };
+            judge_rest(clause, &group, (sidecar, stop), group.going.grace() - waited.lo.max(0), seen);
+        }
+    }
+}
+
+/// The kubelet takes off only the whole seconds for which the sidecar waited.
+fn judge_rest(
+    clause: &Clause,
+    group: &Group<'_, '_>,
+    (sidecar, stop): (&Life<'_, '_>, &Line<'_>),
+    rest: i64,
+    seen: &mut Seen,
+) {
+    let (rest, slack) = (rest.max(LEAST_GRACE), WHOLE_SECOND + clause.tolerance_us("kill"));
+    let words = format!("the {} that were left + {}", seconds(rest), seconds(slack));
+    let (timer, upper) = (Timer::new(&stop.at, rest), Bound::at_most(rest + slack, words));
+    let Some(killed) = killed_at(sidecar) else {
+        return accuse_survivor(&timer, sidecar, stop, (rest, upper), seen);
+    };
+    let quantity = format!("from the stop signal of {} to its forced end", sidecar.name());
+    let soon = timer.within(sidecar, seen, quantity, (stop, killed), upper) == Some(Fit::Met);
+    if judge_least(group.going, sidecar, (killed, "forced end"), group.going.grace(), seen) && soon {
+        seen.facet("seen", "sidecar");
+    }
+}
+
+/// A sidecar with a hook is told to stop when the hook is done and its turn has come, not before and soon after.
+pub(super) fn after_own_hooks(all: &[Going<'_, '_>], clause: &Clause, seen: &mut Seen) {
+    for group in pods(all) {
+        for (place, sidecar) in group.sidecars.iter().enumerate() {
+            for hooked in hooked(vec![*sidecar]) {
+                judge_after_hook(clause, &group, (place, &hooked), seen);
+            }
+        }
+    }
+}
+
+fn judge_after_hook(
+    clause: &Clause,
+    group: &Group<'_, '_>,
+    (place, hooked): (usize, &Hooked<'_, '_>),
+    seen: &mut Seen,
+) {
+    let (life, asked) = (&hooked.life, &group.going.first.at);
+    // A sleep leaves no record: it began some time after the request.
+    let (ended, noted, late) = match (hooked.kind, hooked.completed()) {
+        (HookKind::Sleep(span), _) => {
+            let ended = asked.later(whole_seconds(span).min(group.going.grace()));
+            (Some(At::new(asked.id, ended)), NEAR, clause.slack_us())
+        }
+        (_, done) => {
+            let ended = done.map(|(_, ended)| ended.clone());
+            (ended, clause.tolerance_us("written-late"), clause.tolerance_us("signal-follows"))
+        }
+    };
+    if hooked.run.is_none() && !matches!(hooked.kind, HookKind::Sleep(_)) {
+        return judge_unseen(group.going, hooked, seen);
+    }
+    let early = |stop: &&Line<'_>| {
+        let before = |ended: &At| group.going.run.before(&stop.at, &ended.earlier(noted));
+        !group.may_be_over(stop) && ended.as_ref().is_none_or(before)
+    };
+    if let Some(stop) = life.stop().filter(early) {
+        let finding = format!("{} received its stop signal before its hook finished", life.name());
+        seen.violated(finding, [asked.id, stop.id]);
+    } else if let Some(ended) = ended
+        && let Some(turn) = group.turn_or_request(place + 1)
+    {
+        let from = later(group.going.run, ended, turn);
+        judge_follows(clause, group, (life, &from), late, seen);
+    }
+}
+
+/// The stop signal of a sidecar follows soon after its hook is done and its turn has come.
+fn judge_follows(
+    clause: &Clause,
+    group: &Group<'_, '_>,
+    (life, from): (&Life<'_, '_>, &At),
+    late: i64,
+    seen: &mut Seen,
+) {
+    let bound = Bound::at_most(late, seconds(late));
+    if let Some(stop) = life.stop() {
+        let quantity =
+            format!("from the end of the hook of {} and of all it waits for to the stop signal", life.name());
+        if !group.may_be_of_expiry(clause, stop, Some(from))
+            && life.within(seen, quantity, (from, stop), bound) == Some(Fit::Met)
+        {
+            seen.facet("of", "sidecar");
+        }
+    } else if let Some(until) = alive_until(life) {
+        let waited = life.run.measure(String::new(), &life.node, from, &until, bound);
+        if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
+            let finding = format!("{} received no stop signal after its hook", life.name());
+            seen.violated(finding, [from.id, until.id]);
         }
     }
 }

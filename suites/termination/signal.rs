@@ -7,7 +7,7 @@ use probity_model::timeline::{At, ContainerKind, Life, Line, ProbeKind};
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::Fact;
 
-use super::asked::{Going, alive_until, going, is_hooked};
+use super::asked::{Going, alive_until, going, has_lasting_hook};
 use crate::reading::ends::{End, killed_at};
 use crate::reading::patches::changes_image;
 
@@ -18,8 +18,11 @@ const FIRST: u32 = 1;
 pub(super) fn comes_promptly(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for going in going(run).iter().filter(|going| going.is_graceful()) {
         let busy = going.pod.containers.iter().any(|of| of.lifecycle("postStart").is_some());
-        for life in going.mains().iter().filter(|life| !busy && !is_hooked(life)) {
-            judge_arrival(clause, going, life, seen);
+        let first = going.stopped_first().into_iter().chain(going.ephemeral_lives());
+        // The last sidecar waits for the main containers only.
+        let last = going.sidecars().into_iter().next_back().filter(|_| going.runs_no_main());
+        for life in first.chain(last).filter(|life| !busy && !has_lasting_hook(life)) {
+            judge_arrival(clause, going, &life, seen);
         }
     }
 }
@@ -95,6 +98,7 @@ pub(super) fn nothing_comes_back(run: &Timeline<'_>, clause: &Clause, seen: &mut
     for going in going(run).iter().filter(|going| going.is_graceful()) {
         let lives = going.lives();
         lives.iter().for_each(|life| accuse_return(clause, going, life, seen));
+        accuse_starts(clause, going, &lives, seen);
         for life in lives.iter().filter(|life| life.container.kind == ContainerKind::Main) {
             let Some(exit) = life.exiting() else { continue };
             let Fact::Exiting(exiting) = &exit.line.fact else { continue };
@@ -128,6 +132,31 @@ fn accuse_return(clause: &Clause, going: &Going<'_, '_>, life: &Life<'_, '_>, se
     if told || run.at_least(asked, &end.earliest) > known {
         let finding = format!("{} was started again while its pod was terminating", life.name());
         seen.violated(finding, [asked.id, end.at().id, again]);
+    }
+}
+
+/// Accuses what begins in a pod that goes: long after the request, or behind an init container that was told to stop.
+fn accuse_starts(clause: &Clause, going: &Going<'_, '_>, lives: &[Life<'_, '_>], seen: &mut Seen) {
+    let (run, asked) = (going.run, &going.first.at);
+    if going.pod.containers.iter().any(|of| of.lifecycle("postStart").is_some()) {
+        return;
+    }
+    let place =
+        |life: &Life<'_, '_>| going.pod.containers.iter().position(|of| of.name == life.container.name);
+    let inits = || lives.iter().filter(|life| life.container.kind == ContainerKind::Init);
+    for life in going.later_lives().iter().filter(|life| life.is_numbered() && life.holes.is_empty()) {
+        // A process may not get a processor until some time after its container was started.
+        let shown =
+            life.revisions().any(|(shown, status)| status.is_running() && run.before(&shown.at, asked));
+        let known = clause.tolerance_us("under-way") + life.noise(asked, &life.began);
+        let stopped = inits().filter(|init| place(init) < place(life)).find_map(|init| init.stop());
+        let since = match stopped.filter(|stop| run.before(&stop.at, &life.began)) {
+            Some(stop) => stop.id,
+            None if !shown && run.at_least(asked, &life.began) > known => asked.id,
+            None => continue,
+        };
+        let finding = format!("{} was started while its pod was terminating", life.name());
+        seen.violated(finding, [asked.id, since, life.began.id]);
     }
 }
 

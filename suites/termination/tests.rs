@@ -3,6 +3,7 @@
 mod behind_services;
 mod chosen;
 mod hooks;
+mod leaving;
 mod removal;
 mod requests;
 mod restarted;

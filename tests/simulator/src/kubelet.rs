@@ -10,6 +10,7 @@ mod hooks;
 mod http;
 mod images;
 mod init;
+mod leaving;
 mod lifecycle;
 mod messages;
 mod plain;

@@ -22,6 +22,9 @@ mod identity;
 #[path = "init.rs"]
 mod init;
 #[macro_use]
+#[path = "leaving.rs"]
+mod leaving;
+#[macro_use]
 #[path = "life.rs"]
 mod life;
 #[macro_use]

@@ -49,7 +49,10 @@ impl World<'_> {
         }
         let hook =
             self.pods[life.at.pod].containers[life.at.container].spec["lifecycle"]["postStart"].clone();
-        let (ended, failed) = self.run_hook(life.at, &hook, i64::MAX);
+        let (mut ended, failed) = self.run_hook(life.at, &hook, i64::MAX);
+        if hook.get("sleep").is_some() && self.has(Defect::StartSleepTripled) {
+            ended += 2 * (ended - self.now);
+        }
         if !self.is_unawaited(life.at) {
             self.hold_up(life.at.pod, ended);
         }

@@ -189,7 +189,12 @@ impl World<'_> {
                 }
             }
         }
-        self.kill_sidecars(pod);
+        if self.has(Defect::DeadlineKillsSidecars) {
+            self.kill_sidecars(pod);
+        } else {
+            self.begin_turns(pod);
+            self.give_turns(pod);
+        }
         self.sync_now(pod);
     }
 

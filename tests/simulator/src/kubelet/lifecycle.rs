@@ -104,11 +104,12 @@ impl World<'_> {
 
     /// A container starts.
     pub(crate) fn start(&mut self, at: At) {
-        let stays = self.comes_back_in_termination(at) || self.comes_back_beside_others(at);
+        let leaving = self.starts_while_leaving(at);
+        let stays = leaving || self.comes_back_in_termination(at) || self.comes_back_beside_others(at);
         let returns = self.has(Defect::SidecarStartsAfterWork) || self.returns_after_stop(at);
-        let over = self.pods[at.pod].terminal && !returns;
+        let over = self.pods[at.pod].terminal && !returns && !leaving;
         let goes = (self.pods[at.pod].deleted.is_some() && !stays) || over;
-        if goes || self.pods[at.pod].gone || self.pods[at.pod].expired {
+        if goes || self.pods[at.pod].gone || (self.pods[at.pod].expired && !leaving) {
             return;
         }
         let now = self.now;

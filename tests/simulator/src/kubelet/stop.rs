@@ -71,7 +71,7 @@ impl World<'_> {
     /// Runs the hook, then sends the stop signal; the end of the grace period kills.
     pub(crate) fn stop_container(&mut self, at: At, grace: i64) {
         let life = LifeAt { at, attempt: self.pods[at.pod].containers[at.container].attempt() };
-        let begins = self.begins_to_stop(at.pod);
+        let begins = self.begins_to_stop(at.pod) + self.told_later(at);
         if !self.runs_stop_hook(at, grace) {
             self.at(begins, Act::Terminate(life, begins + grace.max(self.least_grace())));
             return;
@@ -87,7 +87,7 @@ impl World<'_> {
             self.at(ended, Act::Force(life));
             return;
         }
-        if !signaled_first {
+        if !signaled_first && !self.forgets_signal(&hook, (ended, failed)) {
             let late = if self.has(Defect::SignalLateAfterHook) { 3 * SECOND } else { 0 };
             let lost = failed && self.has(Defect::FailedHookEndsGrace);
             let left = if lost { self.least_grace() } else { self.left_of(grace, ended - self.now) };
@@ -100,6 +100,7 @@ impl World<'_> {
     pub(super) fn run_hook(&mut self, at: At, hook: &Value, deadline: i64) -> (i64, bool) {
         let now = self.now;
         if let Some(seconds) = hook["sleep"]["seconds"].as_i64() {
+            let deadline = if self.has(Defect::SleepOutlastsGrace) { i64::MAX } else { deadline };
             return ((now + seconds * SECOND).min(deadline), false);
         }
         if let Some(http) = hook.get("httpGet") {
@@ -177,6 +178,7 @@ impl World<'_> {
         container.state = State::Ended(how.clone());
         let killed = container.killing;
         container.failing = false;
+        self.passes_on(at, code);
         if self.pods[at.pod].deleted.is_some() {
             self.pods[at.pod].containers[at.container].killing = None;
             if killed.is_some() && self.comes_back_in_termination(at) {

@@ -76,6 +76,7 @@ impl World<'_> {
         let most = match () {
             () if self.has(Defect::HookHasGraceOfPod) => self.pods[at.pod].grace(),
             () if self.has(Defect::HookNeverCut) => NEVER,
+            () if self.has(Defect::HookRequestNeverCut) && self.asks_before_stop(at) => NEVER,
             () if self.has(Defect::HookCutEarly) => grace.min(EARLY_CUT),
             () => grace.max(SECOND),
         };
@@ -101,6 +102,9 @@ impl World<'_> {
                 continue;
             }
             let of_init = of.kind == Kind::Init;
+            if of_init && self.has(Defect::DeletedInitsNotTold) {
+                continue;
+            }
             let message = format!("Stopping container {}", of.name);
             let own = of.spec["livenessProbe"]["terminationGracePeriodSeconds"].as_i64();
             let own = own.filter(|_| self.has(Defect::DeletionUsesProbeGrace));
@@ -119,6 +123,9 @@ impl World<'_> {
 
     /// The sidecars of a pod that goes begin to wait for their turn, and their hooks run.
     pub(super) fn begin_turns(&mut self, pod: usize) {
+        if self.kills_helpers(pod) {
+            return;
+        }
         let short = self.pods[pod].deleted.is_none() && self.has(Defect::SidecarsHaveTwoSecondsWhenDone);
         let grace = if short { self.least_grace() } else { self.grace_in_force(pod) };
         for container in 0..self.pods[pod].containers.len() {
@@ -131,6 +138,8 @@ impl World<'_> {
             self.report_stop(at, &message);
             let hooked = !self.has(Defect::SidecarHooksInTurn) || !self.runs_stop_hook(at, grace);
             let ready = if hooked { self.hook_of_sidecar(at, grace) } else { self.now };
+            let unawaited = self.pods[pod].deleted.is_some() && self.has(Defect::HookOfSidecarUnawaited);
+            let ready = if unawaited { self.now } else { ready };
             let deadline = ready + (grace - (ready - self.now) / SECOND * SECOND).max(0);
             self.pods[pod].containers[container].turn = Some(Turn { ready, deadline, hooked });
             self.at(ready, Act::Turn(pod));
@@ -160,6 +169,9 @@ impl World<'_> {
                 continue;
             }
             let grace = self.grace_in_force(pod);
+            if self.forgets_after_hook(at, turn) {
+                continue;
+            }
             if !turn.hooked {
                 let ready = self.hook_of_sidecar(at, grace);
                 self.pods[pod].containers[container].turn = Some(Turn { ready, hooked: true, ..turn });
@@ -167,9 +179,10 @@ impl World<'_> {
                 continue;
             }
             let life = LifeAt { at, attempt: self.pods[pod].containers[container].attempt() };
-            let left = match self.has(Defect::SidecarsHaveGraceAnew) {
-                true => grace,
-                false => self.left_of(turn.deadline - turn.ready, self.now - turn.ready),
+            let left = match self.wrong_rest(pod) {
+                Some(left) => left,
+                None if self.has(Defect::SidecarsHaveGraceAnew) => grace,
+                None => self.left_of(turn.deadline - turn.ready, self.now - turn.ready),
             };
             self.pods[pod].containers[container].turn = None;
             let begins = self.now + self.between(5 * MS, 20 * MS);
@@ -180,20 +193,23 @@ impl World<'_> {
     /// Whether a sidecar waits for another container to end.
     fn is_blocked(&self, at: At) -> bool {
         let of = &self.pods[at.pod].containers;
-        let runs = |sidecar: bool, places: std::ops::Range<usize>| {
-            of[places].iter().any(|other| (other.kind == Kind::Sidecar) == sidecar && other.is_running())
+        let runs = |kind: Kind, places: std::ops::Range<usize>| {
+            of[places].iter().any(|other| other.kind == kind && other.is_running())
         };
-        let mains = runs(false, 0..of.len());
+        // An init container that still runs is not waited for.
+        let mains = runs(Kind::Main, 0..of.len());
         let is_done = self.pods[at.pod].deleted.is_none();
         match () {
             () if self.has(Defect::SidecarsStopWithMains) => false,
+            () if self.pods[at.pod].expired && self.has(Defect::ExpiredSidecarsDoNotWait) => false,
+            () if self.waits_for_no_main(at.pod) => true,
             () if self.has(Defect::SidecarsWaitForExpiry) => true,
             () if self.has(Defect::SidecarsWaitWhenDone) && is_done => true,
             () if self.several_wait(at.pod) && is_done => true,
             () if self.has(Defect::SidecarsStopTogether) => mains,
             () if self.has(Defect::SidecarsStopTogetherWhenDone) && is_done => mains,
-            () if self.has(Defect::SidecarsStopInOrder) => mains || runs(true, 0..at.container),
-            () => mains || runs(true, at.container + 1..of.len()),
+            () if self.has(Defect::SidecarsStopInOrder) => mains || runs(Kind::Sidecar, 0..at.container),
+            () => mains || runs(Kind::Sidecar, at.container + 1..of.len()),
         }
     }
 

@@ -1,0 +1,105 @@
+//! Sidecars at a deadline and when an init container fails, and init containers that are stopped at a deadline.
+
+use probity_composer::{Composer, timestamp};
+use probity_script::witness::{Exiting, Fact};
+use serde_json::{Value, json};
+
+use super::{COVERS, KILLS, NEVER, begins, ended, running, runs, spec, statuses, waiting};
+use crate::tests::verdict;
+
+fn with_sidecar(policy: &str, inits: &[&str]) -> Value {
+    let mut of = spec(policy, inits, &["main"]);
+    of["initContainers"][0]["restartPolicy"] = json!("Always");
+    of["terminationGracePeriodSeconds"] = json!(6);
+    of
+}
+
+/// A sidecar is told to stop at this time and killed at another, in a pod that is beyond its deadline at 9 s and whose main
+/// container takes two seconds.
+fn expired(stop: f64, end: f64) -> &'static str {
+    let mut run = Composer::new(&[KILLS]);
+    let mut of = with_sidecar("Always", &["helper"]);
+    of["activeDeadlineSeconds"] = json!(8);
+    run.create(0.0, &of);
+    begins(&mut run, "helper", 2.0);
+    begins(&mut run, "main", 3.0);
+    let mut status = statuses("Running", &[("helper", 0, running())], &[("main", 0, running())]);
+    status["startTime"] = json!(timestamp(1.0));
+    run.status(3.5, &status);
+    run.of("pod", "main").signal(9.5, "SIGTERM");
+    if stop < 11.5 {
+        run.of("pod", "helper").signal(stop, "SIGTERM");
+    }
+    run.of("pod", "main").fact(11.5, Fact::Exiting(Exiting { code: 0, why: "stop".to_owned() }));
+    run.left(11.51);
+    if stop > 11.5 {
+        run.of("pod", "helper").signal(stop, "SIGTERM");
+    }
+    run.of("pod", "helper").left(end);
+    status["phase"] = json!("Failed");
+    status["reason"] = json!("DeadlineExceeded");
+    status["containerStatuses"][0]["state"] = ended(0);
+    status["initContainerStatuses"][0]["state"] = ended(137);
+    run.status(end + 0.5, &status);
+    run.reading(60.0);
+    verdict(&run.done(), KILLS)
+}
+
+#[test]
+fn at_the_deadline_sidecars_stop_last() {
+    assert_eq!(expired(11.6, 15.6), "holds");
+    assert_eq!(expired(9.6, 15.6), "violated", "with the main container");
+    assert_eq!(expired(11.6, 13.6), "violated", "two seconds");
+}
+
+#[test]
+fn an_init_container_that_is_stopped_at_the_deadline_has_not_succeeded() {
+    let judged = |goes_on: bool| {
+        let mut run = Composer::new(&[COVERS]);
+        let mut of = spec("Never", &["one"], &["main"]);
+        of["activeDeadlineSeconds"] = json!(8);
+        run.create(0.0, &of);
+        run.of("pod", "one").start(1.5, 0);
+        let mut status =
+            statuses("Pending", &[("one", 0, running())], &[("main", 0, waiting("PodInitializing"))]);
+        status["startTime"] = json!(timestamp(1.0));
+        run.status(3.0, &status);
+        run.signal(9.5, "SIGTERM");
+        run.fact(10.5, Fact::Exiting(Exiting { code: 0, why: "stop".to_owned() }));
+        run.left(10.51);
+        if goes_on {
+            run.of("pod", "main").start(11.0, 0);
+        }
+        status["phase"] = json!("Failed");
+        status["reason"] = json!("DeadlineExceeded");
+        status["initContainerStatuses"][0]["state"] = ended(0);
+        run.status(11.5, &status);
+        run.reading(40.0);
+        verdict(&run.done(), COVERS)
+    };
+    assert_eq!(judged(false), "holds");
+    assert_eq!(judged(true), "violated");
+}
+
+#[test]
+fn the_sidecar_of_a_pod_that_fails_is_stopped_with_a_signal() {
+    let judged = |stop: Option<f64>, end: f64| {
+        let mut run = Composer::new(&[NEVER]);
+        let mut of = with_sidecar("Never", &["helper", "one"]);
+        of["terminationGracePeriodSeconds"] = json!(3);
+        run.create(0.0, &of);
+        begins(&mut run, "helper", 1.0);
+        runs(&mut run, "one", 0, (2.0, 3.0), 1);
+        if let Some(stop) = stop {
+            run.of("pod", "helper").signal(stop, "SIGTERM");
+        }
+        run.of("pod", "helper").left(end);
+        let inits = [("helper", 0, ended(137)), ("one", 0, ended(1))];
+        run.status(7.5, &statuses("Failed", &inits, &[("main", 0, waiting("PodInitializing"))]));
+        run.reading(30.0);
+        verdict(&run.done(), NEVER)
+    };
+    assert_eq!(judged(Some(3.5), 6.6), "holds");
+    assert_eq!(judged(Some(3.5), 5.0), "violated", "half of the grace period");
+    assert_eq!(judged(None, 3.5), "violated", "no signal");
+}
