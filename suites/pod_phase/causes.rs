@@ -34,7 +34,7 @@ pub(super) fn accuse_reason(
         reason if OF_THE_NODE.contains(&reason) || !only_kubelets_restarted(run) => return false,
         _ => "its containers ran before",
     };
-    let finding = format!("{} is {} for the reason {reason}, but {why}", pod.key, over.phase());
+    let finding = format!("{} is {} with the reason {reason}, but {why}", pod.key, over.phase());
     seen.violated(finding, [over.id]);
     true
 }

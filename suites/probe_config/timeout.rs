@@ -180,7 +180,7 @@ fn judge_full(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
         let silent = life.holes.is_empty() && life.watched_for(&full.at, most + UNKNOWN_LIFE);
         if silent && life.lives_on() && !life.run.node_was_touched() {
             let finding = format!(
-                "{} could not connect for longer than {}, and the container was not stopped",
+                "{} could not connect for longer than {}, but the container was not stopped",
                 life.words(),
                 seconds(most)
             );

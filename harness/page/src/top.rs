@@ -69,7 +69,11 @@ fn facts(top: &mut Html, index: &Index<'_>) {
                 &[&kubelet, &counted(*nodes, "node"), runtime, architecture],
             );
         }
-        top.raw(if kubelets.is_empty() { "nodes may not be read</dd></div>\n" } else { "</dd></div>\n" });
+        top.raw(if kubelets.is_empty() {
+            "no permission to read nodes</dd></div>\n"
+        } else {
+            "</dd></div>\n"
+        });
     }
     for profile in &report.result.profiles {
         let (word, color) = words::outcome(profile.result);
