@@ -141,7 +141,7 @@ fn list(top: &mut Html, index: &Index<'_>, title: &str, clauses: &[&ClauseReport
         let follow =
             index.report.clauses.iter().filter(|one| one.follows_from.as_ref() == Some(&clause.id)).count();
         if follow > 0 {
-            top.put(" <span>So, likely: {} more.</span>", &[&follow]);
+            top.put(" <span>As a likely result: {} more.</span>", &[&follow]);
         }
         top.raw("</li>\n");
     }
