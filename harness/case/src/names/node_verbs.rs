@@ -24,7 +24,7 @@ pub(crate) fn check(of: &NodeStep) -> Result<(), String> {
         (None, true) => Err(pin(&format!("`{}` needs an `input`", verb.word), &["node"])),
         (Some(Value::Object(fields)), true) if !fields.is_empty() => Ok(()),
         (Some(_), true) => {
-            Err(pin(&format!("the input of `{}` is a map of settings", verb.word), &["node", "input"]))
+            Err(pin(&format!("the input of `{}` must be a map of settings", verb.word), &["node", "input"]))
         }
         (None, false) => Ok(()),
     }
@@ -154,7 +154,7 @@ mod tests {
         }
         for (more, step, why) in [
             (kubelet, "{ verb: configure-kubelet }", "needs an `input`"),
-            (kubelet, "{ verb: configure-kubelet, input: [1] }", "is a map of settings"),
+            (kubelet, "{ verb: configure-kubelet, input: [1] }", "must be a map of settings"),
             (plain, "{ verb: restart-kubelet, input: { a: 1 } }", "takes no input"),
             (
                 plain,
