@@ -55,7 +55,7 @@ const WORDS: &[Word] = &[
     word(
         "by-network",
         |of| ["httpGet", "tcpSocket", "grpc"].into_iter().any(|handler| of.asks(handler)),
-        "it needs a network probe, and the pod has none",
+        "it needs a network probe, but the pod has none",
     ),
     word("host", |of| of.get("host").next().is_some(), "no probe has a `host`"),
     word("header", |of| of.get("httpHeaders").next().is_some(), "no probe has `httpHeaders`"),
@@ -72,7 +72,7 @@ const WORDS: &[Word] = &[
         |of| of.number("terminationGracePeriodSeconds") > 0,
         "no probe has its own `terminationGracePeriodSeconds`",
     ),
-    word("restarting", |of| of.policy() != "Never", "it needs restarts, and the restart policy is Never"),
+    word("restarting", |of| of.policy() != "Never", "it needs restarts, but the restart policy is Never"),
     word("never-restarting", |of| of.policy() == "Never", "it needs the restart policy Never"),
     word("on-failure", |of| of.policy() == "OnFailure", "it needs the restart policy OnFailure"),
     word("sidecar", |of| of.sidecar, "no container is a sidecar"),
@@ -106,7 +106,7 @@ const WORDS: &[Word] = &[
     word(
         "dry-run",
         |of| of.does(|step| matches!(step, Step::Try(_))),
-        "it needs a dry run, and no step is a `try`",
+        "it needs a dry run, but no step is a `try`",
     ),
     word("node-verb", |of| of.does(|step| matches!(step, Step::Node(_))), "no step affects the node"),
     word(
@@ -243,7 +243,7 @@ mod tests {
             case(&format!("{{ restartPolicy: Never, containers: [{{ name: c, livenessProbe: {probe} }}] }}"));
         let told = |clause: &str| cannot_apply(clause, &one).unwrap_or_default();
         assert_eq!(told("probe.startup.gates-liveness"), "no container has a startup probe");
-        assert_eq!(told("probe.tgps.default-inherits"), "it needs restarts, and the restart policy is Never");
+        assert_eq!(told("probe.tgps.default-inherits"), "it needs restarts, but the restart policy is Never");
         assert_eq!(told("probe.liveness.needs-restarting-policy"), "");
         let two = case(&format!(
             "{{ containers: [{{ name: c, livenessProbe: {probe} }}, {{ name: d, startupProbe: {probe} }}] }}"

@@ -141,7 +141,7 @@ fn validate(
         return Err(("clauses", "no clause covers these specs, and `beyond` does not say why".to_owned()));
     }
     if check.clauses.is_empty() && check.adds.is_some() {
-        return Err(("adds", "no clause covers these specs, so none adds anything".to_owned()));
+        return Err(("adds", "no clause covers these specs, so `adds` must be absent".to_owned()));
     }
     if !check.clauses.is_empty() && check.adds.is_none() {
         return Err(("clauses", "`adds` does not say what these clauses add".to_owned()));
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn specs_that_no_clause_covers_must_have_the_reason() {
         assert!(refused("file: f, lines: [8], clauses: []").contains("`beyond` does not say why"));
-        assert!(refused("file: f, lines: [8], clauses: [], adds: z, beyond: b").contains("none adds"));
+        assert!(refused("file: f, lines: [8], clauses: [], adds: z, beyond: b").contains("must be absent"));
         let uncovered = "{ file: f, lines: [8], arranges: x, asserts: y, clauses: [], beyond: because }";
         let text = table(&[GOOD, uncovered]);
         let good = read(&[("a.yaml", text.as_str())], &crate::catalogue().unwrap()).unwrap();

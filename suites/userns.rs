@@ -46,7 +46,7 @@ fn combinations(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         let (Some(field), None) = (others.next(), others.next()) else { continue };
         match tried.code {
             ..300 => {
-                let finding = format!("a pod with a user namespace of its own was accepted with {field}");
+                let finding = format!("a pod with its own user namespace was accepted with {field}");
                 seen.violated(finding, [*id]);
             }
             422 if tried.message.to_lowercase().contains(&field.to_lowercase()) => {
@@ -64,7 +64,7 @@ fn never_without(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         for look in looks(run).iter().filter(|look| std::ptr::eq(look.life.pod, pod)) {
             let Some(map) = look.dump.files.get(maps::USERS) else { continue };
             let finding =
-                || format!("{} asked for a user namespace, and runs in that of its node", look.life.name());
+                || format!("{} requests a user namespace, but runs in that of its node", look.life.name());
             seen.check(!maps::is_identity(map), finding, [look.line.id]);
         }
         let began = pod.containers.iter().any(|of| !of.attempts.is_empty());

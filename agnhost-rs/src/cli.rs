@@ -25,8 +25,14 @@ use crate::token::Token;
 /// The exit status for errors that the user can fix.
 pub const WRONG_USE: u8 = 2;
 
-const STATUSES: &str = "Exit statuses of our own commands:    0  success, or exit after a stop signal    1  a failure that no flag can fix    2  invalid flags, an invalid plan, or an unavailable address   78  an environment variable that the plan requires is missing  125  exec: there is no serving process in this container  126  exec: the plan does not have this command
-Plans choose their own. agnhost's commands exit like agnhost's.";
+const STATUSES: &str = "Exit statuses:
+    0  success, or exit after a stop signal
+    1  a failure that no flag can fix
+    2  invalid flags, an invalid plan, or an unavailable address
+   78  an environment variable that the plan requires is missing
+  125  exec: there is no serving process in this container
+  126  exec: the plan does not have this command
+A plan can define other exit statuses. The replacements for agnhost's commands exit as agnhost does.";
 
 /// A server that misbehaves on schedule and records what it observes
 #[derive(Debug, Parser)]
@@ -55,13 +61,13 @@ pub enum Command {
     Schema(SchemaArgs),
     /// Receives the witness lines of all targets, and offers them as one stream
     Recorder(RecorderArgs),
-    /// Behaves as a probe or a hook, as the plan's `exec` has it for NAME or as the flags say
+    /// Acts as the command of a probe or a hook, as defined by NAME under the plan's `exec` or by the flags
     Exec(ExecArgs),
-    /// Runs beside the server, as configured in the plan's `children`
+    /// Runs as a child process of the server, as configured in the plan's `children`
     Child(ChildArgs),
-    /// Prints what the container looks like from inside
+    /// Prints what a process sees from inside the container
     Dump(DumpArgs),
-    /// Tries what a limit should prevent, and reports the result
+    /// Tries something that a limit should prevent, and reports the result
     Trial(TrialArgs),
     /// One of agnhost's commands
     #[command(flatten)]
@@ -77,11 +83,11 @@ pub struct SchemaArgs {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Document {
-    /// What `serve` takes
+    /// The plan that `serve` reads
     Plan,
-    /// What `POST /v1/change` of the control port takes
+    /// The change that `POST /v1/change` of the control port reads
     Change,
-    /// A line that `serve` writes
+    /// A witness line that `serve` writes
     Witness,
 }
 
@@ -113,22 +119,22 @@ pub struct ServeArgs {
     /// The plan itself [env: AGNHOST_PLAN, if no flag names a plan]
     #[arg(long, value_name = "TEXT")]
     plan_inline: Option<String>,
-    /// The folder that outlives the container's restarts, for a journal of witness lines and the count of attempts
+    /// A folder that survives restarts of the container, for a journal of witness lines and the count of attempts
     #[arg(long, env = "AGNHOST_JOURNAL", value_name = "DIR")]
     journal: Option<PathBuf>,
-    /// The recorder that gets the witness lines too
+    /// A recorder that also receives the witness lines
     #[arg(long, env = "AGNHOST_RECORDER", value_name = "HOST:PORT", value_parser = recorder_address)]
     recorder: Option<String>,
     /// The control port; without an address, all of them
     #[arg(long, env = "AGNHOST_CONTROL", value_name = "[ADDRESS:]PORT")]
     control: Option<ControlAddress>,
-    /// The token that every control request has to show, and that the recorder asks for
+    /// The token that every control request must contain, and that the recorder requires
     #[arg(long, env = "AGNHOST_TOKEN", hide_env_values = true, value_name = "TOKEN")]
     token: Option<String>,
-    /// A signal that means stop, in place of SIGTERM and SIGINT; may be given more than once
+    /// A signal to use as stop signal, instead of SIGTERM and SIGINT; may be repeated
     #[arg(long, env = "AGNHOST_STOP_SIGNAL", value_name = "SIGNAL", value_delimiter = ',')]
     stop_signal: Vec<CaughtSignal>,
-    /// Write down when all processors of the node are busy; one target on each node is enough
+    /// Record when all processors of the node are busy; one target on each node is enough
     #[arg(long, env = "AGNHOST_WATCH_NODE")]
     watch_node: bool,
     /// Write no witness lines to standard output

@@ -20,17 +20,17 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-/// Behaves as a probe or a hook, as the plan's `exec` has it for NAME or as the flags say.
+/// Acts as the command of a probe or a hook, as defined by NAME under the plan's `exec` or by the flags.
 #[derive(Args, Clone, Debug)]
 pub struct ExecArgs {
-    /// The entry of the plan's `exec` that decides; without it, only the flags do
+    /// The entry of the plan's `exec` to use; without it, only the flags apply
     name: Option<String>,
     #[command(flatten)]
     flags: ExecFlags,
-    /// The lingering child keeps standard output and error open, as `sleep 10 & exit 1` in a shell would
+    /// The child that stays behind keeps standard output and error open, as with `sleep 10 & exit 1` in a shell
     #[arg(long)]
     fork_keeps_output: bool,
-    /// Anything, for the record only; takes all the rest of the line
+    /// Any text, only recorded; includes the rest of the command line
     #[arg(long, num_args = 1.., allow_hyphen_values = true)]
     note: Vec<String>,
 }

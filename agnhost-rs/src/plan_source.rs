@@ -48,7 +48,7 @@ pub enum PlanSource {
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     /// Two flags say where the plan is.
-    #[error("--plan and --plan-inline exclude one another: give the plan once")]
+    #[error("--plan and --plan-inline exclude each other: give only one of them")]
     Twice,
     /// Nothing says where the plan is.
     #[error(
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn no_plan_and_two_plans_are_refused() {
-        assert!(choose(Some("p.yaml"), Some("{}"), None).unwrap_err().contains("exclude one another"));
+        assert!(choose(Some("p.yaml"), Some("{}"), None).unwrap_err().contains("exclude each other"));
         assert!(choose(None, None, None).unwrap_err().contains("there is no plan"));
         assert!(choose(None, None, Some("")).unwrap_err().contains("there is no plan"));
     }

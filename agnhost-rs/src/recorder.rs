@@ -58,13 +58,13 @@ pub struct RecorderArgs {
     /// The address to listen on, for both ports; by default every address of the machine.
     #[arg(long, value_name = "ADDRESS")]
     pub address: Option<IpAddr>,
-    /// How many bytes of the newest entries to remember, such as 256MiB.
+    /// How many bytes of the newest entries to keep in memory, such as 256MiB.
     #[arg(long, default_value = "256MiB", value_name = "SIZE")]
     pub memory: Size,
     /// A file to append every entry to.
     #[arg(long, value_name = "PATH")]
     pub file: Option<PathBuf>,
-    /// The token that targets have to greet with, and that queries have to show as `authorization: Bearer TOKEN`. Required.
+    /// The token that targets must send first, and that queries must send as `authorization: Bearer TOKEN`. Required.
     #[arg(long, env = "AGNHOST_TOKEN", hide_env_values = true, value_name = "TOKEN")]
     pub token: Option<String>,
 }

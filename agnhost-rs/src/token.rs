@@ -33,7 +33,7 @@ impl Token {
     /// If it is another one, in words for people.
     pub fn compare(&self, text: &[u8]) -> Result<(), &'static str> {
         let same = bool::from(self.0.as_bytes().ct_eq(text));
-        if same { Ok(()) } else { Err("the token is not the right one") }
+        if same { Ok(()) } else { Err("the token is wrong") }
     }
 
     /// The token, for a peer that must see it.
@@ -83,7 +83,7 @@ mod tests {
             assert_eq!(check(&[right]), Ok(()), "{right}");
         }
         for wrong in ["Bearer s3cre", "Bearer s3crets", "Bearer s3crets3cret", "Bearer ", "Bearer S3cret"] {
-            assert_eq!(check(&[wrong]), Err("the token is not the right one"), "{wrong}");
+            assert_eq!(check(&[wrong]), Err("the token is wrong"), "{wrong}");
         }
         for wrong in ["Basic s3cret", "s3cret", "Bearer", ""] {
             assert_eq!(check(&[wrong]), Err("the authorization is not a bearer token"), "{wrong}");

@@ -148,7 +148,7 @@ fn wrong_flags_end_with_status_2_and_words() {
     for (args, words) in [
         (&["serve"][..], "there is no plan"),
         (&["serve", "--plan", "/nowhere.yaml"], "/nowhere.yaml: No such file"),
-        (&["serve", "--plan", "a", "--plan-inline", "{}"], "exclude one another"),
+        (&["serve", "--plan", "a", "--plan-inline", "{}"], "exclude each other"),
         (&["serve", "--plan-inline", "{}", "--control", "1"], "needs a token"),
         (&["serve", "--plan-inline", "{}", "--control", "x"], "[ADDRESS:]PORT"),
         (&["serve", "--plan-inline", "{}", "--stop-signal", "SIGKILL"], "not a signal that can be caught"),

@@ -62,7 +62,7 @@ fn judge_all_true(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: 
     let found = wrong_for_long(run, clause, pod, |shown| untrue(shown).is_some());
     if let Some((shown, events)) = found {
         let kind = untrue(shown).unwrap_or_default();
-        seen.violated(format!("all containers of {} are ready, and {kind} is not True", pod.key), events);
+        seen.violated(format!("all containers of {} are ready, but {kind} is not True", pod.key), events);
     }
 }
 
@@ -102,9 +102,9 @@ fn wrong(shown: &Revision<'_>, kind: &str) -> Option<String> {
         _ if !STATUSES.contains(&status) => Some(format!("has the status {status:?}")),
         Some(reason) if !is_camel_case(reason) => Some(format!("has the reason {reason:?}")),
         Some(reason) if status == "True" && OF_UNTRUE.contains(&reason) => {
-            Some(format!("is True and has the reason {reason}"))
+            Some(format!("is True, but has the reason {reason}"))
         }
-        _ if shown.turned(kind).is_none() => Some("does not say since when it is so".to_owned()),
+        _ if shown.turned(kind).is_none() => Some("has no lastTransitionTime".to_owned()),
         _ => None,
     }
 }

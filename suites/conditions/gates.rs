@@ -48,7 +48,7 @@ pub(super) fn missing_is_false(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) 
                 continue;
             };
             if shown.is(READY) == Some(true) {
-                let finding = format!("{} is ready, and it has no condition {missing}", pod.key);
+                let finding = format!("{} is ready, but has no condition {missing}", pod.key);
                 seen.violated(finding, [shown.id]);
             } else if !std::mem::replace(&mut said, true) {
                 seen.fine([shown.id]);
@@ -111,9 +111,9 @@ fn judge_stretch(
         let over = next.is_none_or(|next| run.longer_than(pod, (&first.at, &next.at), clause.slack_us()));
         if over && run.watched_for(pod, &first.at, clause.slack_us()) {
             let word = if wanted {
-                "not ready, and all that it needs is True"
+                "not ready, although everything that it needs is True"
             } else {
-                "ready, and something is missing"
+                "ready, although something that it needs is missing"
             };
             let cited = [Some(first.id), next.map(|next| next.id).or_else(|| run.last_event())];
             seen.violated(format!("{} is {word}", pod.key), cited.into_iter().flatten());
@@ -126,7 +126,7 @@ fn judge_stretch(
         seen.fine([first.id]);
         note(before, due, seen);
     } else {
-        let quantity = format!("from the last that Ready of {} depends on to Ready", pod.key);
+        let quantity = format!("from the last change that Ready of {} depends on to Ready", pod.key);
         let fit = seen.within(run, &pod.node, quantity, (*first, *answer), clause.in_time());
         if fit == Some(Fit::Met) {
             note(before, due, seen);
@@ -134,7 +134,7 @@ fn judge_stretch(
     }
     let turned = settled.windows(2).find(|pair| pair.iter().any(|shown| shown.is(READY) != Some(wanted)));
     if let Some([one, other]) = turned {
-        let finding = format!("Ready of {} changed, and nothing that it depends on did", pod.key);
+        let finding = format!("Ready of {} changed, although nothing that it depends on changed", pod.key);
         seen.violated(finding, [one.id, other.id]);
     }
 }
@@ -164,7 +164,7 @@ pub(super) fn containers_shown(run: &Timeline<'_>, clause: &Clause, seen: &mut S
             let Some(gate) = closed else { continue };
             if shown.is(CONTAINERS) != Some(true) {
                 let finding =
-                    format!("all containers of {} are ready, and {CONTAINERS} is not True", pod.key);
+                    format!("all containers of {} are ready, but {CONTAINERS} is not True", pod.key);
                 seen.violated(finding, [shown.id]);
             } else if shown.is(READY) == Some(false) {
                 let word = text(shown, gate, "status").unwrap_or("missing");
@@ -191,7 +191,7 @@ fn judge_names(run: &Timeline<'_>, clause: &Clause, (pod, gates): (&PodLife<'_>,
         let reason = text(shown, READY, "reason").unwrap_or("no reason");
         let message = text(shown, READY, "message").unwrap_or_default();
         let finding = format!(
-            "a gate alone keeps {} from being ready, and {READY} gives {reason}: {message:?}",
+            "only a gate keeps {} from being ready, but {READY} gives the reason {reason}: {message:?}",
             pod.key
         );
         seen.violated(finding, events);

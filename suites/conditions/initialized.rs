@@ -35,7 +35,7 @@ pub(super) fn by_helpers(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 // An init container that exits with 0 because its pod is deleted is shown as one that succeeded.
                 (Some(true), _) if shown.terminating() => {}
                 (Some(true), _) => {
-                    seen.violated(format!("{} is initializing, and {INITIALIZED} is True", pod.key), events);
+                    seen.violated(format!("{} is initializing, but {INITIALIZED} is True", pod.key), events);
                 }
                 (Some(false), Some("ContainersNotInitialized")) if !said => {
                     said = true;
@@ -47,8 +47,10 @@ pub(super) fn by_helpers(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 (Some(false), Some(_)) if shown.phase() == "Failed" => {}
                 (Some(false), reason) => {
                     let reason = reason.unwrap_or("no reason");
-                    let finding =
-                        format!("{} is initializing, and {INITIALIZED} is False for {reason}", pod.key);
+                    let finding = format!(
+                        "{} is initializing, but {INITIALIZED} is False with the reason {reason}",
+                        pod.key
+                    );
                     seen.violated(finding, events);
                 }
             }
@@ -64,7 +66,7 @@ fn judge_begun(pod: &PodLife<'_>, seen: &mut Seen) {
     let living = of_kubelet(pod).filter(|shown| matches!(shown.phase(), "Pending" | "Running"));
     let wrong = living.filter(|shown| runs(shown)).find(|shown| shown.is(INITIALIZED) == Some(false));
     if let Some(shown) = wrong {
-        let finding = format!("a main container of {} runs, and {INITIALIZED} is not True", pod.key);
+        let finding = format!("a main container of {} is running, but {INITIALIZED} is not True", pod.key);
         seen.violated(finding, [shown.id]);
     }
 }
@@ -75,7 +77,7 @@ fn judge_due(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut 
     let sidecars = pod.containers.iter().any(|of| of.kind == ContainerKind::Sidecar);
     match pod.revisions.iter().find(|shown| shown.is(INITIALIZED) == Some(true)) {
         Some(shown) => {
-            let quantity = format!("from the last that {} waits for to {INITIALIZED}", pod.key);
+            let quantity = format!("from the last event that {} waits for to {INITIALIZED}", pod.key);
             let fit = seen.within(run, &pod.node, quantity, (&done, shown), clause.in_time());
             if fit == Some(Fit::Met) {
                 seen.facet("initialized", "True");
@@ -83,8 +85,7 @@ fn judge_due(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut 
             }
         }
         None if run.watched_for(pod, &done.stamp, clause.slack_us()) => {
-            let finding =
-                format!("{} has nothing to wait for any more, and {INITIALIZED} is not True", pod.key);
+            let finding = format!("{} has nothing left to wait for, but {INITIALIZED} is not True", pod.key);
             seen.violated(finding, [Some(done.id), run.last_event()].into_iter().flatten());
         }
         None => {}
@@ -162,7 +163,7 @@ fn judge_return(pod: &PodLife<'_>, seen: &mut Seen) {
         of_kubelet(pod).filter(|shown| shown.id > first.id && (!has_sidecars || has_begun(pod, shown)));
     let back = later.find(|shown| shown.is(INITIALIZED) != Some(true));
     if let Some(back) = back {
-        let finding = format!("{} was initialized, and {INITIALIZED} is no longer True", pod.key);
+        let finding = format!("{} was initialized, but {INITIALIZED} is no longer True", pod.key);
         seen.violated(finding, [first.id, back.id]);
     }
 }
@@ -174,7 +175,7 @@ pub(super) fn before_the_sandbox(run: &Timeline<'_>, _: &Clause, seen: &mut Seen
         for shown in of_kubelet(pod).filter(|shown| shown.is(NETWORK) != Some(true)) {
             if shown.is(INITIALIZED) != Some(true) {
                 let finding = format!(
-                    "{} has no init containers and no network, and {INITIALIZED} is not True",
+                    "{} has no init containers and no network, but {INITIALIZED} is not True",
                     pod.key
                 );
                 seen.violated(finding, [shown.id]);
@@ -192,7 +193,10 @@ pub(super) fn after_the_sandbox(run: &Timeline<'_>, clause: &Clause, seen: &mut 
         for shown in of_kubelet(pod) {
             networked |= shown.is(NETWORK) == Some(true);
             if shown.is(INITIALIZED) == Some(true) && !networked && shown.condition(NETWORK).is_some() {
-                seen.violated(format!("{} is initialized, and it has no network yet", pod.key), [shown.id]);
+                seen.violated(
+                    format!("{} is shown as initialized, but it has no network yet", pod.key),
+                    [shown.id],
+                );
             } else if lacks_volume(run, pod) && shown.is(INITIALIZED) == Some(false) {
                 seen.fine([shown.id]);
                 seen.facet("volume", "missing");

@@ -88,7 +88,7 @@ pub(super) fn kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         for next in shown {
             if !set.is_shown(next) {
                 let finding = format!(
-                    "{} of {} was {}, and a later status does not say so",
+                    "{} of {} was {}, but a later status does not show this",
                     set.kind, pod.key, set.status
                 );
                 seen.violated(finding, [set.id, last.id, next.id]);
@@ -127,11 +127,11 @@ pub(super) fn set_by_patch(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
             }
             (true, None) if run.watched_for(pod, &set.done, clause.slack_us()) => {
                 let finding =
-                    format!("{} of {} was {}, and no status says so", set.kind, pod.key, set.words());
+                    format!("{} of {} was {}, but no status shows this", set.kind, pod.key, set.words());
                 seen.violated(finding, [Some(set.id), run.last_event()].into_iter().flatten());
             }
             (false, Some(found)) if !was => {
-                let finding = format!("a patch of {} itself set its condition {}", pod.key, set.kind);
+                let finding = format!("a patch of {} set its condition {}", pod.key, set.kind);
                 seen.violated(finding, [set.id, found.id]);
             }
             (false, None) if run.watched_for(pod, &set.done, clause.slack_us()) => {

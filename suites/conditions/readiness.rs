@@ -30,11 +30,12 @@ pub(super) fn of_all_containers(run: &Timeline<'_>, _: &Clause, seen: &mut Seen)
             match (shown.is(CONTAINERS), unready.is_empty()) {
                 (Some(true), false) => {
                     let finding =
-                        format!("{CONTAINERS} of {} is True, and {} is not ready", pod.key, names());
+                        format!("{CONTAINERS} of {} is True, but {} is not ready", pod.key, names());
                     seen.violated(finding, [shown.id]);
                 }
                 (Some(false), true) if !shown.terminating() => {
-                    let finding = format!("{CONTAINERS} of {} is False, and all are ready", pod.key);
+                    let finding =
+                        format!("{CONTAINERS} of {} is False, but all containers are ready", pod.key);
                     seen.violated(finding, [shown.id]);
                 }
                 (Some(true), true) if said.insert("all") => {
@@ -88,7 +89,8 @@ fn judge_names(
         }
         Some(reason) => {
             if !shown.terminating() && !may_give(pod, shown, reason) {
-                let finding = format!("{CONTAINERS} of {} is False for {reason}: {message:?}", pod.key);
+                let finding =
+                    format!("{CONTAINERS} of {} is False with the reason {reason}: {message:?}", pod.key);
                 seen.violated(finding, [shown.id]);
             }
             return;
@@ -135,8 +137,10 @@ fn judge_same(pod: &PodLife<'_>, shown: &Revision<'_>, seen: &mut Seen) {
     };
     let (of_containers, of_pod) = (given(CONTAINERS), given(READY));
     if of_containers != of_pod {
-        let finding =
-            format!("{CONTAINERS} of {} is False for {of_containers:?}, and {READY} for {of_pod:?}", pod.key);
+        let finding = format!(
+            "{CONTAINERS} of {} is False with the reason {of_containers:?}, but {READY} with {of_pod:?}",
+            pod.key
+        );
         seen.violated(finding, [shown.id]);
     }
 }
@@ -157,8 +161,11 @@ pub(super) fn of_the_dead(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                 if says != (Some(false), Some(wanted)) {
                     let status = text(shown, kind, "status").unwrap_or("missing");
                     let reason = says.1.unwrap_or("no reason");
-                    let finding =
-                        format!("{} is {}, and {kind} is {status} for {reason}", pod.key, shown.phase());
+                    let finding = format!(
+                        "{} is {}, but {kind} is {status} with the reason {reason}",
+                        pod.key,
+                        shown.phase()
+                    );
                     seen.violated(finding, [shown.id]);
                 } else if phases.insert((shown.phase(), kind)) {
                     seen.fine([shown.id]);
@@ -221,10 +228,8 @@ impl Change<'_, '_> {
             && self.next.is_none_or(|next| run.longer_than(self.pod, (&shown.at, next), clause.slack_us()))
         {
             let word = if wanted { "ready" } else { "not ready" };
-            let finding = format!(
-                "{} is {word}, and its endpoint in {} is not shown so",
-                self.pod.key, self.service.name
-            );
+            let finding =
+                format!("{} is {word}, but its endpoint in {} is not", self.pod.key, self.service.name);
             seen.violated(finding, [Some(shown.id), run.last_event()].into_iter().flatten());
         }
     }
@@ -275,7 +280,7 @@ fn judge_early(
                 && run.at_least(entry.at, &shown.at) <= clause.slack_us()
         });
         if (stale && !soon) || !changes.iter().any(|change| near(&change)) {
-            let finding = format!("an endpoint of {} became ready, and the pod was not", pod.key);
+            let finding = format!("an endpoint of {} became ready, but the pod was not", pod.key);
             let cited = last.map(|(shown, _)| shown.id);
             seen.violated(finding, [cited, Some(entry.id), run.last_event()].into_iter().flatten());
         }

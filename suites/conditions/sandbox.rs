@@ -22,7 +22,7 @@ pub(super) fn false_before(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         for shown in of_kubelet(pod) {
             if shown.is(NETWORK) == Some(true) {
                 let finding =
-                    format!("{} waits for a volume that does not exist, and {NETWORK} is True", pod.key);
+                    format!("{} waits for a volume that does not exist, but {NETWORK} is True", pod.key);
                 seen.violated(finding, [shown.id]);
             } else if shown.is(NETWORK) == Some(false) && !std::mem::replace(&mut said, true) {
                 seen.fine([shown.id]);
@@ -37,7 +37,7 @@ fn sign(pod: &PodLife<'_>, shown: &Revision<'_>) -> Option<(&'static str, String
     pod.containers.iter().find_map(|of| match shown.container(&of.name)?.state {
         State::Running { .. } => Some(("there", format!("{} runs", of.name))),
         State::Waiting { reason } if NO_IMAGE.contains(&reason) => {
-            Some(("missing", format!("the image of {} was asked for", of.name)))
+            Some(("missing", format!("the kubelet looked for the image of {}", of.name)))
         }
         _ => None,
     })
@@ -55,7 +55,7 @@ pub(super) fn true_after(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         for shown in of_kubelet(pod).filter(lives) {
             let Some((image, why)) = sign(pod, shown) else { continue };
             if shown.is(NETWORK) != Some(true) {
-                seen.violated(format!("{why} in {}, and {NETWORK} is not True", pod.key), [shown.id]);
+                seen.violated(format!("{why} in {}, but {NETWORK} is not True", pod.key), [shown.id]);
             } else if said.insert(image) {
                 seen.fine([shown.id]);
                 seen.facet("image", image);
@@ -78,7 +78,7 @@ pub(super) fn false_at_the_end(run: &Timeline<'_>, clause: &Clause, seen: &mut S
                 seen.facet("phase", over.phase());
             }
             None if run.watched_for(pod, &over.at, clause.slack_us()) => {
-                let finding = format!("{} is {}, and {NETWORK} is not False", pod.key, over.phase());
+                let finding = format!("{} is {}, but {NETWORK} is not False", pod.key, over.phase());
                 seen.violated(finding, [Some(over.id), run.last_event()].into_iter().flatten());
             }
             None => {}

@@ -22,9 +22,9 @@ pub(super) fn by_node(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             let bound = has_node(shown);
             // A pod that is created with a node has no status until its kubelet writes one.
             if bound && is != Some(true) && shown.start_second().is_some() {
-                seen.violated(format!("{} has a node, and {SCHEDULED} is not True", pod.key), [shown.id]);
+                seen.violated(format!("{} has a node, but {SCHEDULED} is not True", pod.key), [shown.id]);
             } else if !bound && is == Some(true) {
-                seen.violated(format!("{} has no node, and {SCHEDULED} is True", pod.key), [shown.id]);
+                seen.violated(format!("{} has no node, but {SCHEDULED} is True", pod.key), [shown.id]);
             } else if is == Some(bound) {
                 let reason = text(shown, SCHEDULED, "reason").unwrap_or_default();
                 if said.insert((bound, reason)) {
@@ -43,7 +43,7 @@ fn judge_silence(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &
     let (Some(first), Some(last)) = (pod.revisions.first(), pod.last()) else { return };
     let silent = |shown: &Revision<'_>| !has_node(shown) && shown.condition(SCHEDULED).is_none();
     if pod.revisions.iter().all(silent) && run.watched_for(pod, &first.at, clause.slack_us()) {
-        let finding = format!("{} has no node, and nothing is said of {SCHEDULED}", pod.key);
+        let finding = format!("{} has no node, but its status has no condition {SCHEDULED}", pod.key);
         seen.violated(finding, [Some(first.id), Some(last.id), run.last_event()].into_iter().flatten());
     }
 }

@@ -57,7 +57,7 @@ fn judge_kept(
         && !one_stayed_unready(run, pod, before, after);
     if !same && steady && !turned {
         let finding = format!(
-            "{kind} of {} was {} before and after, and its time moved",
+            "{kind} of {} was {} before and after, but its lastTransitionTime changed",
             pod.key,
             status.unwrap_or_default()
         );
@@ -112,16 +112,17 @@ fn judge_change(
     let Some(second) = after.turned(kind) else { return };
     let apart = run.at_least(&before.at, &after.at) - run.noise_between(&pod.node, &before.at, &after.at);
     if before.turned(kind) == Some(second) && apart > clause.tolerance_us("unmoved") {
-        let finding = format!("{kind} of {} changed, and its time stayed", pod.key);
+        let finding = format!("{kind} of {} changed, but its lastTransitionTime did not", pod.key);
         return seen.violated(finding, [before.id, after.id]);
     }
     let told = At::new(after.id, Stamp::wall_second(&pod.node, second));
-    let quantity = format!("from the time that {kind} of {} gives to the revision with it", pod.key);
+    let quantity = format!("from lastTransitionTime of {kind} of {} to the revision that shows it", pod.key);
     let Some(mut measured) = run.measure(quantity, &pod.node, &told, after, clause.in_time()) else { return };
     measured.events = vec![before.id, after.id];
     // No stall makes a kubelet write down a time that is still to come.
     if measured.observed.hi < -clause.tolerance_us("rounding") {
-        let finding = format!("the time that {kind} of {} gives lies after the revision with it", pod.key);
+        let finding =
+            format!("lastTransitionTime of {kind} of {} is later than the revision that shows it", pod.key);
         return seen.violated(finding, [before.id, after.id]);
     }
     if measured.fit() == Fit::Met {

@@ -195,7 +195,7 @@ impl<'t> HookRequest<'t, '_> {
                 Some(format!("went to port {port} instead of {}", self.port))
             }
             () if target != self.target() => {
-                Some(format!("asked for `/{target}` instead of `/{}`", self.target()))
+                Some(format!("requested `/{target}` instead of `/{}`", self.target()))
             }
             () => {
                 let mut names = self.headers().map(|(name, _)| name);

@@ -28,8 +28,11 @@ pub(super) fn one_at_a_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
                 let there = |state: &&&str| status["state"].get(**state).is_some_and(|of| !of.is_null());
                 let states: Vec<&&str> = STATES.iter().filter(there).collect();
                 let [one] = states.as_slice() else {
-                    let states =
-                        if states.is_empty() { "no state".to_owned() } else { format!("{states:?} at once") };
+                    let states = if states.is_empty() {
+                        "no state".to_owned()
+                    } else {
+                        format!("{states:?} at the same time")
+                    };
                     seen.violated(format!("{}/{name} is shown with {states}", pod.key), [revision.id]);
                     continue;
                 };
@@ -126,7 +129,7 @@ fn judge_wait_to_the_end(clause: &Clause, life: &Life<'_, '_>, alone: bool, seen
         status.restarts == life.number && matches!(status.state, State::Waiting { .. })
     });
     if waits && life.watched_for(&life.began, clause.slack_us()) {
-        let finding = format!("{} runs, and is still shown as waiting", life.name());
+        let finding = format!("{} is running, but is still shown as waiting", life.name());
         seen.violated(finding, [life.began.id, last.id]);
     }
 }
@@ -158,7 +161,7 @@ pub(super) fn waits_for_a_reason(run: &Timeline<'_>, clause: &Clause, seen: &mut
                 seen.violated(finding, [revision.id]);
             } else if is_exchanged(pod, reason) {
                 let finding = format!(
-                    "the status shows that {}/{} waits for {reason}, which is the reason in {} init containers",
+                    "the status shows that {}/{} waits for {reason}, which is the reason for {} init containers",
                     pod.key,
                     container.name,
                     if reason == CREATING { "pods without" } else { "pods with" }

@@ -59,7 +59,7 @@ pub(super) fn how_it_ended(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
             let State::Terminated { code, reason, started, finished } = state else { continue };
             if is_replaced_wait(&life, &end, revision, reason) {
                 let finding = format!(
-                    "{} waited for its restart when its pod was over, and is shown as killed and without times",
+                    "{} was waiting for its restart when its pod finished, but is shown as killed, without times",
                     life.name()
                 );
                 seen.diverges(finding, [end.earliest.id, revision.id]);
@@ -148,7 +148,7 @@ fn judge_lack_of_memory(run: &Timeline<'_>, seen: &mut Seen) {
     }
     if untold.len() > 1 {
         let finding = format!(
-            "{} containers were killed because they needed more memory than their limits, and no status says so",
+            "{} containers were killed because they needed more memory than their limits, but no status shows this",
             untold.len()
         );
         seen.violated(finding, untold.into_iter().flat_map(|(killed, shown)| [killed, shown]));
@@ -186,7 +186,7 @@ fn judge_forgotten(life: &Life<'_, '_>, long: i64, seen: &mut Seen) {
     let lasts = next.lives_on() && next.watched_for(&shown.at, long);
     if lasts && life.before_deletion(&line.at) && !life.run.node_was_touched() {
         let finding =
-            format!("{} was started again, and its last state does not show how it ended", life.name());
+            format!("{} was started again, but its last state does not show how it ended", life.name());
         seen.violated(finding, [line.id, shown.id]);
     }
 }

@@ -30,7 +30,7 @@ fn judge_evicted(run: &Timeline<'_>, clause: &Clause, (gone, at): (&Member<'_, '
     let early = |shown: &&_| targets::says(shown, BY_KUBELET);
     let Some(over) = gone.pod.over() else {
         if let Some(early) = gone.pod.revisions.iter().find(early) {
-            let finding = format!("{key} never became Failed, and {}", targets::in_words(early));
+            let finding = format!("{key} never became Failed, although {}", targets::in_words(early));
             seen.violated(finding, [at.id, early.id]);
         } else if run.watched_for(gone.pod, &at.stamp, clause.slack_us()) {
             let finding = format!("{key} was evicted, but never became Failed");
@@ -40,7 +40,7 @@ fn judge_evicted(run: &Timeline<'_>, clause: &Clause, (gone, at): (&Member<'_, '
     };
     if let Some(early) = gone.pod.revisions.iter().take_while(|shown| shown.id < over.id).find(early) {
         let finding =
-            format!("the phase of {key} is still {}, and {}", early.phase(), targets::in_words(early));
+            format!("the phase of {key} is still {}, but {}", early.phase(), targets::in_words(early));
         seen.violated(finding, [early.id, over.id]);
         return;
     }
@@ -65,7 +65,7 @@ fn judge_spared(run: &Timeline<'_>, shortage: &Shortage<'_, '_>, at: &At, seen: 
         let later = || left.pod.revisions.iter().filter(|shown| shown.id > shortage.id);
         let Some(last) = left.pod.last().filter(|last| !last.terminating() && !last.gone) else { continue };
         if let Some(wrong) = later().find(|shown| targets::reason(shown) == Some(BY_KUBELET)) {
-            let finding = format!("{} was not evicted, and {}", left.pod.key, targets::in_words(wrong));
+            let finding = format!("{} was not evicted, but {}", left.pod.key, targets::in_words(wrong));
             seen.violated(finding, [at.id, wrong.id]);
         } else {
             seen.fine([at.id, last.id]);

@@ -154,7 +154,7 @@ pub(super) fn updates_are_not_limited(run: &Timeline<'_>, clause: &Clause, seen:
                 seen.facet("request", "update");
             }
             None if run.end().at.lo - began > clause.slack_us() => {
-                let finding = format!("{} was updated, but none of its old pods went", workload.name);
+                let finding = format!("{} was updated, but none of its old pods was removed", workload.name);
                 seen.violated(finding, [Some(updated), run.last_event()].into_iter().flatten());
             }
             None => {}
@@ -194,7 +194,7 @@ pub(super) fn one_after_the_other(run: &Timeline<'_>, clause: &Clause, seen: &mu
             let Some((next, first)) = next.and_then(|next| Some((next, next.revisions.first()?))) else {
                 if run.end().at.lo - gone.at.at.hi > clause.slack_us() {
                     let finding =
-                        format!("{} is gone, and its StatefulSet did not create it again", old.name);
+                        format!("{} was removed, but its StatefulSet did not create it again", old.name);
                     seen.violated(finding, [Some(gone.id), run.last_event()].into_iter().flatten());
                 }
                 continue;

@@ -113,15 +113,15 @@ fn clause_times(clause: &Clause) -> usize {
 
 fn judge_pod(drain: &Drain<'_>, pod: &PodLife<'_>, seen: &mut Seen) {
     let Some(going) = drain.going(pod) else {
-        let finding = || format!("the drain ended with success, and {} is still there", pod.name);
+        let finding = || format!("the drain succeeded, but {} still exists", pod.name);
         seen.check(!drain.succeeded(), finding, [drain.id]);
         return;
     };
     let evicted = targets::says(going, EVICTED);
-    let finding = || format!("{} went during a drain, and {}", pod.name, targets::in_words(going));
+    let finding = || format!("{} was removed during a drain, but {}", pod.name, targets::in_words(going));
     seen.check(evicted, finding, [drain.id, going.id]);
     if drain.succeeded() && !drain.was_gone(pod) {
-        let finding = format!("the drain ended with success, and {} was not gone yet", pod.name);
+        let finding = format!("the drain succeeded, but {} still existed", pod.name);
         seen.violated(finding, [drain.id, going.id]);
     }
     match drain.refusals(pod).first() {

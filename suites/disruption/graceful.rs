@@ -78,7 +78,7 @@ fn judge(clause: &Clause, eviction: &Eviction<'_, '_>, life: &Life<'_, '_>, seen
         let said = shown.deletion_grace().map(whole_seconds);
         let finding = || {
             let said = said.map_or("missing".to_owned(), seconds);
-            format!("{} was evicted, and its deletionGracePeriodSeconds is {said}", eviction.pod.key)
+            format!("{} was evicted, but its deletionGracePeriodSeconds is {said}", eviction.pod.key)
         };
         seen.check(said == Some(grace), finding, [eviction.at.id, shown.id]);
     }
@@ -95,7 +95,7 @@ fn judge(clause: &Clause, eviction: &Eviction<'_, '_>, life: &Life<'_, '_>, seen
         bound = bound
             .and_at_least(grace - NEAR, format!("{} - {} for two clocks", seconds(grace), seconds(NEAR)));
     }
-    let quantity = format!("from the beginning of the end of {} to its kill", life.name());
+    let quantity = format!("from the beginning of the termination of {} to its kill", life.name());
     let silent = life.run.gaps.iter().any(|(_, gap)| !matches!(gap.of, Source::Watch(_)));
     if life.exiting().is_none() && End::of(life).is_none() && !silent {
         let Some(last) = life.run.last_event() else { return };

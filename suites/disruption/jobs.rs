@@ -91,7 +91,8 @@ fn judge_ignored<'h>(
     seen: &mut Seen,
 ) {
     if let Some((at, reason)) = job.first_with(run, "Failed").filter(|(at, _)| at.id > asked) {
-        let finding = format!("{} failed for {reason}, although it ignores disruptions", job.name);
+        let finding =
+            format!("{} failed with the reason {reason}, although it ignores disruptions", job.name);
         seen.violated(finding, [asked, at.id]);
         return;
     }
@@ -104,7 +105,7 @@ fn judge_ignored<'h>(
         let Some(last) = run.last_event() else { return };
         let waited = run.measure(quantity, "", over, At::new(last, run.end()), clause.in_time());
         if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
-            let finding = format!("{} was evicted, and {} did not replace it", evicted.name, job.name);
+            let finding = format!("{} was evicted, but {} did not replace it", evicted.name, job.name);
             seen.violated(finding, [asked, last]);
         }
         return;
@@ -132,13 +133,13 @@ fn judge_failed<'h>(
         let waited = run.measure(quantity, "", over, At::new(last, run.end()), clause.in_time());
         if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
             let finding =
-                format!("the pod of {} was evicted, and the Job did not fail as its policy says", job.name);
+                format!("the pod of {} was evicted, but the Job did not fail as its policy says", job.name);
             seen.violated(finding, [over.id, last]);
         }
         return;
     };
     let fit = seen.within(run, "", quantity, (over, &at), clause.in_time());
-    let finding = || format!("{} failed for {reason}, not for {BY_POLICY}", job.name);
+    let finding = || format!("{} failed with the reason {reason}, not {BY_POLICY}", job.name);
     seen.check(reason == BY_POLICY, finding, [over.id, at.id]);
     if reason == BY_POLICY && fit == Some(Fit::Met) {
         seen.facet("action", "FailJob");

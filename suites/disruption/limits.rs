@@ -47,7 +47,7 @@ impl Judged<'_, '_, '_> {
                 return true;
             }
             Answer::Refused { code: Some(FORBIDDEN), cause, .. } => format!(
-                "the eviction of {of} was refused for the cause {:?} in place of {CAUSE:?}",
+                "the eviction of {of} was refused for the cause {:?} instead of {CAUSE:?}",
                 cause.unwrap_or_default()
             ),
             // Older histories have no code.

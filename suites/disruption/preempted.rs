@@ -36,7 +36,7 @@ fn judge_victim<'h>(
 ) {
     let quantity = format!("from the creation of {} to the preemption of {}", contest.wants.0.key, pod.key);
     seen.within(run, "", quantity, (&contest.at, going), clause.in_time());
-    let finding = || format!("{} was preempted, and {}", pod.key, targets::in_words(going));
+    let finding = || format!("{} was preempted, but {}", pod.key, targets::in_words(going));
     let explained = targets::says(going, REASON);
     seen.check(explained, finding, [contest.at.id, going.id]);
     if explained {
@@ -46,7 +46,7 @@ fn judge_victim<'h>(
     let finding = || {
         let said = said.map_or("missing".to_owned(), seconds);
         format!(
-            "{} was preempted, and its deletionGracePeriodSeconds is {said}, not {}",
+            "{} was preempted, but its deletionGracePeriodSeconds is {said}, not {}",
             pod.key,
             seconds(grace)
         )
@@ -57,7 +57,7 @@ fn judge_victim<'h>(
         let Some(end) = End::of(&life).filter(|_| life.is_numbered() && life.holes.is_empty()) else {
             continue;
         };
-        let finding = || format!("{} was preempted, and ended without a stop signal", life.name());
+        let finding = || format!("{} was preempted, but ended without a stop signal", life.name());
         let told = life.attempt.stop();
         seen.check(told.is_some(), finding, [going.id, told.map_or(end.at().id, |stop| stop.id)]);
         if told.is_some() {
@@ -73,7 +73,7 @@ fn judge_nobody_went(run: &Timeline<'_>, clause: &Clause, contest: &Contest<'_, 
     let waited = run.measure(String::new(), "", &contest.at, &end, clause.in_time());
     if contest.placed().is_none() && waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
         let finding = format!(
-            "{} has a higher priority than a pod in the place that it wants, and nobody was preempted",
+            "{} has a higher priority than a pod that takes its place, but no pod was preempted",
             contest.wants.0.key
         );
         seen.violated(finding, [contest.at.id, last]);

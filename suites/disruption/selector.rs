@@ -46,7 +46,7 @@ pub(super) fn by_labels(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                     }
                     Answer::Refused { code: None, .. } => continue,
                     Answer::Refused { why, code: Some(FORBIDDEN), .. } => {
-                        format!("two budgets select {of}, but its eviction may be tried again: {why}")
+                        format!("two budgets select {of}, but its eviction can be retried: {why}")
                     }
                     Answer::Refused { why, .. } => {
                         format!(

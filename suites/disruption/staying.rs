@@ -86,9 +86,9 @@ fn accuse_unexplained(pod: &PodLife<'_>, seen: &mut Seen) {
     };
     let Some(shown) = pod.revisions.iter().find(ended).filter(|_| has_run(pod)) else { return };
     let finding = if shown.terminating() || shown.gone {
-        format!("nobody deleted {}, but it went", pod.key)
+        format!("nobody deleted {}, but it was removed", pod.key)
     } else if pod.reason().is_none() && shown.condition(TARGET).is_none() && restarts_for_ever(pod) {
-        format!("{} is {}, and nothing says why its containers do not restart", pod.key, shown.phase())
+        format!("{} is {}, but nothing shows why its containers are not restarted", pod.key, shown.phase())
     } else {
         return;
     };
@@ -107,7 +107,7 @@ pub(super) fn undisturbed_pods_stay(run: &Timeline<'_>, clause: &Clause, seen: &
         let later = || pod.revisions.iter().filter(|shown| shown.id > ready.id);
         let goes = |shown: &&Revision<'_>| shown.terminating() || shown.gone || shown.phase() != "Running";
         if let Some(gone) = later().find(goes) {
-            let finding = format!("nobody touched {}, but it went", pod.key);
+            let finding = format!("nobody changed {}, but it was removed", pod.key);
             seen.violated(finding, [ready.id, gone.id]);
             continue;
         }
@@ -118,7 +118,7 @@ pub(super) fn undisturbed_pods_stay(run: &Timeline<'_>, clause: &Clause, seen: &
             })
         };
         if let Some(again) = later().find(restarted) {
-            let finding = format!("nobody touched {}, but a container of it was restarted", pod.key);
+            let finding = format!("nobody changed {}, but one of its containers was restarted", pod.key);
             seen.violated(finding, [ready.id, again.id]);
             continue;
         }

@@ -80,7 +80,7 @@ pub(super) fn untolerated_pods_go(run: &Timeline<'_>, clause: &Clause, seen: &mu
             let going = targets::going(pod).filter(|going| going.at.at.lo <= run.ended_us);
             match (taint.tolerated_by(pod), going) {
                 (Tolerated::Forever, Some(going)) => {
-                    let finding = format!("{} tolerates the taint of its node, and it was deleted", pod.key);
+                    let finding = format!("{} tolerates the taint of its node, but it was deleted", pod.key);
                     seen.violated(finding, [taint.at.id, going.id]);
                 }
                 (Tolerated::Forever, None) => {
@@ -114,14 +114,14 @@ fn judge<'h>(
             waited.fit() == Fit::Missed && run.at_least(&taint.at, &At::new(last, run.end())) > span
         }) {
             let finding =
-                format!("{} does not tolerate the taint of its node, and it was not deleted", pod.key);
+                format!("{} does not tolerate the taint of its node, but it was not deleted", pod.key);
             seen.violated(finding, [taint.at.id, last]);
         }
         return;
     };
     let quantity = format!("from the taint to the deletion of {}", pod.key);
     let fit = seen.within(run, "", quantity, (&taint.at, going), bound);
-    let finding = || format!("the taint of its node ended {}, and {}", pod.key, targets::in_words(going));
+    let finding = || format!("the taint of its node ended {}, but {}", pod.key, targets::in_words(going));
     let explained = targets::says(going, REASON);
     seen.check(explained, finding, [taint.at.id, going.id]);
     if explained && fit == Some(Fit::Met) {

@@ -92,7 +92,7 @@ fn judge_offer(look: &Look<'_, '_>, offer: &Offer<'_>, seen: &mut Seen) -> bool 
         return true;
     }
     let what = offer.seen.map_or_else(|| "missing".to_owned(), |seen| format!("{seen:?}"));
-    let finding = format!("{} of {} is to show {field}, but it is {what}", offer.name, look.life.name());
+    let finding = format!("{} of {} should show {field}, but it is {what}", offer.name, look.life.name());
     seen.violated(finding, [known, look.line.id]);
     false
 }
@@ -153,8 +153,7 @@ fn judge_age(
     match revisions.get(last..).into_iter().flatten().find(|revision| !is(revision.object)) {
         // The first revision that shows something else.
         Some(changed) if run.at_least(&changed.at, &look.line.at) > clause.slack_us() => {
-            let finding =
-                format!("{} of {} shows what {field} was long before", offer.name, look.life.name());
+            let finding = format!("{} of {} shows an old value of {field}", offer.name, look.life.name());
             seen.violated(finding, [changed.id, look.line.id]);
         }
         Some(_) => {}

@@ -36,7 +36,7 @@ fn judge(run: &Timeline<'_>, seen: &mut Seen, place: &str, wrong: impl Fn(&Value
         match tried.code {
             ..300 => {
                 let finding =
-                    format!("`{}` was accepted, although its {place} is to show {field}", tried.name);
+                    format!("`{}` was accepted, although its {place} refers to {field}", tried.name);
                 seen.violated(finding, [*id]);
             }
             400 | 422 if tried.message.contains(PATH) => {

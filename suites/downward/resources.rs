@@ -41,7 +41,7 @@ pub(super) fn as_in_the_spec(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             let told = offer.seen.map(|told| told.trim_end_matches('\n'));
             let resource = source["resource"].as_str().unwrap_or_default();
             let finding =
-                || format!("{} is to show {resource}, {expected}, but it is {told:?}", words(look, offer));
+                || format!("{} should show {resource}, {expected}, but it is {told:?}", words(look, offer));
             let right = told == Some(expected.as_str());
             seen.check(right, finding, [look.line.id]);
             if right {
@@ -70,7 +70,7 @@ pub(super) fn of_the_node(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             let right = told == Some(expected.as_str());
             let finding = || {
                 format!(
-                    "{} is to show {resource} of its node, {expected}, but it is {told:?}",
+                    "{} should show {resource} of its node, {expected}, but it is {told:?}",
                     words(look, offer)
                 )
             };

@@ -149,7 +149,7 @@ pub(super) fn with_usual_fields(run: &Timeline<'_>, clause: &Clause, seen: &mut 
             }
             None if run.watched_for(patch.pod, &patch.done, clause.slack_us()) => {
                 let finding =
-                    format!("the API server accepted the ephemeral container {name}, and does not show it");
+                    format!("the API server accepted the ephemeral container {name}, but does not show it");
                 seen.violated(finding, [Some(patch.id), run.last_event()].into_iter().flatten());
             }
             None => {}

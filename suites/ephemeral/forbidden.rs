@@ -90,7 +90,7 @@ fn stays(run: &Timeline<'_>, patch: &Patch<'_, '_>, known: &Value, seen: &mut Se
         is != Some(known)
     });
     let Some(changed) = changed else { return true };
-    let finding = format!("a patch was rejected, and changed {} of {}", name(known), patch.pod.key);
+    let finding = format!("a patch was rejected, but it changed {} of {}", name(known), patch.pod.key);
     seen.violated(finding, [patch.id, changed.id]);
     false
 }

@@ -54,7 +54,7 @@ pub(super) fn never_again(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
         if let Some((revision, what)) =
             ended.and_then(|at| changed_later(run, (pod, &container.name), shown.get(at)?))
         {
-            let finding = format!("the ephemeral container {name} had ended, and is later shown {what}");
+            let finding = format!("the ephemeral container {name} had ended, but is later shown {what}");
             seen.violated(finding, [id, revision]);
             continue;
         }
@@ -107,14 +107,14 @@ fn judge_end(
         let busy = may_be_busy(pod, None) || pod.ephemeral.iter().any(|of| of.attempts.is_empty());
         if watched && !run.node_was_touched() && !busy {
             let finding = format!(
-                "the ephemeral container {name} exited with {code}, and is never shown as terminated"
+                "the ephemeral container {name} exited with {code}, but is never shown as terminated"
             );
             seen.violated(finding, [Some(exited), run.last_event()].into_iter().flatten());
         }
         return;
     };
     if let Some(wrong) = misshown(&status.state, code).filter(|_| !run.node_was_touched()) {
-        let finding = format!("the ephemeral container {name} exited with {code}, and is shown with {wrong}");
+        let finding = format!("the ephemeral container {name} exited with {code}, but is shown with {wrong}");
         seen.violated(finding, [exited, shown]);
     } else if watched {
         seen.fine([Some(exited), Some(shown), run.last_event()].into_iter().flatten());
@@ -193,7 +193,7 @@ pub(super) fn no_effect(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         let later = pod.revisions.iter().filter(|later| later.id > before.id && !later.terminating());
         if let Some(other) = later.clone().find(|later| Standing::of(pod, later) != was) {
             let finding =
-                format!("{} changed while the ephemeral container {} was in it", pod.key, container.name);
+                format!("{} changed while it had the ephemeral container {}", pod.key, container.name);
             seen.violated(finding, [before.id, other.id]);
             continue;
         }
@@ -243,7 +243,10 @@ pub(super) fn shared_processes(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) 
                 dump.namespaces.get("pid").zip(its.namespaces.get("pid")).map(|(one, other)| one == other);
             let Some(same) = same else { continue };
             let finding = || {
-                format!("{}/{} has another process namespace than {}", pod.key, container.name, other.name)
+                format!(
+                    "{}/{} has a different process namespace than {}",
+                    pod.key, container.name, other.name
+                )
             };
             // Both are the same program, and one of them is not the other.
             let programs = dump.processes.iter().filter(|process| process.name == "agnhost-rs").count();

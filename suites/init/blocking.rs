@@ -42,7 +42,7 @@ pub(super) fn delays_mains(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
                     }
                     None => {
                         let finding = format!(
-                            "{}/{} started, and {} never found what it waits for",
+                            "{}/{} started, but {} never found what it waits for",
                             pod.key, main.name, init.name
                         );
                         seen.violated(finding, [attempt.began.id, began.id]);

@@ -69,7 +69,7 @@ fn judge(pod: &PodLife<'_>, described: &Described<'_>, seen: &mut Seen) {
         let found = value(field);
         let finding = || {
             let found = found.map_or("not set".to_owned(), |found| found.to_string());
-            format!("{field} of the control group of {} is {found}, and not {wanted}", pod.key)
+            format!("{field} of the control group of {} is {found}, not {wanted}", pod.key)
         };
         seen.check(found == Some(wanted), finding, [described.id]);
         if found == Some(wanted) {

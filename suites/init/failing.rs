@@ -199,7 +199,7 @@ fn judge_start_error(
         }
         (_, None, None) if watched => {
             seen.violated(
-                format!("{name} could not be started with restartPolicy {policy}, and the kubelet did not try again"),
+                format!("{name} could not be started with restartPolicy {policy}, but the kubelet did not try again"),
                 end(),
             );
         }

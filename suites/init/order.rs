@@ -138,10 +138,8 @@ fn judge_beside(
     if own.number != 0 || !own.is_numbered() || own.began.id == first.id {
         return;
     }
-    let quantity = format!(
-        "from the start of the main container of {} before it to the start of {}",
-        pod.key, main.name
-    );
+    let quantity =
+        format!("from the start of the previous main container of {} to the start of {}", pod.key, main.name);
     if let Some(measured) = run.measure(quantity, &pod.node, first, &own.began, clause.in_time())
         && (measured.fit() != Fit::Met || holds_others_up(pod, first))
     {

@@ -39,8 +39,10 @@ pub(super) fn with_a_new_sandbox(run: &Timeline<'_>, clause: &Clause, seen: &mut
     let mut before: Option<(&str, &Attempt<'_>)> = None;
     for of in inits(pod) {
         let Some(next) = again(of).map(|at| &of.attempts[at]) else {
-            let finding =
-                format!("{}/{} did not run again although the sandbox of its pod was gone", pod.key, of.name);
+            let finding = format!(
+                "{}/{} did not run again although the sandbox of its pod no longer existed",
+                pod.key, of.name
+            );
             seen.violated(finding, [deed, restarted.began.id]);
             return;
         };

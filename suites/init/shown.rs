@@ -183,7 +183,7 @@ fn unready(inits: &[&str], own: Option<&Vec<Value>>) -> Option<String> {
     own.into_iter().flatten().find_map(|status| {
         let name = status["name"].as_str().filter(|name| inits.contains(name))?;
         let done = status["state"]["terminated"]["exitCode"] == 0;
-        (done && status["ready"] == false).then(|| format!("{name} has completed, and is shown as not ready"))
+        (done && status["ready"] == false).then(|| format!("{name} has completed, but is shown as not ready"))
     })
 }
 

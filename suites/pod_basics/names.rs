@@ -102,14 +102,15 @@ pub(super) fn systems(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         });
         let failed = pod.revisions.iter().find(|shown| shown.phase() == "Failed");
         if let Some(ran) = ran {
-            let finding = format!("{} is for another operating system, and a container of it ran", pod.key);
+            let finding =
+                format!("{} is for another operating system, but one of its containers ran", pod.key);
             seen.violated(finding, [bound.id, ran.id]);
         } else if let Some(failed) = failed {
             seen.fine([bound.id, failed.id]);
             seen.facet("kubelet", "refuses");
         } else if run.watched_for(pod, &bound.at, clause.slack_us()) {
             let finding =
-                format!("{} is for another operating system, and its kubelet did not refuse it", pod.key);
+                format!("{} is for another operating system, but its kubelet did not reject it", pod.key);
             seen.violated(finding, [Some(bound.id), run.last_event()].into_iter().flatten());
         }
     }

@@ -39,7 +39,7 @@ pub(super) fn has_all_capabilities(run: &Timeline<'_>, _: &Clause, seen: &mut Se
             true => {
                 let more = held.count_ones() > its.count_ones() && (held & its) == *its;
                 let finding =
-                    || format!("{name} is privileged, and has no more capabilities than a plain container");
+                    || format!("{name} is privileged, but has no more capabilities than a plain container");
                 seen.check(more, finding, [*id, *other]);
                 if more {
                     seen.facet("privileged", "true");
@@ -47,7 +47,9 @@ pub(super) fn has_all_capabilities(run: &Timeline<'_>, _: &Clause, seen: &mut Se
             }
             false if *dropped => {
                 let finding = || {
-                    format!("{name} has dropped all capabilities, and has some beside a privileged container")
+                    format!(
+                        "{name} drops all capabilities, but has some when it runs beside a privileged container"
+                    )
                 };
                 seen.check(*held == 0, finding, [*id, *other]);
                 if *held == 0 {

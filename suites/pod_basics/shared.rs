@@ -81,7 +81,7 @@ fn judge_localhost(run: &Timeline<'_>, seen: &mut Seen) {
             let refused = call.error.as_ref().is_some_and(|why| why.contains(REFUSED));
             if refused {
                 let finding = format!(
-                    "{} does not reach port {port} of another container of its pod by localhost",
+                    "{} cannot reach port {port} of another container of its pod on localhost",
                     life.name()
                 );
                 seen.violated(finding, [opened.0, line.id]);

@@ -55,7 +55,7 @@ pub(super) fn changes_new_pods_only(run: &Timeline<'_>, clause: &Clause, seen: &
                 seen.facet("pods", "new");
             } else if run.before(&change.done.later(clause.slack_us()), &first.at) {
                 let finding = format!(
-                    "{} was created after the change of its template, and does not have it",
+                    "{} was created after the change of its template, but does not have this change",
                     pod.name
                 );
                 seen.violated(finding, [change.id, first.id]);
@@ -74,7 +74,7 @@ fn judge_old(run: &Timeline<'_>, change: &Change<'_>, pod: &PodLife<'_>, clause:
     let Some(first) = pod.revisions.first() else { return };
     let was = parts(first.object);
     if let Some(changed) = later.iter().find(|shown| parts(shown.object) != was) {
-        let finding = format!("{} existed when the template changed, and changed with it", pod.name);
+        let finding = format!("{} existed when the template changed, but changed with it", pod.name);
         seen.violated(finding, [change.id, changed.id]);
     } else if let Some(last) = later.last()
         && (last.gone || run.watched_for(pod, &change.done, clause.slack_us()))

@@ -45,7 +45,7 @@ pub(super) fn accuse_reason(
         }
         _ => "its containers ran before",
     };
-    let finding = format!("{} is {} for the reason {reason}, but {why}", pod.key, over.phase());
+    let finding = format!("{} is {} with the reason {reason}, but {why}", pod.key, over.phase());
     seen.violated(finding, [over.id]);
     true
 }

@@ -52,7 +52,7 @@ fn is_held(pod: &PodLife<'_>, seen: &mut Seen) -> bool {
         } else if shown.phase() != "Pending" {
             format!("its phase is {:?}", shown.phase())
         } else if (says("status"), says("reason")) != ("False", GATED) {
-            format!("{SCHEDULED} is {} for the reason {}", says("status"), says("reason"))
+            format!("{SCHEDULED} is {} with the reason {}", says("status"), says("reason"))
         } else {
             continue;
         };

@@ -106,14 +106,15 @@ fn judge_phase(run: &Timeline<'_>, promised: &str, seen: &mut Seen) {
             let other = |shown: &&&Revision<'_>| !["Running", "Unknown", "Failed"].contains(&shown.phase());
             if let Some(wrong) = shown.iter().find(other) {
                 let phase = wrong.phase();
-                let finding = format!("the node of {} was lost, and its phase became {phase}", pod.key);
+                let finding =
+                    format!("the node of {} was lost, and the phase of the pod became {phase}", pod.key);
                 seen.violated(finding, [loss.at.id, wrong.id]);
             } else if let Some(right) = shown.iter().find(|shown| shown.phase() == promised) {
                 seen.fine([loss.at.id, right.id]);
             } else if let Some(last) = shown.last() {
                 let phase = last.phase();
                 let finding = format!(
-                    "the node of {} was lost, and its phase is still {phase}, not {promised}",
+                    "the node of {} was lost, but the phase of the pod is still {phase}, not {promised}",
                     pod.key
                 );
                 seen.diverges(finding, [loss.at.id, noticed.id, last.id]);
@@ -147,14 +148,14 @@ pub(super) fn is_deleted(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                     .and_at_least(least, format!("{} tolerated", seconds(tolerated)));
             let goes = loss.shown(run, pod, noticed).into_iter().find(|shown| shown.terminating());
             if let Some(goes) = goes {
-                let quantity = format!("from the loss of {} being shown to its deletion", pod.key);
+                let quantity = format!("from the status that shows the loss of {} to its deletion", pod.key);
                 seen.within(run, "", quantity, (noticed, goes), bound);
             } else if let Some(end) = loss.end(run)
                 && run
                     .measure(String::new(), "", noticed, &end, bound)
                     .is_some_and(|waited| waited.fit() == Fit::Missed)
             {
-                let finding = format!("{} is on a lost node, and nothing deleted it", pod.key);
+                let finding = format!("{} is on a lost node, but nothing deleted it", pod.key);
                 seen.violated(finding, [noticed.id, end.id]);
             }
         }
@@ -174,7 +175,7 @@ fn judge_unnoticed(
     };
     let bound = Bound::at_most(clause.tolerance_us("noticed"), "until the cluster notices");
     if run.measure(String::new(), "", &loss.at, &end, bound).is_some_and(|away| away.fit() == Fit::Missed) {
-        let finding = format!("the node of {} was lost, and the pod is still shown as ready", pod.key);
+        let finding = format!("the node of {} was lost, but the pod is still shown as ready", pod.key);
         seen.violated(finding, [loss.at.id, ready.id, end.id]);
     }
 }
@@ -195,11 +196,11 @@ pub(super) fn never_starts(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             match (left, lived, goes, bound) {
                 (Some(left), ..) => {
                     let finding =
-                        format!("{} is on a lost node, and its phase became {}", pod.key, left.phase());
+                        format!("{} is on a lost node, but its phase became {}", pod.key, left.phase());
                     seen.violated(finding, [loss.at.id, left.id]);
                 }
                 (_, Some(lived), Some(goes), _) => {
-                    let finding = format!("{} was deleted while its node was lost, and it started", pod.key);
+                    let finding = format!("{} was deleted while its node was lost, but it started", pod.key);
                     seen.violated(finding, [goes.id, lived.began.id]);
                 }
                 (None, None, Some(goes), Some(bound)) => seen.fine([loss.at.id, bound.id, goes.id]),

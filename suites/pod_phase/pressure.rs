@@ -20,7 +20,7 @@ pub(super) fn is_not_survived(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
         }
         let name = life.name();
         if let Some(again) = life.lives_again() {
-            let finding = format!("{name} used more storage than its limit, and was restarted in place");
+            let finding = format!("{name} used more storage than its limit, but was restarted in place");
             seen.violated(finding, [line.id, again]);
         } else if let Some(over) = life.pod.over().filter(|over| life.before_deletion(&over.at)) {
             let quantity = format!("from the write of {name} to the end of its pod");
@@ -30,7 +30,7 @@ pub(super) fn is_not_survived(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
                 judge_status(&life, (line, limit), seen);
             }
         } else if life.watched_for(&line.at, clause.slack_us()) {
-            let finding = format!("{name} used more storage than its limit, and its pod went on");
+            let finding = format!("{name} used more storage than its limit, but its pod kept running");
             seen.violated(finding, [Some(line.id), run.last_event()].into_iter().flatten());
         }
     }
@@ -47,7 +47,7 @@ fn judge_status(life: &Life<'_, '_>, (line, limit): (&Line<'_>, &'static str), s
         ("Failed", Some(EVICTED), _)
             if shown.object["status"]["message"].as_str().is_none_or(str::is_empty) =>
         {
-            let finding = format!("{} was evicted, and no message says why", life.pod.key);
+            let finding = format!("{} was evicted, but no message gives the reason", life.pod.key);
             seen.violated(finding, events);
         }
         ("Failed", Some(EVICTED), _) => {
@@ -55,13 +55,13 @@ fn judge_status(life: &Life<'_, '_>, (line, limit): (&Line<'_>, &'static str), s
             seen.facet("end", if code == Some(0) { "success" } else { "failure" });
         }
         ("Succeeded", None, Some(0)) if alone => {
-            let finding = format!("{} was evicted, and is shown as Succeeded", life.pod.key);
+            let finding = format!("{} was evicted, but is shown as Succeeded", life.pod.key);
             seen.diverges(finding, events);
             seen.facet("end", "success");
         }
         (phase, reason, _) => {
             let reason = reason.unwrap_or("no reason");
-            let finding = format!("{} was evicted, and is shown as {phase} with {reason}", life.pod.key);
+            let finding = format!("{} was evicted, but is shown as {phase} with {reason}", life.pod.key);
             seen.violated(finding, events);
         }
     }

@@ -89,7 +89,7 @@ fn judge_unended(
     let Some(end) = run.last_event().map(|last| At::new(last, run.end())) else { return };
     let waited = run.measure(String::new(), &pod.node, from, &end, clause.in_time());
     if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
-        let finding = format!("{} was deleted and has ended, and it is not {right}", pod.key);
+        let finding = format!("{} was deleted and has ended, but it is not {right}", pod.key);
         seen.violated(finding, [from.id, end.id]);
     }
 }

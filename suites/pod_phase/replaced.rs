@@ -68,7 +68,7 @@ fn judge_replacement(
         .measure(quantity, &pod.node, asked, &end, clause.in_time())
         .is_some_and(|waited| waited.fit() == Fit::Missed)
     {
-        let finding = format!("{} was deleted, and its {REPLACING} did not create another pod", pod.name);
+        let finding = format!("{} was deleted, but its {REPLACING} did not create another pod", pod.name);
         seen.violated(finding, [asked.id, last]);
     }
 }

@@ -84,8 +84,10 @@ fn judge_phase(run: &Timeline<'_>, wanted: &str, seen: &mut Seen) {
         }
         let Some(reason) = pod.reason().filter(|_| is_plain(run, pod)) else { continue };
         let last = mains(pod).filter_map(|of| of.attempts.last()?.exited_by_itself());
-        let finding =
-            format!("all containers of {} exited by themselves, and its reason is {reason}", pod.key);
+        let finding = format!(
+            "all containers of {} exited by themselves, but the reason in its status is {reason}",
+            pod.key
+        );
         seen.violated(finding, last.map(|(line, _)| line.id).chain([shown.id]));
     }
 }

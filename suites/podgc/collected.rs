@@ -13,7 +13,7 @@ pub(super) fn failed_stay(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
         let goes = |shown: &&Revision<'_>| shown.terminating() || shown.gone;
         match pod.revisions.iter().find(goes) {
             Some(gone) if pod.deleted.is_none() && !run.before(&gone.at, &over.at) => {
-                let finding = format!("{} failed, and it was removed though nobody deleted it", pod.key);
+                let finding = format!("{} failed, and it was removed although nobody deleted it", pod.key);
                 seen.violated(finding, [over.id, gone.id]);
             }
             _ if run.watched_for(pod, &over.at, clause.tolerance_us("watched")) => {
@@ -52,7 +52,7 @@ pub(super) fn orphans_go(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 seen.within(run, &pod.node, quantity, (first, gone), clause.in_time());
             }
             None if run.watched_for(pod, &first.at, clause.slack_us()) => {
-                let finding = format!("{} is on a node that does not exist, and it is still there", pod.key);
+                let finding = format!("{} is on a node that does not exist, but it was not removed", pod.key);
                 seen.violated(finding, [Some(first.id), run.last_event()].into_iter().flatten());
             }
             None => {}
@@ -72,7 +72,7 @@ pub(super) fn orphans_are_explained(run: &Timeline<'_>, _: &Clause, seen: &mut S
                 continue;
             }
             ("Failed", status, reason) => format!(
-                "{} was removed from a node that does not exist, and DisruptionTarget is {} for {}",
+                "{} was removed from a node that does not exist, but DisruptionTarget is {} with the reason {}",
                 pod.key,
                 status.unwrap_or("missing"),
                 reason.unwrap_or("no reason")

@@ -102,7 +102,7 @@ fn judge_after<'h>(
         let waited = run.measure(quantity, "", from, At::new(last, run.end()), clause.in_time());
         if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
             let finding = format!(
-                "{} is being deleted on a node that is out of service, and it is still there",
+                "{} is being deleted on a node that is out of service, but it was not removed",
                 pod.key
             );
             seen.violated(finding, [from.id, last]);

@@ -76,11 +76,8 @@ pub(super) fn beyond_it(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     if gone.len() < surplus {
         let waited = kept.iter().all(|over| run.watched_for(over.pod, &threshold.at, clause.slack_us()));
         if waited {
-            let finding = format!(
-                "{} pods are over and still there, and no more than {} may be",
-                kept.len(),
-                threshold.most
-            );
+            let finding =
+                format!("{} finished pods still exist, but no more than {} may", kept.len(), threshold.most);
             seen.violated(finding, [Some(threshold.id), last].into_iter().flatten());
         }
         return;
@@ -110,7 +107,8 @@ fn judge_order(threshold: &Threshold, gone: &[&Over<'_, '_>], kept: &[&Over<'_, 
     let events = [Some(threshold.id), newest.gone().map(|gone| gone.id), Some(oldest.shown.id)];
     let events = events.into_iter().flatten();
     if oldest.created < newest.created {
-        let finding = format!("{} was removed, and {} is older and was left", newest.pod.key, oldest.pod.key);
+        let finding =
+            format!("{} was removed, but {}, which is older, was not", newest.pod.key, oldest.pod.key);
         seen.violated(finding, events);
     } else {
         seen.fine(events);

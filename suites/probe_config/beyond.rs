@@ -26,7 +26,7 @@ pub(super) fn none_beyond(life: &ProbedLife<'_, '_>, seen: &mut Seen) {
             let events = row.iter().flat_map(|probe| probe.events());
             let (words, count) = (life.words(), row.len());
             seen.violated(
-                format!("{words} failed {count} times in a row, and the threshold is {threshold}"),
+                format!("{words} failed {count} times in a row, but the threshold is {threshold}"),
                 events,
             );
             return;

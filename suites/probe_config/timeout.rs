@@ -184,7 +184,7 @@ fn judge_full(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
         let silent = life.holes.is_empty() && life.watched_for(&full.at, most + UNKNOWN_LIFE);
         if silent && life.lives_on() && !life.run.node_was_touched() {
             let finding = format!(
-                "{} could not connect for longer than {}, and the container was not {words}",
+                "{} could not connect for longer than {}, but the container was not {words}",
                 life.words(),
                 seconds(most)
             );

@@ -71,7 +71,7 @@ fn wire_details(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for get in https(run) {
         for connection in connections(&get) {
             if let Some((id, _)) = connection.tls.filter(|(_, tls)| tls.client_certificate) {
-                let finding = format!("{} showed a client certificate", get.words());
+                let finding = format!("{} presented a client certificate", get.words());
                 seen.violated(finding, [connection.id, id]);
             }
         }

@@ -138,7 +138,7 @@ fn compare(life: &Life<'_, '_>, command: &Executed<'_>, seen: &mut Seen) {
     }
     let (same, differ) = compared(&inside.namespaces, &dump.namespaces);
     if let Some(kind) = differ.first() {
-        let finding = format!("a command of {of} runs in another {kind} namespace than its container");
+        let finding = format!("a command of {of} runs in a different {kind} namespace than its container");
         seen.violated(finding, [line.id, command.id]);
     } else if same.contains(&"net") && same.contains(&"mnt") {
         seen.fine([line.id, command.id]);

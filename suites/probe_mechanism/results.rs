@@ -144,7 +144,7 @@ fn judge_stop_after(
         }
         None if course.ended.is_none() && course.watched_for(&due.stamp, clause.slack_us()) => {
             let finding = format!(
-                "{words} failed {failures} times, with {errors} errors in between, and its container was not stopped"
+                "{words} failed {failures} times, with {errors} errors in between, but its container was not stopped"
             );
             seen.violated(finding, [Some(due.id), course.run.last_event()].into_iter().flatten());
         }

@@ -133,7 +133,7 @@ fn judge_nobody_went(run: &Timeline<'_>, clause: &Clause, shortage: &Shortage<'_
         && lasted > clause.slack_us()
     {
         let finding = format!(
-            "the node was short of memory for {}, {} used more than it requested, and no pod was evicted",
+            "the node was short of memory for {} and {} used more than it requested, but no pod was evicted",
             seconds(lasted),
             above.pod.key
         );

@@ -104,7 +104,7 @@ fn judge_memory(life: &Life<'_, '_>, taking: &Taking<'_, '_>, clause: &Clause, s
         }
     } else if let Some(end) = stopped(life).filter(|_| taking.planned + taking.planned <= limit) {
         // The program itself needs some memory, too.
-        seen.violated(format!("{name} was ended, although it was within its limits"), [life.began.id, end]);
+        seen.violated(format!("{name} was stopped, although it was within its limits"), [life.began.id, end]);
     } else if let Some(line) = taking.more_than(taking.planned - 1)
         && life.watched_for(&line.at, clause.tolerance_us("watched"))
     {
@@ -142,7 +142,10 @@ fn judge_without_a_limit(life: &Life<'_, '_>, clause: &Clause, seen: &mut Seen) 
     let end = stopped(life);
     match (end, taking.more_than(request)) {
         (Some(end), _) => {
-            let finding = format!("{} has no limit, and was ended for more than its request", life.name());
+            let finding = format!(
+                "{} has no limit, but was stopped because it used more than its request",
+                life.name()
+            );
             seen.violated(finding, [life.began.id, end]);
         }
         (None, Some(line)) if life.watched_for(&line.at, clause.tolerance_us("watched")) => {
@@ -163,7 +166,7 @@ pub(super) fn exceeded(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         let Some(limit) = taking.limit.filter(|limit| taking.planned > *limit) else { continue };
         let name = life.name();
         if let Some(line) = taking.more_than(limit) {
-            seen.violated(format!("{name} took more memory than its limit, and was not killed"), [line.id]);
+            seen.violated(format!("{name} took more memory than its limit, but was not killed"), [line.id]);
             continue;
         }
         let (Some(end), Some((last, _))) = (killed(&life), taking.records.last()) else { continue };
@@ -186,7 +189,7 @@ fn judge_restart(life: &Life<'_, '_>, (last, end): (EventId, EventId), clause: &
     let until = next.unwrap_or(end);
     for other in beside().filter(|other| Taking::of(other).is_none() && other.container.stays()) {
         if let Some(hit) = stopped(&other).filter(|hit| last < *hit && *hit <= until) {
-            let finding = format!("{name} exceeded its limit, and {} was ended as well", other.name());
+            let finding = format!("{name} exceeded its limit, but {} was stopped as well", other.name());
             seen.violated(finding, [end, hit]);
             return;
         }
@@ -201,7 +204,7 @@ fn judge_restart(life: &Life<'_, '_>, (last, end): (EventId, EventId), clause: &
         }
         None if life.policy() == "Never" => {}
         None if life.watched_for(&gone.stamp, clause.slack_us()) && life.number == 0 => {
-            let finding = format!("{name} exceeded its memory limit, and was not restarted");
+            let finding = format!("{name} exceeded its memory limit, but was not restarted");
             seen.violated(finding, [Some(end), life.run.last_event()].into_iter().flatten());
         }
         None => {}
@@ -220,8 +223,7 @@ fn judge_processors(life: &Life<'_, '_>, clause: &Clause, seen: &mut Seen) {
         seen.fine([used.to.id, end]);
         seen.facet("limit", "cpu");
     } else if is_held_back(life, &used, clause, share) {
-        let finding =
-            format!("{name} would have used more processor time than its limit, and was made to wait");
+        let finding = format!("{name} would have used more processor time than its limit, and was throttled");
         seen.diverges(finding, [used.from.id, used.to.id]);
         seen.facet("limit", "cpu");
     }

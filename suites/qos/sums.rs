@@ -74,7 +74,8 @@ pub(super) fn as_a_quota_counts(run: &Timeline<'_>, _: &Clause, seen: &mut Seen)
         let wrong =
             too_much.iter().find(|(of, sum, _)| told(&tried.message, of).is_some_and(|told| told != *sum));
         if let Some((of, ..)) = wrong {
-            let finding = format!("the quota counts another amount of {of} for `{name}`: {}", tried.message);
+            let finding =
+                format!("the quota counts a different amount of {of} for `{name}`: {}", tried.message);
             seen.violated(finding, events);
             continue;
         }

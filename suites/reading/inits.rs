@@ -130,8 +130,11 @@ pub(crate) fn touched_after(run: &Timeline<'_>, pod: &PodLife<'_>, id: EventId) 
     let after = |at: &At| run.clocks.order(&since, at) == Order::Before && run.before_deletion(pod, at);
     let lives = pod.containers.iter().flat_map(|container| lives_of(run, pod, container));
     lives.into_iter().find_map(|life| {
-        let stopped =
-            life.stop().map(At::of).filter(|stop| after(stop)).map(|stop| ("was told to stop", stop.id));
+        let stopped = life
+            .stop()
+            .map(At::of)
+            .filter(|stop| after(stop))
+            .map(|stop| ("received a stop signal", stop.id));
         let began = Some(&life.began)
             // A process may not get a CPU until some time after its container is shown as running.
             .filter(|began| life.number > 0 && life.is_numbered() && after(began))

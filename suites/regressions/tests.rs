@@ -53,25 +53,28 @@ const TOP: &str = "\
 <!-- Written by suites/regressions/tests.rs from suites/regressions/*.yaml; do not edit. -->
 # Known bugs, as cases
 
-Each of these cases reproduces a bug of a public report, in seconds. What is promised is written in the case as an
+Each of these cases reproduces a bug from a public report, in seconds. The promise is written in the case as an
 expectation, so a run shows whether your cluster has the bug.
 
 ```console
 $ probity list --profile regressions                                   # all of them, with their reports
-$ probity explain regressions/exec-timeout-ignored                     # the case in English, and what is known of the bug
+$ probity explain regressions/exec-timeout-ignored                     # the case in English, and what is known about the bug
 $ probity run --context kind-kind --profile regressions                # all of them, in about eight minutes
 $ probity run --context kind-kind regressions/exec-timeout-ignored     # one
 $ probity reproduce regressions/exec-timeout-ignored --plan            # its file, to change it
 $ probity reproduce regressions/exec-timeout-ignored --context kind-kind > issue.md
 ```
 
-Without these arguments, a run includes none of them. The exit status is 1 if a cluster shows one of the bugs. `measured` is what
-a run of the case showed on a stock Kubernetes of this version, with containerd, as [cluster.md](cluster.md) starts it;
-*shown by* and *fixed* are what the threads of the reports and the release notes of Kubernetes say. On a faithful
-simulated kubelet the expectations of each case hold, and with the planted defect that is nearest to its bug they are
-violated (`tests/simulator/tests/regressions.rs`).
+Other runs do not include these cases. The exit status is 1 if a cluster shows one of the bugs. The columns are:
 
-To add a case, put a file into `suites/regressions`, with a [`reported`](case.md#the-fields-of-a-case) part, and run
+- *shown by* and *fixed*: the versions according to the discussion of the report and the release notes of Kubernetes;
+- *measured*: what a run of the case showed on a stock Kubernetes of this version, with containerd, as
+  [cluster.md](cluster.md) starts it.
+
+On a faithful simulated kubelet, the expectations of each case hold. With the planted defect that is most similar to its
+bug, they are violated (`tests/simulator/tests/regressions.rs`).
+
+To add a case, put a file with the field [`reported`](case.md#the-fields-of-a-case) into `suites/regressions`, and run
 `PROBITY_REGRESSIONS=write cargo test --workspace --all-features --lib regressions`.
 
 ";

@@ -103,7 +103,7 @@ pub(super) fn names_its_container(run: &Timeline<'_>, _: &Clause, seen: &mut See
                 }
                 _ => {
                     let finding = format!(
-                        "an event {} of {} has the path {path:?}, which is that of none of its containers",
+                        "an event {} of {} has the path {path:?}, which does not belong to any of its containers",
                         event.reason, pod.key
                     );
                     seen.violated(finding, [event.id]);

@@ -36,7 +36,7 @@ pub(super) fn as_connections_show(run: &Timeline<'_>, _: &Clause, seen: &mut See
                 let of_list = status(shown, list).and_then(|all| all.get(0)?.get("ip")?.as_str());
                 if one != of_list {
                     let finding = format!(
-                        "{field} of {} is {}, and {list} begins with {}",
+                        "{field} of {} is {}, but {list} begins with {}",
                         pod.key,
                         one.unwrap_or("not set"),
                         of_list.unwrap_or("nothing")
@@ -46,7 +46,7 @@ pub(super) fn as_connections_show(run: &Timeline<'_>, _: &Clause, seen: &mut See
                 }
                 let Some(one) = one else {
                     if let Some((old, id)) = *known {
-                        let finding = format!("{field} of {} was {old}, and is missing now", pod.key);
+                        let finding = format!("{field} of {} was {old}, but is missing now", pod.key);
                         let gone = is_torn_down(run, pod, shown) || was_over_for_its_kubelet(run, pod, shown);
                         if field == POD_IP && gone {
                             seen.diverges(finding, [id, shown.id]);
@@ -54,7 +54,8 @@ pub(super) fn as_connections_show(run: &Timeline<'_>, _: &Clause, seen: &mut See
                             seen.violated(finding, [id, shown.id]);
                         }
                     } else if runs_something(pod, shown) {
-                        let finding = format!("a container of {} runs, and the pod has no {field}", pod.key);
+                        let finding =
+                            format!("a container of {} is running, but the pod has no {field}", pod.key);
                         seen.violated(finding, [shown.id]);
                     }
                     continue;
@@ -117,13 +118,13 @@ fn judge_network(run: &Timeline<'_>, pod: &PodLife<'_>, seen: &mut Seen) {
     match on_node_network(pod) {
         true if !shares => {
             let finding = format!(
-                "{} uses the network of its node, and its podIP {ip} is not one of its hostIPs",
+                "{} uses the network of its node, but its podIP {ip} is not one of its hostIPs",
                 pod.key
             );
             seen.violated(finding, [shown.id]);
         }
         false if shares && !alone => {
-            let finding = format!("{} has a network of its own, and its podIP {ip} is its hostIP", pod.key);
+            let finding = format!("{} has its own network, but its podIP {ip} is its hostIP", pod.key);
             seen.violated(finding, [shown.id]);
         }
         _ => {}
@@ -174,7 +175,7 @@ fn judge_connections(run: &Timeline<'_>, pod: &PodLife<'_>, shown: Option<(&str,
     }
     let mut came = came.into_iter();
     let (Some(address), None, Some(first)) = (came.next(), came.next(), first) else { return };
-    let finding = || format!("podIP of {} is {ip}, and its probes come to {address}", pod.key);
+    let finding = || format!("podIP of {} is {ip}, but its probes arrive at {address}", pod.key);
     seen.check(address == ip, finding, [id, first]);
     seen.facet("field", "by connections");
 }
@@ -190,7 +191,7 @@ pub(super) fn before_its_containers(run: &Timeline<'_>, _: &Clause, seen: &mut S
         if let Some(lacks) = of_kubelet(pod).find(|shown| shown.start_second().is_none()) {
             let before = first.map(|(shown, _)| shown.id).filter(|id| *id < lacks.id);
             let finding = match before {
-                Some(_) => format!("the status of {} had a startTime, and has none now", pod.key),
+                Some(_) => format!("the status of {} had a startTime, but has none now", pod.key),
                 None => format!("the status of {} has no startTime", pod.key),
             };
             seen.violated(finding, before.into_iter().chain([lacks.id]));

@@ -55,8 +55,10 @@ fn judge(
         match tally.told(clause, shown, (WARNING, nth), |event| is_wait(event, container)) {
             Told::Yes(event) => seen.fine([shown.id, event]),
             Told::No => {
-                let finding =
-                    format!("{}/{} waits in its back-off, and no event says so", pod.key, container.name);
+                let finding = format!(
+                    "{}/{} is waiting in its back-off, but no event reports this",
+                    pod.key, container.name
+                );
                 seen.violated(finding, [Some(shown.id), run.last_event()].into_iter().flatten());
                 return;
             }
@@ -83,7 +85,7 @@ fn judge_pauses(
             Told::Yes(event) => seen.fine([end.id, event]),
             Told::No => {
                 let finding = format!(
-                    "{}/{} ended and was not started again at once, and no event says that it waits",
+                    "{}/{} ended and was not restarted immediately, but no event reports a back-off",
                     pod.key, container.name
                 );
                 seen.violated(finding, [Some(end.id), run.last_event()].into_iter().flatten());
@@ -123,7 +125,7 @@ fn judge_haste(
     let Some(event) = tally.nth(1, |event| is_wait(event, container)) else { return };
     let Some(last) = attempt.last_line().filter(|_| shown && life.is_numbered()) else { return };
     if run.before(&event.at, &last.at) {
-        let finding = format!("an event says {:?}, and the first instance was still running", event.message);
+        let finding = format!("an event says {:?}, but the first instance was still running", event.message);
         seen.violated(finding, [event.id, last.id]);
     }
 }

@@ -70,7 +70,7 @@ fn judge_kills(
             }
             Told::No => {
                 let finding = format!(
-                    "the {} probe of {} failed, the container was stopped, and no event names the cause",
+                    "the {} probe of {} failed and the container was stopped, but no event names the cause",
                     kind.word(),
                     life.name()
                 );
@@ -128,7 +128,7 @@ fn judge_deletion(
         // A probe may have failed for the last time when the pod was deleted.
         Told::No if !was_failing(run, pod, container) => {
             let finding = format!(
-                "{}/{} was stopped because its pod was deleted, and no event says so",
+                "{}/{} was stopped because its pod was deleted, but no event reports this",
                 pod.key, container.name
             );
             seen.violated(finding, [Some(stop.id), run.last_event()].into_iter().flatten());
@@ -176,8 +176,10 @@ fn judge_excess(
         cited.extend(last.filter(|_| excess > 0));
     }
     if usize::try_from(more).is_ok_and(|more| more >= clause.tolerance_times("more")) {
-        let finding =
-            format!("{more} events more than instances of {} that ended say that a probe failed", pod.key);
+        let finding = format!(
+            "the events that report a failed probe outnumber the instances that ended, by {more}, in {}",
+            pod.key
+        );
         seen.violated(finding, cited);
     }
 }
@@ -192,7 +194,7 @@ fn judge_blame(
     let says = |event: &KubeEvent<'_>| is_killing(event, container) && event.message.contains(&blamed(kind));
     let Some(event) = tally.nth(1, says) else { return };
     if container.probe(kind).is_none() {
-        let finding = format!("an event says {:?}, and there is no such probe", event.message);
+        let finding = format!("an event says {:?}, but there is no such probe", event.message);
         seen.violated(finding, [event.id]);
     } else if let Some(passed) = passed_to_the_end(run, pod, container, kind) {
         let finding = format!(

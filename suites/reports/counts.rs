@@ -53,7 +53,7 @@ fn judge_last_times(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen
         let allowed = clause.tolerance_us("moved") + run.noise_between(&pod.node, &from.at, &event.at);
         if more >= clause.tolerance_times("again") && run.at_least(&from.at, &event.at) > allowed {
             let finding = format!(
-                "an event {} of {} occurred {more} times more in {}, and its last time stayed",
+                "an event {} of {} occurred {more} more times in {}, but its last time did not change",
                 event.reason,
                 pod.key,
                 seconds(run.at_least(&from.at, &event.at))
@@ -77,16 +77,18 @@ fn wrong(before: Option<&KubeEvent<'_>>, event: &KubeEvent<'_>) -> Option<String
     let times = event.second("firstTimestamp").zip(event.second("lastTimestamp"));
     let Some((first, last)) = times else { return Some("does not say when it occurred".to_owned()) };
     if event.count == 0 || last < first {
-        return Some(format!("has the count {} and ended before it began", event.count).to_owned());
+        return Some(
+            format!("has the count {} and its last time is before its first", event.count).to_owned(),
+        );
     }
     let before = before?;
     let (old_first, old_last) = before.second("firstTimestamp").zip(before.second("lastTimestamp"))?;
     match () {
         () if event.count <= before.count => {
-            Some(format!("occurred again, and its count went from {} to {}", before.count, event.count))
+            Some(format!("occurred again, but its count went from {} to {}", before.count, event.count))
         }
-        () if first != old_first => Some("occurred again, and its first time moved".to_owned()),
-        () if last < old_last => Some("occurred again, and its last time went back".to_owned()),
+        () if first != old_first => Some("occurred again, but its first time changed".to_owned()),
+        () if last < old_last => Some("occurred again, but its last time went back".to_owned()),
         () => None,
     }
 }

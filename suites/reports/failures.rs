@@ -46,7 +46,7 @@ fn judge(
             Told::Yes(event) => seen.fine([failed.id, event]),
             Told::No => {
                 let finding = format!(
-                    "{nth} {} probes of {}/{} failed, and fewer events {} say so",
+                    "{nth} {} probes of {}/{} failed, but fewer events {} report this",
                     kind.word(),
                     pod.key,
                     container.name,
@@ -141,7 +141,8 @@ fn judge_excess(
         let responses: usize = lives.iter().map(of).sum();
         if u64::try_from(responses).is_ok_and(|responses| times > responses) {
             let finding = format!(
-                "{times} events say that {kind} probes of {}/{} got {code}, and the target sent at most {responses} such responses",
+                "{times} events say that {kind} probes of {}/{} got {code}, but the target sent at most {responses} \
+                 such responses",
                 pod.key, container.name
             );
             seen.violated(finding, [Some(id), run.last_event()].into_iter().flatten());
@@ -205,7 +206,7 @@ pub(super) fn names_a_probe(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                     if printed(container, probe).is_some_and(|said| !event.message.contains(&said)) =>
                 {
                     let finding = format!(
-                        "an event says {:?}, and not what the command of {}/{} printed",
+                        "an event says {:?}, but not what the command of {}/{} printed",
                         event.message, pod.key, container.name
                     );
                     seen.violated(finding, [event.id]);
@@ -217,7 +218,7 @@ pub(super) fn names_a_probe(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                 Some(_) => {}
                 None => {
                     let finding = format!(
-                        "an event says {:?}, and {}/{} has no such probe",
+                        "an event says {:?}, but {}/{} has no such probe",
                         event.message, pod.key, container.name
                     );
                     seen.violated(finding, [event.id]);

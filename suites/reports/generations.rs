@@ -44,7 +44,11 @@ pub(super) fn never_ahead(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
                 continue;
             };
             if is > generation {
-                let finding = format!("the status of {} is about generation {is} of {generation}", pod.key);
+                let finding = format!(
+                    "the status of {} has observedGeneration {is}, but the generation of the pod \
+                                       is {generation}",
+                    pod.key
+                );
                 seen.violated(finding, [shown.id]);
             } else if let Some((id, old)) = last.filter(|(_, old)| is < *old) {
                 let finding = format!("observedGeneration of {} went from {old} to {is}", pod.key);
@@ -107,7 +111,8 @@ fn judge_stale(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mu
         let late = written && run.longer_than(pod, (&from.at, &shown.at), clause.slack_us());
         if let Some(is) = behind.filter(|_| late) {
             let finding = format!(
-                "a new status of {} is about generation {is}, and the pod has generation {generation} for long",
+                "a new status of {} has observedGeneration {is}, but the pod has had generation {generation} for a \
+                 long time",
                 pod.key
             );
             seen.violated(finding, [from.id, shown.id]);
@@ -145,7 +150,7 @@ fn judge_followed(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: 
         };
         if let Some(until) = late {
             let finding =
-                format!("{} has generation {generation}, and no status observed it in time", pod.key);
+                format!("{} has generation {generation}, but no status observed it in time", pod.key);
             seen.violated(finding, [from.id, until]);
             return;
         }

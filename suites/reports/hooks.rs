@@ -101,7 +101,8 @@ fn judge(
                 seen.facet("failed", field);
             }
             Told::No => {
-                let finding = format!("the {field} hook of {name} failed, and no event {reason} says so");
+                let finding =
+                    format!("the {field} hook of {name} failed, but no event {reason} reports this");
                 seen.violated(finding, [Some(at.id), run.last_event()].into_iter().flatten());
                 return;
             }
@@ -113,7 +114,7 @@ fn judge(
     let Some((at, _)) = runs.first().filter(|_| each && !runs.iter().any(|(_, failed)| *failed)) else {
         return;
     };
-    let finding = || format!("the {field} hook of {name} succeeded, and an event {reason} says otherwise");
+    let finding = || format!("the {field} hook of {name} succeeded, but an event {reason} says otherwise");
     seen.check(reported.is_none(), finding, reported.map(|event| event.id).into_iter().chain([at.id]));
     seen.facet("succeeded", field);
 }

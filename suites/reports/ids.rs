@@ -41,12 +41,13 @@ fn judge(pod: &PodLife<'_>, container: &ContainerLife<'_>, seen: &mut Seen) {
         if id != status.id {
             seen.violated(format!("the ID of {name} changed while it was running"), [first, shown.id]);
         } else if let Some((_, (_, of))) = shared {
-            seen.violated(format!("two instances of {name} have one ID"), [*of, shown.id]);
+            seen.violated(format!("two instances of {name} have the same ID"), [*of, shown.id]);
         } else if let Some((_, (old, of))) =
             before.filter(|(_, (old, _))| last.is_some_and(|last| last != *old))
         {
-            let finding =
-                format!("the last instance of {name} had the ID {old}, and its last state another one");
+            let finding = format!(
+                "the last instance of {name} had the ID {old}, but its last state shows a different one"
+            );
             seen.violated(finding, [*of, shown.id]);
         } else {
             let again = before.is_some() && last.is_some();
@@ -90,12 +91,14 @@ fn misidentified(
     let runs = status.is_running();
     let ended = ended_id(shown, container, "state");
     match () {
-        () if runs && status.id.is_empty() => Some("has no container ID, and the container runs".to_owned()),
+        () if runs && status.id.is_empty() => {
+            Some("has no container ID, but the container is running".to_owned())
+        }
         () if !status.id.is_empty() && !status.id.contains("://") => {
             Some(format!("has the container ID {:?}, which does not name the runtime", status.id))
         }
         () if ended.is_some_and(|ended| ended != status.id) => {
-            Some(format!("has the container ID {:?}, and another one in its state", status.id))
+            Some(format!("has the container ID {:?}, but a different one in its state", status.id))
         }
         () => None,
     }
@@ -128,7 +131,7 @@ pub(super) fn of_its_image(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                 let created = word == "running" || (word == "terminated" && lived() && !evicted);
                 let needed: &[&str] = if created { &["image", "imageID"] } else { &["image"] };
                 if let Some(lacks) = needed.iter().find(|field| !given(field)) {
-                    let finding = format!("{}/{name} is {word}, and its status lacks {lacks}", pod.key);
+                    let finding = format!("{}/{name} is {word}, but its status lacks {lacks}", pod.key);
                     seen.violated(finding, [shown.id]);
                 } else if said.insert(word) {
                     seen.fine([shown.id]);

@@ -100,14 +100,17 @@ pub(super) fn waits(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 // So it is shown before it is looked at.
                 State::Waiting { reason: "ContainerCreating" | "PodInitializing" } if said.is_empty() => {}
                 State::Waiting { reason } => {
-                    seen.violated(format!("{name} has no image, and waits for {reason:?}"), [shown.id]);
+                    seen.violated(
+                        format!("{name} has no image, but is waiting with the reason {reason:?}"),
+                        [shown.id],
+                    );
                 }
-                _ => seen.violated(format!("{name} has no image, and is not shown as waiting"), [shown.id]),
+                _ => seen.violated(format!("{name} has no image, but is not shown as waiting"), [shown.id]),
             }
         }
         let Some(first) = begun(pod).filter(|_| said.is_empty()) else { continue };
         if run.watched_for(pod, &first.at, clause.slack_us()) {
-            let finding = format!("{name} has no image, and its status does not say so");
+            let finding = format!("{name} has no image, but its status does not show this");
             seen.violated(finding, [Some(first.id), run.last_event()].into_iter().flatten());
         }
     }
@@ -124,8 +127,10 @@ pub(super) fn reported(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                     seen.facet("reason", *reason);
                 }
                 Told::No => {
-                    let finding =
-                        format!("{}/{} has no image, and no event {reason} says so", pod.key, container.name);
+                    let finding = format!(
+                        "{}/{} has no image, but no event {reason} reports this",
+                        pod.key, container.name
+                    );
                     seen.violated(finding, [Some(first.id), run.last_event()].into_iter().flatten());
                 }
                 Told::Unknown => {}

@@ -45,7 +45,7 @@ impl Ended<'_, '_> {
 
     fn finding(&self) -> String {
         let (name, length) = (self.name(), self.length());
-        format!("{name} wrote {} characters as its message, and its status has {length}", self.written)
+        format!("{name} wrote {} characters as its message, but its status has {length}", self.written)
     }
 }
 
@@ -212,7 +212,7 @@ pub(super) fn of_its_log(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         let events = [of.life.began.id, of.shown.id];
         let name = of.name();
         if of.code == 0 {
-            let finding = || format!("{name} succeeded, and its status has a message that it did not write");
+            let finding = || format!("{name} succeeded, but its status has a message that it did not write");
             seen.check(of.message.is_empty(), finding, events);
             seen.facet("exit", of.exit());
             continue;
@@ -226,7 +226,7 @@ pub(super) fn of_its_log(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         let finding = || {
             let (length, wanted) = (of.message.len(), end.len());
             format!(
-                "{name} failed, and the {length} bytes of its message are not the last {wanted} bytes of its log"
+                "{name} failed, but the {length} bytes of its message are not the last {wanted} bytes of its log"
             )
         };
         seen.check(of.message.trim_end() == end.trim_end(), finding, events);

@@ -67,7 +67,7 @@ fn judge_excess(
         let unseen = !began(status.restarts) && lasted(shown, status.restarts);
         if unseen && run.watched_for(pod, &shown.at, clause.slack_us()) {
             let finding = format!(
-                "{}/{} runs with a restartCount of {}, and its process started {} times",
+                "{}/{} runs with a restartCount of {}, but its process started {} times",
                 pod.key,
                 container.name,
                 status.restarts,
@@ -88,13 +88,14 @@ fn judge_life(clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) {
     match counted {
         // A hook, or a container that is slow to stop, holds up what the kubelet shows of the whole pod.
         Some(shown) if life.number > 0 && is_undivided(life) => {
-            let quantity = format!("from the restart {} of {name} to its being counted", life.number);
+            let quantity = format!("from restart {} of {name} to the status that counts it", life.number);
             let bound = clause.in_time();
             life.within(seen, quantity, (&life.began, shown), bound);
         }
         Some(shown) => seen.fine([life.began.id, shown.id]),
         None if is_undivided(life) && life.watched_for(&life.began, clause.slack_us()) => {
-            let finding = format!("{name} was restarted {} times, and is not shown so", life.number);
+            let finding =
+                format!("{name} was restarted {} times, but the status does not show this", life.number);
             seen.violated(finding, [Some(life.began.id), life.run.last_event()].into_iter().flatten());
         }
         None => {}

@@ -86,7 +86,7 @@ pub(super) fn reported(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             }
             Told::No => {
                 let finding = format!(
-                    "{} refers to a {} that does not exist, and no event says so",
+                    "{} refers to a {} that does not exist, but no event reports this",
                     pod.key, missing.object
                 );
                 seen.violated(finding, [Some(first.id), run.last_event()].into_iter().flatten());
@@ -134,14 +134,14 @@ fn judge_wait(
             State::Waiting { reason } if NO_VOLUME.contains(&reason) && !told => {}
             State::Waiting { reason } => {
                 let finding = format!(
-                    "{name} refers to a {} that does not exist, and waits for {reason:?}",
+                    "{name} refers to a {} that does not exist, but is waiting with the reason {reason:?}",
                     missing.object
                 );
                 seen.violated(finding, [shown.id]);
             }
             _ => {
                 let finding =
-                    format!("{name} refers to a {} that does not exist, and has started", missing.object);
+                    format!("{name} refers to a {} that does not exist, but has started", missing.object);
                 seen.violated(finding, [shown.id]);
             }
         }
@@ -150,7 +150,7 @@ fn judge_wait(
     let by = first.at.later(clause.slack_us());
     if is_still(&by) && run.watched_for(pod, &first.at, clause.slack_us()) {
         let finding = format!(
-            "{name} refers to a {} that does not exist, and its status does not say so",
+            "{name} refers to a {} that does not exist, but its status does not show this",
             missing.object
         );
         seen.violated(finding, [Some(first.id), run.last_event()].into_iter().flatten());
@@ -183,7 +183,7 @@ pub(super) fn starts_then(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
                 }
                 (Some(supplied), Some(began)) if run.before(&began.stamp, &supplied.stamp) => {
                     let finding =
-                        format!("{name} started before the {} existed that it needs", missing.object);
+                        format!("{name} started before the {} that it needs existed", missing.object);
                     seen.violated(finding, [began.id, supplied.id]);
                 }
                 (None, Some(began)) => {
@@ -193,8 +193,10 @@ pub(super) fn starts_then(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
                 (Some(supplied), None) if container.plan().is_some() => {
                     let most = bound.as_ref().and_then(|bound| bound.upper.as_ref()).map(|limit| limit.value);
                     if most.is_some_and(|most| run.watched_for(pod, &supplied.stamp, most)) {
-                        let finding =
-                            format!("the {} exists that {name} needs, and it does not start", missing.object);
+                        let finding = format!(
+                            "the {} that {name} needs exists, but the container does not start",
+                            missing.object
+                        );
                         seen.violated(finding, [Some(supplied.id), run.last_event()].into_iter().flatten());
                     }
                 }

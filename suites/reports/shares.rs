@@ -91,7 +91,7 @@ pub(super) fn allocated(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             let more = surplus(shown, container, "requests", status.get("allocatedResources"));
             if let Some((resource, amount)) = more {
                 let finding = format!(
-                    "{}/{} requests no {resource}, and {amount} is allocated",
+                    "{}/{} requests no {resource}, but {amount} is allocated",
                     pod.key, container.name
                 );
                 seen.violated(finding, [shown.id]);
@@ -100,7 +100,7 @@ pub(super) fn allocated(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                 let is = status.get("allocatedResources").and_then(|all| all.get(resource));
                 if !is.is_some_and(|is| is_same(is, amount)) {
                     let finding = format!(
-                        "{}/{} requests {amount} of {resource}, and {} is allocated",
+                        "{}/{} requests {amount} of {resource}, but {} is allocated",
                         pod.key,
                         container.name,
                         is.map_or("nothing".to_owned(), Value::to_string)
@@ -125,7 +125,7 @@ pub(super) fn enacted(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                 let has = status.get("resources").and_then(|of| of.get(list));
                 if let Some((resource, amount)) = surplus(shown, container, list, has) {
                     let finding = format!(
-                        "{}/{} has no {resource} in its {list}, and its status has {amount}",
+                        "{}/{} has no {resource} in its {list}, but its status has {amount}",
                         pod.key, container.name
                     );
                     seen.violated(finding, [shown.id]);
@@ -135,7 +135,7 @@ pub(super) fn enacted(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                     let is = all.and_then(|all| all.get(resource));
                     if !is.is_some_and(|is| is_same(is, amount)) {
                         let finding = format!(
-                            "{}/{} has {amount} of {resource} in its {list}, and its status has {}",
+                            "{}/{} has {amount} of {resource} in its {list}, but its status has {}",
                             pod.key,
                             container.name,
                             is.map_or("nothing".to_owned(), Value::to_string)
@@ -170,7 +170,7 @@ pub(super) fn mounted(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             let (wanted, is) = (mounts(container.spec), mounts(status));
             if wanted != is {
                 let finding = format!(
-                    "{}/{} mounts {} volumes, and its status has {} or others",
+                    "{}/{} mounts {} volumes, but its status has {}, or different ones",
                     pod.key,
                     container.name,
                     wanted.len(),
@@ -220,7 +220,7 @@ pub(super) fn user(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             match wrong {
                 Some(wrong) => {
                     seen.violated(
-                        format!("{name} runs with another {wrong} than its status says"),
+                        format!("{name} runs with a different {wrong} than its status shows"),
                         [line, shown.id],
                     );
                 }

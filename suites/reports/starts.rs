@@ -58,7 +58,7 @@ fn judge(
             }
             Told::No => {
                 let finding = format!(
-                    "{}/{} started {nth} times, and fewer events {reason} say so",
+                    "{}/{} started {nth} times, but fewer events {reason} report this",
                     pod.key, container.name
                 );
                 seen.violated(finding, [Some(attempt.began.id), run.last_event()].into_iter().flatten());
@@ -101,7 +101,7 @@ fn judge_order(tally: &Tally<'_, '_>, (pod, container): (&PodLife<'_>, &Containe
         let last = ours("Created").filter(by_then).map(|(other, _)| other.id).last();
         let finding = || {
             format!(
-                "{}/{} is reported as started {started} times, and as created {created} times by then",
+                "{}/{} is reported as started {started} times, but as created only {created} times by then",
                 pod.key, container.name
             )
         };
@@ -122,8 +122,10 @@ fn judge_haste(
         let Some(next) = tally.nth(life.number + 1 + 1, started) else { continue };
         let Some(last) = life.attempt.last_line() else { continue };
         if shown && life.is_numbered() && run.before(&next.at, &last.at) {
-            let finding =
-                format!("{} is reported as started again while its instance before was running", life.name());
+            let finding = format!(
+                "{} is reported as started again while its previous instance was running",
+                life.name()
+            );
             seen.violated(finding, [next.id, last.id]);
         }
     }

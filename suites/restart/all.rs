@@ -85,7 +85,7 @@ fn judge_course(run: &Timeline<'_>, clause: &Clause, exit: &Exit<'_, '_>, seen: 
         let early = if after_sidecar { clause.tolerance_us("first-instruction") } else { 0 };
         if run.clocks.between(&next.began, &since).is_some_and(|span| span.lo > early) {
             let finding = format!(
-                "{} restarted before an earlier container of its pod was done or had started",
+                "{} restarted before an earlier container of its pod had completed or started",
                 of.name
             );
             seen.violated(finding, [line.id, next.began.id, since.id]);
@@ -132,7 +132,8 @@ fn judge_others(run: &Timeline<'_>, clause: &Clause, exit: &Exit<'_, '_>, seen: 
     };
     let mut others = others.filter(|of| !by_itself(of));
     if let Some(next) = others.find_map(|of| again(run, of, line).filter(|next| next.number > 0)) {
-        let finding = format!("no rule is about the exit status of {}, but others restarted", life.name());
+        let finding =
+            format!("no rule matches the exit status of {}, but other containers restarted", life.name());
         seen.violated(finding, [line.id, next.began.id]);
     } else if life.watched_for(&line.at, clause.slack_us()) {
         seen.fine([Some(line.id), run.last_event()].into_iter().flatten());
@@ -150,7 +151,7 @@ pub(super) fn in_place(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             seen.facet("kept", "volume");
         } else {
             let finding =
-                format!("{} restarted, and its volume has another count of its instances", life.name());
+                format!("{} restarted, but its volume has a different count of its instances", life.name());
             seen.violated(finding, events);
         }
         judge_address(run, (life.pod, line), events, seen);

@@ -40,7 +40,7 @@ pub(super) fn exit_codes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             Some(_) => (true, "a rule says that it restarts".to_owned()),
             None => (
                 comes_back(life.container.kind, policy, code),
-                format!("no rule knows this status, and its restartPolicy is {policy}"),
+                format!("no rule matches this status, and its restartPolicy is {policy}"),
             ),
         };
         if judge(clause, &life, (line, code), (restarts, &why), seen) {

@@ -135,7 +135,7 @@ fn judge_return(last: &Life<'_, '_>, done: &At, seen: &mut Seen) {
         let Some(stop) = life.stop().filter(|stop| run.before(done, &stop.at)) else { continue };
         if let Some(again) = life.lives_again() {
             let finding = format!(
-                "{} was stopped because the main containers had completed, and was started again",
+                "{} was stopped because the main containers had completed, but was started again",
                 life.name()
             );
             seen.violated(finding, [done.id, stop.id, again]);
@@ -158,7 +158,8 @@ fn judge_turns(clause: &Clause, sidecars: &[Life<'_, '_>], done: &At, seen: &mut
             Some(if life.run.before(&turn, end.as_ref()?) { end? } else { turn })
         });
         let Some(turn) = turn else { continue };
-        let quantity = format!("from the end of all that {} waits for to its stop signal", life.name());
+        let quantity =
+            format!("from the end of everything that {} waits for to its stop signal", life.name());
         life.within(seen, quantity, (&turn, stop), clause.in_time());
     }
 }

@@ -51,7 +51,7 @@ fn missing(mirror: &Revision<'_>, node: &str) -> Option<&'static str> {
         says("kind", "Node") && says("name", node)
     });
     match () {
-        () if mirrored.is_none_or(str::is_empty) => Some("does not say that it is one"),
+        () if mirrored.is_none_or(str::is_empty) => Some("has no annotation of a mirror pod"),
         () if !owned => Some("is not owned by its node"),
         () => None,
     }
@@ -92,7 +92,7 @@ fn judge_unremoved(
         seen.violated(finding, [deed, end]);
     }
     if run.watched_for(pod, asked, clause.slack_us()) {
-        let finding = format!("the mirror pod of {} was deleted and is still there", pod.key);
+        let finding = format!("the mirror pod of {} was deleted, but still exists", pod.key);
         seen.violated(finding, [Some(deed), run.last_event()].into_iter().flatten());
     }
 }
@@ -126,7 +126,7 @@ fn judge_deleted(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &
                 }
             }
             None if run.watched_for(pod, &gone.at, clause.slack_us()) => {
-                let finding = format!("the mirror pod of {} was deleted and not created again", pod.key);
+                let finding = format!("the mirror pod of {} was deleted, but was not created again", pod.key);
                 seen.violated(finding, [Some(gone.id), run.last_event()].into_iter().flatten());
             }
             None => {}
@@ -151,7 +151,8 @@ fn judge_patched(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &
         if let Some(end) =
             stopped(run, life.attempt, &asked).filter(|end| next.is_none_or(|next| *end < next))
         {
-            let finding = format!("{} was stopped after its mirror pod had got a deadline", life.name());
+            let finding =
+                format!("{} was stopped after its mirror pod had been given a deadline", life.name());
             seen.violated(finding, [*id, end]);
         } else if let Some(line) = runs_on(run, life.attempt, &asked, span) {
             seen.fine([*id, line]);

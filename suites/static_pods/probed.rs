@@ -46,7 +46,7 @@ fn judge_restart(clause: &Clause, spent: &Exhausted<'_, '_>, seen: &mut Seen) {
             }
         }
         None if life.watched_for(&spent.at, grace + clause.slack_us()) => {
-            let finding = format!("{} failed, and its container did not restart", life.words());
+            let finding = format!("{} failed, but its container did not restart", life.words());
             seen.violated(finding, spent.events().into_iter().chain(life.run.last_event()));
         }
         None => {}
@@ -65,7 +65,7 @@ fn judge_unready(clause: &Clause, spent: &Exhausted<'_, '_>, seen: &mut Seen) {
             }
         }
         None if life.watched_for(&spent.at, clause.slack_us()) => {
-            let finding = format!("{} failed, and the mirror pod does not show it", life.words());
+            let finding = format!("{} failed, but the mirror pod does not show this", life.words());
             seen.violated(finding, spent.events().into_iter().chain(life.run.last_event()));
         }
         None => {}

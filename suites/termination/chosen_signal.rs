@@ -72,12 +72,12 @@ fn judge(going: &Going<'_, '_>, life: &Life<'_, '_>, wanted: &str, seen: &mut Se
     let asked = going.first.at.id;
     match (first_signal(going, life), killed_at(life)) {
         (Some((line, signal)), _) => {
-            let finding = || format!("{} has the stop signal {wanted}, and received {signal}", life.name());
+            let finding = || format!("{} has the stop signal {wanted}, but received {signal}", life.name());
             seen.check(signal == wanted, finding, [asked, line.id]);
             signal == wanted
         }
         (None, Some(ended)) => {
-            let finding = format!("{} has the stop signal {wanted}, and was killed without it", life.name());
+            let finding = format!("{} has the stop signal {wanted}, but was killed without it", life.name());
             seen.violated(finding, [asked, ended.id]);
             false
         }

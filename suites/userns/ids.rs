@@ -34,14 +34,14 @@ fn judge_processes(run: &Timeline<'_>, seen: &mut Seen) {
         let (Some(user), Some(group)) = (ids.first(), ids.get(1)) else { continue };
         for (what, field, is) in [("user", "runAsUser", user), ("group", "runAsGroup", group)] {
             let Some(wanted) = named(life, field) else { continue };
-            let finding = || format!("{name} has {field} {wanted} and the {what} {is}");
+            let finding = || format!("{name} has {field} {wanted}, but runs as the {what} {is}");
             seen.check(*is == wanted, finding, [look.line.id]);
             if *is == wanted {
                 seen.facet("id", what);
             }
         }
         if let Some(wanted) = named(life, "fsGroup") {
-            let finding = || format!("{name} has the fsGroup {wanted} and is not in that group");
+            let finding = || format!("{name} has the fsGroup {wanted}, but is not in that group");
             let is = ids.iter().skip(1).any(|id| *id == wanted);
             seen.check(is, finding, [look.line.id]);
             if is {
@@ -89,7 +89,7 @@ fn judge_missing(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         if let Some(line) = pod.containers.iter().flat_map(|of| &of.attempts).find_map(|of| of.lines.first())
         {
             let finding =
-                format!("{} has the user {user}, which none of its {most} ids is, and runs", pod.name);
+                format!("{} has the user {user}, which is not among its {most} ids, but it runs", pod.name);
             seen.violated(finding, [line.id]);
             continue;
         }

@@ -95,7 +95,7 @@ fn judge_own(clause: &Clause, look: &Look<'_, '_>, all: &[Look<'_, '_>], seen: &
         let Some(map) = look.dump.files.get(file) else { return };
         let root = ranges(map).into_iter().find(|range| range.inside == 0);
         let good = root.is_some_and(|range| range.outside != 0 && range.length >= least(clause));
-        let finding = || format!("{name} asked for {what} of its own, and its map is {}", map.trim());
+        let finding = || format!("{name} requests its own {what}, but its map is {}", map.trim());
         seen.check(good, finding, [look.line.id]);
         own &= good;
     }
@@ -105,8 +105,7 @@ fn judge_own(clause: &Clause, look: &Look<'_, '_>, all: &[Look<'_, '_>], seen: &
         .filter(|other| !asks(other.life.pod.spec) && other.life.attempt.node == look.life.attempt.node);
     for other in of_node {
         let Some(there) = other.dump.namespaces.get("user") else { continue };
-        let finding =
-            || format!("{name} asked for users of its own, and shares those of {}", other.life.name());
+        let finding = || format!("{name} requests its own users, but shares those of {}", other.life.name());
         seen.check(here != there, finding, [look.line.id, other.line.id]);
         own &= here != there;
         if own {
@@ -126,7 +125,7 @@ fn judge_shared(look: &Look<'_, '_>, all: &[Look<'_, '_>], seen: &mut Seen) {
     let spaces = look.dump.namespaces.get("user").zip(other.dump.namespaces.get("user"));
     let Some((here, there)) = spaces else { return };
     let (a, b) = (look.life.name(), other.life.name());
-    let finding = || format!("{a} and {b} did not ask for users of their own, and have different ones");
+    let finding = || format!("{a} and {b} do not request their own users, but have different ones");
     seen.check(here == there, finding, [look.line.id, other.line.id]);
     if here == there {
         seen.facet("host-users", "unset");
@@ -153,7 +152,7 @@ pub(super) fn do_not_overlap(run: &Timeline<'_>, clause: &Clause, seen: &mut See
 fn is_apart_from_the_node(clause: &Clause, one: &Look<'_, '_>, (words, file): (&str, &str), seen: &mut Seen) {
     let node = Range { inside: 0, outside: 0, length: least(clause) };
     let clear = !ranges_of(one, file).iter().any(|range| range.overlaps(node));
-    let finding = || format!("{} has {words} among those that the node keeps for itself", one.life.name());
+    let finding = || format!("{} has {words} among those that the node reserves", one.life.name());
     seen.check(clear, finding, [one.line.id]);
     if clear {
         seen.facet("apart-from", "node");
@@ -193,13 +192,14 @@ pub(super) fn root_is_mapped(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             let of_pod = from_outside.dump.processes.iter().filter(|process| process.users == Some(*space));
             let users: Vec<u64> = of_pod.filter_map(|process| process.uid).map(u64::from).collect();
             if let Some(stray) = users.iter().find(|user| !is_outside_of(&map, **user)) {
-                let finding =
-                    format!("a process of {name} is user {stray} on the node, to which its map assigns none");
+                let finding = format!(
+                    "a process of {name} is user {stray} on the node, which its map does not contain"
+                );
                 seen.violated(finding, events);
             } else if let Some(wanted) = outside_of(&map, id).filter(|_| !users.is_empty()) {
                 let there = users.contains(&wanted);
                 let finding =
-                    || format!("user {id} of {name} should be {wanted} on the node, and no process is");
+                    || format!("user {id} of {name} should be {wanted} on the node, but no process is");
                 seen.check(there, finding, events);
                 if there {
                     seen.facet("user", if id == 0 { "root" } else { "other" });

@@ -18,15 +18,14 @@ pub(super) fn end_at_the_namespace(run: &Timeline<'_>, _: &Clause, seen: &mut Se
         let Some((control, of_control)) = control(run, &life, trial) else { continue };
         let (name, what) = (life.name(), &trial.trial);
         if OUTSIDE.contains(&what.as_str()) {
-            let finding =
-                || format!("{name} has users of its own, and may do what concerns the node: {what}");
+            let finding = || format!("{name} has its own users, but can change the node: {what}");
             seen.check(!trial.ok, finding, [control.id, line.id]);
             if trial.denied && !of_control.denied {
                 seen.facet("scope", "outside");
             }
         } else if INSIDE.contains(&what.as_str()) && of_control.ok {
             let finding =
-                || format!("{name} may not do in its own namespaces what its capabilities allow: {what}");
+                || format!("{name} cannot do in its own namespaces what its capabilities allow: {what}");
             seen.check(trial.ok, finding, [control.id, line.id]);
             if trial.ok {
                 seen.facet("scope", "inside");

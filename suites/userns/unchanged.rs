@@ -22,7 +22,7 @@ pub(super) fn works_as_well(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
                 seen.facet("does", *what);
             } else if run.watched_for(own, at, clause.slack_us()) {
                 let finding = format!(
-                    "{} has users of its own, and does not do what {} does, which differs in nothing else: {what}",
+                    "{} has its own users, and does not behave like {}, which differs in nothing else: {what}",
                     own.name, plain.name
                 );
                 seen.violated(finding, [Some(at.id), run.last_event()].into_iter().flatten());

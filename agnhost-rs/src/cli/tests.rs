@@ -55,7 +55,7 @@ fn a_control_port_and_a_recorder_need_a_token() {
 
 #[test]
 fn a_plan_is_given_once_and_must_be_one() {
-    assert!(refusal(&["--plan", "a", "--plan-inline", "{}"], None).contains("exclude one another"));
+    assert!(refusal(&["--plan", "a", "--plan-inline", "{}"], None).contains("exclude each other"));
     assert!(refusal(&[], None).contains("there is no plan"));
     assert!(
         refusal(&["--plan-inline", "sed: 1"], Some("{}")).starts_with("--plan-inline, line 1, column 1: ")

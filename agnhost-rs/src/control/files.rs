@@ -47,8 +47,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, ControlError> {
         .and_then(|file| file.take(LARGEST as u64 + 1).read_to_end(&mut bytes))
         .map_err(|error| failed("read", path, &error))?;
     if bytes.len() > LARGEST {
-        let why =
-            format!("{} is longer than {LARGEST} bytes, which is the most that is read", path.display());
+        let why = format!("{} is longer than {LARGEST} bytes; longer files are not read", path.display());
         return Err(ControlError::new(StatusCode::PAYLOAD_TOO_LARGE, why));
     }
     Ok(bytes)

@@ -26,7 +26,7 @@ pub(super) fn page(control: &Control) -> Result<String, fmt::Error> {
     let who = vec![("boot", identity.boot.clone()), ("attempt", identity.attempt.to_string())];
     registry.register("process", "This instance of the process", Info::new(who));
     let lines = ConstCounter::new(witness.next_seq());
-    registry.register("witness_lines", "Witness lines that were given a number", lines);
+    registry.register("witness_lines", "Number of witness lines", lines);
     let lost = Family::<Labels, Counter>::default();
     for (outlet, lines) in witness.losses() {
         lost.get_or_create(&vec![("outlet", outlet.to_owned())]).inc_by(lines);
@@ -42,7 +42,7 @@ pub(super) fn page(control: &Control) -> Result<String, fmt::Error> {
     registry.register("connections_accepted", "Connections that listeners accepted", meters.accepted.clone());
     registry.register("connections_open", "Connections of listeners that are open", meters.open.clone());
     let gate = ConstGauge::new(i64::from(control.gate.now() == GateState::Open));
-    registry.register("doors_open", "Whether listeners take connections as planned", gate);
+    registry.register("doors_open", "Whether listeners accept connections as planned", gate);
     let mut page = String::new();
     encode(&mut page, &registry)?;
     Ok(page)

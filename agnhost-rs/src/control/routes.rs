@@ -60,7 +60,7 @@ async fn unknown(uri: Uri) -> ControlError {
 }
 
 async fn wrong_method(method: Method, uri: Uri) -> ControlError {
-    ControlError::new(StatusCode::METHOD_NOT_ALLOWED, format!("{} knows no {method}", uri.path()))
+    ControlError::new(StatusCode::METHOD_NOT_ALLOWED, format!("{} does not support {method}", uri.path()))
 }
 
 #[derive(Serialize)]

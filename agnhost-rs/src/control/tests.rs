@@ -153,7 +153,7 @@ fn without_the_right_token_every_route_refuses_and_witnesses() {
     for (pair, (method, target)) in refusals.chunks(2).zip(routes) {
         assert_eq!(pair[0].request, format!("{method} {target}"));
         assert!(pair[0].peer.starts_with("127.0.0.1:"));
-        assert!(pair[0].why.contains("no token") && pair[1].why.contains("not the right one"));
+        assert!(pair[0].why.contains("no token") && pair[1].why.contains("the token is wrong"));
     }
     assert_eq!(port.stage.counted("http", "/ready"), 0);
 }
@@ -198,7 +198,7 @@ fn a_wrong_change_is_explained_and_changes_nothing() {
         ("listeners:\n  http:\n    pahts: {}\n", (3, 5), "no setting `pahts`", "paths"),
         ("listeners:\n  htpp:\n    paths:\n      /a: 200\n", (2, 3), "did you mean `http`?", ""),
         ("listeners: { http: { services: { a: serving } } }", (1, 22), "belong to protocol grpc", ""),
-        ("{}", (1, 1), "changes nothing", ""),
+        ("{}", (1, 1), "is empty", ""),
     ] {
         let answer = port.ask("POST", "/v1/change", change);
         let fault = answer.json();
@@ -351,5 +351,8 @@ fn what_is_not_there_is_said_in_json() {
     let port = port();
     assert_eq!(port.ask("GET", "/nothing", "").json()["error"], "there is nothing at /nothing");
     let answer = port.ask("DELETE", "/v1/plan", "");
-    assert_eq!((answer.status, answer.json()["error"].as_str()), (405, Some("/v1/plan knows no DELETE")));
+    assert_eq!(
+        (answer.status, answer.json()["error"].as_str()),
+        (405, Some("/v1/plan does not support DELETE"))
+    );
 }

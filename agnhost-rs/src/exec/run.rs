@@ -43,7 +43,7 @@ pub(super) fn run(args: ExecArgs) -> ExitCode {
         }
         Err(_) if name.is_none() => (alone, None),
         Err(error) => {
-            let why = "a command with a name needs a serving agnhost-rs in its container";
+            let why = "a command with a name needs `agnhost-rs serve` in the same container";
             return refuse(NO_SERVER, &format!("failed to ask what to do: {error}; {why}"));
         }
     };

@@ -97,7 +97,7 @@ impl ExecServer {
             Ok(Ok(Some(ExecHello::Child { name, pid }))) => self.child(&mut peer, name, pid).await,
             Ok(Ok(None)) => {}
             Ok(Err(error)) => self.unreadable(&error),
-            Err(_) => self.unreadable(&"nothing was said for 5s"),
+            Err(_) => self.unreadable(&"nothing was sent for 5s"),
         }
     }
 

@@ -8,10 +8,10 @@ use clap::Args;
 
 use super::dump;
 
-/// Prints what the container looks like from inside, as JSON.
+/// Prints what a process sees from inside the container, as JSON.
 #[derive(Args, Clone, Debug)]
 pub struct DumpArgs {
-    /// A further file to read, at most 64 KiB of it; may be given several times
+    /// An additional file to read, at most 64 KiB of it; may be repeated
     #[arg(long = "file", value_name = "PATH")]
     files: Vec<PathBuf>,
 }

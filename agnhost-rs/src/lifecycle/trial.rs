@@ -54,7 +54,7 @@ enum Trial {
         #[arg(default_value = "/tmp")]
         path: PathBuf,
     },
-    /// Sets the host name (CAP_SYS_ADMIN) to what it is
+    /// Sets the host name (CAP_SYS_ADMIN) to its present value
     SetHostname,
     /// Binds a TCP port (CAP_NET_BIND_SERVICE below 1024)
     Bind {
@@ -63,24 +63,24 @@ enum Trial {
     },
     /// Opens a raw socket (CAP_NET_RAW)
     RawSocket,
-    /// Raises the limit of how unfriendly it may be to other processes (CAP_SYS_RESOURCE), for itself alone
+    /// Raises its own limit for the scheduling priority, RLIMIT_NICE (CAP_SYS_RESOURCE)
     RaiseLimit,
-    /// Makes itself less likely to be killed for want of memory (CAP_SYS_RESOURCE)
+    /// Makes itself less likely to be killed when memory runs out (CAP_SYS_RESOURCE)
     OomScore,
-    /// Makes a device for nothing (CAP_MKNOD) and removes it
+    /// Creates a device (CAP_MKNOD) and removes it
     MakeDevice {
         /// The name of the device
         #[arg(default_value = "/tmp/trial")]
         path: PathBuf,
     },
-    /// Asks the kernel to load an empty module (CAP_SYS_MODULE); allowed if the kernel looks at it before it refuses
+    /// Asks the kernel to load an empty module (CAP_SYS_MODULE); counts as allowed if the kernel checks the module before it refuses
     LoadModule,
     /// Looks up the owner of a file, as user:group
     Owner {
         /// The file
         path: PathBuf,
     },
-    /// Opens a file for writing, or makes it, and writes nothing
+    /// Opens or creates a file for writing, and writes nothing
     Write {
         /// The file
         path: PathBuf,

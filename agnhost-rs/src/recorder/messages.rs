@@ -207,7 +207,7 @@ fn line_or_beat<'a>(boot: &str, line: Cow<'a, [u8]>) -> Result<TargetMessage<'a>
 /// What is no line may be a beat; if it is neither, the error is that of the line.
 fn beat(boot: &str, text: &str, error: &serde_json::Error) -> Result<TargetMessage<'static>, String> {
     let Ok(beat) = serde_json::from_str::<Beat>(text) else {
-        return Err(refusal(text, &format!("no witness line and no beat: {error}")));
+        return Err(refusal(text, &format!("neither a witness line nor a beat: {error}")));
     };
     check_version(beat.v)?;
     check_boot(boot, &beat.boot)?;
@@ -238,7 +238,7 @@ fn check_boot(expected: &str, found: &str) -> Result<(), String> {
         return Ok(());
     }
     let found: String = found.chars().take(LONGEST_BOOT).collect();
-    Err(format!("a line of the process instance `{found}` on the connection of `{expected}`"))
+    Err(format!("a line of the process instance `{found}` arrived on the connection of `{expected}`"))
 }
 
 fn utf8(line: &[u8]) -> Result<&str, String> {

@@ -66,16 +66,22 @@ fn a_line_comes_out_as_it_went_in() {
 #[test]
 fn what_is_not_ours_is_named_and_nothing_after_it_is_taken() {
     for (bad, why) in [
-        ("GET / HTTP/1.1", "no witness line and no beat: expected value"),
-        ("", "no witness line and no beat: EOF"),
+        ("GET / HTTP/1.1", "neither a witness line nor a beat: expected value"),
+        ("", "neither a witness line nor a beat: EOF"),
         (r#"{"v":2,"boot":"abcd","unheard":"of"}"#, "version 2 of the format; this recorder knows version 1"),
         (&line(4).replace("\"v\":1", "\"v\":7"), "version 7"),
         (&beat(4).replace("\"v\":1", "\"v\":7"), "version 7"),
-        (&line(4).replace("abcd", "ef"), "a line of the process instance `ef` on the connection of `abcd`"),
-        (&beat(4).replace("abcd", "ef"), "a line of the process instance `ef` on the connection of `abcd`"),
+        (
+            &line(4).replace("abcd", "ef"),
+            "a line of the process instance `ef` arrived on the connection of `abcd`",
+        ),
+        (
+            &beat(4).replace("abcd", "ef"),
+            "a line of the process instance `ef` arrived on the connection of `abcd`",
+        ),
         (&line(4).replace("mark", "miracle"), "unknown variant `miracle`"),
         (&line(u64::MAX), "no line has the number"),
-        (&"[".repeat(100_000), "no witness line and no beat"),
+        (&"[".repeat(100_000), "neither a witness line nor a beat"),
     ] {
         let text = format!("{HELLO}\n{bad}\n{}\n", line(5));
         let said = all([text.as_bytes()]);
@@ -90,7 +96,7 @@ fn what_is_not_ours_is_named_and_nothing_after_it_is_taken() {
 fn a_connection_has_to_greet_and_to_greet_well() {
     for (bad, why) in [
         (line(0), "not a greeting with a token; set AGNHOST_TOKEN"),
-        (HELLO.replace("s3cret", "s3cre"), "the token is not the right one"),
+        (HELLO.replace("s3cret", "s3cre"), "the token is wrong"),
         (r#"{"token":"s3cret","v":1,"boot":"b"}"#.to_owned(), "invalid greeting: missing field `attempt`"),
         (HELLO.replace("\"v\":1", "\"v\":3"), "version 3"),
         (HELLO.replace("abcd", ""), "has 0 bytes"),

@@ -18,28 +18,28 @@ pub(super) fn text(state: &RecorderState) -> String {
     let loaded = |count: &AtomicU64| count.load(Ordering::Relaxed);
     let mut registry = Registry::with_prefix("probity_recorder");
     for (name, help, value) in [
-        ("lines", "Witness lines taken", counts.lines),
+        ("lines", "Witness lines received", counts.lines),
         ("beats", "Beats taken", counts.beats),
         ("missing_lines", "Lines that will never arrive", counts.missing),
         ("duplicate_lines", "Duplicate lines that were dropped", counts.duplicates),
-        ("joins", "Connections that greeted", counts.joined),
+        ("joins", "Connections that sent a greeting", counts.joined),
         ("leaves", "Greeted connections that ended", counts.left),
-        ("silences", "Times that a target fell silent", counts.silences),
-        ("nonsense", "Times that bytes were dropped", counts.nonsense),
+        ("silences", "Number of times that a target fell silent", counts.silences),
+        ("nonsense", "Number of times that bytes were dropped", counts.nonsense),
         ("stalls", "Number of times that the recorder itself was stalled", counts.stalls),
         ("entries", "Entries of the merged stream", next),
-        ("forgotten_entries", "Entries that are no longer remembered", first),
+        ("forgotten_entries", "Entries that are no longer in memory", first),
         ("turned_away", "Connections closed because there were too many", loaded(&state.turned_away)),
-        ("strangers", "Connections closed for want of the token", loaded(&state.strangers)),
+        ("strangers", "Connections closed because they had no valid token", loaded(&state.strangers)),
         ("refused_queries", "Queries without the token", loaded(&state.refused)),
-        ("unfiled_entries", "Entries that the file will never have", loaded(&state.unfiled)),
+        ("unfiled_entries", "Entries that were lost to the file", loaded(&state.unfiled)),
     ] {
         registry.register(name, help, ConstCounter::new(value));
     }
     for (name, help, value) in [
         ("connections", "Open connections on the ingest port", state.connections.taken()),
         ("targets", "Targets with an open connection", connected as u64),
-        ("silent_targets", "Of these, the silent ones", silent as u64),
+        ("silent_targets", "Targets with an open connection that are silent", silent as u64),
         ("followers", "Readers that follow the stream", state.followers.taken()),
         ("memory_bytes", "Bytes of the memory", held as u64),
         (

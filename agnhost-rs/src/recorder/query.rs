@@ -47,8 +47,17 @@ pub(super) fn router(state: Arc<RecorderState>, token: Token) -> Router {
         .route("/v1/targets", get(targets))
         .route("/v1/clock", get(clock))
         .route("/metrics", get(measures))
-        .fallback(|| async { refuse(StatusCode::NOT_FOUND, "there is no such path; there are /v1/lines, /v1/stream, /v1/targets, /v1/clock, /metrics and /healthz") })
-        .method_not_allowed_fallback(|| async { refuse(StatusCode::METHOD_NOT_ALLOWED, "this port only answers GET") })
+        .fallback(|| async {
+            refuse(
+                StatusCode::NOT_FOUND,
+                "there is no such path; the paths are /v1/lines, \
+                                                            /v1/stream, /v1/targets, /v1/clock, /metrics and \
+                                                            /healthz",
+            )
+        })
+        .method_not_allowed_fallback(|| async {
+            refuse(StatusCode::METHOD_NOT_ALLOWED, "this port only answers GET")
+        })
         .layer(middleware::from_fn_with_state((Arc::clone(&state), token), guard))
         .with_state(state);
     Router::new().route("/healthz", get(|| async { "ok\n" })).fallback_service(guarded)
@@ -94,7 +103,10 @@ impl StreamQuery {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             match name {
                 name if !known.contains(&name) => {
-                    return Err(wrong(format!("`{name}` is unknown here; there is {}", known.join(", "))));
+                    return Err(wrong(format!(
+                        "`{name}` is not a parameter of this query; the parameters are {}",
+                        known.join(", ")
+                    )));
                 }
                 "since" => {
                     let number = value.parse();

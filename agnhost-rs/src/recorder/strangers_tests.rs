@@ -8,7 +8,7 @@ fn nothing_is_entered_without_the_token() {
     for (greeting, why) in [
         ("nonsense", "set AGNHOST_TOKEN"),
         (r#"{"v":1,"boot":"b","attempt":0,"hello":0,"identity":{}}"#, "set AGNHOST_TOKEN"),
-        (r#"{"v":1,"boot":"b","attempt":0,"hello":0,"identity":{},"token":"s3cre"}"#, "not the right one"),
+        (r#"{"v":1,"boot":"b","attempt":0,"hello":0,"identity":{},"token":"s3cre"}"#, "the token is wrong"),
     ] {
         let (mut stream, answer) = recorder.greet(greeting);
         assert!(answer.contains(why), "{greeting}: {answer}");

@@ -251,7 +251,11 @@ fn nothing_is_told_without_the_token() {
 fn a_wrong_query_is_answered_with_a_sentence() {
     let recorder = Running::usual();
     for (path, status, why) in [
-        ("/v1/lines?sinse=3", "400", "`sinse` is unknown here; there is since, wait, most"),
+        (
+            "/v1/lines?sinse=3",
+            "400",
+            "`sinse` is not a parameter of this query; the parameters are since, wait, most",
+        ),
         ("/v1/lines?since=x", "400", "since: `x` is not a cursor"),
         ("/v1/lines?wait=5", "400", "wait: `5` is not a span of time"),
         ("/v1/lines?wait=1h", "400", "wait: at most 300s"),

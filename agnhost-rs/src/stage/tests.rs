@@ -35,7 +35,7 @@ fn a_wrong_change_changes_nothing() {
     for (change, why) in [
         ("listeners: { web: { paths: { /ready: reset } } }", "no listener `web`"),
         ("listeners: { http: { services: { a: serving } } }", "services belong to protocol grpc"),
-        ("{}", "changes nothing"),
+        ("{}", "is empty"),
     ] {
         let problem = stage.change(serde_saphyr::from_str(change).unwrap()).unwrap_err();
         assert!(problem.contains(why), "{problem}");

@@ -102,7 +102,9 @@ fn a_name_that_nobody_knows_and_a_server_that_is_not_there_are_told_apart() {
     };
     let named = alone(&["live", "--exit", "0"]);
     assert_eq!(named.status.code(), Some(125));
-    assert!(String::from_utf8(named.stderr).unwrap().contains("needs a serving agnhost-rs"));
+    assert!(
+        String::from_utf8(named.stderr).unwrap().contains("needs `agnhost-rs serve` in the same container")
+    );
     assert_eq!(alone(&["--exit", "4"]).status.code(), Some(4));
 }
 

@@ -323,8 +323,8 @@ fn check_name(name: &str) -> Result<(), String> {
     if name.contains('/') && name.split('/').all(plain) {
         return Ok(());
     }
-    let why = "a case is called `chapter/what-it-shows`: at least two words with a slash between them, of letters, digits, \
-               dashes, dots and underscores";
+    let why = "write `chapter/what-it-shows`: at least two words, separated by slashes, of letters, digits, dashes, \
+               dots and underscores";
     Err(pin(&format!("`{name}` is not a valid case name; {why}"), &["case"]))
 }
 
@@ -347,8 +347,9 @@ fn check_finalizers(pod: &Value, path: &[String]) -> Result<(), String> {
     let foreign = |name: &&str| !name.starts_with(FINALIZERS);
     match finalizers.filter_map(Value::as_str).find(foreign) {
         Some(name) => {
-            let why =
-                format!("nobody would remove the finalizer `{name}`: let its name begin with `{FINALIZERS}`");
+            let why = format!(
+                "nothing would remove the finalizer `{name}`; its name must begin with `{FINALIZERS}`"
+            );
             Err(pin(&why, path))
         }
         None => Ok(()),

@@ -13,14 +13,14 @@ impl Case {
     pub(crate) fn check_scope(&self) -> Result<(), String> {
         let wide = self.objects.iter().any(wide::is_wide);
         if (wide || self.changes_a_node()) && !self.needs.contains(&Need::ClusterScope) {
-            let why = "the case changes things of the whole cluster: write `needs: [cluster-scope]`, so that it is skipped \
-                       where the run may not do that";
+            let why = "the case changes the whole cluster: write `needs: [cluster-scope]`, so that it is skipped if \
+                       the run lacks permission";
             return Err(pin(why, &[if wide { "objects" } else { "steps" }]));
         }
         let several = [Need::MultiNode, Need::ThreeNodes].iter().any(|need| self.needs.contains(need));
         if self.changes_a_node() && !(self.quiet && several) {
-            let why = "a step changes a node: write `needs: [cluster-scope, multi-node]` and `quiet: true`, so that the case \
-                       runs alone and leaves a node to the others";
+            let why = "a step changes a node: write `needs: [cluster-scope, multi-node]` and `quiet: true`, so that \
+                       the case runs alone, and on a cluster with other nodes";
             return Err(pin(why, &["steps"]));
         }
         Ok(())

@@ -31,7 +31,7 @@ pub(super) fn axes(source: &str, text: &str) -> Result<Axes, Box<Problem>> {
         let values = values.ok_or_else(|| misfit("an axis must be a list with at least one value", axis))?;
         if ["node", "run"].contains(&axis.as_str()) {
             return Err(misfit(
-                "case names use this word for where and how often a case runs; choose another name",
+                "case names use this word for the node or the number of a run; choose another name",
                 axis,
             ));
         }

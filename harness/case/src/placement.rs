@@ -43,7 +43,10 @@ impl FromStr for Toleration {
             None => (text, None),
         };
         if let Some(effect) = effect.filter(|effect| !EFFECTS.contains(effect)) {
-            return Err(format!("`{effect}` is not an effect of a taint; they are {}", EFFECTS.join(", ")));
+            return Err(format!(
+                "`{effect}` is not an effect of a taint; the effects are {}",
+                EFFECTS.join(", ")
+            ));
         }
         let (key, value) = match taint.split_once('=') {
             Some((key, value)) => (key, Some(value.to_owned())),

@@ -97,7 +97,7 @@ pub(crate) fn check_ephemeral(container: &Value, path: &[String]) -> Result<(), 
 fn shape(value: &Value, of: &str, path: &[String]) -> Result<(), String> {
     let Some((_, words, fields)) = fields::of(of) else { return Ok(()) };
     let Some(written) = value.as_object() else {
-        return Err(pin(&format!("{words} is a map of fields, not {}", shown(value)), path));
+        return Err(pin(&format!("{words} must be a map of fields, not {}", shown(value)), path));
     };
     let known = || fields::listed(fields);
     for (field, value) in written.iter().filter(|(_, value)| !value.is_null()) {
@@ -121,7 +121,7 @@ fn check_value(field: &str, value: &Value, kind: &str, path: &[String]) -> Resul
     let below = |part: &str| [path, &[part.to_owned()]].concat();
     if let Some(element) = kind.strip_prefix('[').and_then(|kind| kind.strip_suffix(']')) {
         let Some(list) = value.as_array() else {
-            return Err(pin(&format!("`{field}` is a list, not {}", shown(value)), path));
+            return Err(pin(&format!("`{field}` must be a list, not {}", shown(value)), path));
         };
         let mut elements = list.iter().enumerate();
         return elements.try_for_each(|(at, value)| {
@@ -131,7 +131,7 @@ fn check_value(field: &str, value: &Value, kind: &str, path: &[String]) -> Resul
     }
     if let Some(element) = kind.strip_prefix('{').and_then(|kind| kind.strip_suffix('}')) {
         let Some(map) = value.as_object() else {
-            return Err(pin(&format!("`{field}` is a map, not {}", shown(value)), path));
+            return Err(pin(&format!("`{field}` must be a map, not {}", shown(value)), path));
         };
         return map.iter().try_for_each(|(key, value)| check_value(key, value, element, &below(key)));
     }
@@ -150,20 +150,21 @@ fn wrong(field: &str, value: &Value, kind: &str) -> Option<String> {
         "text" => match value {
             Value::String(_) => None,
             Value::Number(_) | Value::Bool(_) => {
-                Some(format!("`{field}` is a string, and {value} is not: write \"{value}\""))
+                Some(format!("`{field}` must be a string, but {value} is not: write \"{value}\""))
             }
-            _ => Some(format!("`{field}` is a string, not {}", shown(value))),
+            _ => Some(format!("`{field}` must be a string, not {}", shown(value))),
         },
-        "bool" => (!value.is_boolean()).then(|| format!("`{field}` is true or false, not {}", shown(value))),
-        "number" => {
-            (value.as_i64().is_none()).then(|| format!("`{field}` is a whole number, not {}", shown(value)))
+        "bool" => {
+            (!value.is_boolean()).then(|| format!("`{field}` must be true or false, not {}", shown(value)))
         }
+        "number" => (value.as_i64().is_none())
+            .then(|| format!("`{field}` must be a whole number, not {}", shown(value))),
         "whole" => whole(field, value, 0),
         "positive" => whole(field, value, 1),
         "port-number" => port(field, value, false),
         "port" => port(field, value, true),
         "quantity" => (!value.is_string() && !value.is_number())
-            .then(|| format!("`{field}` is a quantity such as 100m or 64Mi, not {}", shown(value))),
+            .then(|| format!("`{field}` must be a quantity such as 100m or 64Mi, not {}", shown(value))),
         "signal" => one_of(field, value, &SIGNALS),
         "any" => None,
         words => one_of(field, value, &words.split('|').collect::<Vec<_>>()),
@@ -174,13 +175,16 @@ fn wrong(field: &str, value: &Value, kind: &str) -> Option<String> {
 fn whole(field: &str, value: &Value, least: i64) -> Option<String> {
     match value.as_i64() {
         Some(number) if (least..=MOST).contains(&number) => None,
-        Some(number) if number > MOST => Some(format!("`{field}` is {number}; it is at most {MOST}")),
-        Some(number) => Some(format!("`{field}` is {number}; it is at least {least}")),
+        Some(number) if number > MOST => Some(format!("`{field}` is {number}; it must be at most {MOST}")),
+        Some(number) => Some(format!("`{field}` is {number}; it must be at least {least}")),
         None => {
             let digits = value.as_str().map(|text| text.trim_end_matches('s'));
             let hint = digits.filter(|text| text.parse::<u32>().is_ok());
             let hint = hint.map(|digits| format!(": write {digits}")).unwrap_or_default();
-            Some(format!("`{field}` is a whole number from {least} to {MOST}, not {}{hint}", shown(value)))
+            Some(format!(
+                "`{field}` must be a whole number from {least} to {MOST}, not {}{hint}",
+                shown(value)
+            ))
         }
     }
 }
@@ -193,10 +197,10 @@ fn port(field: &str, value: &Value, named: bool) -> Option<String> {
             format!("`{text}` is not a valid port name: use up to 15 lowercase letters, digits and dashes")
         }),
         Value::String(text) if text.parse::<u16>().is_ok() => {
-            Some(format!("`{field}` is a string here: write {text} without quotes"))
+            Some(format!("`{field}` must not be a string here: write {text} without quotes"))
         }
         Value::Number(number) if number.as_i64().is_some_and(|number| (1..=65535).contains(&number)) => None,
-        _ => Some(format!("`{field}` is a number from 1 to 65535{or_name}, not {}", shown(value))),
+        _ => Some(format!("`{field}` must be a number from 1 to 65535{or_name}, not {}", shown(value))),
     }
 }
 
@@ -218,7 +222,7 @@ fn one_of(field: &str, value: &Value, words: &[&str]) -> Option<String> {
         0..=8 => format!("one of {}", words.join(", ")),
         _ => "the name of a signal".to_owned(),
     };
-    Some(format!("`{field}` is {wanted}, not {}{hint}", shown(value)))
+    Some(format!("`{field}` must be {wanted}, not {}{hint}", shown(value)))
 }
 
 /// A value as a sentence shows it.

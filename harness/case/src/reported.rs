@@ -70,7 +70,7 @@ impl Reported {
             plain(owner) && plain(name) && !number.is_empty() && number.bytes().all(|c| c.is_ascii_digit())
         });
         if !named {
-            let why = format!("`{}` names no report: write OWNER/REPOSITORY#NUMBER", self.issue);
+            let why = format!("`{}` is not a valid issue: write OWNER/REPOSITORY#NUMBER", self.issue);
             return Err(pin(&why, &["reported", "issue"]));
         }
         let texts = [("title", &self.title), ("promised", &self.promised), ("shown", &self.shown)];

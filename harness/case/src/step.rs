@@ -284,7 +284,7 @@ impl Step {
                     pin(&format!("the case has no pod `{pod}`{hint}"), &[self.verb(), "pod"])
                 }
                 None if pods.is_empty() => "the case has no pods to which this could refer".to_owned(),
-                None => "the case has several pods: say which one by `pod`".to_owned(),
+                None => "the case has several pods: choose one with `pod`".to_owned(),
             });
         };
         if let Some(container) = container

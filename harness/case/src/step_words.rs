@@ -61,7 +61,8 @@ impl Step {
                 None => format!("evict {pod}"),
             },
             Self::Delete(of) => {
-                let grace = of.grace.map(|grace| format!(" with {grace} s of grace")).unwrap_or_default();
+                let grace =
+                    of.grace.map(|grace| format!(" with a grace period of {grace} s")).unwrap_or_default();
                 match &of.workload {
                     Some(key) => format!("delete a pod of the workload {key}{grace}"),
                     None => format!("delete {pod}{grace}"),
@@ -73,7 +74,7 @@ impl Step {
                     _ => pod,
                 };
                 let part = of.subresource.as_ref().map(|part| format!(" ({part})")).unwrap_or_default();
-                format!("patch {what}{part} by {}", cut(&flow_with(&of.patch, true), LONGEST_PATCH))
+                format!("patch {what}{part} with {}", cut(&flow_with(&of.patch, true), LONGEST_PATCH))
             }
             Self::Exec(of) => format!("run `{}` in {inside}{pod}", of.command.join(" ")),
             Self::Scale(of) => format!("scale the {} {} to {}", of.kind, of.name, of.replicas),
@@ -81,7 +82,7 @@ impl Step {
                 let plans = of.target.keys().map(|name| format!("a new plan for {name}"));
                 let patch = of.patch.as_ref().map(|patch| format!("the patch {}", written(patch)));
                 let parts: Vec<String> = plans.chain(patch).collect();
-                format!("update the workload {} by {}", of.workload, parts.join(" and "))
+                format!("update the workload {} with {}", of.workload, parts.join(" and "))
             }
             Self::Ephemeral(of) => {
                 let name = of.container["name"].as_str().unwrap_or_default();
@@ -99,8 +100,8 @@ impl Step {
             Self::Drain(of) => {
                 format!("drain the node of {pod} with kubectl, for at most {} s", of.timeout())
             }
-            Self::Metrics(_) => format!("read what the kubelet of {pod} has counted"),
-            Self::Try(of) => format!("try by a dry run: {}", of.name),
+            Self::Metrics(_) => format!("read the probe counters of the kubelet of {pod}"),
+            Self::Try(of) => format!("submit as a dry run: {}", of.name),
         }
     }
 }
@@ -119,7 +120,7 @@ impl Wait {
             .map(|running| if running { "runs" } else { "has ended and is not running" }.to_owned()));
         say(self.asked.as_ref().map(|asked| {
             let attempt = asked.attempt.map(|attempt| format!(" in attempt {attempt}")).unwrap_or_default();
-            format!("was asked at {} {}{attempt}", asked.at, times(asked.times))
+            format!("received requests at {} {}{attempt}", asked.at, times(asked.times))
         }));
         say(self.restarts.map(|restarts| format!("was restarted at least {}", times(restarts))));
         say(self.phase.as_ref().map(|phase| format!("is in phase {phase}")));
@@ -127,7 +128,7 @@ impl Wait {
             let reason = of.reason.as_ref().map(|reason| format!(" for {reason}")).unwrap_or_default();
             format!("has the condition {} with status {}{reason}", of.kind, of.status)
         }));
-        say(self.waiting.as_ref().map(|reason| format!("waits for {reason}")));
+        say(self.waiting.as_ref().map(|reason| format!("is waiting with the reason {reason}")));
         say(self.event.as_ref().map(|event| {
             let says = event.says.as_ref().map(|says| format!(" saying \"{says}\"")).unwrap_or_default();
             format!("has an event {}{says}", event.reason)
@@ -137,8 +138,8 @@ impl Wait {
         say(self.serving.as_ref().map(|serving| {
             format!("is {}ready in the endpoints of the Service {}", not(serving.ready), serving.service)
         }));
-        say(self.available.map(|available| format!("counts {available} available")));
-        say(self.updated.map(|updated| format!("counts {updated} updated")));
+        say(self.available.map(|available| format!("has {available} available pods")));
+        say(self.updated.map(|updated| format!("has {updated} updated pods")));
         say(self.finished.as_ref().map(|kind| format!("is {kind}")));
         say(self.stalled.map(|stalled| format!("is {}stalled", not(stalled))));
         let within = self.within.map(|span| format!(", for at most {span}")).unwrap_or_default();
@@ -219,7 +220,7 @@ mod tests {
         for (step, sentence) in [
             (
                 json!({ "wait": { "ready": true, "asked": { "at": "web:/live", "times": 3, "attempt": 1 }, "within": "40s" } }),
-                "wait until the pod is ready and was asked at web:/live 3 times in attempt 1, for at most 40s",
+                "wait until the pod is ready and received requests at web:/live 3 times in attempt 1, for at most 40s",
             ),
             (
                 json!({ "wait": { "workload": "web", "new": true, "all": true, "signal": "SIGTERM" } }),
@@ -227,7 +228,7 @@ mod tests {
             ),
             (
                 json!({ "wait": { "workload": "web", "available": 3 } }),
-                "wait until the workload web counts 3 available",
+                "wait until the workload web has 3 available pods",
             ),
             (
                 json!({ "wait": { "pod": "a", "condition": { "type": "Ready", "status": "False", "reason": "PodFailed" } } }),
@@ -235,10 +236,10 @@ mod tests {
             ),
             (
                 json!({ "wait": { "container": "c", "waiting": "ErrImagePull" } }),
-                "wait until c of the pod waits for ErrImagePull",
+                "wait until c of the pod is waiting with the reason ErrImagePull",
             ),
             (json!({ "delete": {} }), "delete the pod"),
-            (json!({ "delete": { "pod": "a", "grace": 5 } }), "delete the pod a with 5 s of grace"),
+            (json!({ "delete": { "pod": "a", "grace": 5 } }), "delete the pod a with a grace period of 5 s"),
             (json!({ "delete": { "workload": "web" } }), "delete a pod of the workload web"),
             (
                 json!({ "change": { "container": "c", "to": { "listeners": { "web": { "paths": { "/a": 503 } } } } } }),
@@ -247,7 +248,7 @@ mod tests {
             (json!({ "mark": { "name": "broken", "container": "c" } }), "set the mark broken in c"),
             (
                 json!({ "patch": { "pod": "a", "patch": { "spec": { "activeDeadlineSeconds": null } } } }),
-                "patch the pod a by { spec: { activeDeadlineSeconds: null } }",
+                "patch the pod a with { spec: { activeDeadlineSeconds: null } }",
             ),
             (json!({ "node": { "verb": "restart-kubelet" } }), "restart-kubelet on the node of the pod"),
             (

@@ -125,7 +125,7 @@ impl Wait {
             ];
             return match words.iter().find(|(_, said)| *said) {
                 Some((word, _)) => {
-                    Err(format!("`{word}` is said of a workload: say which one by `workload`"))
+                    Err(format!("`{word}` is a condition of a workload: name the workload with `workload`"))
                 }
                 None => Ok(false),
             };
@@ -152,15 +152,12 @@ impl Wait {
             _ => [("finished", self.finished.is_some()), ("", false)],
         };
         if let Some((word, _)) = unknown.iter().find(|(_, said)| *said) {
-            return Err(format!("`{word}` is never true of the {kind} `{key}`"));
+            return Err(format!("`{word}` can never be true for the {kind} `{key}`"));
         }
         match &self.finished {
-            Some(kind) => one_of(
-                "a condition of a Job that has ended",
-                kind,
-                &["Complete", "Failed"],
-                &["wait", "finished"],
-            ),
+            Some(kind) => {
+                one_of("a condition of a finished Job", kind, &["Complete", "Failed"], &["wait", "finished"])
+            }
             None => Ok(()),
         }
     }

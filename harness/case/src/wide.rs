@@ -103,7 +103,8 @@ pub(crate) fn check_object(object: &Value, at: &str) -> Result<(), String> {
     let kind = object["kind"].as_str().unwrap_or_default();
     if FORBIDDEN.contains(&kind) {
         let why = format!(
-            "a case cannot create a {kind}: it belongs to the whole cluster, and only {} are allowed there",
+            "a case cannot create a {kind}, because it belongs to the whole cluster; of such kinds, only {} are \
+             allowed",
             WIDE_KINDS.join(", ")
         );
         return Err(pin(&why, &["objects", at, "kind"]));
@@ -115,14 +116,14 @@ pub(crate) fn check_object(object: &Value, at: &str) -> Result<(), String> {
         return Err(pin(&format!("a {kind} needs a name: `metadata: {{ name: … }}`"), &["objects", at]));
     }
     if object["globalDefault"] == true {
-        let why = "a PriorityClass of a case cannot be the default: it would apply to the pods of others";
+        let why = "a PriorityClass of a case cannot be the default: it would apply to other users' pods";
         return Err(pin(why, &["objects", at, "globalDefault"]));
     }
     match object["value"].as_i64() {
         Some(value) if value < 0 => Ok(()),
         _ => {
-            let why = "a PriorityClass of a case needs a `value` below 0: pods of others have the priority 0 unless they say \
-                       otherwise, and must never be preempted for a test";
+            let why = "a PriorityClass of a case needs a negative `value`, so that it never preempts other users' \
+                       pods, whose priority is 0 by default";
             Err(pin(why, &["objects", at]))
         }
     }
@@ -164,7 +165,10 @@ steps:
     #[test]
     fn what_would_harm_others_is_refused_at_its_place() {
         let said = refused("value: -10", "value: 10");
-        assert!(said.starts_with("a.yaml, line 6, column 5: ") && said.contains("`value` below 0"), "{said}");
+        assert!(
+            said.starts_with("a.yaml, line 6, column 5: ") && said.contains("negative `value`"),
+            "{said}"
+        );
         let said = refused("value: -10", "value: -10, globalDefault: true");
         assert!(said.contains("cannot be the default"), "{said}");
         let said = refused("kind: PriorityClass", "kind: Namespace");

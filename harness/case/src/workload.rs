@@ -245,7 +245,10 @@ steps:
         let said = refused("delete: { workload: web }", "delete: { workload: web, pod: web }");
         assert!(said.ends_with("write either `pod` or `workload`"), "{said}");
         let said = refused(wait, "wait: { available: 3 }");
-        assert!(said.ends_with("`available` is said of a workload: say which one by `workload`"), "{said}");
+        assert!(
+            said.ends_with("`available` is a condition of a workload: name the workload with `workload`"),
+            "{said}"
+        );
         let said = refused(wait, "wait: { ready: true }");
         assert!(said.ends_with("the case has no pods to which this could refer"), "{said}");
         let said = refused(wait, "update: { workload: web }");

@@ -38,9 +38,9 @@ pub(crate) struct CommandLine {
 pub(crate) enum Verb {
     /// Runs cases on a cluster and writes a report
     Run(Box<RunArgs>),
-    /// Tests a pod's own probe settings with a standard set of faults, and compares the result with what they promise
+    /// Tests a pod's own probe settings with a standard set of faults, and compares the results with what the settings promise
     Try(Box<TryArgs>),
-    /// Turns a pasted pod or workload into a case, runs it, and writes the text of an issue
+    /// Turns the manifest of a pod or workload into a case, runs it, and writes the text of an issue
     Reproduce(Box<ReproduceArgs>),
     /// Lists the cases, the clauses, or what tests each clause
     List(ListArgs),
@@ -52,7 +52,7 @@ pub(crate) enum Verb {
     Judge(JudgeArgs),
     /// Generates the files of a run again from its log and histories
     Report(ReportArgs),
-    /// Checks a run of another person: its digests, its verdicts, and whether anything is missing
+    /// Checks another person's run: its digests, its verdicts, and whether anything is missing
     Verify(VerifyArgs),
     /// Merges several runs, such as the shards of one run, into one run with one report
     Merge(MergeArgs),
@@ -77,7 +77,7 @@ pub(crate) enum Verb {
     Schema(SchemaArgs),
     /// Prints the completions of a shell
     Completions(CompletionsArgs),
-    /// Writes the manual pages, one for each verb
+    /// Writes the manual pages, one for each subcommand
     Manual(ManualArgs),
 }
 
@@ -188,7 +188,7 @@ pub(crate) struct JudgeArgs {
     /// Histories of cases (.jsonl or .jsonl.zst), or folders of them
     #[arg(required = true, value_name = "HISTORY")]
     pub(crate) histories: Vec<PathBuf>,
-    /// Only this clause; may be repeated
+    /// Judge only this clause; may be repeated
     #[arg(long, value_name = "ID")]
     pub(crate) clause: Vec<String>,
     /// Text for people, or JSON: the verdict files of a run, byte for byte
@@ -242,7 +242,7 @@ pub(crate) enum Document {
     Report,
     /// What changed between two reports, `probity diff --format json`
     Diff,
-    /// Many reports side by side, `probity matrix --format json`
+    /// Several reports side by side, `probity matrix --format json`
     Matrix,
 }
 

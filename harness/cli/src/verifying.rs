@@ -96,7 +96,7 @@ impl Verifier {
         match &stored {
             Some(stored) => self.stored_report(stored, &report, &mut found),
             None if !files.has(REPORT) => found.notes.push(format!(
-                "there is no {REPORT}: what follows from the log and the histories is shown here"
+                "there is no {REPORT}; this output is calculated from the log and the histories"
             )),
             None => {}
         }
@@ -131,9 +131,10 @@ impl Verifier {
         let mut found = Verified::new();
         let Some(StoredReport { report, .. }) = read::report_of(text, &mut found.flaws) else { return found };
         found.flaws.extend(verification::numbers(&report, &self.book));
-        found.checked.push("that the numbers of the report follow from each other".to_owned());
+        found.checked.push("that the numbers of the report agree with each other".to_owned());
         found.unchecked.push(
-            "there are no log and no histories, so nothing shows that its verdicts follow from what happened; ask for the folder of the run"
+            "there is no log and there are no histories, so its verdicts cannot be checked against what happened; \
+             ask for the folder of the run"
                 .to_owned(),
         );
         if !self.book.is(&report.suite) {
@@ -173,7 +174,7 @@ impl Verifier {
             let history = name.replacen("verdicts/", "history/", 1);
             verification::is_evidence_of_a_failure(log, &history)
         };
-        let flaw = |name: String| Flaw::new(&name, "the log names no history for it");
+        let flaw = |name: String| Flaw::new(&name, "the log does not name a history for it");
         found.flaws.extend(strange.filter(|name| !of_a_failure(name)).map(flaw));
         if compared > 0 {
             found.checked.push(format!("{compared} files of verdicts"));
@@ -192,8 +193,8 @@ impl Verifier {
             )
         };
         format!(
-            "the {what} is of another book, {}, and this program has {}: other clauses, cases or judges. Whether cases are missing, and \
-             whether the verdicts are those of that book, only the program that ran can check",
+            "the {what} used the book {}, and this program has {}, with other clauses, cases or judges. Only the \
+             program that ran can check whether cases are missing and whether the verdicts are those of its book",
             named(other),
             named(&self.book.suite)
         )
@@ -229,7 +230,7 @@ fn other_files(
             break;
         }
     }
-    let what = "it is not what follows from the log and the histories; `probity report` generates it again";
+    let what = "it does not match the log and the histories; `probity report` generates it again";
     found.flaws.extend(there.into_iter().map(|name| Flaw::new(name, what)));
     found.checked.push(all);
 }

@@ -116,7 +116,7 @@ fn an_honest_run_is_verified_and_each_status_has_its_reason() {
 
     let said = verify(&[good.path()], &["--level", "core"]);
     assert_eq!(said.status, 1);
-    assert!(said.err.contains("its conformance level is none, and core was asked for"), "{}", said.err);
+    assert!(said.err.contains("its conformance level is none, but core was requested"), "{}", said.err);
 
     let report = bad.path().join("report.json");
     change(&report, "\"holds\"", "\"violated\"");
@@ -146,7 +146,7 @@ fn a_run_of_another_book_is_checked_as_far_as_possible() {
     let folder = run_of(&other);
     let said = verify(&[folder.path()], &[]);
     assert_eq!(said.status, 3, "{}", said.out);
-    assert!(said.out.contains("the run is of another book, probity 0.1.0 (0123456789ab)"), "{}", said.out);
+    assert!(said.out.contains("the run used the book probity 0.1.0 (0123456789ab)"), "{}", said.out);
     change(&folder.path().join("events.ndjson"), "\"sha256\":\"", "\"sha256\":\"0");
     assert_eq!(verify(&[folder.path()], &[]).status, 1);
 }

@@ -180,7 +180,7 @@ fn a_clause_that_cannot_apply_and_other_slips_are_hints_that_can_be_acknowledged
             "case: mine/one",
             "case: probe_types/startup-gates-others",
             "name-of-the-book",
-            "line 1, column 7: the book has a case `probe_types/startup-gates-others`",
+            "line 1, column 7: the book already has a case `probe_types/startup-gates-others`",
         ),
     ] {
         let said = lint(from, to);

@@ -9,7 +9,7 @@ pub(super) fn of(error: &Error, what: &str, written: &str) -> String {
         Error::Message { msg, .. } => unpin(msg).0.to_owned(),
         Error::SerdeUnknownField { field, .. } => format!("there is no setting `{field}` here"),
         Error::SerdeUnknownVariant { variant, .. } if is_quoted_number(variant) => {
-            format!("a number is wanted here, and \"{variant}\" is a text: leave out the quotes")
+            format!("this must be a number, but \"{variant}\" is a string: remove the quotes")
         }
         Error::SerdeUnknownVariant { variant, .. } => {
             format!("`{variant}` is not one of the words allowed here")
@@ -17,17 +17,17 @@ pub(super) fn of(error: &Error, what: &str, written: &str) -> String {
         Error::SerdeMissingField { field, .. } => format!("the setting `{field}` is missing"),
         Error::SerdeInvalidType { unexpected, expected, .. }
         | Error::SerdeInvalidValue { unexpected, expected, .. } => {
-            format!("{} does not fit here; wanted is {expected}", seen(unexpected))
+            format!("{} does not fit here; expected {expected}", seen(unexpected))
         }
         Error::SerdeInvalidLength { len, expected, .. } => format!("{len} parts are not {expected}"),
         Error::InvalidScalar { ty, .. } => format!("`{written}` is not {}", wanted(ty)),
         Error::InvalidBooleanStrict { .. } => format!("`{written}` is neither true nor false"),
         Error::NonFiniteFloat { value, .. } => format!("`{value}` is not a number that can be used"),
-        Error::NullIntoString { .. } => "a text is missing here; write \"\" for an empty one".to_owned(),
-        Error::Unexpected { expected, .. } => format!("wanted here is {}", shape(expected)),
+        Error::NullIntoString { .. } => "a string is missing here; write \"\" for an empty one".to_owned(),
+        Error::Unexpected { expected, .. } => format!("expected {}", shape(expected)),
         Error::DuplicateMappingKey { key, .. } => match key {
-            Some(key) => format!("`{key}` is given a second time"),
-            None => "a setting is given a second time".to_owned(),
+            Some(key) => format!("`{key}` is given twice"),
+            None => "a setting is given twice".to_owned(),
         },
         Error::MultipleDocuments { .. } => {
             format!("a second document begins here; a file holds one {what}")
@@ -36,12 +36,12 @@ pub(super) fn of(error: &Error, what: &str, written: &str) -> String {
         Error::UnsupportedTag { tag, .. } => format!("tags such as `{tag}` are not read"),
         Error::MergeKeyNotAllowed { .. } => "merge keys (<<) are not read; repeat the settings".to_owned(),
         Error::Budget { breach, .. } => {
-            format!("the document is larger, deeper or more entangled than any plan: {breach:?}")
+            format!("the document is too large, too deeply nested, or has too many aliases: {breach:?}")
         }
         Error::AliasReplayLimitExceeded { .. }
         | Error::AliasExpansionLimitExceeded { .. }
         | Error::AliasReplayStackDepthExceeded { .. } => {
-            "the document's aliases stand for more than any plan can mean".to_owned()
+            "the aliases of the document expand to too much text".to_owned()
         }
         Error::Eof { .. } => "the document ends too early".to_owned(),
         Error::ExternalMessage { msg, .. } => format!("this is neither YAML nor JSON: {msg}"),
@@ -59,7 +59,7 @@ pub(super) fn is_quoted_number(word: &str) -> bool {
 /// What was found instead, as serde says it.
 fn seen(unexpected: &str) -> &str {
     match unexpected {
-        "unit value" | "Option value" => "nothing at all",
+        "unit value" | "Option value" => "an empty value",
         "map" => "a map",
         "sequence" => "a list",
         other => other,
@@ -75,7 +75,7 @@ fn wanted(kind: &str) -> String {
         "u64" => "18446744073709551615",
         "i32" => return "a whole number that fits into 32 bits".to_owned(),
         "f32" | "f64" => return "a number".to_owned(),
-        "bool" | "boolean" => return "one of true and false".to_owned(),
+        "bool" | "boolean" => return "true or false".to_owned(),
         other => return format!("a value of type {other}"),
     };
     format!("a whole number from 0 to {range}")

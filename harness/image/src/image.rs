@@ -129,10 +129,9 @@ impl Image {
     pub fn files(&self) -> Result<Tree, Error> {
         match self.layers.as_slice() {
             [layer] => Tree::from_tar(&gunzip(layer)?, &layer.path()),
-            layers => Err(Error::at(
-                self.manifest.path(),
-                format!("{} layers, where one was expected", layers.len()),
-            )),
+            layers => {
+                Err(Error::at(self.manifest.path(), format!("{} layers, but one was expected", layers.len())))
+            }
         }
     }
 }

@@ -43,7 +43,7 @@ impl Joined {
             return Err(Error::content(format!("the names differ: {}; {}", said(&first), said(&other))));
         }
         if joined.len() < 2 {
-            return Err(Error::content("one archive is not enough: name one for each architecture"));
+            return Err(Error::content("one archive is not enough: give one for each architecture"));
         }
         Ok(Self { archives: joined })
     }

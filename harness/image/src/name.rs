@@ -63,7 +63,7 @@ fn split(name: &str) -> Result<(&str, &str), String> {
     }
     check_tag(tag)?;
     if repository.len() > 255 {
-        return Err(format!("{} characters before the tag, 255 are the most", repository.len()));
+        return Err(format!("{} characters before the tag; the maximum is 255", repository.len()));
     }
     Ok((repository, tag))
 }

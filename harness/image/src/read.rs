@@ -42,7 +42,7 @@ impl Reader {
         if version == LAYOUT_VERSION {
             return Ok(reader);
         }
-        Err(Error::at(LAYOUT_FILE, format!("version {version:?}, where {LAYOUT_VERSION} was expected")))
+        Err(Error::at(LAYOUT_FILE, format!("version {version:?}, but {LAYOUT_VERSION} was expected")))
     }
 
     fn file(&mut self, path: &str) -> Result<Vec<u8>, Error> {
@@ -63,7 +63,7 @@ impl Reader {
         let path = format!("blobs/sha256/{hex}");
         if descriptor.media_type() != expected {
             let found = descriptor.media_type();
-            return Err(Error::at(path, format!("is called {found}, where {expected} was expected")));
+            return Err(Error::at(path, format!("is called {found}, but {expected} was expected")));
         }
         let blob = Blob::new(self.file(&path)?);
         if blob.hex() != hex {
@@ -71,7 +71,7 @@ impl Reader {
         }
         if blob.bytes().len() as u64 != descriptor.size() {
             let (real, said) = (blob.bytes().len(), descriptor.size());
-            return Err(Error::at(path, format!("has {real} bytes, its descriptor says {said}")));
+            return Err(Error::at(path, format!("has {real} bytes, but its descriptor says {said}")));
         }
         Ok(blob)
     }
@@ -123,13 +123,13 @@ impl Reader {
     fn compare_tables(&mut self, images: &[Image]) -> Result<(), Error> {
         let docker: Vec<DockerEntry> = self.document(DOCKER_FILE)?;
         if docker.len() != images.len() {
-            let problem = format!("lists {} images, {INDEX_FILE} lists {}", docker.len(), images.len());
+            let problem = format!("lists {} images, but {INDEX_FILE} lists {}", docker.len(), images.len());
             return Err(Error::at(DOCKER_FILE, problem));
         }
         for (said, image) in docker.iter().zip(images) {
             let expected = DockerEntry::of(image);
             if *said != expected {
-                let problem = format!("says {said:?}, {INDEX_FILE} leads to {expected:?}");
+                let problem = format!("says {said:?}, but {INDEX_FILE} leads to {expected:?}");
                 return Err(Error::at(DOCKER_FILE, problem));
             }
         }
@@ -173,7 +173,7 @@ fn check_platform(descriptor: &Descriptor, image: &Image) -> Result<(), Error> {
     if said == Some(real) {
         return Ok(());
     }
-    Err(Error::at(image.config.path(), format!("is for {real:?}, {INDEX_FILE} says {said:?}")))
+    Err(Error::at(image.config.path(), format!("is for {real:?}, but {INDEX_FILE} says {said:?}")))
 }
 
 /// Every layer unpacks to what the configuration promises.
@@ -181,13 +181,13 @@ fn check_layers(image: &Image) -> Result<(), Error> {
     let configuration = image.configuration()?;
     let promised = configuration.rootfs().diff_ids();
     if promised.len() != image.layers.len() {
-        let problem = format!("promises {} layers, the manifest has {}", promised.len(), image.layers.len());
+        let problem = format!("lists {} layers, but the manifest has {}", promised.len(), image.layers.len());
         return Err(Error::at(image.config.path(), problem));
     }
     for (layer, promised) in image.layers.iter().zip(promised) {
         let unpacked = format!("sha256:{}", sha256(&gunzip(layer)?));
         if unpacked != *promised {
-            let problem = format!("unpacks to {unpacked}, the configuration promises {promised}");
+            let problem = format!("unpacks to {unpacked}, but the configuration says {promised}");
             return Err(Error::at(layer.path(), problem));
         }
     }

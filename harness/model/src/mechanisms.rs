@@ -56,7 +56,7 @@ mechanisms! {
     NEAR = SECOND / 10;
     /// The runtime may take this long to start a command on a busy node: a probe with a shorter timeout may fail unseen.
     START_OF_A_COMMAND = 3 * SECOND;
-    /// The runtime starts a process to end a command that is too late, which took up to two seconds on a busy node.
+    /// The runtime starts a process to end a command that exceeds its timeout. This took up to two seconds on a busy node.
     TO_END_A_COMMAND = 3 * SECOND;
     /// The kubelet may not know for this long that a container has restarted: it lists the containers once a second,
     /// and then syncs the pod. During that time it counts probe results for the previous instance.
@@ -79,13 +79,13 @@ mechanisms! {
     /// The watch shows a deletion that the harness did not request at most this much later than the kubelet learns
     /// about it.
     LATE_SIGHT = 2 * SECOND;
-    /// After its preStop hook a container gets at least this long to stop, whatever is left of its grace period.
+    /// After its preStop hook a container gets at least this long to stop, even if less of its grace period is left.
     LEAST_GRACE = 2 * SECOND;
     /// The kubelet counts a grace period in whole seconds, and the target sees the stop signal later than it is sent.
     WHOLE_SECOND = SECOND;
-    /// The proxy of a node may take this long after the EndpointSlice has changed.
+    /// After an EndpointSlice has changed, the proxy of a node may take this long to apply the change.
     PROXY = 2 * SECOND;
-    /// The EndpointSlice controller may take this long after the pod has changed.
+    /// After a pod has changed, the EndpointSlice controller may take this long to update the EndpointSlices.
     SLICES = SECOND;
     /// Pods and slices have separate watches: the harness may receive an effect this much earlier than its cause.
     TWO_WATCHES = SECOND;
@@ -113,7 +113,7 @@ mechanisms! {
     BETWEEN_TRIES = SECOND / 2;
     /// A process that was stalled within this time before it saw a connection may have accepted it late.
     BEFORE_ACCEPTED = 2 * SECOND;
-    /// A process that is stalled between reading a request and noting it takes at most so long.
+    /// A process may be stalled for at most this long between reading a request and recording it.
     BEFORE_RECORDED = SECOND / 50;
     /// A stalled process catches up within this time after the end of the stall, in a burst; lines that it writes later
     /// are not late.

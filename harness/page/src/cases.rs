@@ -67,7 +67,7 @@ fn detail(index: &Index<'_>, at: usize, case: &CaseEntry<'_>) -> Html {
     }
     page.raw("</div>\n</div>\n");
     if case.history.is_none() {
-        page.raw("<p class=\"quiet\">There is no history of it to be drawn.</p>\n");
+        page.raw("<p class=\"quiet\">There is no history of this case to draw.</p>\n");
     } else {
         timeline(&mut page, index, &[Marks { case: at, events: index.marks_of_case(at) }]);
         page.put("<div class=\"manifests\" data-case=\"{}\"></div>\n", &[&at]);
@@ -97,7 +97,7 @@ fn judged(page: &mut Html, case: &CaseReport) {
     let meant: Vec<_> = case.judgements.iter().filter(|one| one.intended).collect();
     let unlike: Vec<_> = case.judgements.iter().filter(is_unlike).collect();
     let others = case.judgements.len() - meant.len() - unlike.len();
-    for (title, judgements) in [("Written for", &meant), ("Also judged in it", &unlike)] {
+    for (title, judgements) in [("Written for", &meant), ("Also judged in this case", &unlike)] {
         if judgements.is_empty() {
             continue;
         }
@@ -116,7 +116,7 @@ fn judged(page: &mut Html, case: &CaseReport) {
     }
     if others > 0 {
         page.put(
-            "<p class=\"quiet\">{} not written for it hold in it too.</p>\n",
+            "<p class=\"quiet\">{} that this case does not target also hold in it.</p>\n",
             &[&counted(others, "clause")],
         );
     }

@@ -55,7 +55,7 @@ fn promise(page: &mut Html, index: &Index<'_>, clause: &ClauseReport) {
         &[&clause.source.document, &clause.source.edition, &anchor],
     );
     if let Some(actual) = &clause.actual {
-        page.put("<h4>Known of upstream</h4>\n<p>{}</p>\n", &[actual]);
+        page.put("<h4>Known upstream deviation</h4>\n<p>{}</p>\n", &[actual]);
     }
     if let Some(cause) = &clause.follows_from {
         page.put("<p>It likely follows from <a href=\"#{}\">{}</a>.</p>\n", &[cause, cause]);
@@ -63,7 +63,7 @@ fn promise(page: &mut Html, index: &Index<'_>, clause: &ClauseReport) {
     let effects: Vec<_> =
         index.report.clauses.iter().filter(|one| one.follows_from.as_ref() == Some(&clause.id)).collect();
     if !effects.is_empty() {
-        page.raw("<p>What likely follows from it:");
+        page.raw("<p>Other violations that likely follow from this one:");
         for effect in effects {
             page.put(" <a href=\"#{}\">{}</a>", &[&effect.id, &effect.id]);
         }
@@ -146,7 +146,7 @@ fn facets(page: &mut Html, clause: &ClauseReport) {
 /// The cases that were written for the clause, those that say otherwise, and how many others agree.
 fn judged_in(page: &mut Html, index: &Index<'_>, clause: &ClauseReport) {
     if clause.judged_in.is_empty() {
-        page.raw("<p class=\"quiet\">No case of this run says anything about it.</p>\n");
+        page.raw("<p class=\"quiet\">No case of this run shows anything about this clause.</p>\n");
         return;
     }
     page.raw("<h4>Judged in</h4>\n<ul class=\"judged\">\n");
@@ -157,13 +157,13 @@ fn judged_in(page: &mut Html, index: &Index<'_>, clause: &ClauseReport) {
         page.raw("<li>");
         icon(page, judged.verdict.as_str());
         put_case(index, page, &judged.case.0);
-        let besides = if judged.intended { "" } else { ", not written for it" };
+        let besides = if judged.intended { "" } else { ", which does not target it" };
         page.put(" <span class=\"quiet\">{}{}</span></li>\n", &[&judged.verdict, &besides]);
     }
     let others = clause.judged_in.len() - named.len();
     if others > 0 {
         page.put(
-            "<li class=\"quiet\">and in {} that {} not written for it</li>\n",
+            "<li class=\"quiet\">and in {} that {} not written for this clause</li>\n",
             &[&counted(others, "other case"), &if others == 1 { "was" } else { "were" }],
         );
     }
@@ -203,6 +203,6 @@ pub(crate) fn timeline(page: &mut Html, index: &Index<'_>, marks: &[Marks]) {
         .collect();
     if !shown.is_empty() {
         page.put("<div class=\"timeline\" data-marks=\"{}\"><p class=\"quiet\">", &[&shown.join(";")])
-            .raw("The timeline is drawn by a script; the evidence in words is above.</p></div>\n");
+            .raw("A script draws the timeline; the evidence is listed above.</p></div>\n");
     }
 }

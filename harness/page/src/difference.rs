@@ -91,12 +91,12 @@ impl DiffPage<'_> {
         let ended: Vec<Html> =
             ended.map(|moved| item(&moved.id, moved.to.as_str(), &moved.finding)).collect();
         page.raw("<section class=\"findings\">\n");
-        sides::list(page, "Violated now, and not before", &new, LISTED);
-        sides::list(page, "Violated before, and not now", &ended, LISTED);
+        sides::list(page, "Violated now, but not before", &new, LISTED);
+        sides::list(page, "Violated before, but not now", &ended, LISTED);
         let (older, newer) = (self.diff.older.book_in_words(), self.diff.newer.book_in_words());
         if older != newer {
             page.put(
-                "<p class=\"note\">Note: the reports are of different books ({}; {}), so verdicts may differ for that reason.</p>\n",
+                "<p class=\"note\">Note: the reports are based on different books ({}; {}), so verdicts may differ for that reason.</p>\n",
                 &[&older, &newer],
             );
         }

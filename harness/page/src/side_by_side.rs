@@ -56,8 +56,8 @@ impl MatrixPage<'_> {
     fn findings(&self, page: &mut Html) {
         let worse = self.turned(Turn::is_regression);
         page.raw("<section class=\"findings\">\n");
-        sides::list(page, "What turned for the worse", &worse, LISTED);
-        sides::list(page, "What turned for the better", &self.turned(Turn::is_recovery), LISTED);
+        sides::list(page, "What got worse", &worse, LISTED);
+        sides::list(page, "What got better", &self.turned(Turn::is_recovery), LISTED);
         for note in &self.matrix.notes {
             page.put("<p class=\"note\">Note: {}.</p>\n", &[note]);
         }

@@ -82,7 +82,7 @@ fn card(page: &mut Html, report: &ReportFacts, link: Option<&Link>) {
 fn facts(report: &ReportFacts) -> Vec<(String, String)> {
     let kubelets = report.nodes.iter().map(|(node, kubelet)| format!("{node}: {kubelet}"));
     let runtimes = report.runtimes.iter().cloned().collect::<Vec<_>>().join(", ");
-    let took = report.took_us.map_or_else(|| "it did not come to its end".to_owned(), span);
+    let took = report.took_us.map_or_else(|| "it did not finish".to_owned(), span);
     let noise = match report.overloaded_percent {
         0 => String::new(),
         percent => format!("{percent} % of the time a node was overloaded"),
@@ -130,10 +130,10 @@ pub(crate) fn legend() -> Html {
             Word::Violated,
             "The behavior contradicts the documentation and matches no known deviation of upstream.",
         ),
-        (Word::Error, "The cluster, the harness or a file failed. It says nothing about the promise."),
+        (Word::Error, "The cluster, the harness or a file failed. This says nothing about the promise."),
         (
             Word::Inconclusive,
-            "It ran, and the evidence cannot decide, or it was not seen in all that the clause speaks of.",
+            "It ran, but the evidence does not decide it, or some facets of the clause were not observed.",
         ),
         (
             Word::Diverges,

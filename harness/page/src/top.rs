@@ -69,7 +69,11 @@ fn facts(top: &mut Html, index: &Index<'_>) {
                 &[&kubelet, &counted(*nodes, "node"), runtime, architecture],
             );
         }
-        top.raw(if kubelets.is_empty() { "nodes may not be read</dd></div>\n" } else { "</dd></div>\n" });
+        top.raw(if kubelets.is_empty() {
+            "no permission to read nodes</dd></div>\n"
+        } else {
+            "</dd></div>\n"
+        });
     }
     for profile in &report.result.profiles {
         let (word, color) = words::outcome(profile.result);
@@ -137,7 +141,7 @@ fn list(top: &mut Html, index: &Index<'_>, title: &str, clauses: &[&ClauseReport
         let follow =
             index.report.clauses.iter().filter(|one| one.follows_from.as_ref() == Some(&clause.id)).count();
         if follow > 0 {
-            top.put(" <span>So, likely: {} more.</span>", &[&follow]);
+            top.put(" <span>As a likely result: {} more.</span>", &[&follow]);
         }
         top.raw("</li>\n");
     }

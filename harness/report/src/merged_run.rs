@@ -195,11 +195,11 @@ fn order<'p>(part: &'p Part<'_>) -> (i64, &'p str, Option<Shard>) {
 fn mixtures(parts: &[Part<'_>]) -> Vec<MergeError> {
     type Fact = (&'static str, fn(&Part<'_>) -> String);
     let facts: [Fact; 4] = [
-        ("the runs are of different clusters", cluster),
-        ("the runs are of different versions of the API server", |part| {
+        ("the runs used different clusters", cluster),
+        ("the runs used different versions of the API server", |part| {
             part.ground().map(|ground| ground.server.clone()).unwrap_or_default()
         }),
-        ("the runs are of different books", |part| {
+        ("the runs used different books", |part| {
             let suite = &part.facts.suite;
             let added = if suite.added.is_empty() {
                 String::new()
@@ -208,7 +208,7 @@ fn mixtures(parts: &[Part<'_>]) -> Vec<MergeError> {
             };
             format!("{} {} {}{added}", suite.name, suite.version, suite.digest)
         }),
-        ("the runs are of different programs", |part| {
+        ("the runs used different programs", |part| {
             let tool = &part.facts.tool;
             let modified = if tool.modified { " (modified)" } else { "" };
             format!("{} {} {}{modified}", tool.name, tool.version, tool.commit)

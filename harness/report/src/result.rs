@@ -90,7 +90,7 @@ fn outcome(
     let (result, why) = if counts.violated > 0 {
         (ProfileOutcome::Failure, "a clause was violated")
     } else if counts.error > 0 {
-        (ProfileOutcome::Invalid, "the harness or its surroundings failed")
+        (ProfileOutcome::Invalid, "the harness or its environment failed")
     } else if counts.decided() == 0 && !half_seen {
         (ProfileOutcome::Invalid, "nothing was decided")
     } else if modified {

@@ -156,7 +156,7 @@ impl Report {
         match lines.len() {
             0 => String::new(),
             count => format!(
-                "  so, likely {} violated too:\n{}",
+                "  as a likely result, {} violated too:\n{}",
                 counted(count, "clause is", "clauses are"),
                 lines.concat()
             ),

@@ -96,7 +96,7 @@ impl Change {
             touched.push(Endpoint::Stop);
         }
         if touched.is_empty() {
-            return Err("the change changes nothing".to_owned());
+            return Err("the change is empty".to_owned());
         }
         Ok((plan, touched))
     }
@@ -106,6 +106,6 @@ impl Change {
 fn unknown(name: &str, known: &[String]) -> String {
     let hint = nearest(name, known.iter().map(String::as_str));
     let hint = hint.map(|word| format!("; did you mean `{word}`?")).unwrap_or_default();
-    let why = format!("there is no listener `{name}` (there are: {}){hint}", known.join(", "));
+    let why = format!("there is no listener `{name}` (the plan has: {}){hint}", known.join(", "));
     pin(&why, &["listeners", name])
 }

@@ -184,11 +184,11 @@ impl Listener {
     pub(crate) fn contradiction(&self) -> Option<String> {
         let word = self.protocol.word();
         if self.protocol != Protocol::Http && !self.paths.is_empty() {
-            let why = format!("paths belong to protocol http, this listener speaks {word}");
+            let why = format!("paths belong to protocol http, but this listener speaks {word}");
             return Some(pin(&why, &["paths"]));
         }
         if self.protocol != Protocol::Grpc && !self.services.is_empty() {
-            let why = format!("services belong to protocol grpc, this listener speaks {word}");
+            let why = format!("services belong to protocol grpc, but this listener speaks {word}");
             return Some(pin(&why, &["services"]));
         }
         if self.protocol != Protocol::Http && self.workers.is_some() {
@@ -207,7 +207,7 @@ impl Listener {
             .iter()
             .any(|s| s.times.is_some() || s.when.probe.is_some() || s.when.host.is_some())
         {
-            let why = "listen does not depend on probes or hosts: use time, attempt and events";
+            let why = "listen cannot depend on probes or hosts: use time, attempt and events";
             return Some(pin(why, &["listen"]));
         }
         self.paths.iter().find_map(|(path, script)| {

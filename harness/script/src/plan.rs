@@ -42,13 +42,13 @@ impl TryFrom<WrittenPlan> for Plan {
     fn try_from(written: WrittenPlan) -> Result<Self, String> {
         let WrittenPlan { seed, listeners, exec, process } = written;
         if let Some(name) = listeners.keys().find(|name| !is_name(name)) {
-            let why = format!("`{name}` cannot name a listener: use letters, digits and dashes");
+            let why = format!("`{name}` is not a valid listener name: use letters, digits and dashes");
             return Err(pin(&why, &["listeners", name]));
         }
         let mut taken: BTreeMap<(u16, Option<_>), &str> = BTreeMap::new();
         for (name, listener) in listeners.iter().filter(|(_, listener)| listener.port != 0) {
             if let Some(other) = taken.insert((listener.port, listener.bind), name) {
-                let why = format!("listeners `{other}` and `{name}` both want port {}", listener.port);
+                let why = format!("listeners `{other}` and `{name}` both use port {}", listener.port);
                 return Err(pin(&why, &["listeners", name, "port"]));
             }
         }

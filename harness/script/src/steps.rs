@@ -180,7 +180,7 @@ impl<A> Script<A> {
             return Err("a script needs at least one step".to_owned());
         };
         if last.lasts.is_some() || last.times.is_some() || !last.when.is_always() {
-            let why = "nothing is answered after the last step: end the script with a step without for, times and when";
+            let why = "there is no answer after the last step: end the script with a step without for, times and when";
             return Err(pin(why, &[before.len()]));
         }
         if let Some(at) =
@@ -246,8 +246,8 @@ fn windows<A>(steps: &[Step<A>]) -> Result<Vec<Window>, String> {
                 return Err(wrong("when chance", ": a chance lies between 0 and 1"));
             }
             match (step.lasts, step.times) {
-                (Some(Span(length)), _) if length.is_zero() => Err(wrong("for", " lasts no time")),
-                (_, Some(0)) => Err(wrong("times", " answers no probe")),
+                (Some(Span(length)), _) if length.is_zero() => Err(wrong("for", " has no duration")),
+                (_, Some(0)) => Err(wrong("times", " does not answer any probe")),
                 (Some(length), _) => {
                     elapsed = Span(elapsed.0 + length.0);
                     Ok(Window::Elapsed(elapsed))

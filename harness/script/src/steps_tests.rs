@@ -83,8 +83,8 @@ fn scripts_that_cannot_be_meant_are_refused() {
         ("[{ answer: 200, for: 3s }]", "end the script with a step without"),
         ("[{ answer: 200 }, { answer: 500 }]", "step 1 always answers"),
         ("[{ answer: 200, for: 3s }, { answer: 500, times: 2 }, { answer: 200 }]", "not both"),
-        ("[{ answer: 200, times: 0 }, { answer: 200 }]", "answers no probe"),
-        ("[{ answer: 200, for: 0s }, { answer: 200 }]", "lasts no time"),
+        ("[{ answer: 200, times: 0 }, { answer: 200 }]", "does not answer any probe"),
+        ("[{ answer: 200, for: 0s }, { answer: 200 }]", "has no duration"),
         ("[{ answer: 200, when: { chance: 1.5 } }, { answer: 200 }]", "between 0 and 1"),
     ] {
         let message = refused(yaml);

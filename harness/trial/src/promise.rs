@@ -188,7 +188,12 @@ pub fn ready(startup: Option<&ProbeSpec>, readiness: Option<&ProbeSpec>, boot: i
         Promise::new(from, from + probe.period, format!("at most {word}periodSeconds (startup)"))
     });
     let Some(probe) = readiness else {
-        let at_once = || Promise::exactly(0, "without a probe a container is ready as soon as it runs");
+        let at_once = || {
+            Promise::exactly(
+                0,
+                "without a startup or readiness probe, a container is ready as soon as it runs",
+            )
+        };
         return started.unwrap_or_else(at_once);
     };
     let turns = successes(probe);

@@ -99,7 +99,7 @@ impl<'t, 'h> FaultRun<'t, 'h> {
     /// The fault of a trial, or why it was not to be seen.
     fn of(timeline: &'t Timeline<'h>, trial: &'t Trial) -> Result<Self, String> {
         let slow_start = trial.fault == Fault::SlowStart;
-        let never_ready = || "the pod did not become ready, so the fault could not be tried".to_owned();
+        let never_ready = || "the pod did not become ready, so the fault could not be injected".to_owned();
         let run = Self::found(timeline, trial).ok_or_else(|| match timeline.pod("app") {
             Some(pod) if !slow_start && !was_ready(pod, |_| true) => never_ready(),
             _ => "the target sent no records, or the fault did not occur".to_owned(),

@@ -116,7 +116,7 @@ fn what_cannot_be_meant_is_refused_at_its_place() {
     let said = with("livenessProbe", json!({ "httpGet": { "port": 1 }, "tcpSocket": { "port": 1 } }));
     assert!(said.contains("this one has 2"), "{said}");
     let said = with("livenessProbe", json!({ "tcpSocket": { "port": 1 }, "periodSeconds": "soon" }));
-    assert!(said.contains("`periodSeconds` is a whole number"), "{said}");
+    assert!(said.contains("`periodSeconds` must be a whole number"), "{said}");
     let said = with("livenessProbe", json!({ "tcpSocket": { "port": 1 }, "periodSecond": 3 }));
     assert!(said.contains("did you mean `periodSeconds`?"), "{said}");
     assert!(refusal(&json!({ "containers": [] })).contains("at least one container"));

@@ -83,7 +83,7 @@ impl<'t, 'h> TcpElsewhere<'t, 'h> {
         let from = if self.run.at_least(began, &self.opened) > 0 { &self.opened } else { began };
         let most = self.spec.initial_delay + FIRST_TURNS.of(self.spec.period) + clause.slack_us();
         let bound = Bound::at_most(most, "initialDelaySeconds + 2 × periodSeconds + slack");
-        self.must_be_over("no connection of it came to its host", from, bound, seen);
+        self.must_be_over("none of its connections reached its host", from, bound, seen);
     }
 
     /// The container becomes ready, because the connection was made.

@@ -59,7 +59,10 @@ fn judge(chain: Chain, reaction: &Reaction<'_, '_, '_>, range: &Range<usize>, se
         }
         Some(result) => {
             let (result, warned) = (result.word(), if warned { "with" } else { "without" });
-            seen.violated(format!("{facts}, and the probe was a {result} {warned} a warning"), events());
+            seen.violated(
+                format!("{facts}, and the probe counted as a {result} {warned} a warning"),
+                events(),
+            );
         }
         None => {}
     }

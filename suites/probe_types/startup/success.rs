@@ -152,7 +152,7 @@ fn what_does_not_run(run: &Timeline<'_>, seen: &mut Seen) {
             })
         };
         if let Some(shown) = of_kubelet(pod).find(still) {
-            let finding = format!("{}/{} is shown as started, and does not run", pod.key, container.name);
+            let finding = format!("{}/{} is shown as started, but is not running", pod.key, container.name);
             seen.violated(finding, [shown.id]);
         }
     }

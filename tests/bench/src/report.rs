@@ -59,9 +59,10 @@ pub struct Setting {
 #[must_use]
 pub fn page(setting: &Setting, sections: &[Section]) -> String {
     let mut page = String::from(
-        "# Benchmarks of the target\n\nWritten by `ci/bench target`; do not edit. Absolute figures belong to the machine below; what counts are the ratios,\n\
-         for which the programs took turns on the same machine in one run. Figures are medians, with the smallest and the\n\
-         largest in brackets; ratios are taken pair by pair, round by round.\n\n",
+        "# Benchmarks of the target\n\nWritten by `ci/bench target`; do not edit. The absolute figures depend on the \
+         machine below. Compare the\nratios: the programs took turns on the same machine in one run. Figures are \
+         medians, with the smallest and the\nlargest in parentheses. Ratios are calculated for each pair of programs \
+         in each round.\n\n",
     );
     for line in &setting.machine {
         line_to(&mut page, format_args!("- {line}"));
@@ -74,7 +75,7 @@ pub fn page(setting: &Setting, sections: &[Section]) -> String {
     line_to(
         &mut page,
         format_args!(
-            "- noise: requests per second of the bare server wavered by {:.0} % of their median",
+            "- noise: requests per second of the bare server varied by {:.0} % of their median",
             setting.noise * 100.0
         ),
     );

@@ -47,7 +47,7 @@ impl Places<'_> {
             Occurrence::SuccessOf(endpoint) => at(endpoint, "success-of"),
             Occurrence::FailureOf(endpoint) => at(endpoint, "failure-of"),
             Occurrence::Signal(signal) => one_of("a signal", signal, &SIGNALS, &["signal"]),
-            Occurrence::Phase(phase) => one_of("a phase of pods", phase, &PHASES, &["phase"]),
+            Occurrence::Phase(phase) => one_of("a pod phase", phase, &PHASES, &["phase"]),
             Occurrence::Only(only) => {
                 let said = self.limits(only.pod.as_deref(), only.container.as_deref(), only.since.as_ref());
                 said.map_err(|why| below(&["only"], &why))?;

@@ -43,7 +43,8 @@ impl Places<'_> {
             });
             if let Some(name) = unknown.filter(|_| !by_command) {
                 let known = by_steps.iter().map(String::as_str).chain(["sigterm"]);
-                let why = format!("no step and no answer sets the mark `{name}`{}", there_is(&name, known));
+                let why =
+                    format!("neither a step nor an answer sets the mark `{name}`{}", there_is(&name, known));
                 return Err(pin(&why, path));
             }
         }
@@ -56,7 +57,7 @@ impl Places<'_> {
         match unused {
             Some((at, name)) => {
                 let hint = there_is(&name, waited.iter().map(String::as_str));
-                let why = format!("no plan and no expectation waits for the mark `{name}`{hint}");
+                let why = format!("neither a plan nor an expectation uses the mark `{name}`{hint}");
                 Err(pin(&why, &["steps", &at.to_string(), "mark", "name"]))
             }
             None => Ok(()),

@@ -24,7 +24,7 @@ pub(crate) fn check(of: &NodeStep) -> Result<(), String> {
         (None, true) => Err(pin(&format!("`{}` needs an `input`", verb.word), &["node"])),
         (Some(Value::Object(fields)), true) if !fields.is_empty() => Ok(()),
         (Some(_), true) => {
-            Err(pin(&format!("the input of `{}` is a map of settings", verb.word), &["node", "input"]))
+            Err(pin(&format!("the input of `{}` must be a map of settings", verb.word), &["node", "input"]))
         }
         (None, false) => Ok(()),
     }
@@ -57,7 +57,8 @@ fn refers(part: &Value) -> bool {
 fn check_static_pods(case: &Case) -> Result<(), String> {
     for (key, pod) in case.pods.iter().filter(|(_, pod)| pod.is_static) {
         if !(case.quiet && case.needs.contains(&Need::NodeVerbs)) {
-            let why = "a case with a static pod needs `needs: [node-verbs]` and `quiet: true`: its manifest is on a node that other cases use, too";
+            let why = "a case with a static pod needs `needs: [node-verbs]` and `quiet: true`, because other cases \
+                       use the same node";
             return Err(pin(why, &["pods", key, "static"]));
         }
         let spec = &pod.pod["spec"];
@@ -88,12 +89,16 @@ pub(crate) fn check_case(case: &Case) -> Result<(), String> {
             _ => "",
         };
         let (quiet, why) = match (verb.takes_away, verb.undo) {
-            (true, _) => (" and `quiet: true`", ": the case runs alone and beside the node of the recorder"),
-            (_, Some(_)) => (" and `quiet: true`", ": what it changes is there for other cases, too"),
+            (true, _) => {
+                (" and `quiet: true`", ", so that the case runs alone, on a node without the recorder")
+            }
+            (_, Some(_)) => (" and `quiet: true`", ", because the change affects other cases, too"),
             _ => ("", ""),
         };
-        let why =
-            format!("a step does `{}` to a node: write `needs: [node-verbs{more}]`{quiet}{why}", verb.word);
+        let why = format!(
+            "a step uses the node verb `{}`: write `needs: [node-verbs{more}]`{quiet}{why}",
+            verb.word
+        );
         return Err(pin(&why, &["steps", &at.to_string()]));
     }
     Ok(())
@@ -149,7 +154,7 @@ mod tests {
         }
         for (more, step, why) in [
             (kubelet, "{ verb: configure-kubelet }", "needs an `input`"),
-            (kubelet, "{ verb: configure-kubelet, input: [1] }", "is a map of settings"),
+            (kubelet, "{ verb: configure-kubelet, input: [1] }", "must be a map of settings"),
             (plain, "{ verb: restart-kubelet, input: { a: 1 } }", "takes no input"),
             (
                 plain,

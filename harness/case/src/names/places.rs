@@ -101,10 +101,10 @@ impl<'c> Places<'c> {
         let key = wait.workload.as_deref().or(wait.pod.as_deref()).unwrap_or(ONLY);
         self.check_container(key, wait.container.as_deref())?;
         if let Some(phase) = &wait.phase {
-            one_of("a phase of pods", phase, &PHASES, &["phase"])?;
+            one_of("a pod phase", phase, &PHASES, &["phase"])?;
         }
         if let Some(condition) = &wait.condition {
-            one_of("a status of conditions", &condition.status, &STATUSES, &["condition", "status"])?;
+            one_of("a condition status", &condition.status, &STATUSES, &["condition", "status"])?;
         }
         if let Some(signal) = &wait.signal {
             one_of("a signal", signal, &SIGNALS, &["signal"])?;
@@ -239,7 +239,10 @@ pub(super) fn check_endpoint(of: &Endpoint, known: &BTreeSet<Endpoint>, nobody: 
     if let Endpoint::Of { listener, .. } = of {
         let star = Endpoint::Of { listener: listener.clone(), name: "*".to_owned() };
         if known.contains(&star) {
-            let why = format!("the plan answers `{of}` with `*`, and counts it there: write `{star}`");
+            let why = format!(
+                "the path `*` of the plan answers `{of}`, so these requests are counted under `*`: \
+                               write `{star}`"
+            );
             return Err(why);
         }
     }

@@ -65,12 +65,14 @@ fn a_name_that_nothing_has_is_refused_at_its_place_with_the_near_ones() {
         (
             "phase: Running",
             "phase: Runing",
-            "line 9, column 74: `Runing` is not a phase of pods (Pending, Running, Succeeded, Failed, Unknown); did you mean `Running`?",
+            "line 9, column 74: `Runing` is not a pod phase (Pending, Running, Succeeded, Failed, Unknown); did you \
+             mean `Running`?",
         ),
         (
             "since: { broken: 0s.. }",
             "since: { brokn: 0s.. }",
-            "line 6, column 3: no step and no answer sets the mark `brokn`; there is broken, sigterm; did you mean `broken`?",
+            "line 6, column 3: neither a step nor an answer sets the mark `brokn`; there is broken, sigterm; did you \
+             mean `broken`?",
         ),
         (
             "paths: { /live: 503 }",
@@ -80,7 +82,7 @@ fn a_name_that_nothing_has_is_refused_at_its_place_with_the_near_ones() {
         (
             "to: { listeners: { web:",
             "to: { listeners: { wbe:",
-            "line 11, column 34: there is no listener `wbe` (there are: web); did you mean `web`?",
+            "line 11, column 34: there is no listener `wbe` (the plan has: web); did you mean `web`?",
         ),
         (
             "wait: { signal: SIGTERM }",
@@ -107,7 +109,7 @@ fn a_name_that_nothing_has_is_refused_at_its_place_with_the_near_ones() {
             "since: { step: delete }",
             "line 16, column 74: the case has no such step",
         ),
-        ("phase: Failed", "phase: Faild", "line 17, column 21: `Faild` is not a phase of pods"),
+        ("phase: Failed", "phase: Faild", "line 17, column 21: `Faild` is not a pod phase"),
         ("of: { signal: SIGTERM }", "of: { signal: TERM }", "line 18, column 29: `TERM` is not a signal"),
     ] {
         let told = refused(from, to);
@@ -120,7 +122,7 @@ fn a_mark_that_nothing_waits_for_is_refused() {
     let text = "case: a/b\nstory: x\npod: { spec: { containers: [{ name: c }] } }\ntarget: { c: {} }\nsteps:\n  - mark: { name: broken }\n";
     let said = Case::read("f", text).err().map(|problem| problem.line()).unwrap_or_default();
     assert!(
-        said.starts_with("f, line 6, column 19: no plan and no expectation waits for the mark `broken`"),
+        said.starts_with("f, line 6, column 19: neither a plan nor an expectation uses the mark `broken`"),
         "{said}"
     );
 }
@@ -160,13 +162,13 @@ fn a_name_of_a_case_has_a_form_and_what_is_no_case_says_what_it_is() {
             .contains("a second document begins here; a file holds one case")
     );
     let said = refused("/live: 200", "/live: \"200\"");
-    assert!(said.contains("a number is wanted here, and \"200\" is a text: leave out the quotes"), "{said}");
+    assert!(said.contains("this must be a number, but \"200\" is a string: remove the quotes"), "{said}");
 }
 
 #[test]
 fn a_status_a_subresource_and_an_image_that_do_not_exist_are_refused() {
     let told = refused("wait: { signal: SIGTERM }", "wait: { condition: { type: Ready, status: \"Yes\" } }");
-    assert!(told.contains("`Yes` is not a status of conditions (True, False, Unknown)"), "{told}");
+    assert!(told.contains("`Yes` is not a condition status (True, False, Unknown)"), "{told}");
     let told = refused("node: { verb: restart-kubelet }", "patch: { subresource: statuses, patch: {} }");
     assert!(told.contains("`statuses` is not a subresource that can be patched"), "{told}");
     assert!(told.contains("did you mean `status`?"), "{told}");

@@ -100,7 +100,7 @@ fn check_probes(container: &Value, path: &[String]) -> Result<(), String> {
     for field in PROBES {
         let Some(probe) = container.get(field).and_then(Value::as_object) else { continue };
         let at = |parts: &[&str]| joined(&joined(path, &[field]), parts);
-        one_handler("a probe has one of httpGet, tcpSocket, grpc and exec", probe, &at(&[]))?;
+        one_handler("a probe must have one of httpGet, tcpSocket, grpc and exec", probe, &at(&[]))?;
         check_command(&probe.get("exec").cloned().unwrap_or_default(), &at(&["exec"]))?;
         let kind = field.trim_end_matches("Probe");
         let grace = "terminationGracePeriodSeconds";
@@ -110,7 +110,7 @@ fn check_probes(container: &Value, path: &[String]) -> Result<(), String> {
         }
         let successes = probe.get("successThreshold").and_then(Value::as_i64).unwrap_or(1);
         if kind != "readiness" && successes > 1 {
-            let why = format!("`successThreshold` of a {kind} probe is 1, not {successes}");
+            let why = format!("`successThreshold` of a {kind} probe must be 1, not {successes}");
             return Err(pin(&why, &at(&["successThreshold"])));
         }
     }
@@ -121,7 +121,7 @@ fn check_hooks(container: &Value, grace: i64, path: &[String]) -> Result<(), Str
     for hook in ["postStart", "preStop"] {
         let Some(fields) = container["lifecycle"][hook].as_object() else { continue };
         let at = joined(path, &["lifecycle", hook]);
-        one_handler("a hook has one of httpGet, tcpSocket, exec and sleep", fields, &at)?;
+        one_handler("a hook must have one of httpGet, tcpSocket, exec and sleep", fields, &at)?;
         check_command(&container["lifecycle"][hook]["exec"], &joined(&at, &["exec"]))?;
         let sleeps = fields.get("sleep").and_then(|sleep| sleep["seconds"].as_i64()).unwrap_or(0);
         if hook == "preStop" && sleeps > grace {

@@ -49,27 +49,27 @@ fn what_is_wrong_is_told_at_its_place() {
         (
             "periodSeconds: 1",
             "periodSeconds: one",
-            "line 14, column 80: `periodSeconds` is a whole number from 0 to 2147483647, not \"one\"",
+            "line 14, column 80: `periodSeconds` must be a whole number from 0 to 2147483647, not \"one\"",
         ),
         (
             "periodSeconds: 1",
             "periodSeconds: 1s",
-            "line 14, column 80: `periodSeconds` is a whole number from 0 to 2147483647, not \"1s\": write 1",
+            "line 14, column 80: `periodSeconds` must be a whole number from 0 to 2147483647, not \"1s\": write 1",
         ),
         (
             "periodSeconds: 1",
             "periodSeconds: -1",
-            "line 14, column 80: `periodSeconds` is -1; it is at least 0",
+            "line 14, column 80: `periodSeconds` is -1; it must be at least 0",
         ),
         (
             "periodSeconds: 1",
             "periodSeconds: 1.5",
-            "line 14, column 80: `periodSeconds` is a whole number from 0 to 2147483647, not 1.5",
+            "line 14, column 80: `periodSeconds` must be a whole number from 0 to 2147483647, not 1.5",
         ),
         (
             "periodSeconds: 1",
             "periodSeconds: 2147483648",
-            "line 14, column 80: `periodSeconds` is 2147483648; it is at most 2147483647",
+            "line 14, column 80: `periodSeconds` is 2147483648; it must be at most 2147483647",
         ),
         (
             "periodSeconds: 1",
@@ -79,39 +79,39 @@ fn what_is_wrong_is_told_at_its_place() {
         (
             "periodSeconds: 1",
             "tcpSocket: { port: 1 }",
-            "line 14, column 9: a probe has one of httpGet, tcpSocket, grpc and exec; this one has 2: httpGet and tcpSocket",
+            "line 14, column 9: a probe must have one of httpGet, tcpSocket, grpc and exec; this one has 2: httpGet and tcpSocket",
         ),
         (
             "httpGet: { path: /ready, port: web }, ",
             "",
-            "line 14, column 9: a probe has one of httpGet, tcpSocket, grpc and exec; this one has 0",
+            "line 14, column 9: a probe must have one of httpGet, tcpSocket, grpc and exec; this one has 0",
         ),
         (
             "tcpSocket: { port: 8080 }",
             "tcpSocket: { port: 808080 }",
-            "line 15, column 45: `port` is a number from 1 to 65535, or the name of a port, not 808080",
+            "line 15, column 45: `port` must be a number from 1 to 65535, or the name of a port, not 808080",
         ),
         (
             "tcpSocket: { port: 8080 }",
             "tcpSocket: { port: \"8080\" }",
-            "line 15, column 45: `port` is a string here: write 8080 without quotes",
+            "line 15, column 45: `port` must not be a string here: write 8080 without quotes",
         ),
         ("tcpSocket: { port: 8080 }", "tcpSocket: {}", "line 15, column 26: a `tcpSocket` needs a `port`"),
         ("tcpSocket: { port: 8080 }", "exec: { command: [] }", "line 15, column 34: the command is empty"),
         (
             "tcpSocket: { port: 8080 }",
             "exec: { command: cat }",
-            "line 15, column 43: `command` is a list, not \"cat\"",
+            "line 15, column 43: `command` must be a list, not \"cat\"",
         ),
         (
             "tcpSocket: { port: 8080 }",
             "successThreshold: 2, tcpSocket: { port: 80 }",
-            "line 15, column 44: `successThreshold` of a liveness probe is 1, not 2",
+            "line 15, column 44: `successThreshold` of a liveness probe must be 1, not 2",
         ),
         (
             "path: /ready, port",
             "scheme: http, path: /ready, port",
-            "line 14, column 46: `scheme` is one of HTTP, HTTPS, not \"http\"; did you mean `HTTP`?",
+            "line 14, column 46: `scheme` must be one of HTTP, HTTPS, not \"http\"; did you mean `HTTP`?",
         ),
         ("- name: beside", "- name: app", "line 16, column 15: two containers are called `app`"),
         ("- name: beside", "- name: App", "line 16, column 15: `App` is not a valid container name"),
@@ -130,12 +130,12 @@ fn what_is_wrong_is_told_at_its_place() {
         (
             "terminationGracePeriodSeconds: 5",
             "restartPolicy: Sometimes",
-            "line 5, column 20: `restartPolicy` is one of Always, OnFailure, Never, not \"Sometimes\"",
+            "line 5, column 20: `restartPolicy` must be one of Always, OnFailure, Never, not \"Sometimes\"",
         ),
         (
             "terminationGracePeriodSeconds: 5",
             "restartPolicy: always",
-            "line 5, column 20: `restartPolicy` is one of Always, OnFailure, Never, not \"always\"; did you mean `Always`?",
+            "line 5, column 20: `restartPolicy` must be one of Always, OnFailure, Never, not \"always\"; did you mean `Always`?",
         ),
         (
             "terminationGracePeriodSeconds: 5",
@@ -145,14 +145,14 @@ fn what_is_wrong_is_told_at_its_place() {
         (
             "terminationGracePeriodSeconds: 5",
             "hostNetwork: \"true\"",
-            "line 5, column 18: `hostNetwork` is true or false, not \"true\"",
+            "line 5, column 18: `hostNetwork` must be true or false, not \"true\"",
         ),
         (
             "name: data, mountPath",
             "name: date, mountPath",
             "line 12, column 32: the pod has no volume `date`; under `volumes` it has data; did you mean `data`?",
         ),
-        ("value: one", "value: 1", "line 11, column 33: `value` is a string, and 1 is not: write \"1\""),
+        ("value: one", "value: 1", "line 11, column 33: `value` must be a string, but 1 is not: write \"1\""),
         (
             "{ name: first }",
             "{ name: first, startupProbe: { tcpSocket: { port: 1 } } }",
@@ -161,7 +161,7 @@ fn what_is_wrong_is_told_at_its_place() {
         (
             "containerPort: 8080",
             "containerPort: web",
-            "line 10, column 45: `containerPort` is a number from 1 to 65535, not \"web\"",
+            "line 10, column 45: `containerPort` must be a number from 1 to 65535, not \"web\"",
         ),
         ("containerPort: 8080", "port: 8080", "line 10, column 36: a port has no field `port`"),
     ] {

@@ -55,10 +55,10 @@ pub(crate) struct DiffArgs {
     pub(crate) output: ComparisonOutput,
 }
 
-/// Shows many reports side by side
+/// Shows several reports side by side
 #[derive(Args, Clone, Debug)]
 pub(crate) struct MatrixArgs {
-    /// Reports, or the folders of their runs, in the order in which they are compared; NAME=REPORT names one
+    /// Reports, or the folders of their runs, in this order; write NAME=REPORT to give a report a name
     #[arg(required = true, value_name = "REPORT")]
     pub(crate) reports: Vec<OsString>,
     /// Leave out the clauses on which all reports agree

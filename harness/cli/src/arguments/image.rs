@@ -40,7 +40,7 @@ pub(crate) enum ImageVerb {
         #[arg(long, value_name = "FILE")]
         program: Option<PathBuf>,
     },
-    /// Joins archives of several architectures into one, which can be pushed so that each node finds its own image
+    /// Joins archives of several architectures into one; after a push, each node pulls the image for its architecture
     Join {
         /// The file to write
         file: PathBuf,

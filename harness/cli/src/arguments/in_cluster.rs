@@ -30,19 +30,19 @@ pub(crate) enum ManifestOf {
 /// The settings of a run in a manifest.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct RunInPodArgs {
-    /// The image of this program, as the nodes know it; `probity image self` writes one
+    /// The name of the image of this program on the nodes; `probity image self` writes such an image
     #[arg(long, value_name = "REF", default_value_t = format!("{}:{}", harness::REPOSITORY, agnhost::TAG))]
     pub(crate) image: String,
-    /// The reference of the target's image on the nodes
+    /// The name of the target's image on the nodes
     #[arg(long, value_name = "REF", default_value_t = format!("{}:{}", agnhost::REPOSITORY, agnhost::TAG))]
     pub(crate) target_image: String,
-    /// Whether nodes pull both images
+    /// The image pull policy of both images
     #[arg(long, value_name = "POLICY", default_value = "IfNotPresent", value_parser = ["Never", "IfNotPresent", "Always"])]
     pub(crate) pull_policy: String,
     /// Only cases of these profiles, as for `probity run`
     #[arg(long, value_name = "PROFILE", value_delimiter = ',')]
     pub(crate) profile: Vec<String>,
-    /// More flags of `probity run`, such as -- --every-node --label product=my-kubelet
+    /// More flags for `probity run`, after --, such as -- --every-node --label product=my-kubelet
     #[arg(last = true, value_name = "RUN FLAGS")]
     pub(crate) run: Vec<String>,
 }

@@ -19,7 +19,7 @@ pub(crate) struct CaseFilter {
     /// Leave out the cases whose names contain this text; may be repeated
     #[arg(long, value_name = "FILTER")]
     pub(crate) skip: Vec<String>,
-    /// Choose the cases of these profiles, separated by commas; a run chooses extended unless you name others
+    /// Choose the cases of these profiles, separated by commas; by default, a run uses extended
     #[arg(long, value_enum, value_delimiter = ',', value_name = "PROFILE")]
     pub(crate) profile: Vec<ProfileWord>,
 }
@@ -27,13 +27,13 @@ pub(crate) struct CaseFilter {
 /// A profile, as on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ProfileWord {
-    /// What every conforming cluster must do, in seconds
+    /// What every conforming cluster must do
     Core,
-    /// The profile core, and everything else that a plain cluster can show within a minute
+    /// The profile core, and everything else that a plain cluster can show in a few minutes
     Extended,
     /// Cases that act on a node, such as restarting its kubelet; needs --node-command
     Node,
-    /// Cases that touch the whole cluster: they take a node away, or write outside the namespace of the run
+    /// Cases that affect the whole cluster: they take a node away, or write outside the namespace of the run
     Cluster,
     /// Cases that take minutes
     Slow,
@@ -91,7 +91,7 @@ impl CaseFilter {
         let by_name = cases.clone().filter(|case| self.passes(&[&case.name.0])).count();
         if by_name > 0 {
             return format!(
-                "{} with such a name, but not in the requested profile; `probity list` shows the profiles",
+                "{} with this name, but not in the requested profile; `probity list` shows the profiles",
                 counted(by_name, "case")
             );
         }

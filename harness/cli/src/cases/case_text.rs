@@ -20,7 +20,7 @@ pub(crate) fn of(case: &Case) -> String {
         match pod.workload {
             Some(workload) => text += &of_workload(pod.key, workload),
             None => {
-                let pending = if pod.stays_pending { ", not meant to start" } else { "" };
+                let pending = if pod.stays_pending { ", not expected to start" } else { "" };
                 text += &format!("\npod {}{later}{pending}\n", pod.key);
             }
         }
@@ -61,7 +61,7 @@ fn settings(of: &Value, told: &[&str], indent: &str) -> String {
 /// A workload: its kind, its number of pods, and the other fields of its spec.
 fn of_workload(key: &str, workload: &Workload) -> String {
     let (pods, most) = (workload.replicas(), workload.most_pods());
-    let above = if most > pods { format!(", and up to {most} while it rolls out") } else { String::new() };
+    let above = if most > pods { format!(", and up to {most} during a rollout") } else { String::new() };
     let pods = counted(pods, "pod");
     let mut text = format!("\nworkload {key}: {} of {pods}{above}\n", workload.kind());
     let spec = workload.workload["spec"].as_object();

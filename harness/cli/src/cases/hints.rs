@@ -182,7 +182,8 @@ fn of_name(case: &Case, text: &str) -> Option<Hint> {
     let of_book = BOOK.iter().find(|file| file.cases.iter().any(same))?;
     // The file of the book itself, or a new version of it.
     let own = of_book.text == text || of_book.cases.iter().any(|one| one.story == case.story);
-    let why = format!("the book has a case `{}`; rename this one, or run it with --only-suite", case.name);
+    let why =
+        format!("the book already has a case `{}`; rename this one, or run it with --only-suite", case.name);
     (!own).then(|| (HintKind::NameOfTheBook, why, vec!["case".to_owned()]))
 }
 

@@ -23,14 +23,14 @@ pub(super) fn page(context: &PageContext<'_>) -> String {
     let mut text =
         top("suites/upstream/*.yaml", "What upstream's own specs check, and where it is checked here");
     text += &format!(
-        "This page has {} of the end-to-end suite of Kubernetes ({}): those on probes and on the lifecycle of pods, but not \
-         those on static pods and ephemeral containers. It shows what each spec asserts and which clauses of the \
-         book cover it, so that users who replace the suite with Probity know what they lose and gain. Most specs look at a \
-         pod every two seconds, and allow minutes for what takes seconds; those on probes never look at what the container \
-         saw. The clauses are judged by the target's own record, with a bound that follows from the fields of the pod.\n\n\
-         Those in `test/e2e_node`, {} of them, start a kubelet of their own and cannot test an existing cluster. Most lines \
-         of the table of `container_probe.go` are two specs: one for a regular container and one for a sidecar. The judges \
-         treat both kinds alike.\n\n",
+        "This page lists {} of the end-to-end suite of Kubernetes ({}): those on probes and on the lifecycle of \
+         pods, but not those on static pods and ephemeral containers. It shows what each spec asserts and which \
+         clauses of the book cover it, so that users who replace the suite with Probity know what they lose and gain. \
+         Most specs poll a pod every two seconds, and allow minutes for something that takes seconds. The specs on \
+         probes never check what the container received. Probity judges the clauses from the target's own record, \
+         with a bound that follows from the fields of the pod.\n\nThe specs in `test/e2e_node` ({}) start their own \
+         kubelet and cannot test an existing cluster. Most lines of the table of `container_probe.go` are two specs: \
+         one for a regular container and one for a sidecar. The judges treat both kinds alike.\n\n",
         counted(upstream.specs(), "spec"),
         upstream.release,
         of_own_kubelet(&areas)

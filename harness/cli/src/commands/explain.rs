@@ -140,7 +140,7 @@ fn of_report(reported: &Reported) -> String {
     part("title", &reported.title);
     part("promised", &reported.promised);
     part("shown by", &reported.shown);
-    part("fixed", reported.fixed.as_deref().unwrap_or("not yet, as far as its thread tells"));
+    part("fixed", reported.fixed.as_deref().unwrap_or("not yet, according to the issue"));
     if !reported.measured.is_empty() {
         part("measured", &reported.measurements());
     }
@@ -170,7 +170,7 @@ fn of_case(registry: &Registry, source: Option<&str>, case: &Case) -> String {
         text += "  nothing in particular; every clause that applies is judged\n";
     }
     for (kind, because) in &case.acknowledged {
-        text += &format!("\nmeant ({}): {because}\n", kind.word());
+        text += &format!("\nacknowledged ({}): {because}\n", kind.word());
     }
     if let Some(source) = source {
         text += &format!("\ndefined in {source}\n");

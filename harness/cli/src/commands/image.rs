@@ -132,7 +132,7 @@ fn join(file: &Path, archives: &[PathBuf]) -> Result<Exit, Failure> {
         match read(path)?.1 {
             Content::One(archive) => each.push(archive),
             Content::Several(_) => {
-                return Err(Failure::wrong_file(path, "it is already for several architectures"));
+                return Err(Failure::wrong_file(path, "it already contains several architectures"));
             }
         }
     }

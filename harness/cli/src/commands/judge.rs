@@ -68,7 +68,7 @@ fn text(registry: &Registry, path: &str, history: &History, verdicts: &CaseVerdi
             format!("  {}", judgement.verdict.word()),
             judgement.clause.to_string(),
             measured.unwrap_or_default(),
-            if judgement.intended { "" } else { "(not what the case is for)" }.to_owned(),
+            if judgement.intended { "" } else { "(the case does not target it)" }.to_owned(),
         ]
     };
     text += &output::table(&verdicts.judgements.iter().map(row).collect::<Vec<_>>());

@@ -85,8 +85,9 @@ fn run_flags(args: &RunInPodArgs) -> Result<Vec<String>, Failure> {
         return Err(Failure::wrong_use(why));
     }
     if let Some(flag) = args.run.iter().find(|flag| named(flag, &WITHOUT_MEANING)) {
-        let why =
-            format!("`{flag}` cannot be used in a pod, which cannot access this machine and must run cases");
+        let why = format!(
+            "`{flag}` cannot be used in a pod: the pod cannot access this machine, and it must run cases"
+        );
         return Err(Failure::wrong_use(why));
     }
     let mut flags =

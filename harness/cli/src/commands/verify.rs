@@ -37,5 +37,5 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
 /// Why a run does not have the level that is asked for.
 fn missed(level: ConformanceLevel, found: &Verified) -> Option<String> {
     let reached = found.certificate().map_or(ConformanceLevel::None, |certificate| certificate.level);
-    (reached < level).then(|| format!("its conformance level is {reached}, and {level} was asked for"))
+    (reached < level).then(|| format!("its conformance level is {reached}, but {level} was requested"))
 }

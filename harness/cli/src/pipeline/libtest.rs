@@ -25,7 +25,7 @@ pub(crate) struct LibtestArgs {
     /// Show only the cases that cannot run because a flag is missing
     #[arg(long)]
     pub(crate) ignored: bool,
-    /// Also cases that cannot run because a flag is missing; each says why
+    /// Also show cases that cannot run because a flag is missing; each gives the reason
     #[arg(long, hide = true)]
     pub(crate) include_ignored: bool,
     /// Print one character for each case

@@ -88,14 +88,14 @@ impl PreparedRun {
             if let Some(missing) = kinds.filter_map(|kind| self.permissions.lacking_for(kind)).next() {
                 lacking.insert(
                     case.name.clone(),
-                    format!("it creates a workload, and you lack permission to {missing}"),
+                    format!("it creates a workload, but you lack permission to {missing}"),
                 );
             }
             let watched = case.watch.iter().find_map(|kind| self.permissions.lacking_for(kind));
             if let Some(missing) = watched {
                 lacking.insert(
                     case.name.clone(),
-                    format!("it watches a kind of object, and you lack permission to {missing}"),
+                    format!("it watches more kinds of objects, but you lack permission to {missing}"),
                 );
             }
             let proxy =
@@ -103,14 +103,14 @@ impl PreparedRun {
             if let Some(missing) = proxy {
                 lacking.insert(
                     case.name.clone(),
-                    format!("it needs nodes-proxy, and you lack permission to {missing}"),
+                    format!("it needs nodes-proxy, but you lack permission to {missing}"),
                 );
             }
             // Either of the two shows that a kubelet was restarted; without both nothing would.
             let proofs = ["events", "nodes/proxy"].map(|resource| self.permissions.lacking(resource));
             if let (true, [Some(events), Some(_)]) = (needs(case, Need::NodeVerbs), proofs) {
                 let why = format!(
-                    "it needs node-verbs and must observe their effect, and you lack permission to {events}"
+                    "it needs node-verbs and must observe their effect, but you lack permission to {events}"
                 );
                 lacking.insert(case.name.clone(), why);
             }
@@ -127,7 +127,7 @@ impl PreparedRun {
         if !several.is_empty() {
             let nodes = self.nodes().len();
             let few = several.into_iter().filter(|(_, (least, _))| nodes < *least);
-            let why = |word: &str| format!("it needs {word} schedulable nodes, and there are {nodes}");
+            let why = |word: &str| format!("it needs {word} schedulable nodes, but there are {nodes}");
             lacking.extend(few.map(|(case, (_, word))| (case.name.clone(), why(word))));
         }
         self.lacks_features(cases, &mut lacking);
@@ -138,10 +138,10 @@ impl PreparedRun {
     fn lacking_scope(&self, cases: &[Case]) -> Vec<(CaseName, String)> {
         let why = |case: &Case| {
             if let Some(missing) = self.permissions.lacking_for_scope(case) {
-                return Some(format!("it needs cluster-scope, and you lack permission to {missing}"));
+                return Some(format!("it needs cluster-scope, but you lack permission to {missing}"));
             }
             (case.drains_a_node() && self.options.kubectl.is_none()).then(|| {
-                "it runs `kubectl drain`, and there is no kubectl on the PATH: name one with --kubectl"
+                "it runs `kubectl drain`, but there is no kubectl on the PATH: name one with --kubectl"
                     .to_owned()
             })
         };
@@ -178,31 +178,32 @@ impl PreparedRun {
         let nodes = self.node_facts();
         let needed = format!("it needs runtimes that {what} ({feature})");
         if nodes.is_empty() {
-            return Some(format!("{needed}, and you lack permission to read nodes"));
+            return Some(format!("{needed}, but you lack permission to read nodes"));
         }
         let (name, facts) = nodes.iter().find(|(_, facts)| facts.features.get(feature) != Some(&true))?;
-        Some(format!("{needed}, and {} of {name} does not", facts.runtime))
+        Some(format!("{needed}, but {} of {name} does not", facts.runtime))
     }
 
     /// Why containers may not have a stop signal of their own, if they may not.
     fn lacks_stop_signals(&self) -> Option<String> {
         let container = json!({ "name": "c", "image": "i", "lifecycle": { "stopSignal": "SIGUSR1" } });
         let spec = json!({ "os": { "name": "linux" }, "containers": [container] });
-        let why = "it needs the field lifecycle.stopSignal, and the API server drops it (feature gate ContainerStopSignals)";
+        let why = "it needs the field lifecycle.stopSignal, but the API server drops it (feature gate \
+                   ContainerStopSignals)";
         self.drops(&spec, "/spec/containers/0/lifecycle/stopSignal").then(|| why.to_owned())
     }
 
     /// Why containers may not have restart rules of their own, if they may not.
     fn lacks_restart_rules(&self) -> Option<String> {
-        let why = "it needs restart policies and rules of containers, and the API server drops or rejects them \
+        let why = "it needs restart policies and rules of containers, but the API server drops or rejects them \
                    (feature gate ContainerRestartRules)";
         self.drops_rule("Restart").then(|| why.to_owned())
     }
 
     /// Why a rule may not restart all containers of a pod, if it may not.
     fn lacks_restarts_of_all(&self) -> Option<String> {
-        let why = "it needs the action RestartAllContainers, and the API server does not accept it \
-                   (feature gate RestartAllContainersOnContainerExits)";
+        let why = "it needs the action RestartAllContainers, but the API server does not accept it (feature gate \
+                   RestartAllContainersOnContainerExits)";
         self.drops_rule("RestartAllContainers").then(|| why.to_owned())
     }
 
@@ -223,14 +224,14 @@ impl PreparedRun {
 /// Why a node may lack a variant of the target's image, if one may.
 fn lacks_variant(image: &str, word: &str, nodes: &BTreeMap<String, BTreeSet<String>>) -> Option<String> {
     let Some(wanted) = variants::reference(image, word) else {
-        return Some(format!("it needs the variant {word} of the target's image, and {image} has no tag"));
+        return Some(format!("it needs the variant {word} of the target's image, but {image} has no tag"));
     };
     if nodes.is_empty() {
-        return Some(format!("it needs the image {wanted}, and you lack permission to read nodes"));
+        return Some(format!("it needs the image {wanted}, but you lack permission to read nodes"));
     }
     let (node, _) = nodes.iter().find(|(_, images)| !images.contains(&wanted))?;
     Some(format!(
-        "it needs the image {wanted}, and {node} does not report it; load the whole archive of images into the node"
+        "it needs the image {wanted}, but {node} does not report it; load the whole archive of images into the node"
     ))
 }
 

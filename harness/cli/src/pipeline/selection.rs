@@ -190,7 +190,7 @@ fn lacks(needs: &BTreeSet<Need>, node_command: bool) -> Option<String> {
     let of_nodes = [Need::NodeVerbs, Need::KubeletConfig, Need::CpConfig];
     let wanted = needs.iter().find(|need| of_nodes.contains(need));
     let missing = wanted.filter(|_| !node_command)?;
-    Some(format!("it needs {}: give a command that reaches the nodes with --node-command", word(missing)))
+    Some(format!("it needs {}: use --node-command to give a command that acts on nodes", word(missing)))
 }
 
 #[cfg(test)]

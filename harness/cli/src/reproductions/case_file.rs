@@ -113,7 +113,7 @@ fn written(workload: &ChosenWorkload, pod: &StandIn, guesses: &[String], differs
         text += "# Different from the manifest:\n";
     }
     differs.iter().for_each(|line| text += &format!("#   {}\n", comment(line)));
-    let story = format!("This is {whose}, as it was pasted, with a target in place of each image.");
+    let story = format!("This is {whose}, with a target in place of each image.");
     let spec = json!({ "spec": pod.pod.pod["spec"] });
     let plans: Map<String, Value> =
         pod.pod.target.iter().map(|(name, plan)| (name.clone(), plain_plan::of(plan))).collect();

@@ -231,7 +231,7 @@ fn every_change_of_the_log_is_noticed() {
         (
             "result missing",
             |lines| drop(lines.remove(2)),
-            "it plans the case demo/calm and has no result for it",
+            "it plans the case demo/calm but has no result for it",
         ),
         (
             "result twice",
@@ -264,12 +264,12 @@ fn every_change_of_the_log_is_noticed() {
         (
             "profile",
             |lines| lines[0]["cases"][1]["profile"] = json!("slow"),
-            "the profile of the case demo/hostile is slow; in the book it is core",
+            "the profile of the case demo/hostile is slow, but in the book it is core",
         ),
         (
             "target",
             |lines| lines[0]["cases"][1]["judges"] = json!([]),
-            "the target of the case demo/hostile is no clause; in the book it is demo.hostile",
+            "the target of the case demo/hostile is no clause, but in the book it is demo.hostile",
         ),
         (
             "skipped and ran",
@@ -302,7 +302,7 @@ fn every_change_of_a_history_is_noticed_also_with_its_digests_changed() {
     let run = Tampered::new();
     fs::copy(run.path(QUIET), run.path(CALM)).unwrap();
     run.is_noticed("replaced", CALM, "it is not the file that the run wrote");
-    run.is_noticed("replaced", CALM, "it is of the case demo/quiet, and events.ndjson says demo/calm");
+    run.is_noticed("replaced", CALM, "it belongs to the case demo/quiet, but events.ndjson says demo/calm");
 
     let run = Tampered::new();
     run.history("history/demo/hostile.jsonl.zst", true, |lines| {
@@ -320,7 +320,7 @@ fn every_change_of_a_history_is_noticed_also_with_its_digests_changed() {
     run.is_noticed("the end removed", CALM, "it does not show the end of its case");
 
     for (field, from, to, says) in [
-        ("run", "0198a1b2", "another", "it is of the run another, and events.ndjson says 0198a1b2"),
+        ("run", "0198a1b2", "another", "it belongs to the run another, but events.ndjson says 0198a1b2"),
         ("server", "\"server\":\"v1.36.3\"", "\"server\":\"v1.36.4\"", "a cluster of version v1.36.4"),
         (
             "kubelet",
@@ -359,14 +359,14 @@ fn every_change_of_a_generated_file_is_noticed() {
     for name in report_files::GENERATED {
         let run = Tampered::new();
         run.replace(name, "violated", "fine");
-        run.is_noticed(name, name, "it is not what follows from the log and the histories");
+        run.is_noticed(name, name, "it does not match the log and the histories");
     }
     let run = Tampered::new();
     run.replace("verdicts/demo/calm.json", "holds", "violated");
     run.is_noticed("verdicts", "verdicts/demo/calm.json", "the verdicts on its history give");
     let run = Tampered::new();
     fs::write(run.path("verdicts/demo/more.json"), "{}").unwrap();
-    run.is_noticed("more verdicts", "verdicts/demo/more.json", "names no history for it");
+    run.is_noticed("more verdicts", "verdicts/demo/more.json", "does not name a history for it");
 }
 
 #[test]
@@ -392,14 +392,17 @@ fn a_lone_report_is_never_verified_and_its_contradictions_are_noticed() {
     type Change = fn(&mut Value);
     let changes: [(Change, &str); 6] = [
         (|of| of["clauses"][1]["verdict"] = json!("holds"), "does not follow from the cases that judged it"),
-        (|of| of["clauses"][1]["judgedIn"] = json!([]), "lists other verdicts of cases than the cases have"),
+        (|of| of["clauses"][1]["judgedIn"] = json!([]), "lists verdicts that differ from those of its cases"),
         (
             |of| of["cases"][1]["verdict"] = json!("holds"),
-            "the case demo/hostile is holds, and its judgements give violated",
+            "the case demo/hostile is holds, but its judgements give violated",
         ),
-        (|of| of["result"]["cases"]["violated"] = json!(0), "cases; listed are"),
+        (|of| of["result"]["cases"]["violated"] = json!(0), "cases, but lists"),
         (|of| drop(of["clauses"].as_array_mut().unwrap().remove(1)), "the clause demo.hostile is missing"),
-        (|of| of["certificate"]["level"] = json!("core"), "its level is core, and what it says gives none"),
+        (
+            |of| of["certificate"]["level"] = json!("core"),
+            "it claims the level core, but its verdicts give none",
+        ),
     ];
     for (change, says) in changes {
         let run = Tampered::new();
@@ -419,7 +422,7 @@ fn another_book_is_named_and_leaves_the_run_unverified() {
     assert!(found.flaws.is_empty(), "{:?}", found.flaws);
     assert_eq!(found.exit_facts().status().code(), 3);
     assert!(
-        found.unchecked[0].contains("the run is of another book, demo 0.1.0 (no digest)"),
+        found.unchecked[0].contains("the run used the book demo 0.1.0 (no digest)"),
         "{:?}",
         found.unchecked
     );

@@ -81,7 +81,7 @@ impl ClusterClient {
                 Ok(None) => return Ok(String::from_utf8_lossy(&bytes).into_owned()),
                 Ok(Some(Ok(frame))) => bytes.extend_from_slice(frame.data_ref().map_or(&[], |data| data)),
                 Ok(Some(Err(error))) => break with_causes(&error),
-                Err(_) => break format!("nothing came for {} s", DEADLINE.as_secs()),
+                Err(_) => break format!("no data arrived for {} s", DEADLINE.as_secs()),
             }
         };
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);

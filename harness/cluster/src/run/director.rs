@@ -213,9 +213,7 @@ impl Director<'_> {
             probity_case::forecast::watched(run.probes().map(|(_, _, probe)| probe))
         });
         let span = span.0;
-        self.report(format!(
-            "watches for {span:?}, as long as its probes need to come to a conclusion twice"
-        ));
+        self.report(format!("watches for {span:?}, until each probe could have reached its threshold twice"));
         self.pause(span).await
     }
 

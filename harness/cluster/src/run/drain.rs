@@ -36,7 +36,7 @@ pub(super) enum DrainError {
     NoNode(String),
     #[error("failed to run `{program}`: {error}")]
     Unusable { program: String, error: std::io::Error },
-    #[error("kubectl did not end {0} s after its own timeout, and was killed")]
+    #[error("kubectl did not exit within {0} s after its own timeout and was killed")]
     Stuck(u64),
 }
 

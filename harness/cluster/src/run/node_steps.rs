@@ -75,7 +75,7 @@ impl Director<'_> {
         let mut restarted = false;
         for (node, verb) in std::mem::take(&mut self.to_undo).into_iter().rev() {
             restarted |= NodeVerb::of(verb).restarts_kubelet;
-            self.report(format!("does `{verb}` to the node {node}"));
+            self.report(format!("runs `{verb}` on the node {node}"));
             let order = Order { verb, node: &node, pod: None, input: None };
             let outcome = act(self.run.node_command.as_deref(), order).await;
             let Some(why) = outcome.map_or_else(|error| Some(error.to_string()), |outcome| outcome.failure())
@@ -83,7 +83,7 @@ impl Director<'_> {
                 self.is_undone(&node, verb).await;
                 continue;
             };
-            let what = format!("the node {node}, to which a step did something that `{verb}` undoes");
+            let what = format!("the node {node}, which a step changed (`{verb}` undoes the change)");
             let _ = self.run.out.send(Progress::Leftover { what, why });
         }
         if restarted {

@@ -54,7 +54,7 @@ impl Director<'_> {
             };
             let ready = left.iter().position(|(_, pod)| manifest::placeholders(pod).iter().all(placed));
             let Some(at) = ready else {
-                let why = "its pods wait for each other's addresses in a circle".to_owned();
+                let why = "its pods need each other's addresses, in a circle".to_owned();
                 return Err(EarlyEnd::Broken(why));
             };
             order.push(left.remove(at).0.clone());

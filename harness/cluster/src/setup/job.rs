@@ -58,8 +58,8 @@ pub fn job_yaml(options: &JobOptions) -> String {
         yaml,
         "---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {{ name: {JOB}, namespace: {home} }}\n"
     );
-    let results = "  # to store the results, and to replace those of a run before\n  - { apiGroups: [\"\"], resources: \
-                   [\"configmaps\"], verbs: [create, delete, get, list] }\n";
+    let results = "  # to store the results, and to replace those of an earlier run\n  - { apiGroups: [\"\"], \
+                   resources: [\"configmaps\"], verbs: [create, delete, get, list] }\n";
     write_role(&mut yaml, "Role", (JOB, Some(home)), home, results);
     for index in 0..options.shards {
         let place = format!("{home}-{index}");
@@ -110,14 +110,14 @@ spec:
   completionMode: Indexed
   completions: {shards}
   parallelism: {shards}
-  # A shard that fails is not repeated, and leaves the others alone (Kubernetes 1.29 or later).
+  # A shard that fails is not repeated, and does not affect the others (Kubernetes 1.29 or later).
   backoffLimitPerIndex: 0
   template:
     metadata: {{ labels: {{ app.kubernetes.io/name: probity }} }}
     spec:
       serviceAccountName: {JOB}
       restartPolicy: Never
-      # An evicted pod has the time to clean up and to store what it has.
+      # An evicted pod has time to clean up and to store its results.
       terminationGracePeriodSeconds: 120
       securityContext: {{ runAsNonRoot: true, runAsUser: 65532, runAsGroup: 65532, fsGroup: 65532, seccompProfile: {{ type: RuntimeDefault }} }}
       containers:

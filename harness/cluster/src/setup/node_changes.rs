@@ -40,7 +40,7 @@ pub(crate) enum NodeChangeError {
     #[error("there is no node {0}")]
     Missing(String),
     /// It was so before, so nobody could tell later whether to take it back.
-    #[error("{0}, so the harness leaves it alone")]
+    #[error("{0}, so the harness does not change it")]
     Already(String),
 }
 

@@ -127,7 +127,8 @@ fn problem_of_container(status: &Value) -> Option<NotReady> {
     let (reason, message) = (status.text("/state/waiting/reason"), status.text("/state/waiting/message"));
     Some(match reason {
         "ErrImageNeverPull" => NotReady::Ever(format!(
-            "the image {image} is not on the node, and it must not be pulled; load it (`probity image load`), or allow it with --pull-policy IfNotPresent"
+            "the image {image} is not on the node and must not be pulled; load it (`probity image load`), or allow \
+             it with --pull-policy IfNotPresent"
         )),
         "InvalidImageName" => {
             NotReady::Ever(format!("`{image}` is not a valid image reference; see --image"))
@@ -135,7 +136,7 @@ fn problem_of_container(status: &Value) -> Option<NotReady> {
         "ErrImagePull" | "ImagePullBackOff" | "RegistryUnavailable" => NotReady::Yet(format!(
             "the image {image} cannot be pulled ({message}); push it where the nodes can reach it (`probity image push`), or load it (`probity image load`)"
         )),
-        "CrashLoopBackOff" => NotReady::Yet(format!("its container {name} ends again and again: {message}")),
+        "CrashLoopBackOff" => NotReady::Yet(format!("its container {name} keeps terminating: {message}")),
         "CreateContainerConfigError" | "CreateContainerError" | "RunContainerError" => {
             NotReady::Yet(format!("its container {name} cannot be started: {reason}: {message}"))
         }

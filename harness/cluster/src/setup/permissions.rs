@@ -93,8 +93,8 @@ const OWN_NAMESPACE: &str =
     "to create a namespace for the run and to remove it (or give one with --namespace)";
 const NODES: &str = "to know the kubelets' versions and to run a metronome on each node";
 const STARTS: &str = "to prove that a kubelet was restarted, by the event that it records for its node";
-const COUNTERS: &str = "to run cases that read a kubelet's own counters of probes, and to prove that one was restarted (it \
-                        opens the kubelet's whole API, commands in pods included)";
+const COUNTERS: &str = "to run cases that read a kubelet's own counters of probes, and to prove that one was \
+                        restarted (gives access to the kubelet's whole API, including commands in pods)";
 
 const PRIORITIES: &str = "to run cases about preemption, which create PriorityClasses";
 const NODE_CHANGES: &str = "to run cases that taint, cordon or drain a node";
@@ -106,7 +106,7 @@ pub const RULES: &[Rule] = &[
     always("pods", MANAGE, OWN_PODS),
     always("pods/portforward", CONNECT, STREAM),
     always("pods/log", &["get"], "to fill gaps in the recorder's stream"),
-    always("events", READ, "to see what the kubelet tells about probes"),
+    always("events", READ, "to read the events that the kubelet records about probes"),
     optional("", "services", MANAGE, "to run cases about readiness and Services"),
     optional("", "endpoints", READ, TRAFFIC),
     optional("discovery.k8s.io", "endpointslices", READ, TRAFFIC),

@@ -79,7 +79,7 @@ pub(super) async fn undo(record: &Value, command: Option<&[String]>) -> (String,
         Ok(outcome) => outcome.failure().map_or(Ok(()), Err),
         Err(error) => Err(error.to_string()),
     };
-    (format!("the record of node {node}, on which a run did what `{verb}` undoes"), done)
+    (format!("the record of node {node}, which a run changed (`{verb}` undoes the change)"), done)
 }
 
 #[cfg(test)]

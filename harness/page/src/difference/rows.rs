@@ -43,8 +43,8 @@ const TITLES: [&str; 10] = [
     "Other verdicts",
     "Only in the newer report",
     "Only in the older report",
-    "Same verdict, other numbers",
-    "Same verdict, other facets",
+    "Same verdict, different numbers",
+    "Same verdict, different facets",
 ];
 
 /// The groups that have clauses.
@@ -197,11 +197,11 @@ impl<'p> ChangeRow<'p> {
             "away from its bound"
         };
         page.put(
-            "<p class=\"quiet\">It moved by {} % of its bound, {}.</p>\n",
+            "<p class=\"quiet\">It changed by {} % of its bound, {}.</p>\n",
             &[&moved.percent, &direction],
         );
         if moved.more > 0 {
-            page.put("<p class=\"quiet\">More numbers of the clause that moved: {}.</p>\n", &[&moved.more]);
+            page.put("<p class=\"quiet\">More numbers of the clause that changed: {}.</p>\n", &[&moved.more]);
         }
     }
 }

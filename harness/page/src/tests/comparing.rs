@@ -86,7 +86,7 @@ fn the_difference_has_each_clause_once_and_a_new_violation_first() {
 fn a_number_that_moved_is_shown_before_and_now_beside_its_bound() {
     let (older, newer) = (run("v1.34.2", &[2.0, 3.0, 4.0]), run("v1.35.1", &[2.0, 3.0, 4.4]));
     let page = diff_of(&older, &newer);
-    assert!(page.contains("Same verdict, other numbers"));
+    assert!(page.contains("Same verdict, different numbers"));
     let row = row(&page, ON_TIME);
     assert_eq!(row.matches("class=\"strip\"").count(), 2, "{row}");
     assert!(page.contains("It moved by 26 % of its bound, nearer to its bound"));

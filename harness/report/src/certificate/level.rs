@@ -89,13 +89,13 @@ fn of_the_run(level: ConformanceLevel, report: &Report, book: &BookFacts) -> Vec
     unless(report.suite.added.is_empty(), "the run included cases that are not part of the book");
     unless(
         report.judged_by.is_none() && book.is(&report.suite),
-        "the run was made with another book than the one that judged it",
+        "the run used a different book than the one that judged it",
     );
     let several = |text: &str| text.contains(", ");
     let mixed = report.environment.as_ref().filter(|_| !report.merged.is_empty());
     unless(
         !mixed.is_some_and(|ground| several(&ground.cluster_uid) || several(&ground.server)),
-        "the run was merged from runs on different clusters or versions",
+        "it was merged from runs on different clusters or versions",
     );
     for profile in &report.result.profiles {
         if profile.result == ProfileOutcome::Invalid && level.profiles().contains(&profile.profile) {
@@ -189,7 +189,7 @@ fn exception(
 fn of_clauses(word: Word, clauses: Vec<ClauseId>) -> Obstacle {
     let why = match word {
         Word::Violated => "MUST clauses are violated",
-        Word::Error => "MUST clauses are undecided because the harness or its surroundings failed",
+        Word::Error => "MUST clauses are undecided because the harness or its environment failed",
         Word::Inconclusive => "MUST clauses are undecided",
         Word::Skipped => "MUST clauses were not tested",
         Word::Holds | Word::Diverges => "MUST clauses are decided",

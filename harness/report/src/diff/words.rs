@@ -40,7 +40,7 @@ impl Diff {
     #[must_use]
     pub fn headline(&self) -> String {
         format!(
-            "{} added, {} dropped, {} changed, {} unchanged; numbers of {} moved, facets of {}",
+            "{} added, {} dropped, {} changed, {} unchanged; numbers of {} changed, facets of {}",
             self.added.len(),
             self.dropped.len(),
             self.changed.len(),

@@ -161,8 +161,11 @@ fn a_run_that_is_not_whole_or_not_of_the_book_is_not_certified() {
             |run| run.facts.suite.added = vec!["mine.yaml".to_owned()],
             "the run included cases that are not part of the book",
         ),
-        (|run| run.facts.suite.digest = "sha256:00".to_owned(), "another book than the one that judged it"),
-        (|run| run.facts.suite.version = "9".to_owned(), "another book than the one that judged it"),
+        (
+            |run| run.facts.suite.digest = "sha256:00".to_owned(),
+            "a different book than the one that judged it",
+        ),
+        (|run| run.facts.suite.version = "9".to_owned(), "a different book than the one that judged it"),
     ];
     for (change, says) in changes {
         let mut run = good_run();

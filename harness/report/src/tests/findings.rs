@@ -11,7 +11,7 @@ fn what_follows_from_an_earlier_stage_is_folded_under_its_cause() {
     assert_eq!(cause.follows_from, None);
     let words = report.in_words();
     assert!(
-        words.contains("so, likely 1 clause is violated too:\n             demo.never-restarts: "),
+        words.contains("as a likely result, 1 clause is violated too:\n             demo.never-restarts: "),
         "{words}"
     );
     assert!(!words.contains("demo.never-restarts  must"), "the effect has no paragraph of its own: {words}");

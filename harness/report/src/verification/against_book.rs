@@ -48,7 +48,7 @@ pub fn against_book(log: &[LogLine], book: &BookFacts) -> Vec<Flaw> {
 fn difference(planned: &Planned, expected: &Planned) -> Option<String> {
     let name = &planned.case;
     let said = |what: &str, here: String, there: String| {
-        format!("it says that the {what} of the case {name} is {here}; in the book it is {there}")
+        format!("it says that the {what} of the case {name} is {here}, but in the book it is {there}")
     };
     let judges = |of: &Planned| {
         let ids: Vec<&str> = of.judges.iter().map(|id| id.as_str()).collect();

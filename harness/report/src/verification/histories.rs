@@ -34,7 +34,7 @@ pub fn histories(log: &[LogLine], stored: &[StoredHistory]) -> Vec<Flaw> {
         };
         if told.sha256 != *sha256 {
             say(format!(
-                "it is not the file that the run wrote: {LOG} has the digest {sha256}, and the file has {}",
+                "it is not the file that the run wrote: {LOG} has the digest {sha256}, but the file has {}",
                 told.sha256
             ));
         }
@@ -69,7 +69,7 @@ fn of_header(
     let mut found = Vec::new();
     let mut differs = |what: &str, here: &str, there: &str| {
         if here != there {
-            found.push(format!("it is of the {what} {here}, and {LOG} says {there}"));
+            found.push(format!("it belongs to the {what} {here}, but {LOG} says {there}"));
         }
     };
     differs("case", &header.case, case);
@@ -77,11 +77,11 @@ fn of_header(
         differs("run", &header.run, &facts.run_id);
         differs("time", &header.began_wall_us.to_string(), &facts.began_wall_us.to_string());
     } else if !facts.merged.iter().any(|part| part.run_id == header.run) {
-        found.push(format!("it is of the run {}, which is none of those that were merged", header.run));
+        found.push(format!("it belongs to the run {}, which is not one of the merged runs", header.run));
     }
     let mut differs = |what: &str, here: &str, there: &str| {
         if here != there {
-            found.push(format!("it is of {what} {here}, and {LOG} says {there}"));
+            found.push(format!("it belongs to {what} {here}, but {LOG} says {there}"));
         }
     };
     if let Some(planned) = planned {
@@ -102,7 +102,7 @@ fn of_header(
                     differs(&format!("a node {name} with kubelet"), &node.kubelet, &there.kubelet);
                     differs(&format!("a node {name} with runtime"), &node.runtime, &there.runtime);
                 }
-                None => differs("a cluster with a node", name, "that there is none of this name"),
+                None => differs("a cluster with a node", name, "that there is none with this name"),
             }
         }
     }

@@ -93,7 +93,7 @@ fn results(facts: &RunFacts, log: &[LogLine]) -> Vec<String> {
     for (case, Results { ended, skipped, broken }) in results {
         let tries = again.get(case).copied().unwrap_or_default();
         if ended + skipped + broken == 0 && !interrupted {
-            found.push(format!("it plans the case {case} and has no result for it"));
+            found.push(format!("it plans the case {case} but has no result for it"));
         }
         // An interruption may come between two runs of a case; such a run has no level.
         if interrupted {
@@ -115,7 +115,7 @@ fn results(facts: &RunFacts, log: &[LogLine]) -> Vec<String> {
                 .push(format!("it has {ended} results for the case {case}, which was to run {repeat} times"));
         }
         if !merged && tries > 0 && ended + broken < 2 {
-            found.push(format!("it says that the case {case} ran again, and has one result for it"));
+            found.push(format!("it says that the case {case} ran again, but has only one result for it"));
         }
     }
     found

@@ -53,7 +53,7 @@ fn counts(report: &Report) -> Vec<String> {
     let mut same = |what: &str, said: Counts, listed: Counts| {
         if said != listed {
             found.push(format!(
-                "it counts {} of {} {what}; listed are {} of {}",
+                "it counts {} of {} {what}, but lists {} of {}",
                 said.in_words(),
                 said.total,
                 listed.in_words(),
@@ -75,7 +75,7 @@ fn counts(report: &Report) -> Vec<String> {
             if there != Some(word) {
                 let there = there.map_or("not listed", Word::as_str);
                 found.push(format!(
-                    "the profile {} has {id} as {word}, and the clause is {there}",
+                    "the profile {} shows {id} as {word}, but the clause is {there}",
                     profile.profile
                 ));
             }
@@ -90,7 +90,7 @@ fn of_case(case: &CaseReport) -> Option<String> {
     let mut again = case.clone();
     build::conclude(&mut again);
     (again.verdict != case.verdict).then(|| {
-        format!("the case {} is {}, and its judgements give {}", case.case, case.verdict, again.verdict)
+        format!("the case {} is {}, but its judgements give {}", case.case, case.verdict, again.verdict)
     })
 }
 
@@ -122,7 +122,7 @@ fn of_clause(clause: &ClauseReport, votes: &Votes<'_>) -> Vec<String> {
     let listed = sorted(clause.judged_in.iter().map(|judged| (&judged.case, judged.verdict)).collect());
     let cases = sorted(votes.get(&clause.id).cloned().unwrap_or_default());
     if listed != cases {
-        found.push(format!("the clause {} lists other verdicts of cases than the cases have", clause.id));
+        found.push(format!("the clause {} lists verdicts that differ from those of its cases", clause.id));
     }
     let said = |word: Word| listed.iter().any(|(_, of)| *of == word);
     let heaviest = [Word::Violated, Word::Error].into_iter().find(|word| said(*word));
@@ -146,7 +146,7 @@ fn of_clause(clause: &ClauseReport, votes: &Votes<'_>) -> Vec<String> {
 fn strangers(report: &Report) -> Vec<String> {
     let judged = report.cases.iter().flat_map(|case| &case.judgements).map(|judgement| &judgement.clause);
     let missing: BTreeSet<&ClauseId> = judged.filter(|id| report.clause(id).is_none()).collect();
-    missing.into_iter().map(|id| format!("the clause {id} is missing, and cases judged it")).collect()
+    missing.into_iter().map(|id| format!("the clause {id} is missing, although cases judged it")).collect()
 }
 
 /// A certificate that does not follow from the report.
@@ -157,7 +157,10 @@ fn certificate(report: &Report, book: &BookFacts) -> Option<String> {
     }
     let follows = Certificate::of(report, book);
     if stored.level != follows.level {
-        return Some(format!("its level is {}, and what it says gives {}", stored.level, follows.level));
+        return Some(format!(
+            "it claims the level {}, but its verdicts give {}",
+            stored.level, follows.level
+        ));
     }
-    (*stored != follows).then(|| "its certificate is not the one that follows from it".to_owned())
+    (*stored != follows).then(|| "its certificate does not match its verdicts".to_owned())
 }

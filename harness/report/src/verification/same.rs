@@ -131,7 +131,7 @@ fn items(place: &str, stored: &[Value], follows: &[Value], found: &mut Vec<(Stri
             (one, other) if one != other => {
                 found.push((
                     place.clone(),
-                    format!("{place} is there {one} times; it should be there {other} times"),
+                    format!("{place} occurs {one} times; it should occur {other} times"),
                 ));
             }
             _ => {
@@ -141,7 +141,7 @@ fn items(place: &str, stored: &[Value], follows: &[Value], found: &mut Vec<(Stri
         }
     }
     if found.len() == before && stored != follows {
-        found.push((place.to_owned(), format!("the entries of {place} are in another order")));
+        found.push((place.to_owned(), format!("the entries of {place} are in a different order")));
     }
 }
 

@@ -32,7 +32,7 @@ fn a_clause_is_named_once_by_its_verdict() {
 fn another_order_is_a_difference() {
     let one = json!({ "cases": [{ "case": "a" }, { "case": "b" }] });
     let other = json!({ "cases": [{ "case": "b" }, { "case": "a" }] });
-    assert_eq!(differences(&one, &other).facts, ["the entries of cases are in another order"]);
+    assert_eq!(differences(&one, &other).facts, ["the entries of cases are in a different order"]);
 }
 
 #[test]

@@ -131,7 +131,7 @@ fn lines(run: &Timeline<'_>, entries: Vec<Entry>) -> Vec<String> {
     if lines.len() > LONGEST {
         let left = lines.len() - LONGEST;
         lines.truncate(LONGEST);
-        lines.push(format!("and {left} more lines: the whole is in the history"));
+        lines.push(format!("and {left} more lines; the history has all of them"));
     }
     lines
 }

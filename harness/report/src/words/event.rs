@@ -20,7 +20,7 @@ pub fn event_in_words(history: &History, id: EventId) -> String {
         }
         Happening::Noise(noise) => {
             let by = format!("{:?}", noise.by).to_lowercase();
-            format!("the {by} was stalled for {}", seconds(noise.to_us - noise.from_us))
+            format!("noise ({by}) for {}", seconds(noise.to_us - noise.from_us))
         }
         Happening::Reading(reading) => format!("the harness read the clocks of {}", reading.node),
     };
@@ -59,7 +59,7 @@ fn deed_in_words(did: &Did) -> String {
             None if did.kubelet_refused() => {
                 let told = output.as_ref().and_then(|output| output.get("error")?.as_str());
                 let why = told.map(|told| format!(": {told}")).unwrap_or_default();
-                format!("{verb} of {node}: the kubelet does not run{why}")
+                format!("{verb} of {node}: the kubelet is not running{why}")
             }
             None => format!("{verb} of {node} ended {}", ended(exit)),
         },
@@ -129,7 +129,7 @@ fn witness_in_words(heard: &Heard) -> String {
         Entry::Resumed { silent_us, .. } => {
             format!("its record resumed after {}", seconds(i64::try_from(*silent_us).unwrap_or(i64::MAX)))
         }
-        Entry::Nonsense { bytes, .. } => format!("{bytes} bytes were not a line of the target"),
+        Entry::Nonsense { bytes, .. } => format!("{bytes} bytes did not form a valid witness line"),
         Entry::Line(line) => {
             format!("{} (attempt {}, line {})", fact_in_words(&line.fact), line.attempt, line.seq)
         }

@@ -184,7 +184,7 @@ impl<'de> Deserialize<'de> for HeaderLine {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let line = String::deserialize(deserializer)?;
         if line.contains(['\r', '\n']) {
-            return Err(de::Error::custom("a header line has no line break; for that use raw"));
+            return Err(de::Error::custom("a header line cannot contain a line break; for that, use raw"));
         }
         Ok(Self(line))
     }
@@ -264,7 +264,9 @@ impl<'de> Deserialize<'de> for Body {
                 match BodySettings::deserialize(value::MapAccessDeserializer::new(map))? {
                     BodySettings::Bytes(size) => Ok(Body::Bytes(size)),
                     BodySettings::Endless(true) => Ok(Body::Endless),
-                    BodySettings::Endless(false) => Err(de::Error::custom("endless is true or left out")),
+                    BodySettings::Endless(false) => {
+                        Err(de::Error::custom("endless must be true, or be left out"))
+                    }
                     BodySettings::Report(report) => Ok(Body::Report(report)),
                 }
             }
@@ -371,7 +373,7 @@ impl<'de> Deserialize<'de> for Hops {
         impl Visitor<'_> for HopsVisitor {
             type Value = Hops;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number of hops, or endless")
+                f.write_str("a number of redirects, or endless")
             }
             fn visit_u64<E: de::Error>(self, count: u64) -> Result<Hops, E> {
                 Ok(Hops::Count(count))
@@ -408,13 +410,13 @@ impl HttpReply {
         if self.raw.is_some()
             && (Self { raw: None, ..self.clone() }) != (Self { delay: self.delay, ..Self::default() })
         {
-            return Some("raw bytes are sent as they are: besides raw only delay may be given");
+            return Some("raw bytes are sent as they are: only delay can be used together with raw");
         }
         if self.redirect.is_some() && self.headers.iter().any(|line| line.is("location")) {
             return Some("redirect writes the Location itself");
         }
         if self.body == Some(Body::Endless) && self.framing == Some(Framing::ContentLength) {
-            return Some("a body without end has no true Content-Length: claim one, or use chunked or close");
+            return Some("an endless body has no true Content-Length: claim one, or use chunked or close");
         }
         None
     }

@@ -81,7 +81,7 @@ impl TrialBuilder<'_> {
     /// It takes about as long as its probe has patience.
     fn perhaps_up(&mut self, boot: i64, patience: &Promise) {
         let why = format!(
-            "its start of {} is close to the limit of {}: the phase of the probe decides",
+            "its start of {} is close to the limit of {}, so the time of the next probe decides",
             spoken(boot),
             patience.in_words()
         );

@@ -69,7 +69,7 @@ fn numbers_are_as_large_as_kubernetes_takes_them_and_no_sum_overflows() {
     };
     for field in ["periodSeconds", "initialDelaySeconds", "terminationGracePeriodSeconds"] {
         let said = refusal(&json!({ "containers": [probe(&[(field, most + 1)])] }));
-        assert!(said.contains(&format!("`{field}` is 2147483648; it is at most 2147483647")), "{said}");
+        assert!(said.contains(&format!("`{field}` is 2147483648; it must be at most 2147483647")), "{said}");
         assert!(said.ends_with(&format!("(at /spec/containers/0/livenessProbe/{field})")), "{said}");
     }
     let said =

@@ -30,7 +30,8 @@ pub fn size(bench: &Bench) -> Measured {
     Ok(Section {
         title: "Size",
         method:
-            "The files as they are. agnhost's image holds more than its program, which alone is counted here."
+            "The sizes of the files. agnhost's image contains more than its program; only the program is counted \
+             here."
                 .to_owned(),
         columns: columns(["what", "size"]),
         rows: vec![
@@ -68,7 +69,7 @@ pub fn memory(bench: &Bench) -> Measured {
     let share = stats::ratios(&resident[1], &resident[0]);
     Ok(Section {
         title: "Idle memory",
-        method: "Five seconds after the start, with one listener. Resident pages, and the same with shared pages divided.".to_owned(),
+        method: "Measured five seconds after the start, with one listener. *Proportional* divides shared pages among the processes that share them.".to_owned(),
         columns: columns(["program", "resident", "proportional"]),
         rows: rows.collect(),
         findings: vec![Finding::new("idle memory at most a sixth of agnhost's", format!("agnhost takes {share} times as much"), share.median() >= 6.0)],
@@ -94,7 +95,8 @@ pub fn start(bench: &Bench) -> Measured {
     Ok(Section {
         title: "Start",
         method: format!(
-            "{STARTS} starts each, in turns; a client knocks without pause from just before the start until a connection is accepted."
+            "{STARTS} starts of each program, in turns. From just before the start, a client tries to connect \
+             without a pause until a connection is accepted."
         ),
         columns: columns(["program", "milliseconds"]),
         rows: rows.collect(),

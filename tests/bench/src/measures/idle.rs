@@ -50,7 +50,8 @@ pub fn idle(bench: &Bench) -> Measured {
     Ok(Section {
         title: "Idle connections",
         method: format!(
-            "{MANY} connections from {CLIENTS} addresses, opened one by one; memory {} s after the last, then one more request.",
+            "{MANY} connections from {CLIENTS} addresses, opened one by one. Memory is measured {} s after the last \
+             one, and then one more request is sent.",
             SETTLE.as_secs()
         ),
         columns: columns(["program", "held", "one more answered", "resident", "for each connection"]),

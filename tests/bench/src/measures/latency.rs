@@ -47,8 +47,9 @@ pub fn latency(bench: &Bench) -> Measured {
     Ok(Section {
         title: "What the witness adds to an answer",
         method: format!(
-            "One client sends requests at a fixed rate, {} s a turn, {} turns each; a request that is late because of the \
-             answer before it counts from when it was due. Microseconds; differences are taken round by round.",
+            "One client sends requests at a fixed rate, in {} s per turn and {} turns for each program. If the \
+             previous answer delays a request, its latency counts from the time at which it was due. Times are in \
+             microseconds; differences are calculated for each round.",
             bench.lasts.as_secs(),
             bench.rounds
         ),

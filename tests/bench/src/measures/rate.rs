@@ -78,10 +78,11 @@ fn compare(bench: &Bench, fresh: bool) -> Measured {
     Ok(Section {
         title: "",
         method: format!(
-            "32 clients in one thread ask for `/healthz`, {} s a turn, {} turns each; the loader is part of the bench, so that \
-             it can also do without open connections and take several addresses. The witness is on unless it says `--quiet`, \
-             and a thread of the bench empties its pipe. *Per processor second* divides the requests by the user and system \
-             time of the program alone: it says what the program costs, whatever the load costs.",
+            "32 clients in one thread request `/healthz`, in {} s per turn and {} turns for each program. The load \
+             generator is part of the benchmark, so that it can also use a new connection for each request, and \
+             several addresses. The witness is on, except with `--quiet`, and a thread of the benchmark reads its \
+             output. *Per processor second* divides the requests by the user and system time of the program alone: it \
+             measures the CPU cost of the program itself, without that of the load generator.",
             bench.lasts.as_secs(),
             bench.rounds
         ),

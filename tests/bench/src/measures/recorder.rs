@@ -27,8 +27,9 @@ pub fn recorder(bench: &Bench) -> Measured {
     let mut section = Section {
         title: "Lines to the recorder",
         method: format!(
-            "32 clients ask without pause for {} s; two lines a request. Afterwards the number of the target's last line is \
-             compared with the lines that the recorder counted and with those that it misses.",
+            "32 clients send requests without a pause for {} s; each request causes two lines. Afterwards, the \
+             number of the target's last line is compared with the lines that the recorder counted and with the lines \
+             that it reports as missing.",
             LASTS.as_secs()
         ),
         columns: columns(["lines made", "lines/s", "taken by the recorder", "missing", "lost by the target"]),

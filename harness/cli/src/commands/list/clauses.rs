@@ -116,8 +116,8 @@ fn as_entry(facts: &ClauseFacts<'_>) -> String {
 fn summary(meant: &[&ClauseFacts<'_>]) -> String {
     let count = |what: fn(&ClauseFacts<'_>) -> bool| meant.iter().filter(|facts| what(facts)).count();
     let mut text = format!(
-        "\n{} clauses: {} judged, {} untestable; {} with a case of their own, {} notice a planted defect, {} a defect of a \
-         real kubelet\n",
+        "\n{} clauses: {} judged, {} untestable; {} with their own case, {} detect a planted defect, {} a defect of \
+         a real kubelet\n",
         meant.len(),
         count(|facts| facts.judge() == "judged"),
         count(|facts| facts.judge() == "untestable"),

@@ -12,8 +12,8 @@ const ACCOUNT: &str = "probity";
 pub fn rbac_yaml(namespace: Option<&str>) -> String {
     let home = namespace.unwrap_or("probity");
     let mut yaml = String::from(
-        "# The permissions that a run of probity uses, and what for. Lines marked optional may be left out.\n\
-         # What is commented out opens more than its cases use: grant it only where that does no harm.\n",
+        "# The permissions that a run of probity uses, each with its purpose. You can leave out lines marked optional.\n\
+         # Permissions that are commented out allow more than their cases use: grant them only where this is acceptable.\n",
     );
     if namespace.is_none() {
         let _ = write!(yaml, "apiVersion: v1\nkind: Namespace\nmetadata: {{ name: {home} }}\n---\n");
