@@ -60,7 +60,10 @@ pub(crate) fn of_part<'t, 'h>(run: &'t Timeline<'h>, part: &str) -> Vec<Patch<'t
 /// The pod's key and the patch of this subresource. Of a failed step only its sentence is known, which is written as a
 /// case writes a patch.
 fn from_words<'w>(what: &'w str, part: &str) -> Option<(&'w str, Value)> {
-    let (whose, patch) = what.strip_prefix("patch the pod")?.split_once(" by ")?;
+    let rest = what.strip_prefix("patch the pod")?;
+    // Older histories say `by`.
+    let parts = [" with ", " by "].into_iter().filter_map(|word| rest.split_once(word));
+    let (whose, patch) = parts.min_by_key(|(whose, _)| whose.len())?;
     let (pod, of) = match whose.rsplit_once(" (") {
         Some((pod, of)) => (pod, of.trim_end_matches(')')),
         None => (whose, ""),
@@ -129,7 +132,7 @@ mod tests {
     fn a_failed_patch_is_read_from_its_sentence() {
         let read = from_words("patch the pod by { spec: { activeDeadlineSeconds: null } }", "");
         assert_eq!(read, Some((ONLY, json!({ "spec": { "activeDeadlineSeconds": null } }))));
-        let read = from_words("patch the pod a by { metadata: { finalizers: [probity.dev/late] } }", "");
+        let read = from_words("patch the pod a with { metadata: { finalizers: [probity.dev/late] } }", "");
         assert_eq!(read, Some(("a", json!({ "metadata": { "finalizers": ["probity.dev/late"] } }))));
         let read =
             from_words("patch the pod by { spec: { containers: [{ name: c, image: a.local/b:1 }] } }", "");

@@ -164,8 +164,8 @@ fn soon_ready<'h>(
         |revision: &&&Revision<'h>| revision.container(&container.name).is_some_and(|seen| seen.ready);
     if let Some(shown) = revisions.iter().find(ready) {
         seen.within(run, &pod.node, quantity, (&from, *shown), clause.in_time());
-        // A kubelet that was started again has to learn anew whether a container has started.
-        if !(gated && run.node_was_touched()) {
+        // In a later life, or after a restart of the kubelet, the kubelet may take back at first that the container has started.
+        if !gated || (number == 0 && !run.node_was_touched()) {
             stays_ready(seen, &container.name, revisions);
         }
         return;

@@ -163,7 +163,11 @@ mod tests {
             ),
             (plain, "{ verb: place-static-pod, input: { a: 1 } }", "static: true"),
             ("", "{ verb: describe-pod }", "write `needs: [node-verbs]`"),
-            (plain, "{ verb: freeze }", "[node-verbs, multi-node]` and `quiet: true`: the case runs alone"),
+            (
+                plain,
+                "{ verb: freeze }",
+                "[node-verbs, multi-node]` and `quiet: true`, so that the case runs alone",
+            ),
             (plain, "{ verb: describe-pods }", "did you mean `describe-pod`?"),
         ] {
             let told = read(more, step).unwrap_err();

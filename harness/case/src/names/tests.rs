@@ -144,9 +144,7 @@ fn limits_that_mean_nothing_are_refused() {
 fn a_name_of_a_case_has_a_form_and_what_is_no_case_says_what_it_is() {
     let said = refused("case: mine/one", "case: My Case!");
     assert!(
-        said.starts_with(
-            "f, line 1, column 7: `My Case!` is not a valid case name; a case is called `chapter/"
-        ),
+        said.starts_with("f, line 1, column 7: `My Case!` is not a valid case name; write `chapter/"),
         "{said}"
     );
     let told = |text: &str| Case::read("f", text).err().map(|problem| problem.line()).unwrap_or_default();

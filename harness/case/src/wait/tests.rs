@@ -194,7 +194,7 @@ workloads:
     assert!(met(failed(), &ended("Failed", "True")) && !met(failed(), &ended("Failed", "False")));
     assert!(!met(failed(), &ended("Complete", "True")));
     for (wait, why) in
-        [("finished: Failde", "did you mean `Failed`?"), ("stalled: true", "is never true of the Job")]
+        [("finished: Failde", "did you mean `Failed`?"), ("stalled: true", "can never be true for the Job")]
     {
         let said = Case::read("a.yaml", &format!("{text}steps: [{{ wait: {{ workload: web, {wait} }} }}]\n"));
         assert!(said.is_err_and(|said| said.line().contains(why)), "{wait}");
