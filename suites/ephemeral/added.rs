@@ -118,7 +118,7 @@ fn judge_start(run: &Timeline<'_>, clause: &Clause, (patch, name): (&Patch<'_, '
         let asked = At::new(patch.id, patch.began.clone());
         seen.within(run, &pod.node, quantity, (asked, first.began.clone()), clause.in_time());
         seen.facet("by", "subresource");
-    } else if stays(run, pod, patch, clause) {
+    } else if stays(run, pod, patch, clause) && pod.over().is_none_or(|over| over.id > patch.id) {
         let finding = format!("the ephemeral container {name} of {} never ran", pod.key);
         seen.violated(finding, [Some(patch.id), run.last_event()].into_iter().flatten());
     }

@@ -142,14 +142,13 @@ fn compare(life: &Life<'_, '_>, command: &Executed<'_>, seen: &mut Seen) {
         seen.violated(finding, [line.id, command.id]);
     } else if same.contains(&"net") && same.contains(&"mnt") {
         seen.fine([line.id, command.id]);
-        seen.facet("user", if has_user(life) { "of-the-spec" } else { "of-the-image" });
+        seen.facet("user", if has_user(life) { "of-the-container" } else { "of-the-pod" });
     }
 }
 
-/// Whether the spec of a container or of its pod names its user.
+/// Whether a container has a user of its own, and not that of its pod or of its image.
 fn has_user(life: &Life<'_, '_>) -> bool {
-    let names = |of: &Value| of["securityContext"]["runAsUser"].is_number();
-    names(life.container.spec) || names(life.pod.spec)
+    life.container.spec["securityContext"]["runAsUser"].is_number()
 }
 
 /// How the record of a target ends a value that was too long for it.

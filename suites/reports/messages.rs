@@ -186,9 +186,15 @@ pub(super) fn cut_at_limit(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
 }
 
 /// The log of an instance: its records, one a line. None if it cannot be written again as it was.
-fn log(life: &Life<'_, '_>) -> Option<String> {
+fn log(lines: &[Line<'_>]) -> Option<String> {
     let line = |line: &Line<'_>| Some(serde_json::to_string(line.line).ok()? + "\n");
-    life.lines.iter().map(line).collect()
+    lines.iter().map(line).collect()
+}
+
+/// The lines up to the last word of an instance. What another thread recorded after that may not have come into the log any more.
+fn until_exit<'a, 'h>(life: &'a Life<'_, 'h>) -> &'a [Line<'h>] {
+    let exit = life.lines.iter().position(|line| matches!(line.line.fact, Fact::Exiting(_)));
+    exit.and_then(|exit| life.lines.get(..=exit)).unwrap_or(&life.lines)
 }
 
 /// Whether the target writes records as this program does: another version may write more fields.
@@ -218,10 +224,15 @@ pub(super) fn of_its_log(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             continue;
         }
         // In a pod of many containers, the message is cut once more.
-        let Some(log) = log(&of.life).filter(|_| share(&of, clause) >= longest) else { continue };
+        let whole = log(&of.life.lines).filter(|_| share(&of, clause) >= longest);
+        let (Some(whole), Some(exited)) = (whole, log(until_exit(&of.life))) else { continue };
         if !is_written_alike(of.message) {
             continue;
         }
+        let ends = |log: &String| {
+            end_of(log, lines, longest).is_some_and(|end| end.trim_end() == of.message.trim_end())
+        };
+        let log = if ends(&exited) { exited } else { whole };
         let Some(end) = end_of(&log, lines, longest) else { continue };
         let finding = || {
             let (length, wanted) = (of.message.len(), end.len());

@@ -83,7 +83,7 @@ fn judge_wait(clause: &Clause, kills: &[Kill<'_, '_>], next: &Life<'_, '_>, seen
         |kill: &Kill<'_, '_>| run.at_least(&kill.life.began, kill.end.at()) >= clause.tolerance_us("listed");
     let delay = waits.iter().fold(FIRST_BACK_OFF, |delay, _| (delay + delay).min(LONGEST_BACK_OFF));
     let apart = run.clocks.between(&before.end.earliest, kill.end.at());
-    if !kills.iter().all(listed) || apart.is_none_or(|apart| apart.hi + clause.slack_us() >= delay) {
+    if !kills.iter().all(listed) || apart.is_none_or(|apart| apart.hi >= delay) {
         return false;
     }
     let quantity = |of: &Kill<'_, '_>| {
