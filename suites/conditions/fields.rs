@@ -119,7 +119,7 @@ pub(super) fn network_told(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         let mut phases = BTreeSet::new();
         for shown in of_kubelet(pod) {
             if shown.condition(NETWORK).is_none() {
-                seen.violated(format!("the status of {} lacks {NETWORK}", pod.key), [shown.id]);
+                seen.violated(format!("the status of {} has no condition {NETWORK}", pod.key), [shown.id]);
             } else if phases.insert(shown.phase()) {
                 seen.fine([shown.id]);
                 seen.facet("phase", shown.phase());

@@ -114,7 +114,7 @@ fn judge_start(run: &Timeline<'_>, clause: &Clause, (patch, name): (&Patch<'_, '
         return;
     }
     if let Some(first) = container.attempts.first() {
-        let quantity = format!("from the addition of {}/{name} to its first instruction", pod.key);
+        let quantity = format!("from the addition of {}/{name} to the start of its process", pod.key);
         let asked = At::new(patch.id, patch.began.clone());
         seen.within(run, &pod.node, quantity, (asked, first.began.clone()), clause.in_time());
         seen.facet("by", "subresource");

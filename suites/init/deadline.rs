@@ -186,7 +186,7 @@ impl Limited<'_, '_> {
             seen.violated(finding, [self.start.id, stop.id, until.id]);
         }
         if let Some(ended) = killed {
-            let words = format!("the deadline and the grace period - {}", seconds(NEAR));
+            let words = format!("activeDeadlineSeconds + the grace period - {}", seconds(NEAR));
             let quantity = format!("from startTime to the forced end of {}", life.name());
             let bound = Bound::at_least(self.due() + grace - NEAR, words);
             life.within(seen, quantity, (&self.start, ended), bound);

@@ -165,14 +165,14 @@ fn judge_start_error(
     match (policy, again, over) {
         ("Never", Some(again), _) => {
             seen.violated(
-                format!("{name} could not be started with restartPolicy Never, but the kubelet tried again"),
+                format!("{name} could not be started, and the kubelet tried again, although the restartPolicy is Never"),
                 [error.id, again.id],
             );
         }
         ("Never", None, Some(over)) => {
             let finding = || {
                 format!(
-                    "{name} could not be started with restartPolicy Never, but the pod is {}",
+                    "{name} could not be started, and the pod is {}, although the restartPolicy is Never",
                     over.phase()
                 )
             };
@@ -181,14 +181,14 @@ fn judge_start_error(
         }
         ("Never", None, None) if watched => {
             seen.violated(
-                format!("{name} could not be started with restartPolicy Never, but the pod did not fail"),
+                format!("{name} could not be started, and the pod did not fail, although the restartPolicy is Never"),
                 end(),
             );
         }
         ("Never", None, None) => {}
         (_, _, Some(over)) => {
             let finding = format!(
-                "{name} could not be started with restartPolicy {policy}, and the pod became {}",
+                "{name} could not be started, and the pod became {}, although the restartPolicy is {policy}",
                 over.phase()
             );
             seen.violated(finding, [error.id, over.id]);
@@ -199,7 +199,9 @@ fn judge_start_error(
         }
         (_, None, None) if watched => {
             seen.violated(
-                format!("{name} could not be started with restartPolicy {policy}, but the kubelet did not try again"),
+                format!(
+                    "{name} could not be started, and the kubelet did not try again, although the restartPolicy is {policy}"
+                ),
                 end(),
             );
         }

@@ -39,7 +39,10 @@ pub(super) fn accuse_reason(
         _ if !only_kubelets_restarted(run) => return false,
         SHUT_DOWN if goes_on(run, pod, over) => "its node goes on running other pods",
         PREEMPTED | SHUT_DOWN => {
-            let finding = format!("{} is over for the reason {reason}, which nothing else shows", pod.key);
+            let finding = format!(
+                "{} ended with the reason {reason}, but nothing else in the history confirms it",
+                pod.key
+            );
             seen.doubt(Doubt::Ambiguous, finding, [over.id]);
             return false;
         }

@@ -40,7 +40,7 @@ pub(super) fn not_after(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in shared(run).only(|life| life.container.probe(ProbeKind::Startup).is_none()) {
         let Some(spent) = spent(life) else { continue };
         let (allowed, formula) = spent.allowance(clause);
-        let words = format!("{} at an endpoint that another probe asks, too", spent.life.words());
+        let words = format!("{} at an endpoint that another probe uses, too", spent.life.words());
         match spent.stop(clause) {
             Stop::Came(stop) => {
                 let quantity =
@@ -49,7 +49,7 @@ pub(super) fn not_after(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             }
             Stop::Missing(line) => {
                 let finding =
-                    format!("{words} failed for longer than its threshold says, but no stop signal came");
+                    format!("{words} failed for longer than its threshold allows, but no stop signal came");
                 seen.violated(finding, spent.events().into_iter().chain([line.id]));
             }
             Stop::Unheard | Stop::Abrupt(_) | Stop::Moot => {}

@@ -113,10 +113,13 @@ pub(super) fn is_in_range(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         let refused = of.deed.did.kubelet_refused();
         let (written, maximum) = (of.text, seconds(of.maximum));
         match (valid, refused) {
-            (true, true) => {
-                seen.violated(format!("the kubelet does not run with a maximum of {maximum}"), [of.id])
+            (true, true) => seen.violated(
+                format!("the kubelet does not start with a maximum back-off of {maximum}"),
+                [of.id],
+            ),
+            (false, false) => {
+                seen.violated(format!("the kubelet runs with a maximum back-off of {maximum}"), [of.id])
             }
-            (false, false) => seen.violated(format!("the kubelet runs with a maximum of {maximum}"), [of.id]),
             _ => {
                 seen.fine([of.id]);
                 seen.facet("maximum", written);

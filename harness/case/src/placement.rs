@@ -44,7 +44,7 @@ impl FromStr for Toleration {
         };
         if let Some(effect) = effect.filter(|effect| !EFFECTS.contains(effect)) {
             return Err(format!(
-                "`{effect}` is not an effect of a taint; the effects are {}",
+                "`{effect}` is not a valid taint effect; the effects are {}",
                 EFFECTS.join(", ")
             ));
         }

@@ -23,9 +23,10 @@ pub(crate) fn check(of: &NodeStep) -> Result<(), String> {
         (Some(_), false) => Err(pin(&format!("`{}` takes no input", verb.word), &["node", "input"])),
         (None, true) => Err(pin(&format!("`{}` needs an `input`", verb.word), &["node"])),
         (Some(Value::Object(fields)), true) if !fields.is_empty() => Ok(()),
-        (Some(_), true) => {
-            Err(pin(&format!("the input of `{}` must be a map of settings", verb.word), &["node", "input"]))
-        }
+        (Some(_), true) => Err(pin(
+            &format!("the input of `{}` must be a map with at least one setting", verb.word),
+            &["node", "input"],
+        )),
         (None, false) => Ok(()),
     }
 }
@@ -154,7 +155,7 @@ mod tests {
         }
         for (more, step, why) in [
             (kubelet, "{ verb: configure-kubelet }", "needs an `input`"),
-            (kubelet, "{ verb: configure-kubelet, input: [1] }", "must be a map of settings"),
+            (kubelet, "{ verb: configure-kubelet, input: [1] }", "must be a map with at least one setting"),
             (plain, "{ verb: restart-kubelet, input: { a: 1 } }", "takes no input"),
             (
                 plain,

@@ -54,8 +54,8 @@ fn demand_service(permissions: &Permissions, trials: &[Trial]) -> Result<(), Fai
         return Ok(());
     }
     Err(Failure::wrong_use(format!(
-        "clients call the pod through a Service, and you lack permission to\n  {}\nnothing was created; `probity rbac` prints all \
-         required permissions, and --faults slow-start needs no Service",
+        "some faults need clients that call the pod through a Service, and you lack permission to\n  {}\n\
+         nothing was created; `probity rbac` prints all required permissions, and --faults slow-start needs no Service",
         missing.join("\n  ")
     )))
 }

@@ -111,7 +111,7 @@ impl PreparedRun {
             (self.cluster.context.clone(), self.options.run.clone(), self.folder.clone());
         let (place, flag) = match &self.options.namespace {
             Some(name) => (format!("in the namespace {name}"), format!(" --namespace {name}")),
-            None => (format!("with the namespace {run}"), String::new()),
+            None => (format!("and the namespace {run}"), String::new()),
         };
         move || {
             let what = format!("objects labeled probity.dev/run={run} {place}");

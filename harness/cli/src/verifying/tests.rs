@@ -326,7 +326,7 @@ fn every_change_of_a_history_is_noticed_also_with_its_digests_changed() {
             "kubelet",
             "\"kubelet\":\"v1.36.3\"",
             "\"kubelet\":\"v1.36.4\"",
-            "a node node1 with kubelet v1.36.4",
+            "a run whose node node1 has the kubelet v1.36.4",
         ),
         ("judges", "[\"demo.on-time\"]", "[]", "a case for the clauses "),
     ] {

@@ -213,7 +213,9 @@ impl Director<'_> {
             probity_case::forecast::watched(run.probes().map(|(_, _, probe)| probe))
         });
         let span = span.0;
-        self.report(format!("watches for {span:?}, until each probe could have reached its threshold twice"));
+        self.report(format!(
+            "watches for {span:?}: the time for each probe to reach its threshold twice, at least 10 s and at most 3 min"
+        ));
         self.pause(span).await
     }
 

@@ -99,8 +99,16 @@ fn of_header(
         for (name, node) in &header.nodes {
             match ground.nodes.get(name) {
                 Some(there) => {
-                    differs(&format!("a node {name} with kubelet"), &node.kubelet, &there.kubelet);
-                    differs(&format!("a node {name} with runtime"), &node.runtime, &there.runtime);
+                    differs(
+                        &format!("a run whose node {name} has the kubelet"),
+                        &node.kubelet,
+                        &there.kubelet,
+                    );
+                    differs(
+                        &format!("a run whose node {name} has the runtime"),
+                        &node.runtime,
+                        &there.runtime,
+                    );
                 }
                 None => differs("a cluster with a node", name, "that there is none with this name"),
             }
