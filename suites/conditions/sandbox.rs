@@ -3,10 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use probity_model::timeline::{ContainerKind, PodLife, Revision, State};
+use probity_model::timeline::{ContainerKind, ContainerLife, PodLife, Revision, State};
 use probity_model::{Clause, Seen, Timeline};
 
 use super::NETWORK;
+use crate::reading::mains::ends_with_its_containers;
 use crate::reading::statuses::{NO_IMAGE, of_kubelet};
 use crate::reading::volumes::lacks_volume;
 
@@ -43,12 +44,13 @@ fn sign(pod: &PodLife<'_>, shown: &Revision<'_>) -> Option<(&'static str, String
     })
 }
 
-/// Where a container runs, or its image was asked for, the network is there.
+/// Where a container runs, or its image was asked for, the network is there. It stays there while containers restart.
 pub(super) fn true_after(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     if run.node_was_touched() {
         return;
     }
     for pod in &run.pods {
+        stays_true(run, pod, seen);
         let mut said = BTreeSet::new();
         let lives =
             |shown: &&Revision<'_>| !shown.terminating() && matches!(shown.phase(), "Pending" | "Running");
@@ -61,6 +63,28 @@ pub(super) fn true_after(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                 seen.facet("image", image);
             }
         }
+    }
+}
+
+/// A pod keeps its sandbox until it ends, also while none of its containers runs. A status that shows its last containers as ended
+/// may show the phase Running once more, so a loss counts only if a container runs again.
+fn stays_true(run: &Timeline<'_>, pod: &PodLife<'_>, seen: &mut Seen) {
+    if !ends_with_its_containers(run, pod) {
+        return;
+    }
+    let runs = |shown: &&Revision<'_>| !shown.terminating() && shown.phase() == "Running";
+    let mut later = of_kubelet(pod).filter(runs).skip_while(|shown| shown.is(NETWORK) != Some(true));
+    let Some(first) = later.next() else { return };
+    let again = |lost: &&Revision<'_>| {
+        let running = |of: &ContainerLife<'_>, shown: &Revision<'_>| {
+            shown.container(&of.name).is_some_and(|status| status.is_running())
+        };
+        let mut after = pod.revisions.iter().filter(|shown| shown.id > lost.id);
+        after.any(|shown| pod.containers.iter().any(|of| running(of, shown)))
+    };
+    if let Some(lost) = later.find(|shown| shown.is(NETWORK) == Some(false)).filter(again) {
+        let finding = format!("{NETWORK} of {} was True, and is False although the pod is Running", pod.key);
+        seen.violated(finding, [first.id, lost.id]);
     }
 }
 

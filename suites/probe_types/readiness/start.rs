@@ -187,9 +187,8 @@ fn soon_ready<'h>(
 
 /// Nothing makes a started container without a readiness probe unready before it ends, not even the deletion of its pod.
 fn stays_ready(seen: &mut Seen, container: &str, revisions: &[&Revision<'_>]) {
-    let shown = |of: &&&Revision<'_>, ready: bool| {
-        of.container(container).is_some_and(|now| now.started == Some(true) && now.ready == ready)
-    };
+    let shown =
+        |of: &&&Revision<'_>, ready: bool| of.container(container).is_some_and(|now| now.ready == ready);
     let mut later = revisions.iter().skip_while(|revision| !shown(revision, true));
     let Some(first) = later.next() else { return };
     if let Some(back) = later.find(|revision| shown(revision, false)) {

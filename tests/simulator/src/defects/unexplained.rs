@@ -48,6 +48,8 @@ macro_rules! with_unexplained {
     /// Init containers and sidecars are told nothing about their pod (`downward.fieldref-both`, `downward.env-only`).
     DownwardOnlyInMains,
     // States.
+    /// A pod none of whose containers runs is shown without its network (`ptsc.true-after-sandbox`).
+    NetworkLostInBackOff,
     /// A deletion is in observedGeneration only when the containers have ended (`report.status.observed-generation`).
     DeletionObservedAtEnd,
     /// The phase of a pod is Unknown while a container of it is in back-off (`pod.phase.moves-to-running`).

@@ -235,10 +235,12 @@ impl World<'_> {
         let of = &self.pods[pod];
         let finished = matches!(phase, "Succeeded" | "Failed");
         let begun = of.containers.iter().any(|container| container.starts > 0);
+        let idle = !of.containers.iter().any(Container::is_running);
         match () {
             () if self.has(Defect::ReadyToStartWhenBound) => !finished,
             () if self.has(Defect::ReadyToStartAfterStart) => begun && !finished,
             () if self.has(Defect::ReadyToStartForEver) => of.sandbox,
+            () if begun && idle && self.has(Defect::NetworkLostInBackOff) => false,
             () => of.sandbox && !finished,
         }
     }
