@@ -14,7 +14,7 @@ macro_rules! with_untimely {
     // Too late.
     /// A liveness probe at the endpoint of the readiness probe needs twice its threshold (`probe.failure-threshold.exact-count`).
     SharedEndpointCountsHalf,
-    /// The probes of a container that crashed under OnFailure end (`prober.worker.new-container-resets-result`).
+    /// The probes of a container that crashed under OnFailure end (`probe.timing.period`, `probe.readiness.runs-for-life`).
     OnFailureEndsProbes,
     /// Under Never, a kill by a probe takes the other containers along (`probe.liveness.needs-restarting-policy`).
     KillForGoodTakesNeighbors,

@@ -169,6 +169,10 @@ impl World<'_> {
         {
             return;
         }
+        if self.policy_of(at) == "OnFailure" && self.has(Defect::OnFailureEndsProbes) {
+            ProbeKind::ALL.into_iter().for_each(|kind| self.stop_worker(at, kind));
+        }
+        let container = &self.pods[at.pod].containers[at.container];
         let at_once = ended.code == 137 && self.has(Defect::NoBackOffForMemory);
         let wait = if at_once { 0 } else { self.wait_of(at, &ended, self.wait_after(container, &ended)) };
         let due = ended.finished + if self.has(Defect::BackOffHalved) { wait / 2 } else { wait };

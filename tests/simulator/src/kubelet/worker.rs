@@ -101,11 +101,6 @@ impl World<'_> {
             return;
         }
         let State::Running(since) = view.state else {
-            let ended = matches!(view.state, State::Ended(_));
-            if ended && self.policy_of(at) == "OnFailure" && self.has(Defect::OnFailureEndsProbes) {
-                self.stop_worker(at, kind);
-                return;
-            }
             self.set_result(at, kind, &view.id, Some(false));
             return;
         };
