@@ -22,7 +22,7 @@ pub(super) fn of_all_containers(run: &Timeline<'_>, _: &Clause, seen: &mut Seen)
         let mut said = BTreeSet::new();
         for shown in of_kubelet(pod).filter(|shown| matches!(shown.phase(), "Pending" | "Running")) {
             if let Some(ended) = ready_without_running(pod, shown) {
-                let finding = format!("{}/{} does not run, and is shown as ready", pod.key, ended.name);
+                let finding = format!("{}/{} is not running, but is shown as ready", pod.key, ended.name);
                 seen.violated(finding, [shown.id]);
             }
             let unready: Vec<&ContainerLife<'_>> = unready(pod, shown).collect();

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use probity_model::timeline::{ContainerKind, ContainerLife, PodLife, Revision, State};
+use probity_model::timeline::{ContainerKind, PodLife, Revision, State};
 use probity_model::{Clause, Seen, Timeline};
 
 use super::NETWORK;
 use crate::reading::mains::ends_with_its_containers;
-use crate::reading::statuses::{NO_IMAGE, of_kubelet};
+use crate::reading::statuses::{NO_IMAGE, of_kubelet, runs_something};
 use crate::reading::volumes::lacks_volume;
 
 /// Whether a pod has init containers that must end.
@@ -76,14 +76,11 @@ fn stays_true(run: &Timeline<'_>, pod: &PodLife<'_>, seen: &mut Seen) {
     let mut later = of_kubelet(pod).filter(runs).skip_while(|shown| shown.is(NETWORK) != Some(true));
     let Some(first) = later.next() else { return };
     let again = |lost: &&Revision<'_>| {
-        let running = |of: &ContainerLife<'_>, shown: &Revision<'_>| {
-            shown.container(&of.name).is_some_and(|status| status.is_running())
-        };
-        let mut after = pod.revisions.iter().filter(|shown| shown.id > lost.id);
-        after.any(|shown| pod.containers.iter().any(|of| running(of, shown)))
+        pod.revisions.iter().any(|shown| shown.id > lost.id && runs_something(pod, shown))
     };
     if let Some(lost) = later.find(|shown| shown.is(NETWORK) == Some(false)).filter(again) {
-        let finding = format!("{NETWORK} of {} was True, and is False although the pod is Running", pod.key);
+        let finding =
+            format!("{NETWORK} of {} was True, but is now False although the pod is Running", pod.key);
         seen.violated(finding, [first.id, lost.id]);
     }
 }

@@ -9,7 +9,7 @@ use probity_script::Fact;
 use probity_script::witness::Dump;
 use serde_json::Value;
 
-use crate::reading::dumps::{Look, looks, overlap};
+use crate::reading::dumps::{looks, side_by_side};
 use crate::reading::ends::may_be_busy;
 use crate::reading::patches::TARGET_CONTAINER;
 
@@ -262,21 +262,19 @@ pub(super) fn shared_processes(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) 
 fn judge_own_processes(run: &Timeline<'_>, seen: &mut Seen) {
     let all: Vec<_> =
         looks(run).into_iter().filter(|look| look.life.container.kind != ContainerKind::Ephemeral).collect();
-    for (at, one) in all.iter().enumerate() {
-        let (pod, name) = (one.life.pod, &one.life.container.name);
-        let shares = pod.spec.get("shareProcessNamespace").is_some_and(|shares| *shares == true);
-        let beside = |other: &&Look<'_, '_>| {
-            other.life.pod.uid == pod.uid && other.life.container.name != *name && overlap(run, one, other)
-        };
-        for other in all.iter().skip(at).filter(beside).filter(|_| pod.spec.get("hostPID").is_none()) {
-            let (here, there) = (one.dump.namespaces.get("pid"), other.dump.namespaces.get("pid"));
-            let Some((here, there)) = here.zip(there) else { continue };
-            let finding = || {
-                let (a, b) = (one.life.name(), other.life.name());
-                let how = if shares { "different process namespaces" } else { "the same process namespace" };
-                format!("{a} and {b} have {how}, and shareProcessNamespace is {shares}")
-            };
-            seen.check((here == there) == shares, finding, [one.line.id, other.line.id]);
+    for (one, other) in side_by_side(run, &all) {
+        let pod = one.life.pod;
+        if other.life.pod.uid != pod.uid || pod.spec.get("hostPID").is_some() {
+            continue;
         }
+        let shares = pod.spec.get("shareProcessNamespace").is_some_and(|shares| *shares == true);
+        let (here, there) = (one.dump.namespaces.get("pid"), other.dump.namespaces.get("pid"));
+        let Some((here, there)) = here.zip(there) else { continue };
+        let finding = || {
+            let (a, b) = (one.life.name(), other.life.name());
+            let how = if shares { "different process namespaces" } else { "the same process namespace" };
+            format!("{a} and {b} have {how}, but shareProcessNamespace is {shares}")
+        };
+        seen.check((here == there) == shares, finding, [one.line.id, other.line.id]);
     }
 }

@@ -8,7 +8,7 @@ use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::Fact;
 use serde_json::Value;
 
-use crate::reading::dumps::{Look, looks, overlap};
+use crate::reading::dumps::{Look, looks, side_by_side};
 
 /// The word with which a call ends that nobody listens for.
 const REFUSED: &str = "refused";
@@ -22,30 +22,23 @@ fn uses_node(pod: &PodLife<'_>, field: &str) -> bool {
 fn judge_namespaces(run: &Timeline<'_>, (kind, of_node): (&str, &str), seen: &mut Seen) {
     let all: Vec<Look<'_, '_>> =
         looks(run).into_iter().filter(|look| !uses_node(look.life.pod, of_node)).collect();
-    for (at, one) in all.iter().enumerate() {
-        for other in all.iter().skip(at).filter(|other| other.life.attempt.node == one.life.attempt.node) {
-            let (Some(here), Some(there)) = (one.dump.namespaces.get(kind), other.dump.namespaces.get(kind))
-            else {
-                continue;
-            };
-            let (a, b) = (one.life.name(), other.life.name());
-            let events = [one.line.id, other.line.id];
-            let same_pod = one.life.pod.uid == other.life.pod.uid;
-            let same_container = same_pod && one.life.container.name == other.life.container.name;
-            if same_container || run.node_was_touched() || !overlap(run, one, other) {
-                continue;
+    for (one, other) in side_by_side(run, &all).filter(|_| !run.node_was_touched()) {
+        let (Some(here), Some(there)) = (one.dump.namespaces.get(kind), other.dump.namespaces.get(kind))
+        else {
+            continue;
+        };
+        let (a, b) = (one.life.name(), other.life.name());
+        let events = [one.line.id, other.line.id];
+        if one.life.pod.uid == other.life.pod.uid {
+            seen.check(here == there, || format!("{a} and {b} have different {kind} namespaces"), events);
+            if here == there {
+                seen.facet("shared", "namespace");
             }
-            if same_pod {
-                seen.check(here == there, || format!("{a} and {b} have different {kind} namespaces"), events);
-                if here == there {
-                    seen.facet("shared", "namespace");
-                }
-            } else {
-                let finding = || format!("{a} and {b} of two pods have the same {kind} namespace");
-                seen.check(here != there, finding, events);
-                if here != there {
-                    seen.facet("shared", "not-by-pods");
-                }
+        } else {
+            let finding = || format!("{a} and {b} of two pods have the same {kind} namespace");
+            seen.check(here != there, finding, events);
+            if here != there {
+                seen.facet("shared", "not-by-pods");
             }
         }
     }

@@ -251,7 +251,8 @@ fn judge_next(clause: &Clause, life: &ProbedLife<'_, '_>, (from, event): (&At, &
         if spec.initial_delay > 0 {
             let own = clause.tolerance_us("process");
             let quantity = format!("from the start of the process to its {word} probe after the {event}");
-            let least = Bound::at_least(spec.initial_delay - own, "initialDelaySeconds - 2 s");
+            let formula = format!("initialDelaySeconds - {}", seconds(own));
+            let least = Bound::at_least(spec.initial_delay - own, formula);
             life.within(seen, quantity, (&life.began, first), least);
         }
         life.within(seen, format!("from the {event} to the next {word} probe"), (from, first), bound);
@@ -321,7 +322,7 @@ fn judge_last_end(life: &Life<'_, '_>, (ended, code): (&At, i64), restart: &Rest
         }
     } else if life.watched_for(known_from(life, ended, restart), allowed) {
         let finding = format!(
-            "{} terminated around a kubelet restart, and the status did not show it within {}",
+            "{} terminated around a kubelet restart, but the status did not show it within {}",
             life.name(),
             seconds(allowed)
         );

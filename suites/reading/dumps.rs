@@ -28,6 +28,20 @@ pub(crate) fn looks<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Look<'t, 'h>> {
     all
 }
 
+/// The pairs of views from two containers of one node, taken by processes of which one began while the other ran.
+pub(crate) fn side_by_side<'l, 't, 'h>(
+    run: &'l Timeline<'_>,
+    all: &'l [Look<'t, 'h>],
+) -> impl Iterator<Item = (&'l Look<'t, 'h>, &'l Look<'t, 'h>)> {
+    let pairs =
+        all.iter().enumerate().flat_map(|(at, one)| all[at + 1..].iter().map(move |other| (one, other)));
+    pairs.filter(|(one, other)| {
+        let same =
+            one.life.pod.uid == other.life.pod.uid && one.life.container.name == other.life.container.name;
+        !same && one.life.attempt.node == other.life.attempt.node && overlap(run, one, other)
+    })
+}
+
 /// Whether two views were taken by processes of which one began while the other ran.
 pub(crate) fn overlap(run: &Timeline<'_>, one: &Look<'_, '_>, other: &Look<'_, '_>) -> bool {
     let ran_on = |first: &Look<'_, '_>, second: &Look<'_, '_>| {

@@ -26,6 +26,12 @@ pub(crate) fn is_crash_loop(state: &State<'_>) -> bool {
 /// The lists of a pod's status that hold those of its containers.
 const LISTS: [&str; 3] = ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"];
 
+/// Whether a revision shows that a container of its pod runs.
+pub(crate) fn runs_something(pod: &PodLife<'_>, shown: &Revision<'_>) -> bool {
+    let mut all = pod.containers.iter().filter_map(|of| shown.container(&of.name));
+    all.any(|status| status.is_running())
+}
+
 /// Each container's name and status.
 pub(crate) fn statuses<'h>(revision: &Revision<'h>) -> impl Iterator<Item = (&'h str, &'h Value)> + use<'h> {
     let status = revision.object.get("status");

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::reading::arrivals::on_node_network;
 use crate::reading::kubelet_restarts::is_proven_restart;
 use crate::reading::mains::lives_of;
-use crate::reading::statuses::of_kubelet;
+use crate::reading::statuses::{of_kubelet, runs_something};
 
 /// The two addresses in a status, each with its list.
 const ADDRESSES: [(&str, &str); 2] = [(POD_IP, "podIPs"), (HOST_IP, HOST_IPS)];
@@ -149,12 +149,6 @@ fn is_torn_down(run: &Timeline<'_>, pod: &PodLife<'_>, shown: &Revision<'_>) -> 
         status.is_some_and(|status| !status.is_running()) && !lives_of(run, pod, of).any(says_later)
     };
     shown.terminating() && pod.containers.iter().all(stopped)
-}
-
-/// Whether a revision shows that a container of its pod runs.
-fn runs_something(pod: &PodLife<'_>, shown: &Revision<'_>) -> bool {
-    let mut all = pod.containers.iter().filter_map(|of| shown.container(&of.name));
-    all.any(|status| status.is_running())
 }
 
 /// All probes that name no other host came to one address that others can reach: that is the pod's.

@@ -89,7 +89,7 @@ fn judge_unseen(
     let Some(by) = probe.must_have_run(run) else { return };
     if let Told::No = tally.told(clause, &by, (WARNING, 1), says) {
         let finding = format!(
-            "the {} probe of {}/{} cannot succeed, and no event says that it failed",
+            "the {} probe of {}/{} cannot succeed, but no event reports a failure",
             kind.word(),
             probe.pod.key,
             container.name
