@@ -132,7 +132,7 @@ fn a_table_that_keeps_an_image_back_is_found() {
     let damaged = changed(|path, content| {
         Some(if path == "manifest.json" { short.file(path).unwrap().to_vec() } else { content.to_vec() })
     });
-    assert_eq!(complaint(&damaged), "archive: manifest.json: lists 2 images, index.json lists 3");
+    assert_eq!(complaint(&damaged), "archive: manifest.json: lists 2 images, but index.json lists 3");
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_layer_that_is_not_what_the_configuration_promises_is_found() {
         forged.insert(&path, Entry::file(entry.mode, &content)).unwrap();
     }
     let said = complaint(&forged.to_tar().unwrap());
-    assert!(said.contains("the configuration promises sha256:0000"), "{said}");
+    assert!(said.contains("the configuration says sha256:0000"), "{said}");
 }
 
 #[test]

@@ -245,7 +245,7 @@ mod tests {
         let (all, plain) = (images(&["a.b/c:1", "a.b/c:1-2"]), images(&["a.b/c:1"]));
         let mut nodes: BTreeMap<_, _> = [("n1".to_owned(), all.clone()), ("n2".to_owned(), plain)].into();
         let why = lacks_variant("a.b/c:1", "2", &nodes).unwrap_or_default();
-        assert!(why.contains("a.b/c:1-2, and n2 does not"), "{why}");
+        assert!(why.contains("a.b/c:1-2, but n2 does not"), "{why}");
         nodes.insert("n2".to_owned(), all);
         assert_eq!(lacks_variant("a.b/c:1", "2", &nodes), None);
         let why = lacks_variant("a.b/c", "2", &nodes).unwrap_or_default();

@@ -165,7 +165,7 @@ fn every_change_of_the_report_is_noticed() {
                 let one = of["clauses"][0].clone();
                 of["clauses"].as_array_mut().unwrap().push(one);
             },
-            "clauses[demo.on-time] is there 2 times",
+            "clauses[demo.on-time] occurs 2 times instead of 1",
         ),
         (
             "case missing",
@@ -178,7 +178,7 @@ fn every_change_of_the_report_is_noticed() {
                 let one = of["cases"][0].clone();
                 of["cases"].as_array_mut().unwrap().push(one);
             },
-            "cases[demo/calm] is there 2 times",
+            "cases[demo/calm] occurs 2 times instead of 1",
         ),
         (
             "judgement",
@@ -338,7 +338,7 @@ fn every_change_of_a_history_is_noticed_also_with_its_digests_changed() {
     let run = Tampered::new();
     run.replace(LOG, "\"server\":\"v1.36.3\"", "\"server\":\"v1.36.4\"");
     run.replace(REPORT, "\"server\": \"v1.36.3\"", "\"server\": \"v1.36.4\"");
-    run.is_noticed("version in log and report", CALM, "and events.ndjson says v1.36.4");
+    run.is_noticed("version in log and report", CALM, "but events.ndjson says v1.36.4");
 
     let run = Tampered::new();
     let packed = fs::read(run.path(CALM)).unwrap();

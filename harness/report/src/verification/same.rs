@@ -131,7 +131,7 @@ fn items(place: &str, stored: &[Value], follows: &[Value], found: &mut Vec<(Stri
             (one, other) if one != other => {
                 found.push((
                     place.clone(),
-                    format!("{place} occurs {one} times; it should occur {other} times"),
+                    format!("{place} occurs {one} times instead of {other}"),
                 ));
             }
             _ => {
