@@ -32,6 +32,7 @@ mod reading;
 mod refusals;
 mod regressions;
 mod reports;
+mod resize;
 mod restart;
 mod scenario;
 mod sidecar;
@@ -78,6 +79,7 @@ static POD_BASICS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/pod_basics")
 static POD_PHASE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/pod_phase");
 static CONDITIONS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/conditions");
 static REPORTS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/reports");
+static RESIZE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/resize");
 static DOWNWARD: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/downward");
 static EPHEMERAL: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/ephemeral");
 static USERNS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/userns");
@@ -159,6 +161,7 @@ pub const CHAPTERS: &[Chapter] = &[
         folder: &REPORTS,
         judges: reports::judges,
     },
+    Chapter { name: "resize", title: "Resizes in place", folder: &RESIZE, judges: resize::judges },
     Chapter {
         name: "ephemeral",
         title: "Ephemeral containers",

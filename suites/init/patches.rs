@@ -15,9 +15,15 @@ const OTHERS: [&str; 4] = ["command", "args", "env", "resources"];
 
 /// The changes of an accepted patch to the init containers of a pod.
 fn patched(did: &Did) -> Option<(&str, &Vec<Value>)> {
-    let Did::Patched { kind, name, patch, .. } = did else { return None };
+    let Did::Patched { kind, name, patch, subresource } = did else { return None };
     let list = patch.get("spec")?.get("initContainers")?.as_array()?;
-    (kind == "Pod").then_some((name, list))
+    // Its resources can be changed, but only through the subresource `resize`.
+    (kind == "Pod" && subresource.is_empty()).then_some((name, list))
+}
+
+/// Whether a failed step was a patch of an object itself, and not of its subresource `resize`.
+fn is_patch(what: &str) -> bool {
+    what.starts_with("patch ") && !what.contains(" (resize) ")
 }
 
 /// The revision that shows the image from a patch.
@@ -64,7 +70,7 @@ pub(super) fn image_restarts_nothing(run: &Timeline<'_>, clause: &Clause, seen: 
 pub(super) fn image_alone(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for (id, deed) in &run.deeds {
         match &deed.did {
-            Did::Failed { what, why } if what.starts_with("patch ") && what.contains("initContainers") => {
+            Did::Failed { what, why } if is_patch(what) && what.contains("initContainers") => {
                 judge_refusal(*id, what, why, seen);
             }
             did => {

@@ -111,8 +111,8 @@ fn judge_gain<'h>(
                 Bound::at_most(clause.tolerance_us("first-status"), "the first status after the restart");
             let late = run.measure(quantity, &life.node, (restart.began.id, &restart.over), gained, bound);
             match late.map(|late| late.fit()) {
-                Some(Fit::Met) if kind == ProbeKind::Startup => seen.diverges(finding, events),
-                Some(Fit::Undecided) if kind == ProbeKind::Startup => {
+                Some(Fit::Met) if has_no_worker_yet(clause, life, restart) => seen.diverges(finding, events),
+                Some(Fit::Undecided) if has_no_worker_yet(clause, life, restart) => {
                     seen.doubt(Doubt::Straddles, finding, events)
                 }
                 _ => seen.violated(finding, events),
@@ -125,6 +125,13 @@ fn judge_gain<'h>(
         }
         _ => {}
     }
+}
+
+/// Whether the known deviation concerns a container: the first status after the restart considers it started or ready because
+/// its probe is not registered yet. For readiness, this concerns only containers that are new to the restarted kubelet.
+fn has_no_worker_yet(clause: &Clause, life: &ProbedLife<'_, '_>, restart: &Restart<'_>) -> bool {
+    let age = life.run.at_least(&life.began, &restart.began);
+    life.spec.kind == ProbeKind::Startup || age <= clause.tolerance_us("age")
 }
 
 /// All probes of a running container resume.

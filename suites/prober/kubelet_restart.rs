@@ -9,7 +9,7 @@ use probity_model::{Clause, Judge, Seen, Timeline};
 use probity_script::witness::Fact;
 
 use crate::reading::kubelet_restarts::{Restart, restarts};
-use crate::reading::patches::changes_image;
+use crate::reading::patches::{changes_image, is_resized};
 
 pub(super) const JUDGES: &[Judge] =
     &[Judge { clause: "prober.kubelet-restart.status-kept", judge: status_is_kept }];
@@ -25,10 +25,11 @@ fn status_is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Whether the kubelet stops a container for another reason: its image is changed, or its pod has a deadline.
+/// Whether the kubelet stops a container for another reason: its image or its resources are changed, or its pod has a deadline.
 fn is_replaced(run: &Timeline<'_>, pod: &PodLife<'_>, container: &ContainerLife<'_>) -> bool {
     let limited = |shown: &Revision<'_>| shown.object["spec"]["activeDeadlineSeconds"].is_i64();
-    changes_image(run, pod, container) || pod.last().is_some_and(limited)
+    let changed = changes_image(run, pod, container) || is_resized(run, pod, container);
+    changed || pod.last().is_some_and(limited)
 }
 
 /// A container whose kubelet restarted.

@@ -91,6 +91,14 @@ pub(crate) fn changes_image(run: &Timeline<'_>, pod: &PodLife<'_>, container: &C
     })
 }
 
+/// Whether a resize names a container, whose policy may restart it.
+pub(crate) fn is_resized(run: &Timeline<'_>, pod: &PodLife<'_>, container: &ContainerLife<'_>) -> bool {
+    of_part(run, "resize").iter().any(|patch| {
+        let taken = patch.pod.uid == pod.uid && patch.refused.is_none();
+        taken && container_in(&patch.asked, &container.name).is_some()
+    })
+}
+
 /// Whether a value has all that another one asks for; the API server fills in defaults.
 pub(crate) fn is_part_of(asked: &Value, shown: &Value) -> bool {
     match (asked, shown) {

@@ -3,10 +3,12 @@
 //! A stop signal has many causes, usually a deletion, so nothing here starts from the signal. Where something else may
 //! have ended a life, the judges say nothing about it.
 
-use probity_model::clocks::Order;
+use probity_model::clocks::{Order, Stamp};
+use probity_model::history::{Deed, Did};
 use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
 use probity_model::mechanisms::{
-    DOUBTFUL, FIRST_BACK_OFF, LONGEST_BACK_OFF, NEAR, TO_SETTLE, TO_START, TO_START_AGAIN, UNDER_WAY, YOUNG,
+    DOUBTFUL, FIRST_BACK_OFF, LONGEST_BACK_OFF, NEAR, TO_RESUME, TO_SETTLE, TO_START, TO_START_AGAIN,
+    UNDER_WAY, YOUNG,
 };
 use probity_model::timeline::{
     At, Attempt, ContainerKind, ContainerLife, Happened, Life, Line, PodLife, Probe, ProbeKind, ProbeOutcome,
@@ -14,6 +16,8 @@ use probity_model::timeline::{
 };
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
+
+use super::kubelet_restarts::is_proven_restart;
 
 /// The exit status of a process that SIGKILL ended: 128 and the number of the signal, as in the Kubernetes documentation,
 /// Pod Lifecycle.
@@ -243,12 +247,19 @@ pub(crate) fn judge_restart(life: &Life<'_, '_>, ended: &(impl Happened + ?Sized
             match life.attempt.exiting().map(At::of).or_else(|| life.ended.clone()) {
                 Some(end) => {
                     let busy = busy_with_others(life, &end, &next.began);
-                    let words = if busy > 0 {
-                        format!("{words} + {} for other containers", seconds(busy))
-                    } else {
-                        words
+                    let down = restart_of_kubelet(life, &end, wait);
+                    let more = |time: i64, what: &str| match time {
+                        0 => String::new(),
+                        time => format!(" + {} for {what}", seconds(time)),
                     };
-                    life.within(seen, quantity, (&end, &next.began), Bound::at_most(wait + busy, words))
+                    let words =
+                        words + &more(busy, "other containers") + &more(down, "the kubelet's restart");
+                    life.within(
+                        seen,
+                        quantity,
+                        (&end, &next.began),
+                        Bound::at_most(wait + busy + down, words),
+                    )
                 }
                 None => {
                     let bound = Bound::at_most(pod.grace() + wait, format!("the grace period + {words}"));
@@ -314,6 +325,22 @@ fn back_off(number: u64) -> (i64, String) {
     let doubled = u32::try_from(number - 1).map_or(i64::MAX, |number| 1 << number.min(10));
     let delay = FIRST_BACK_OFF.saturating_mul(doubled).min(LONGEST_BACK_OFF);
     (delay + TO_START, format!("{} of back-off + {}", seconds(delay), seconds(TO_START)))
+}
+
+/// For how long after the end of a life its kubelet may still have been starting, if it was restarted before the next life was
+/// due.
+fn restart_of_kubelet(life: &Life<'_, '_>, end: &At, due: i64) -> i64 {
+    let by = end.stamp.later(due);
+    let down = |of: &Did| {
+        matches!(of, Did::NodeVerb { node, .. } if *node == life.pod.node) && is_proven_restart(of)
+    };
+    let until = |(id, deed): &(EventId, &Deed)| {
+        let resumed = Stamp::harness(life.run.heard(*id).at.hi).later(TO_RESUME);
+        let began = Stamp::harness(deed.began_us);
+        let span = down(&deed.did).then(|| life.run.clocks.between(&end.stamp, &resumed))??;
+        life.run.before(&began, &by).then_some(span.hi.max(0))
+    };
+    life.run.deeds.iter().filter_map(until).max().unwrap_or_default()
 }
 
 /// For how long after the end of a life the worker of its pod was busy with other containers, before it came to the next: it ends

@@ -76,6 +76,9 @@ mechanisms! {
     /// The first restart has no back-off: the kubelet lists the containers once a second, syncs the pod, and starts the
     /// container, which took up to three seconds on two busy cores.
     TO_START_AGAIN = 5 * SECOND;
+    /// A restarted kubelet needs this long before it syncs every pod: each container that ends while it starts delays it
+    /// by three seconds more.
+    TO_RESUME = 10 * SECOND;
     /// The watch shows a deletion that the harness did not request at most this much later than the kubelet learns
     /// about it.
     LATE_SIGHT = 2 * SECOND;

@@ -60,6 +60,20 @@ fn a_restart_makes_nothing_ready() {
 }
 
 #[test]
+fn only_a_container_that_has_just_started_is_known_to_be_shown_as_ready() {
+    for (began, shown_at, word) in [(12.0, 13.5, "violated"), (8.0, 9.5, "diverges"), (8.0, 21.0, "violated")]
+    {
+        let mut run = pod(GAINED, &json!({ "readinessProbe": http("/r", 2) }));
+        run.probe(3.0, "/r", 503);
+        restart(&mut run, began);
+        shown(&mut run, shown_at, true, true);
+        run.probe(26.5, "/r", 503);
+        run.reading(40.0);
+        assert_eq!(verdict(&run.done(), GAINED), word, "{began} {shown_at}");
+    }
+}
+
+#[test]
 fn a_restart_makes_nothing_started() {
     for (at, word) in [(22.0, "diverges"), (24.0, "holds")] {
         let mut run = pod(GAINED, &json!({ "startupProbe": http("/s", 2) }));

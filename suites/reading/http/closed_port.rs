@@ -64,7 +64,7 @@ impl ClosedTime {
             }
             return;
         }
-        if course.spec.kind == ProbeKind::Readiness && self.fell_early(reaction, seen) {
+        if course.spec.kind == ProbeKind::Readiness && self.fell_untimely(reaction, seen) {
             return;
         }
         let Some(until) = reaction.end_of_life(self.until.as_ref().map(|at| at.stamp.clone())) else {
@@ -104,8 +104,8 @@ impl ClosedTime {
     }
 
     /// Accuses a kubelet that showed a container as not ready before so many probes can have been refused as the threshold says,
-    /// and tells whether it did. Until the port closed, all its probes must have passed.
-    fn fell_early(&self, reaction: &Reaction<'_, '_, '_>, seen: &mut Seen) -> bool {
+    /// or later than after so many periods, and tells whether it did. Until the port closed, all its probes must have passed.
+    fn fell_untimely(&self, reaction: &Reaction<'_, '_, '_>, seen: &mut Seen) -> bool {
         let course = reaction.course;
         let Some((fell, since)) = self.fell(reaction).filter(|_| course.is_asked_alone()) else {
             return false;
@@ -125,10 +125,20 @@ impl ClosedTime {
         let formula = format!("(failureThreshold - 1) × periodSeconds - {}", seconds(refusals - least));
         let quantity =
             format!("from the closing of the port to the status of {} as not ready", course.container.name);
-        let bound = Bound::at_least(least, formula);
-        let measured = course.run.measure(quantity, &course.node, &self.from, &fell, bound);
-        let Some(early) = measured.filter(|measured| measured.fit() == Fit::Missed) else { return false };
-        seen.measure(early);
+        let early = (&self.from, quantity, Bound::at_least(least, formula));
+        let most = course.spec.failures.saturating_mul(course.spec.period) + reaction.lag;
+        let quantity = format!(
+            "from the last success before its port closed to the status of {} as not ready",
+            course.container.name
+        );
+        let bound = Bound::at_most(most, "failureThreshold × periodSeconds + slack");
+        let late = (&At::of(*last), quantity, bound);
+        let mut untimely = [early, late].into_iter().filter_map(|(from, quantity, bound)| {
+            let measured = course.run.measure(quantity, &course.node, from, &fell, bound)?;
+            (measured.fit() == Fit::Missed).then_some(measured)
+        });
+        let Some(measured) = untimely.next() else { return false };
+        seen.measure(measured);
         true
     }
 

@@ -354,6 +354,7 @@ pub(crate) fn containers(
                 .map(|kind| Worker::new(*kind))
                 .collect(),
             spec,
+            enacted: None,
             state: waiting.clone(),
             last: None,
             starts: 0,

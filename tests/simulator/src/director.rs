@@ -159,7 +159,7 @@ impl World<'_> {
             }
             Step::Patch(of) if of.kind.is_none() && of.patch["status"].is_object() => self.patch_status(of),
             Step::Patch(of) if of.kind.is_none() && of.subresource.as_deref() == Some("resize") => {
-                self.resize(of);
+                self.resize(of, step);
             }
             Step::Patch(of)
                 if of.kind.is_none() && of.subresource.as_deref() == Some("ephemeralcontainers") =>

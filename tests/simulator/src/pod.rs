@@ -78,6 +78,8 @@ pub(crate) struct Container {
     pub(crate) name: String,
     pub(crate) kind: Kind,
     pub(crate) spec: Value,
+    /// The resources in its cgroup since a resize, if there was one.
+    pub(crate) enacted: Option<Value>,
     pub(crate) plan: Option<Plan>,
     pub(crate) state: State,
     pub(crate) last: Option<Ended>,

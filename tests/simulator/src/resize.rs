@@ -1,41 +1,168 @@
-//! A change of a container's resources while its pod exists; such a change, like a new image, begins the container's back-off
-//! anew.
+//! A change of a container's resources while its pod exists. A running container gets them in place, unless its policy restarts
+//! it; one that waits for its restart begins its back-off anew.
+
+use std::collections::BTreeMap;
 
 use probity_case::manifest::pod_name;
-use probity_case::{ONLY, PatchStep};
+use probity_case::{ONLY, PatchStep, Step};
 use probity_model::history::Did;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::Defect;
-use crate::pod::{BackOff, State};
-use crate::world::{Act, At, MS, World};
+use crate::amounts::thousandths;
+use crate::pod::{BackOff, Kind, State};
+use crate::updates::merge;
+use crate::world::{Act, At, MS, SECOND, World};
+
+/// More processors than any node has, in thousandths.
+const TOO_MANY: i64 = 8_192_000;
 
 impl World<'_> {
     /// A client changes the resources of containers.
-    pub(crate) fn resize(&mut self, of: &PatchStep) {
+    pub(crate) fn resize(&mut self, of: &PatchStep, step: &Step) {
         let name = pod_name(self.case, of.pod.as_deref().unwrap_or(ONLY));
-        let (kind, patch, subresource) = ("Pod".to_owned(), of.patch.clone(), "resize".to_owned());
-        self.did(Did::Patched { kind, name: name.clone(), patch, subresource });
         let Some(pod) = self.pods.iter().rposition(|pod| pod.name == name && !pod.gone) else { return };
-        let entries: Vec<Value> = of.patch["spec"]["containers"].as_array().cloned().unwrap_or_default();
-        let containers = self.pods[pod].object["spec"]["containers"].as_array_mut();
-        for container in containers.into_iter().flatten() {
-            if let Some(entry) = entries.iter().find(|entry| entry["name"] == container["name"]) {
-                container["resources"] = entry["resources"].clone();
-            }
+        let old = self.pods[pod].object["spec"].clone();
+        let mut new = self.pods[pod].object.clone();
+        merge(&mut new, &of.patch);
+        if self.class_of(&old) != self.class_of(&new["spec"]) && !self.has(Defect::ApiResizesClass) {
+            let why = format!(
+                "failed to patch Pod {name}/resize: the API server answered 422 Invalid: Pod \"{name}\" is invalid: \
+                 spec: Invalid value: Pod QoS class may not change as a result of resizing"
+            );
+            self.did(Did::Failed { what: step.in_words(), why });
+            return;
         }
+        let (kind, patch, subresource) = ("Pod".to_owned(), of.patch.clone(), "resize".to_owned());
+        self.did(Did::Patched { kind, name, patch, subresource });
+        self.pods[pod].object = new;
         self.count_change(pod);
         self.show_again(pod);
-        for container in 0..self.pods[pod].containers.len() {
-            let of = &self.pods[pod].containers[container];
-            let Some(entry) = entries.iter().find(|entry| entry["name"] == of.name.as_str()) else {
-                continue;
-            };
-            if !self.has(Defect::ResourcesOfFirstStatus) {
-                self.pods[pod].containers[container].spec["resources"] = entry["resources"].clone();
+        if self.is_too_large(pod) && !self.has(Defect::TooLargeResizeEnacted) {
+            if !self.has(Defect::TooLargeResizeUnsaid) {
+                let reason = if self.has(Defect::TooLargeResizeDeferred) { "Deferred" } else { "Infeasible" };
+                self.add_condition(pod, "PodResizePending", reason);
             }
-            self.begin_back_off_anew(At { pod, container });
+            return;
         }
+        for container in 0..self.pods[pod].containers.len() {
+            let at = At { pod, container };
+            let wanted = self.wanted(at);
+            if wanted == self.pods[pod].containers[container].spec["resources"] {
+                continue;
+            }
+            if self.pods[pod].containers[container].is_running() {
+                let late = if self.has(Defect::ResizeLate) { 14 * SECOND } else { 0 };
+                let delay = late + self.between(100 * MS, 600 * MS);
+                self.later(delay, Act::Resize(at));
+            } else {
+                if !self.has(Defect::ResourcesOfFirstStatus) {
+                    self.pods[pod].containers[container].spec["resources"] = wanted;
+                    self.pods[pod].containers[container].enacted = None;
+                }
+                self.begin_back_off_anew(at);
+            }
+        }
+    }
+
+    /// The resources of a container by the object of its pod.
+    fn wanted(&self, at: At) -> Value {
+        let pod = &self.pods[at.pod];
+        let name = pod.containers[at.container].name.as_str();
+        let lists = ["containers", "initContainers"]
+            .into_iter()
+            .filter_map(|list| pod.object["spec"][list].as_array());
+        let of = lists.flatten().find(|of| of["name"] == name);
+        of.map(|of| of["resources"].clone()).unwrap_or_default()
+    }
+
+    fn is_too_large(&self, pod: usize) -> bool {
+        let list = self.pods[pod].object["spec"]["containers"].as_array();
+        let cpu = |of: &Value| thousandths(&of["resources"]["requests"]["cpu"]);
+        list.into_iter().flatten().any(|of| cpu(of).is_some_and(|cpu| cpu > TOO_MANY))
+    }
+
+    fn add_condition(&mut self, pod: usize, kind: &str, reason: &str) {
+        let mut condition =
+            json!({ "type": kind, "status": "True", "lastTransitionTime": self.timestamp(self.now) });
+        if !reason.is_empty() {
+            condition["reason"] = json!(reason);
+        }
+        let all = &mut self.pods[pod].object["status"]["conditions"];
+        let mut conditions = all.as_array().cloned().unwrap_or_default();
+        conditions.push(condition);
+        *all = json!(conditions);
+        self.show_again(pod);
+    }
+
+    /// The kubelet gives a running container its new resources, or restarts it with them.
+    pub(crate) fn enact(&mut self, at: At) {
+        let wanted = self.wanted(at);
+        let of = &self.pods[at.pod].containers[at.container];
+        if self.pods[at.pod].gone || self.pods[at.pod].deleted.is_some() || of.spec["resources"] == wanted {
+            return;
+        }
+        let (old, kind) = (of.spec["resources"].clone(), of.kind);
+        let changed = |resource: &str| {
+            ["requests", "limits"].iter().any(|list| old[*list][resource] != wanted[*list][resource])
+        };
+        let says = |resource: &str| {
+            let all = of.spec["resizePolicy"].as_array().into_iter().flatten();
+            let mut of = all.filter(|policy| policy["resourceName"] == resource);
+            of.any(|policy| policy["restartPolicy"] == "RestartContainer")
+        };
+        let by_policy = ["cpu", "memory"].iter().any(|resource| changed(resource) && says(resource));
+        let restarts = by_policy && !self.has(Defect::ResizePolicyIgnored)
+            || self.has(Defect::ResizeRestarts) && kind == Kind::Main
+            || self.has(Defect::ResizeOfMemoryRestarts) && changed("memory")
+            || self.has(Defect::ResizeRestartsSidecars) && kind == Kind::Sidecar;
+        if !self.has(Defect::ResizeUnshown) {
+            self.pods[at.pod].containers[at.container].spec["resources"] = wanted.clone();
+        }
+        let enacted = self.enacted(&old, &wanted, kind);
+        self.pods[at.pod].containers[at.container].enacted = Some(enacted);
+        if self.has(Defect::ResizeNeverCompletes) {
+            self.add_condition(at.pod, "PodResizeInProgress", "");
+        }
+        self.touch(at.pod);
+        if restarts {
+            let grace = self.pods[at.pod].grace();
+            self.stop_container(at, grace);
+            if self.has(Defect::ResizeRestartsAll) {
+                self.stop_others(at, grace);
+            }
+            if self.has(Defect::ResizeRestartsTwice) {
+                self.pods[at.pod].containers[at.container].spec["resources"] = old;
+                self.later(3 * SECOND, Act::Resize(at));
+            }
+        }
+    }
+
+    /// What the cgroup of a container has after a resize.
+    fn enacted(&self, old: &Value, new: &Value, kind: Kind) -> Value {
+        let mut enacted = new.clone();
+        for (defect, resource) in
+            [(Defect::ResizeOfCpuUnenacted, "cpu"), (Defect::ResizeOfMemoryUnenacted, "memory")]
+        {
+            let lower = thousandths(&new["limits"][resource]) < thousandths(&old["limits"][resource]);
+            let forgotten = self.has(defect)
+                || self.has(Defect::ResizeOnlyRaises) && lower
+                || self.has(Defect::ResizeOfSidecarsUnenacted) && kind == Kind::Sidecar;
+            if forgotten {
+                enacted["limits"][resource] = old["limits"][resource].clone();
+            }
+        }
+        enacted
+    }
+
+    /// The files of its own cgroup that a container reads.
+    pub(crate) fn cgroup_files(&self, at: At) -> BTreeMap<String, String> {
+        let of = &self.pods[at.pod].containers[at.container];
+        let limits = &of.enacted.as_ref().unwrap_or(&of.spec["resources"])["limits"];
+        let memory = thousandths(&limits["memory"]).map_or("max".to_owned(), |all| (all / 1_000).to_string());
+        let quota = thousandths(&limits["cpu"]).map_or("max".to_owned(), |all| (all * 100).to_string());
+        let file = |name: &str, text: String| (format!("/sys/fs/cgroup/{name}"), text);
+        BTreeMap::from([file("memory.max", memory), file("cpu.max", format!("{quota} 100000"))])
     }
 
     /// The image or the resources of a container changed.

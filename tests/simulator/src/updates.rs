@@ -194,7 +194,7 @@ fn entries<'v>(spec: &'v Value, list: &str) -> impl Iterator<Item = &'v Value> +
 }
 
 /// Changes an object as a strategic merge patch does.
-fn merge(object: &mut Value, patch: &Value) {
+pub(crate) fn merge(object: &mut Value, patch: &Value) {
     let Some(fields) = patch.as_object() else {
         *object = patch.clone();
         return;

@@ -131,6 +131,8 @@ pub(crate) enum Act {
     Collect(usize),
     /// The budgets' controller looks at a budget.
     Weigh(usize),
+    /// The kubelet gives a running container its new resources.
+    Resize(At),
     /// The node controller has not heard of the node for too long.
     Lose,
     /// A defective API server says why a pod goes.
@@ -318,6 +320,7 @@ impl<'c> World<'c> {
             Act::Unschedulable(pod) => self.find_no_node(pod),
             Act::Collect(pod) => self.collect(pod),
             Act::Weigh(budget) => self.weigh(budget),
+            Act::Resize(at) => self.enact(at),
             Act::Explain(pod) => self.explain(pod),
             Act::Tire(pod) => self.tire(pod),
             Act::Lose => self.lose(),

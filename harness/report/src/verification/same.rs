@@ -129,10 +129,7 @@ fn items(place: &str, stored: &[Value], follows: &[Value], found: &mut Vec<(Stri
             (0, _) => found.push((place.clone(), format!("{place} is missing"))),
             (_, 0) => found.push((place.clone(), format!("{place} should not be there"))),
             (one, other) if one != other => {
-                found.push((
-                    place.clone(),
-                    format!("{place} occurs {one} times instead of {other}"),
-                ));
+                found.push((place.clone(), format!("{place} occurs {one} times instead of {other}")));
             }
             _ => {
                 let pairs = one.into_iter().flatten().zip(other.into_iter().flatten());

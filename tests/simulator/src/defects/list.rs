@@ -43,6 +43,9 @@ mod halves;
 #[path = "requests.rs"]
 mod requests;
 #[macro_use]
+#[path = "resizes.rs"]
+mod resizes;
+#[macro_use]
 #[path = "resources.rs"]
 mod resources;
 #[macro_use]

@@ -34,6 +34,8 @@ macro_rules! with_told {
     /// The first refused connection makes a container unready, whatever the threshold (`probe.http.refused-fails`,
     /// `probe.tcp.open-success`).
     RefusalMakesUnready,
+    /// A TCP readiness probe with a threshold above one needs one failure more (`probe.tcp.open-success`).
+    TcpReadinessNeedsOneMore,
     /// The first failed health check kills a container (`probe.failure-threshold.exact-count`).
     GrpcFailureKills,
     // What is optional.

@@ -115,7 +115,7 @@ impl World<'_> {
         }
     }
 
-    fn stop_others(&mut self, at: At, grace: i64) {
+    pub(crate) fn stop_others(&mut self, at: At, grace: i64) {
         for life in self.others(at) {
             self.stop_container(life.at, grace);
         }

@@ -40,6 +40,14 @@ impl World<'_> {
         of_other.filter(|_| self.has(Defect::FailureCodeOfNeighbor)).unwrap_or(message)
     }
 
+    /// How many failures more than its threshold a probe needs.
+    pub(super) fn more_failures(&self, at: At, kind: ProbeKind) -> u64 {
+        let probe = self.pods[at.pod].containers[at.container].probe(kind);
+        let counts = |probe: &Value| probe.get("tcpSocket").is_some() && probe["failureThreshold"] != 1;
+        let more = kind == ProbeKind::Readiness && probe.is_some_and(counts);
+        u64::from(more && self.has(Defect::TcpReadinessNeedsOneMore))
+    }
+
     /// Whether the first failure of a probe kills.
     pub(super) fn kills_at_once(&self, at: At, kind: ProbeKind) -> bool {
         let probe = self.pods[at.pod].containers[at.container].probe(kind);

@@ -331,7 +331,7 @@ impl World<'_> {
             let number = if one { 1 } else { number(kind, "successThreshold") };
             return self.threshold_of(at, kind, passed, number);
         }
-        let own = number(kind, "failureThreshold");
+        let own = number(kind, "failureThreshold") + self.more_failures(at, kind);
         let container = &self.pods[at.pod].containers[at.container];
         let has = |kind| container.probe(kind).is_some();
         if self.has(Defect::FirstFailureSettles) || self.kills_at_once(at, kind) {

@@ -88,6 +88,7 @@ impl World<'_> {
         let zeros = "0 ".repeat(10);
         files.insert("/proc/self/stat".to_owned(), format!("1 (agnhost-rs) S {zeros}{ticks} 0 0 0"));
         files.extend(self.identity_files(at.pod, at.container));
+        files.extend(self.cgroup_files(at));
         let env = self.environment(at);
         let mut namespaces = self.namespaces(at);
         let mut processes = Vec::new();
