@@ -15,7 +15,7 @@ use serde::Deserialize;
 const RELEASE: &str = "v1.36.3";
 
 /// The files, in the order in which specs are numbered.
-static WRITTEN: [(&str, &str); 12] = [
+static WRITTEN: [(&str, &str); 13] = [
     ("suites/upstream/probes.yaml", include_str!("upstream/probes.yaml")),
     ("suites/upstream/restarts.yaml", include_str!("upstream/restarts.yaml")),
     ("suites/upstream/restart_rules.yaml", include_str!("upstream/restart_rules.yaml")),
@@ -28,6 +28,7 @@ static WRITTEN: [(&str, &str); 12] = [
     ("suites/upstream/podgc.yaml", include_str!("upstream/podgc.yaml")),
     ("suites/upstream/endpoints.yaml", include_str!("upstream/endpoints.yaml")),
     ("suites/upstream/disruption.yaml", include_str!("upstream/disruption.yaml")),
+    ("suites/upstream/resizes.yaml", include_str!("upstream/resizes.yaml")),
 ];
 
 /// The specs of one release of Kubernetes.
@@ -194,6 +195,7 @@ mod tests {
             ("Collection of pods and containers", 4),
             ("Endpoint conditions", 20),
             ("Disruptions", 21),
+            ("Resizes in place", 51),
         ];
         assert_eq!(specs, expected);
         assert_eq!(upstream.numbered().last().map(|(_, last, _)| last), Some(upstream.specs()));
