@@ -2,6 +2,7 @@
 
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, seconds, whole_seconds};
+use probity_model::mechanisms::{NEAR, YOUNG};
 use probity_model::timeline::{At, Happened, Life, Revision};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
@@ -210,6 +211,12 @@ fn judge_silent_kill(life: &Life<'_, '_>, failed: &At, seen: &mut Seen) {
     let Some(killed) = killed.filter(|_| !life.container.has_memory_limit() && life.pod.grace() > 0) else {
         return;
     };
+    // A signal that comes before the process can catch it is lost: the first process of a container ignores it.
+    let lasted = life.run.at_least(&life.began, killed) + life.noise(&life.began.earlier(YOUNG), killed);
+    if lasted + NEAR >= life.pod.grace() {
+        let why = "the stop signal may have come before the process could catch it";
+        return seen.doubt(Doubt::Ambiguous, why, [life.began.id, killed.id]);
+    }
     let finding = format!("{} was killed without a stop signal after its hook had failed", life.name());
     seen.violated(finding, [failed.id, killed.id]);
     judge_what_follows(life, killed, seen);

@@ -304,6 +304,27 @@ fn a_failed_hook_stops_its_container() {
 }
 
 #[test]
+fn a_stop_signal_may_be_lost_if_a_busy_node_starts_a_process_late() {
+    let judged = |killed: f64, noise: Option<(f64, f64)>| {
+        let hook = json!({ "httpGet": { "path": "/prepare", "port": 1 } });
+        let plan = json!([{ "name": "AGNHOST_PLAN", "value": "{}" }]);
+        let container = json!({ "name": "target", "env": plan, "lifecycle": { "postStart": hook } });
+        let mut run = Composer::new(&[FAILED]);
+        run.create(0.0, &json!({ "containers": [container], "terminationGracePeriodSeconds": 2 }));
+        run.start(1.0, 0);
+        if let Some((from, to)) = noise {
+            run.noise(from, to);
+        }
+        run.left(killed).reading(20.0);
+        verdict(&run.done(), FAILED)
+    };
+    assert_eq!(judged(1.2, None), "violated", "it was killed at once");
+    assert_eq!(judged(2.6, None), "violated");
+    assert_eq!(judged(2.6, Some((0.5, 1.0))), "inconclusive", "the grace period began before the process");
+    assert_eq!(judged(1.2, Some((0.5, 1.0))), "violated");
+}
+
+#[test]
 fn an_answer_of_any_status_is_no_failure() {
     let judged = |stopped: bool| {
         let hook = json!({ "httpGet": { "path": "/prepare", "port": 8080 } });

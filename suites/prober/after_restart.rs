@@ -111,8 +111,10 @@ fn judge_gain<'h>(
                 Bound::at_most(clause.tolerance_us("first-status"), "the first status after the restart");
             let late = run.measure(quantity, &life.node, (restart.began.id, &restart.over), gained, bound);
             match late.map(|late| late.fit()) {
-                Some(Fit::Met) if has_no_worker_yet(clause, life, restart) => seen.diverges(finding, events),
-                Some(Fit::Undecided) if has_no_worker_yet(clause, life, restart) => {
+                Some(Fit::Met) if has_no_worker_yet(clause, life, restart, gained) => {
+                    seen.diverges(finding, events)
+                }
+                Some(Fit::Undecided) if has_no_worker_yet(clause, life, restart, gained) => {
                     seen.doubt(Doubt::Straddles, finding, events)
                 }
                 _ => seen.violated(finding, events),
@@ -127,11 +129,40 @@ fn judge_gain<'h>(
     }
 }
 
-/// Whether the known deviation concerns a container: the first status after the restart considers it started or ready because
-/// its probe is not registered yet. For readiness, this concerns only containers that are new to the restarted kubelet.
-fn has_no_worker_yet(clause: &Clause, life: &ProbedLife<'_, '_>, restart: &Restart<'_>) -> bool {
-    let age = life.run.at_least(&life.began, &restart.began);
-    life.spec.kind == ProbeKind::Startup || age <= clause.tolerance_us("age")
+/// Whether the known deviation explains a gain: the first status after the restart considers a container started or ready because
+/// its probe is not registered yet. For readiness, this concerns only containers that are new to the restarted kubelet, and the
+/// status follows the first failure.
+fn has_no_worker_yet<'h>(
+    clause: &Clause,
+    life: &ProbedLife<'_, 'h>,
+    restart: &Restart<'_>,
+    gained: &Revision<'h>,
+) -> bool {
+    let run = life.run;
+    if life.spec.kind == ProbeKind::Startup {
+        return true;
+    }
+    let since = |shown: &Revision<'_>| run.before(&restart.over, &shown.at);
+    let later = life.revisions().filter(|(shown, _)| since(shown) && shown.id < gained.id).count();
+    let new = run.at_least(&life.began, &restart.began) <= clause.tolerance_us("age");
+    new && later == 0 && falls_again(clause, life, gained)
+}
+
+/// Whether a container that is shown as ready is shown as not ready once a probe has failed, as far as it was watched.
+fn falls_again<'h>(clause: &Clause, life: &ProbedLife<'_, 'h>, gained: &Revision<'h>) -> bool {
+    let failed = |probe: &&&Probe<'_>| {
+        life.run.before(&gained.at, &probe.at) && life.outcome(probe) == ProbeOutcome::Failure
+    };
+    let Some(failed) = life.probes.iter().find(failed) else { return true };
+    let fallen = life.first_shown(&gained.at, |_, seen| !seen.ready);
+    let settled = life.result(failed).at();
+    match fallen {
+        Some(fallen) => {
+            let span = (&settled, &fallen.at);
+            !life.run.longer_than(life.pod, span, clause.slack_us())
+        }
+        None => !life.watched_for(&settled, clause.slack_us()),
+    }
 }
 
 /// All probes of a running container resume.

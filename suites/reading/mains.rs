@@ -95,13 +95,30 @@ pub(crate) fn later(run: &Timeline<'_>, one: Option<At>, other: At) -> Option<At
 /// When the work of a pod was done: the last end of its main containers, as their processes show it; of those that are no
 /// targets, only the status is known. `None` if one of them still runs, or it is not known.
 pub(crate) fn work_done(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<At> {
-    let told = mains(pod).all(|main| main.plan().is_some());
-    if told {
-        let ends: Option<Vec<At>> =
-            mains(pod).map(|main| end_for_good(&lives_of(run, pod, main).next_back()?)).collect();
-        return ends?.into_iter().fold(None, |one, other| later(run, one, other));
+    ends_of_work(run, pod, |_, end| end.latest)
+}
+
+/// From when on the kubelet may have known that the work of a pod was done: the exit that the last of its main containers recorded.
+/// That a connection has gone may be heard later.
+pub(crate) fn work_over(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<At> {
+    ends_of_work(run, pod, |life, end| end.latest.is_some().then(|| end.over_at(life).clone()))
+}
+
+/// The last end of the main containers of a pod, taken in this way.
+fn ends_of_work(
+    run: &Timeline<'_>,
+    pod: &PodLife<'_>,
+    at: impl Fn(&Life<'_, '_>, End) -> Option<At>,
+) -> Option<At> {
+    if mains(pod).any(|main| main.plan().is_none()) {
+        return pod.shown_done().map(At::of);
     }
-    pod.shown_done().map(At::of)
+    let end = |main| {
+        let last = lives_of(run, pod, main).next_back()?;
+        end_for_good(&last).and_then(|end| at(&last, end))
+    };
+    let ends: Option<Vec<At>> = mains(pod).map(end).collect();
+    ends?.into_iter().fold(None, |one, other| later(run, one, other))
 }
 
 /// The first restart does not wait: a sidecar that has not restarted in time, before the work of its pod was done, never will.
@@ -123,12 +140,12 @@ pub(crate) fn judge_unrestarted_sidecar(
     }
 }
 
-/// When a life ended after which its policy does not restart the container.
-fn end_for_good(life: &Life<'_, '_>) -> Option<At> {
+/// The end of a life after which its policy does not restart the container.
+fn end_for_good(life: &Life<'_, '_>) -> Option<End> {
     let end = End::of(life)?;
     // An exit status that is not known brings nothing back that a success would not.
     let restarts = life.pod.restarts_after(life.container, end.code.unwrap_or(0));
-    end.latest.filter(|_| !restarts)
+    (!restarts).then_some(end)
 }
 
 /// When the last of the pod's main containers first began.

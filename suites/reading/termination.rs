@@ -247,29 +247,26 @@ pub(crate) fn judge_restart(life: &Life<'_, '_>, ended: &(impl Happened + ?Sized
             match life.attempt.exiting().map(At::of).or_else(|| life.ended.clone()) {
                 Some(end) => {
                     let busy = busy_with_others(life, &end, &next.began);
-                    let down = restart_of_kubelet(life, &end, wait);
-                    let more = |time: i64, what: &str| match time {
-                        0 => String::new(),
-                        time => format!(" + {} for {what}", seconds(time)),
-                    };
-                    let words =
-                        words + &more(busy, "other containers") + &more(down, "the kubelet's restart");
-                    life.within(
-                        seen,
-                        quantity,
-                        (&end, &next.began),
-                        Bound::at_most(wait + busy + down, words),
-                    )
+                    let down = restart_of_kubelet(life, &end.stamp, wait);
+                    let (wait, mut words) = or_after_kubelet((wait, words), down);
+                    if busy > 0 {
+                        words = format!("{words} + {} for other containers", seconds(busy));
+                    }
+                    life.within(seen, quantity, (&end, &next.began), Bound::at_most(wait + busy, words))
                 }
                 None => {
-                    let bound = Bound::at_most(pod.grace() + wait, format!("the grace period + {words}"));
+                    let down = restart_of_kubelet(life, ended.when(), pod.grace() + wait);
+                    let whole = (pod.grace() + wait, format!("the grace period + {words}"));
+                    let (wait, words) = or_after_kubelet(whole, down);
+                    let bound = Bound::at_most(wait, words);
                     life.within(seen, quantity, (ended, &next.began), bound)
                 }
             };
         }
         return;
     }
-    let allowed = pod.grace() + back_off(number.max(1)).0;
+    let due = pod.grace() + back_off(number.max(1)).0;
+    let allowed = due.max(restart_of_kubelet(life, ended.when(), due));
     let policy = life.policy();
     // A start that waits for its back-off is decided anew by the exit status, which a kill may leave at 0.
     if policy == "OnFailure" && number > 0 {
@@ -327,17 +324,28 @@ fn back_off(number: u64) -> (i64, String) {
     (delay + TO_START, format!("{} of back-off + {}", seconds(delay), seconds(TO_START)))
 }
 
+/// The longer of two waits for the next life: the one of the back-off, or that for a kubelet that was restarted, which has forgotten
+/// the back-off.
+fn or_after_kubelet((wait, words): (i64, String), down: i64) -> (i64, String) {
+    let back = down + TO_START_AGAIN;
+    if down > 0 && back > wait {
+        (back, format!("{} after the kubelet's restart", seconds(back)))
+    } else {
+        (wait, words)
+    }
+}
+
 /// For how long after the end of a life its kubelet may still have been starting, if it was restarted before the next life was
 /// due.
-fn restart_of_kubelet(life: &Life<'_, '_>, end: &At, due: i64) -> i64 {
-    let by = end.stamp.later(due);
+fn restart_of_kubelet(life: &Life<'_, '_>, end: &Stamp, due: i64) -> i64 {
+    let by = end.later(due);
     let down = |of: &Did| {
         matches!(of, Did::NodeVerb { node, .. } if *node == life.pod.node) && is_proven_restart(of)
     };
     let until = |(id, deed): &(EventId, &Deed)| {
         let resumed = Stamp::harness(life.run.heard(*id).at.hi).later(TO_RESUME);
         let began = Stamp::harness(deed.began_us);
-        let span = down(&deed.did).then(|| life.run.clocks.between(&end.stamp, &resumed))??;
+        let span = down(&deed.did).then(|| life.run.clocks.between(end, &resumed))??;
         life.run.before(&began, &by).then_some(span.hi.max(0))
     };
     life.run.deeds.iter().filter_map(until).max().unwrap_or_default()

@@ -1,35 +1,43 @@
-//! What the harness asked for when it resized pods.
+//! What the harness asked for when it resized pods, and when that must be in force.
 
-use probity_model::Timeline;
 use probity_model::clocks::Stamp;
 use probity_model::timeline::{ContainerLife, Life, PodLife, Revision};
+use probity_model::{Clause, Timeline};
 use serde_json::Value;
 
 use crate::reading::patches::{Patch, container_in, of_part};
-use crate::reading::quantities::is_same;
+use crate::reading::quantities::{WHOLE, is_same, thousandths};
 
-/// A resize that the API server accepted.
+/// No node has more processors than this, the largest number of them that Linux supports on x86.
+const CORES: i128 = 8192;
+
+/// A resize, whether it was accepted or not.
 pub(super) struct Resize<'t, 'h> {
     /// The patch.
     pub(super) patch: Patch<'t, 'h>,
     /// The last revision before it.
     pub(super) before: &'t Revision<'h>,
-    /// When its pod was patched again or deleted, or the history ended.
+    /// The spec of the pod with what was asked for.
+    pub(super) spec: Value,
+    /// When its pod was resized again or deleted, or the history ended.
     pub(super) until: Stamp,
 }
 
-/// A change of one resource of a container.
-pub(super) struct Change<'a> {
+/// The amount of one resource that a container requests or is limited to.
+pub(super) struct Amount<'a> {
     /// `requests` or `limits`.
     pub(super) list: &'static str,
     pub(super) resource: &'a str,
-    /// The quantities before and after it.
+    /// Before and after the resize.
     pub(super) old: Option<&'a Value>,
     pub(super) new: &'a Value,
 }
 
-/// All resizes that were accepted, in order.
+/// All resizes, in order. What is done to a node has effects of its own, so nothing is judged then.
 pub(super) fn resizes<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Resize<'t, 'h>> {
+    if run.node_was_touched() {
+        return Vec::new();
+    }
     let patches = of_part(run, "resize");
     let next = |patch: &Patch<'_, '_>| {
         let later = patches.iter().find(|next| next.id > patch.id && next.pod.uid == patch.pod.uid);
@@ -38,8 +46,41 @@ pub(super) fn resizes<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Resize<'t, 'h>> {
         until.min_by_key(|stamp| stamp.at.lo).unwrap_or_else(|| run.end())
     };
     let untils: Vec<Stamp> = patches.iter().map(next).collect();
-    let accepted = patches.into_iter().zip(untils).filter(|(patch, _)| patch.refused.is_none());
-    accepted.filter_map(|(patch, until)| Some(Resize { before: patch.before(run)?, patch, until })).collect()
+    let with_spec = |(patch, until): (Patch<'t, 'h>, Stamp)| {
+        let before = patch.before(run)?;
+        let spec = with_resources(&before.object["spec"], &patch.asked);
+        Some(Resize { before, spec, patch, until })
+    };
+    patches.into_iter().zip(untils).filter_map(with_spec).collect()
+}
+
+/// The resizes that must be enacted: accepted, and possible on some node.
+pub(super) fn feasible<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Resize<'t, 'h>> {
+    resizes(run).into_iter().filter(|resize| resize.patch.refused.is_none() && !resize.is_too_large())
+}
+
+/// A spec with the resources that a patch asks for.
+fn with_resources(spec: &Value, asked: &Value) -> Value {
+    let mut new = spec.clone();
+    for list in ["containers", "initContainers"] {
+        for container in new[list].as_array_mut().into_iter().flatten() {
+            let name = container["name"].as_str().unwrap_or_default().to_owned();
+            let Some(of) = container_in(asked, &name) else { continue };
+            for (kind, amounts) in of["resources"].as_object().into_iter().flatten() {
+                for (resource, amount) in amounts.as_object().into_iter().flatten() {
+                    container["resources"][kind][resource] = amount.clone();
+                }
+            }
+        }
+    }
+    new
+}
+
+/// The resources of a container in a spec.
+fn resources_in<'v>(spec: &'v Value, container: &str) -> &'v Value {
+    let lists = ["containers", "initContainers"].into_iter().filter_map(|list| spec[list].as_array());
+    let own = lists.flatten().find(|of| of["name"] == container);
+    own.map_or(&Value::Null, |own| &own["resources"])
 }
 
 impl<'t, 'h> Resize<'t, 'h> {
@@ -47,21 +88,29 @@ impl<'t, 'h> Resize<'t, 'h> {
         self.patch.pod
     }
 
+    /// All that a container has when the resize is complete.
+    pub(super) fn amounts(&self, container: &str) -> Vec<Amount<'_>> {
+        let (old, new) =
+            (resources_in(&self.before.object["spec"], container), resources_in(&self.spec, container));
+        let of_list = |list: &'static str| {
+            let amounts = new[list].as_object().into_iter().flatten();
+            amounts.map(move |(resource, new)| Amount { list, resource, old: old[list].get(resource), new })
+        };
+        ["requests", "limits"].into_iter().flat_map(of_list).collect()
+    }
+
     /// What it changes of a container.
-    pub(super) fn changes(&self, container: &str) -> Vec<Change<'_>> {
-        let own = container_in(self.before.object, container);
-        let mut all = Vec::new();
-        for list in ["requests", "limits"] {
-            let asked =
-                container_in(&self.patch.asked, container).and_then(|of| of["resources"][list].as_object());
-            for (resource, new) in asked.into_iter().flatten() {
-                let old = own.and_then(|own| own["resources"][list].get(resource));
-                if old.is_none_or(|old| !is_same(old, new)) {
-                    all.push(Change { list, resource, old, new });
-                }
-            }
-        }
-        all
+    pub(super) fn changes(&self, container: &str) -> Vec<Amount<'_>> {
+        self.amounts(container).into_iter().filter(Amount::is_changed).collect()
+    }
+
+    /// Whether it asks for more than any node has.
+    pub(super) fn is_too_large(&self) -> bool {
+        let beyond = |change: &Amount<'_>| {
+            let cpu = change.new.as_str().filter(|_| change.list == "requests" && change.resource == "cpu");
+            cpu.and_then(thousandths).is_some_and(|cpu| cpu > CORES * WHOLE)
+        };
+        self.containers().any(|container| self.amounts(&container.name).iter().any(beyond))
     }
 
     /// The policy of a container for a resource, if its spec has one.
@@ -74,7 +123,7 @@ impl<'t, 'h> Resize<'t, 'h> {
 
     /// Whether it restarts a container.
     pub(super) fn restarts(&self, container: &str) -> bool {
-        let says = |change: &Change<'_>| self.policy(container, change.resource) == Some("RestartContainer");
+        let says = |change: &Amount<'_>| self.policy(container, change.resource) == Some("RestartContainer");
         self.changes(container).iter().any(says)
     }
 
@@ -95,5 +144,30 @@ impl<'t, 'h> Resize<'t, 'h> {
     /// The containers that it can concern: those that stay.
     pub(super) fn containers(&self) -> impl Iterator<Item = &'t ContainerLife<'h>> + use<'t, 'h> {
         self.pod().containers.iter().filter(|container| container.stays())
+    }
+
+    /// How long it may take: the slack, and the grace period if a container is restarted.
+    fn time(&self, clause: &Clause) -> i64 {
+        let restarts = self.containers().any(|container| self.restarts(&container.name));
+        clause.slack_us() + if restarts { self.pod().grace() } else { 0 }
+    }
+
+    /// When it must be complete, if no other resize came before that and the pod was watched for so long.
+    pub(super) fn due(&self, run: &Timeline<'_>, clause: &Clause) -> Option<Stamp> {
+        let due = self.patch.done.later(self.time(clause));
+        let quiet = run.watched_for(self.pod(), &self.patch.done, self.time(clause));
+        (quiet && run.before(&due, &self.until)).then_some(due)
+    }
+
+    /// Whether it must have been complete at an instant, even on a node that was stalled, and nothing had changed since.
+    pub(super) fn is_complete(&self, run: &Timeline<'_>, clause: &Clause, at: &Stamp) -> bool {
+        let late = run.longer_than(self.pod(), (&self.patch.done, at), self.time(clause));
+        late && run.before(at, &self.until)
+    }
+}
+
+impl Amount<'_> {
+    fn is_changed(&self) -> bool {
+        self.old.is_none_or(|old| !is_same(old, self.new))
     }
 }

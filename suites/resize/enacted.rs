@@ -2,37 +2,57 @@
 
 use std::collections::BTreeMap;
 
-use probity_model::clocks::Stamp;
 use probity_model::timeline::{ContainerLife, Line, Revision};
-use probity_model::{Clause, Seen, Timeline};
+use probity_model::verdict::Doubt;
+use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::Fact;
 use serde_json::Value;
 
-use super::asked::{Change, Resize, resizes};
+use super::asked::{Amount, Resize, feasible};
 use crate::reading::quantities::{WHOLE, is_same, thousandths};
 use crate::reading::statuses::statuses;
 
-/// The conditions that a pod has while a resize is not complete.
-const CONDITIONS: [&str; 2] = ["PodResizeInProgress", "PodResizePending"];
+/// The condition of a resize that is being enacted.
+const IN_PROGRESS: &str = "PodResizeInProgress";
+/// The condition of a resize that must wait, because its node lacks room or does not support it.
+pub(super) const PENDING: &str = "PodResizePending";
 
 /// More than any limit.
 const UNLIMITED: i128 = i128::MAX;
+/// The CPU shares of a whole processor in cgroup v1, by the Linux documentation.
+const SHARES: i128 = 1024;
+/// The least CPU shares in cgroup v1, by the Linux documentation.
+const LEAST_SHARES: i128 = 2;
 
-/// The limit of a container that its own cgroup has, in thousandths of a processor or of a byte; cgroup v1 and v2 have different
-/// files.
-fn limit_in(files: &BTreeMap<String, String>, resource: &str) -> Option<i128> {
+/// What a container's own cgroup has for a list and a resource, in thousandths of a processor or of a byte, and what it should have.
+/// Cgroup v1 and v2 have different files. Requests of CPU are compared only in v1, where their conversion is fixed.
+fn in_cgroup(files: &BTreeMap<String, String>, change: &Amount<'_>) -> Option<(i128, i128)> {
+    let wanted = change.new.as_str().and_then(thousandths)?;
     let file = |name: &str| files.iter().find_map(|(path, text)| path.ends_with(name).then(|| text.trim()));
     let number = |text: &str| if text == "max" { Some(UNLIMITED) } else { text.parse::<i128>().ok() };
-    if resource == "memory" {
-        let bytes = file("/memory.max").or_else(|| file("/memory.limit_in_bytes")).and_then(number)?;
-        return Some(bytes.saturating_mul(WHOLE));
+    match (change.list, change.resource) {
+        ("limits", "memory") => {
+            let bytes = file("/memory.max").or_else(|| file("/memory.limit_in_bytes")).and_then(number)?;
+            Some((bytes.saturating_mul(WHOLE), wanted))
+        }
+        ("limits", "cpu") => {
+            let (quota, period) = match file("/cpu.max").and_then(|text| text.split_once(' ')) {
+                Some((quota, period)) => (number(quota)?, number(period)?),
+                None => (
+                    file("/cpu.cfs_quota_us").and_then(number)?,
+                    file("/cpu.cfs_period_us").and_then(number)?,
+                ),
+            };
+            let limited = (0..UNLIMITED).contains(&quota);
+            let is = if limited { quota.checked_mul(WHOLE)?.checked_div(period)? } else { UNLIMITED };
+            Some((is, wanted))
+        }
+        ("requests", "cpu") => {
+            let shares = file("/cpu.shares").and_then(number)?;
+            Some((shares, wanted.checked_mul(SHARES)?.checked_div(WHOLE)?.max(LEAST_SHARES)))
+        }
+        _ => None,
     }
-    let (quota, period) = match file("/cpu.max").and_then(|text| text.split_once(' ')) {
-        Some((quota, period)) => (number(quota)?, number(period)?),
-        None => (file("/cpu.cfs_quota_us").and_then(number)?, file("/cpu.cfs_period_us").and_then(number)?),
-    };
-    let limited = (0..UNLIMITED).contains(&quota);
-    if limited { quota.checked_mul(WHOLE)?.checked_div(period) } else { Some(UNLIMITED) }
 }
 
 /// The files of a container's own cgroup, each time that it read them.
@@ -46,18 +66,22 @@ fn readings<'t, 'h>(
     })
 }
 
-/// Whether an instant is within the time in which a resize must have been complete.
-fn is_complete(run: &Timeline<'_>, resize: &Resize<'_, '_>, clause: &Clause, at: &Stamp) -> bool {
-    run.before(&resize.patch.done.later(clause.slack_us()), at) && run.before(at, &resize.until)
+/// The revision that shows that a resize must wait.
+fn waits(run: &Timeline<'_>, resize: &Resize<'_, '_>) -> Option<EventId> {
+    let mut after = resize.patch.after(run).filter(|shown| run.before(&shown.at, &resize.until));
+    after.find(|shown| shown.condition(PENDING).is_some()).map(|shown| shown.id)
 }
 
-/// The cgroup of a container has the new limits.
+/// The cgroup of a container has the limits of its spec.
 pub(super) fn limits(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for resize in resizes(run).iter().filter(|resize| !is_impossible(resize)) {
+    for resize in feasible(run) {
+        if let Some(id) = waits(run, &resize) {
+            seen.doubt(Doubt::Ambiguous, "the node may not have room for the resize", [resize.patch.id, id]);
+            continue;
+        }
         for container in resize.containers() {
-            let changes = resize.changes(&container.name);
-            for change in changes.iter().filter(|change| change.list == "limits") {
-                judge_limit(run, (resize, container, change), clause, seen);
+            for change in resize.amounts(&container.name) {
+                judge_limit(run, (&resize, container, &change), clause, seen);
             }
         }
     }
@@ -65,98 +89,96 @@ pub(super) fn limits(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 
 fn judge_limit(
     run: &Timeline<'_>,
-    (resize, container, change): (&Resize<'_, '_>, &ContainerLife<'_>, &Change<'_>),
+    (resize, container, change): (&Resize<'_, '_>, &ContainerLife<'_>, &Amount<'_>),
     clause: &Clause,
     seen: &mut Seen,
 ) {
-    let amount = |of: &Value| of.as_str().and_then(thousandths);
-    let Some(new) = amount(change.new) else { return };
-    let late = readings(container).filter(|(line, _)| is_complete(run, resize, clause, &line.at));
-    let mut last = None;
-    for (line, files) in late {
-        let Some(is) = limit_in(files, change.resource) else { continue };
-        if is != new {
-            let finding = format!(
-                "the {} limit of {}/{} was resized to {}, but its cgroup has {}",
-                change.resource,
-                resize.pod().key,
-                container.name,
-                change.new,
-                in_words(change.resource, is)
-            );
-            seen.violated(finding, [resize.patch.id, line.id]);
-            return;
+    let read = |(line, files)| Some((line, in_cgroup(files, change)?));
+    let all: Vec<(&Line<'_>, (i128, i128))> = readings(container).filter_map(read).collect();
+    let late = || all.iter().filter(|(line, _)| resize.is_complete(run, clause, &line.at));
+    if let Some((line, _)) = late().find(|(_, (is, wanted))| is != wanted) {
+        let finding = format!(
+            "{}/{} was resized, and {} of {} are in its {}, but its cgroup does not have them",
+            resize.pod().key,
+            container.name,
+            change.new,
+            change.resource,
+            change.list
+        );
+        seen.violated(finding, [resize.patch.id, line.id]);
+        return;
+    }
+    let changed = change.list == "limits" && change.old.is_none_or(|old| !is_same(old, change.new));
+    match late().next_back() {
+        Some((last, _)) if changed => {
+            seen.fine([resize.patch.id, last.id]);
+            seen.facet("resource", change.resource);
+            seen.facet("container", container.kind.word());
+            let amount = |of: &Value| of.as_str().and_then(thousandths);
+            let falls = change.old.and_then(amount) > amount(change.new);
+            seen.facet("direction", if falls { "fall" } else { "rise" });
         }
-        last = Some(line.id);
+        // A container that has read its limits before does so afterwards, too.
+        None if changed && !all.is_empty() && resize.due(run, clause).is_some() => {
+            let why =
+                format!("{}/{} did not read its limits after the resize", resize.pod().key, container.name);
+            seen.doubt(Doubt::WitnessMissing, why, [resize.patch.id]);
+        }
+        _ => {}
     }
-    if let Some(last) = last {
-        seen.fine([resize.patch.id, last]);
-        seen.facet("resource", change.resource);
-        seen.facet("container", container.kind.word());
-        let old = change.old.and_then(amount);
-        seen.facet("direction", if old.is_some_and(|old| old > new) { "fall" } else { "rise" });
-    }
-}
-
-fn in_words(resource: &str, thousandths: i128) -> String {
-    match resource {
-        _ if thousandths == UNLIMITED => "no limit".to_owned(),
-        "memory" => format!("{} bytes", thousandths / WHOLE),
-        _ => format!("{thousandths}m"),
-    }
-}
-
-/// Whether a resize asks for more than any node has; see [`super::refused`].
-fn is_impossible(resize: &Resize<'_, '_>) -> bool {
-    resize.containers().any(|container| super::refused::is_too_large(resize, &container.name))
 }
 
 /// The status shows the new resources, and the pod has no condition of an unfinished resize.
 pub(super) fn shown(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for resize in resizes(run).iter().filter(|resize| !is_impossible(resize)) {
+    for resize in feasible(run) {
         let pod = resize.pod();
-        // What the last revision of a quiet pod shows, it shows until the next change.
-        let due = resize.patch.done.later(clause.slack_us());
-        let quiet =
-            run.before(&due, &resize.until) && run.watched_for(pod, &resize.patch.done, clause.slack_us());
-        let last = |at: &Stamp| pod.revisions.iter().take_while(|shown| run.before(&shown.at, at)).last();
-        let at_due = quiet.then(|| last(&due)).flatten();
-        let later = pod.revisions.iter().filter(|shown| is_complete(run, resize, clause, &shown.at));
-        for shown in at_due.into_iter().chain(later) {
-            judge_shown(resize, shown, seen);
+        // What the last revision before the resize is due shows, it shows then; a gap in the watch may hide another.
+        let due = resize.due(run, clause);
+        let last =
+            due.and_then(|due| pod.revisions.iter().take_while(|shown| run.before(&shown.at, &due)).last());
+        let later = pod.revisions.iter().filter(|shown| resize.is_complete(run, clause, &shown.at));
+        for (shown, by) in
+            last.map(|last| (last, run.last_event())).into_iter().chain(later.map(|of| (of, None)))
+        {
+            judge_shown(&resize, shown, by, seen);
         }
     }
 }
 
-fn judge_shown(resize: &Resize<'_, '_>, shown: &Revision<'_>, seen: &mut Seen) {
-    if let Some(condition) = CONDITIONS.iter().find(|kind| shown.condition(kind).is_some()) {
-        let finding =
-            format!("the resize of {} should be complete, but {condition} is still there", resize.pod().key);
-        seen.violated(finding, [resize.patch.id, shown.id]);
+fn judge_shown(resize: &Resize<'_, '_>, shown: &Revision<'_>, by: Option<EventId>, seen: &mut Seen) {
+    let key = &resize.pod().key;
+    let events = || [resize.patch.id, shown.id].into_iter().chain(by);
+    if shown.condition(PENDING).is_some() {
+        return seen.doubt(Doubt::Ambiguous, "the node may not have room for the resize", events());
+    }
+    if shown.condition(IN_PROGRESS).is_some() {
+        seen.violated(
+            format!("the resize of {key} should be complete, but {IN_PROGRESS} is still there"),
+            events(),
+        );
     }
     for container in resize.containers() {
         let status = statuses(shown).find(|(name, _)| *name == container.name).map(|(_, status)| status);
         let Some(status) = status.filter(|status| status["state"].get("running").is_some()) else { continue };
-        for change in resize.changes(&container.name) {
+        for change in resize.amounts(&container.name) {
             let mut fields = vec![("resources", &status["resources"][change.list][change.resource])];
             if change.list == "requests" {
                 fields.push(("allocatedResources", &status["allocatedResources"][change.resource]));
             }
             for (field, is) in fields {
                 if is_same(is, change.new) {
-                    seen.fine([resize.patch.id, shown.id]);
+                    seen.fine(events());
                     seen.facet("shown", field);
                 } else {
                     let finding = format!(
-                        "{}/{} was resized to {} of {} in its {}, but its {field} still has {}",
-                        resize.pod().key,
+                        "{key}/{} was resized, and {} of {} are in its {}, but its {field} has {}",
                         container.name,
                         change.new,
                         change.resource,
                         change.list,
                         if is.is_null() { "nothing".to_owned() } else { is.to_string() }
                     );
-                    seen.violated(finding, [resize.patch.id, shown.id]);
+                    seen.violated(finding, events());
                 }
             }
         }

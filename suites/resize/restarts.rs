@@ -1,47 +1,53 @@
 //! Which containers a resize restarts.
 
-use probity_model::measure::{Bound, seconds};
-use probity_model::timeline::{At, ContainerLife, Life, ProbeKind};
-use probity_model::{Clause, Seen, Timeline};
+use probity_model::clocks::Stamp;
+use probity_model::measure::{Bound, Fit, seconds};
+use probity_model::timeline::{At, Life, ProbeKind, ProbeOutcome};
+use probity_model::{Clause, EventId, Seen, Timeline};
 
-use super::asked::{Resize, resizes};
+use super::asked::{Resize, feasible};
+use crate::reading::patches::changes_image;
 
-/// Whether something else than the resize may end a container.
+/// Whether something else than the resize may end a container: one of its probes, a new image, or the process itself.
 fn may_end_anyway(life: &Life<'_, '_>) -> bool {
-    let probed = |kind| life.container.probe(kind).is_some();
-    probed(ProbeKind::Liveness)
-        || probed(ProbeKind::Startup)
+    let failed = |kind: &ProbeKind| {
+        let probed = life.probed(*kind);
+        probed.is_some_and(|of| of.probes.iter().any(|probe| of.outcome(probe) != ProbeOutcome::Success))
+    };
+    ProbeKind::STOPPING.iter().any(failed)
+        || changes_image(life.run, life.pod, life.container)
         || life.exiting().is_some() && life.stop().is_none()
+}
+
+/// When a life was stopped or killed before an instant, and before any deletion of its pod.
+fn stopped(life: &Life<'_, '_>, until: &Stamp) -> Option<EventId> {
+    let signal = life.stopped_undeleted().map(|stop| (stop.id, &stop.at));
+    let ended = life.ended.as_ref().map(|ended| (ended.id, &ended.stamp));
+    let before = |(_, at): &(EventId, &Stamp)| life.run.before(at, until) && life.before_deletion(at);
+    signal.or(ended).filter(before).map(|(id, _)| id)
 }
 
 /// A container that needs no restart keeps running, and so do the others.
 pub(super) fn none(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for resize in &resizes(run) {
+    for resize in feasible(run) {
         for container in resize.containers().filter(|container| !resize.restarts(&container.name)) {
-            let Some(life) = resize.life(run, container).filter(|life| !may_end_anyway(life)) else {
-                continue;
-            };
-            judge_kept(resize, &life, clause, seen);
+            if let Some(life) = resize.life(run, container).filter(|life| !may_end_anyway(life)) {
+                judge_kept(&resize, &life, clause, seen);
+            }
         }
     }
 }
 
 fn judge_kept(resize: &Resize<'_, '_>, life: &Life<'_, '_>, clause: &Clause, seen: &mut Seen) {
-    let (run, watched) = (life.run, clause.tolerance_us("watched"));
-    let signal = life.stopped_undeleted().map(|stop| (stop.id, &stop.at));
-    let ended = life.ended.as_ref().map(|ended| (ended.id, &ended.stamp));
-    let last = resize.patch.done.later(watched);
-    let within = |(_, at): &(_, &_)| run.before(&resize.patch.began, at) && run.before(at, &last);
-    let stopped = signal.or(ended).filter(within).filter(|(_, at)| life.before_deletion(at));
-    if let Some((id, _)) = stopped {
-        let finding = format!("{} was stopped by a resize that needs no restart", life.name());
+    if let Some(id) = stopped(life, &resize.until) {
+        let finding = format!("{} was stopped after a resize that needs no restart", life.name());
         seen.violated(finding, [resize.patch.id, id]);
         return;
     }
-    if !life.watched_for(&resize.patch.done, watched) {
+    if !life.watched_for(&resize.patch.done, clause.tolerance_us("watched")) {
         return;
     }
-    seen.fine([Some(resize.patch.id), run.last_event()].into_iter().flatten());
+    seen.fine([Some(resize.patch.id), life.run.last_event()].into_iter().flatten());
     let changes = resize.changes(&life.container.name);
     seen.facet("of", if changes.is_empty() { "other" } else { "resized" });
     for change in changes {
@@ -54,41 +60,36 @@ fn judge_kept(resize: &Resize<'_, '_>, life: &Life<'_, '_>, clause: &Clause, see
 
 /// A container with `RestartContainer` is restarted, once.
 pub(super) fn one(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for resize in &resizes(run) {
+    for resize in feasible(run) {
         for container in resize.containers().filter(|container| resize.restarts(&container.name)) {
-            let Some(life) = resize.life(run, container).filter(|life| !may_end_anyway(life)) else {
-                continue;
-            };
-            judge_restarted(resize, container, &life, clause, seen);
+            if let Some(life) = resize.life(run, container).filter(|life| !may_end_anyway(life)) {
+                judge_restarted(&resize, &life, clause, seen);
+            }
         }
     }
 }
 
-fn judge_restarted(
-    resize: &Resize<'_, '_>,
-    container: &ContainerLife<'_>,
-    life: &Life<'_, '_>,
-    clause: &Clause,
-    seen: &mut Seen,
-) {
-    let run = life.run;
+fn judge_restarted(resize: &Resize<'_, '_>, life: &Life<'_, '_>, clause: &Clause, seen: &mut Seen) {
     let allowed = life.pod.grace() + clause.slack_us();
     let Some(next) = life.next() else {
         if life.lives_again().is_none() && life.watched_for(&resize.patch.done, allowed) {
             let finding = format!("a resize did not restart {} within {}", life.name(), seconds(allowed));
-            seen.violated(finding, [Some(resize.patch.id), run.last_event()].into_iter().flatten());
+            seen.violated(finding, [Some(resize.patch.id), life.run.last_event()].into_iter().flatten());
         }
         return;
     };
+    if let Some(id) = stopped(&next, &resize.until).filter(|_| !may_end_anyway(&next)) {
+        let finding = format!("a resize restarted {}, and then stopped the new instance, too", life.name());
+        seen.violated(finding, [resize.patch.id, next.began.id, id]);
+        return;
+    }
     let quantity = format!("from the resize of {} to its next instance", life.name());
     let asked = At::new(resize.patch.id, resize.patch.began.clone());
-    life.within(seen, quantity, (&asked, &next.began), Bound::at_most(allowed, "the grace period + slack"));
-    let again = container.attempts.iter().find(|attempt| attempt.number > next.number);
-    let soon = next.began.later(clause.tolerance_us("watched"));
-    if let Some(again) =
-        again.filter(|again| run.before(&again.began, &soon) && life.before_deletion(&again.began))
-    {
-        let finding = format!("a resize restarted {} twice", life.name());
-        seen.violated(finding, [resize.patch.id, next.began.id, again.began.id]);
+    let bound = Bound::at_most(allowed, "the grace period + slack");
+    let measured = life.run.measure(quantity, &life.node, &asked, &next.began, bound);
+    // The new instance must have kept running for a while.
+    let kept = next.watched_for(&next.began, clause.tolerance_us("watched"));
+    if let Some(measured) = measured.filter(|measured| kept || measured.fit() == Fit::Missed) {
+        seen.measure(measured);
     }
 }

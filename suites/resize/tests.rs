@@ -75,7 +75,7 @@ fn a_container_keeps_running_unless_its_policy_says_otherwise() {
         ("", KEPT, &[][..], "holds"),
         ("NotRequired", KEPT, &[], "holds"),
         ("", KEPT, &[11.0], "violated"),
-        ("", KEPT, &[30.0], "holds"),
+        ("", KEPT, &[30.0], "violated"),
         ("RestartContainer", ANEW, &[11.0], "holds"),
         ("RestartContainer", ANEW, &[], "violated"),
         ("RestartContainer", ANEW, &[24.0], "violated"),
@@ -177,7 +177,7 @@ fn what_no_node_can_satisfy_is_marked_and_changes_nothing() {
     }
     let mut run = grown(CLAUSE, "");
     let what = "patch the pod (resize) with { spec: { containers: [{ name: target, resources: { requests: { cpu: 10000000m } } }] } }";
-    let why = "the API server answered 403 Forbidden: not enough".to_owned();
+    let why = "the API server answered 403 Forbidden: not enough allocatable resources".to_owned();
     run.deed(14.0, Did::Failed { what: what.to_owned(), why });
     assert_eq!(verdict(&end(run), CLAUSE), "holds");
 }
@@ -194,7 +194,9 @@ fn the_class_of_a_pod_stays() {
         run.running(1.5, true, true, 0);
         run
     };
-    for (why, word) in [("422 Invalid: the class", "holds"), ("500 InternalError: no", "inconclusive")] {
+    for (why, word) in
+        [("422 Invalid: Pod QOS Class may not change", "holds"), ("500 InternalError: no", "inconclusive")]
+    {
         let mut run = created();
         let what = format!(
             "patch the pod (resize) with {{ spec: {{ containers: [{{ name: target, resources: {resources} }}] }} }}"

@@ -8,7 +8,7 @@ use probity_model::{Clause, Seen, Stamp, Timeline};
 
 use super::start::judge_inverted;
 use crate::reading::inits::{inits, plain_pods, success};
-use crate::reading::mains::{are_told, judge_unrestarted_sidecar, lives_of, mains, work_done};
+use crate::reading::mains::{are_told, judge_unrestarted_sidecar, lives_of, mains, work_done, work_over};
 use crate::reading::patches::changes_image;
 use crate::reading::silent::{Silent, judge_silent_ends, silent_end};
 
@@ -42,10 +42,10 @@ pub(super) fn runs_with_its_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut 
             );
             judge_inverted(run, clause, (pod, container), (&first.began, &main.began), finding, seen);
         }
-        let done = work_done(run, pod);
-        silent.extend(lives_of(run, pod, container).filter_map(|life| killed_early(&life, done.as_ref())));
+        let (done, over) = (work_done(run, pod), work_over(run, pod));
+        silent.extend(lives_of(run, pod, container).filter_map(|life| killed_early(&life, over.as_ref())));
         let stopped =
-            lives_of(run, pod, container).find_map(|life| told_to_stop(clause, &life, done.as_ref()));
+            lives_of(run, pod, container).find_map(|life| told_to_stop(clause, &life, over.as_ref()));
         if let Some(line) = stopped {
             let finding = format!(
                 "the sidecar {}/{} received a stop signal before the main containers had completed",

@@ -95,6 +95,24 @@ fn a_sidecar_begins_before_the_main_containers_and_stays() {
 }
 
 #[test]
+fn a_main_container_is_over_when_it_has_recorded_its_exit() {
+    let judged = |exit: Option<f64>| {
+        let mut run = working(DEFINITION);
+        run.of("pod", "main");
+        if let Some(at) = exit {
+            run.fact(at, Fact::Exiting(Exiting { code: 0, why: "plan".to_owned() }));
+        }
+        // Its connection is heard to close after the stop signal of the sidecar.
+        run.of("pod", "helper").signal(10.5, "SIGTERM");
+        run.of("pod", "main").left(11.0);
+        run.reading(30.0);
+        verdict(&run.done(), DEFINITION)
+    };
+    assert_eq!(judged(Some(10.0)), "holds");
+    assert_eq!(judged(Some(10.8)), "violated");
+}
+
+#[test]
 fn a_sidecar_has_its_place_among_the_init_containers() {
     assert_eq!(staged(ORDER, 3.0, Some(4.0), None), "holds");
     assert_eq!(staged(ORDER, 1.5, Some(4.0), None), "violated", "beside the init container before it");

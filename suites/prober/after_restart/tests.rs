@@ -61,16 +61,27 @@ fn a_restart_makes_nothing_ready() {
 
 #[test]
 fn only_a_container_that_has_just_started_is_known_to_be_shown_as_ready() {
-    for (began, shown_at, word) in [(12.0, 13.5, "violated"), (8.0, 9.5, "diverges"), (8.0, 21.0, "violated")]
-    {
+    let told = |began: f64, first: Option<bool>, ready: f64, falls: Option<f64>| {
         let mut run = pod(GAINED, &json!({ "readinessProbe": http("/r", 2) }));
         run.probe(3.0, "/r", 503);
         restart(&mut run, began);
-        shown(&mut run, shown_at, true, true);
-        run.probe(26.5, "/r", 503);
+        if let Some(first) = first {
+            shown(&mut run, began + 1.1, first, true);
+        }
+        shown(&mut run, ready, true, true);
+        run.probe(ready + 1.0, "/r", 503);
+        if let Some(at) = falls {
+            shown(&mut run, at, false, true);
+        }
         run.reading(40.0);
-        assert_eq!(verdict(&run.done(), GAINED), word, "{began} {shown_at}");
-    }
+        verdict(&run.done(), GAINED)
+    };
+    assert_eq!(told(8.0, None, 9.5, Some(10.7)), "diverges");
+    assert_eq!(told(12.0, None, 13.5, Some(14.7)), "violated", "it has run for longer");
+    assert_eq!(told(8.0, Some(false), 9.5, Some(10.7)), "violated", "an earlier status was right");
+    assert_eq!(told(8.0, None, 9.5, Some(14.0)), "violated", "it stays ready too long");
+    assert_eq!(told(8.0, None, 9.5, None), "violated", "it stays ready");
+    assert_eq!(told(8.0, None, 21.0, Some(22.5)), "violated", "it comes too late");
 }
 
 #[test]

@@ -126,12 +126,13 @@ impl ClosedTime {
         let quantity =
             format!("from the closing of the port to the status of {} as not ready", course.container.name);
         let early = (&self.from, quantity, Bound::at_least(least, formula));
-        let most = course.spec.failures.saturating_mul(course.spec.period) + reaction.lag;
+        let most =
+            course.spec.failures.saturating_mul(course.spec.period) + course.spec.timeout + reaction.lag;
         let quantity = format!(
             "from the last success before its port closed to the status of {} as not ready",
             course.container.name
         );
-        let bound = Bound::at_most(most, "failureThreshold × periodSeconds + slack");
+        let bound = Bound::at_most(most, "failureThreshold × periodSeconds + timeoutSeconds + slack");
         let late = (&At::of(*last), quantity, bound);
         let mut untimely = [early, late].into_iter().filter_map(|(from, quantity, bound)| {
             let measured = course.run.measure(quantity, &course.node, from, &fell, bound)?;
