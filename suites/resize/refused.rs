@@ -20,11 +20,9 @@ pub(super) fn too_large(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 resize.pod().key
             );
             seen.violated(finding, [resize.patch.id, id]);
-        } else if !run.watched_for(resize.pod(), &resize.patch.done, clause.slack_us()) {
-            continue;
         } else if let Some(why) = resize.patch.refused {
             judge_refusal(resize, why, &["422 Invalid", "allocatable"], (seen, run.last_event()));
-        } else {
+        } else if run.watched_for(resize.pod(), &resize.patch.done, clause.slack_us()) {
             judge_mark(run, resize, clause, seen);
         }
     }
