@@ -11,6 +11,9 @@ use serde_json::Value;
 /// The subresource by which ephemeral containers are added.
 pub(crate) const EPHEMERAL: &str = "ephemeralcontainers";
 
+/// The subresource by which resources are changed in place.
+pub(crate) const RESIZE: &str = "resize";
+
 /// The field of an ephemeral container that names the container whose process namespace it shares.
 pub(crate) const TARGET_CONTAINER: &str = "targetContainerName";
 
@@ -85,18 +88,18 @@ pub(crate) fn image_in<'v>(pod: &'v Value, name: &str) -> Option<&'v str> {
 
 /// Whether a patch of the pod names an image for a container: then its process is replaced.
 pub(crate) fn changes_image(run: &Timeline<'_>, pod: &PodLife<'_>, container: &ContainerLife<'_>) -> bool {
-    of_pods(run).iter().any(|patch| {
-        let taken = patch.pod.uid == pod.uid && patch.refused.is_none();
-        taken && image_in(&patch.asked, &container.name).is_some()
-    })
+    is_accepted(run, pod, "", |asked| image_in(asked, &container.name).is_some())
 }
 
 /// Whether a resize names a container, whose policy may restart it.
 pub(crate) fn is_resized(run: &Timeline<'_>, pod: &PodLife<'_>, container: &ContainerLife<'_>) -> bool {
-    of_part(run, "resize").iter().any(|patch| {
-        let taken = patch.pod.uid == pod.uid && patch.refused.is_none();
-        taken && container_in(&patch.asked, &container.name).is_some()
-    })
+    is_accepted(run, pod, RESIZE, |asked| container_in(asked, &container.name).is_some())
+}
+
+/// Whether the API server accepted a patch of this subresource of a pod that asks for something.
+fn is_accepted(run: &Timeline<'_>, pod: &PodLife<'_>, part: &str, asks: impl Fn(&Value) -> bool) -> bool {
+    let patches = of_part(run, part);
+    patches.iter().any(|patch| patch.pod.uid == pod.uid && patch.refused.is_none() && asks(&patch.asked))
 }
 
 /// Whether a value has all that another one asks for; the API server fills in defaults.

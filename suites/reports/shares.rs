@@ -9,7 +9,7 @@ use probity_script::witness::Fact;
 use serde_json::Value;
 
 use crate::reading::mains::lives_of;
-use crate::reading::patches::container_in;
+use crate::reading::patches::{RESIZE, container_in};
 use crate::reading::quantities::is_same;
 use crate::reading::statuses::{of_kubelet, statuses};
 
@@ -34,7 +34,7 @@ fn settled<'t, 'h>(
     pod: &'t PodLife<'h>,
 ) -> impl Iterator<Item = (&'t Revision<'h>, &'t ContainerLife<'h>, &'h Value)> {
     let resizes = |deed: &&(EventId, &Deed)| match &deed.1.did {
-        Did::Patched { name, subresource, .. } => *name == pod.name && subresource == "resize",
+        Did::Patched { name, subresource, .. } => *name == pod.name && subresource == RESIZE,
         _ => false,
     };
     let resized = run.deeds.iter().rfind(resizes).map(|(id, _)| *id);

@@ -3,9 +3,9 @@
 use probity_model::clocks::Stamp;
 use probity_model::timeline::{ContainerLife, Life, PodLife, Revision};
 use probity_model::{Clause, Timeline};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::reading::patches::{Patch, container_in, of_part};
+use crate::reading::patches::{Patch, RESIZE, container_in, of_part};
 use crate::reading::quantities::{WHOLE, is_same, thousandths};
 
 /// No node has more processors than this, the largest number of them that Linux supports on x86.
@@ -17,8 +17,8 @@ pub(super) struct Resize<'t, 'h> {
     pub(super) patch: Patch<'t, 'h>,
     /// The last revision before it.
     pub(super) before: &'t Revision<'h>,
-    /// The spec of the pod with what was asked for.
-    pub(super) spec: Value,
+    /// The pod with the resources that were asked for; only its spec.
+    pub(super) after: Value,
     /// When its pod was resized again or deleted, or the history ended.
     pub(super) until: Stamp,
 }
@@ -38,7 +38,7 @@ pub(super) fn resizes<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Resize<'t, 'h>> {
     if run.node_was_touched() {
         return Vec::new();
     }
-    let patches = of_part(run, "resize");
+    let patches = of_part(run, RESIZE);
     let next = |patch: &Patch<'_, '_>| {
         let later = patches.iter().find(|next| next.id > patch.id && next.pod.uid == patch.pod.uid);
         let deleted = run.deletion(patch.pod);
@@ -48,8 +48,8 @@ pub(super) fn resizes<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Resize<'t, 'h>> {
     let untils: Vec<Stamp> = patches.iter().map(next).collect();
     let with_spec = |(patch, until): (Patch<'t, 'h>, Stamp)| {
         let before = patch.before(run)?;
-        let spec = with_resources(&before.object["spec"], &patch.asked);
-        Some(Resize { before, spec, patch, until })
+        let after = with_resources(before.object, &patch.asked);
+        Some(Resize { before, after, patch, until })
     };
     patches.into_iter().zip(untils).filter_map(with_spec).collect()
 }
@@ -59,11 +59,11 @@ pub(super) fn feasible<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Re
     resizes(run).into_iter().filter(|resize| resize.patch.refused.is_none() && !resize.is_too_large())
 }
 
-/// A spec with the resources that a patch asks for.
-fn with_resources(spec: &Value, asked: &Value) -> Value {
-    let mut new = spec.clone();
+/// A pod, of which only the spec matters, with the resources that a patch asks for.
+fn with_resources(pod: &Value, asked: &Value) -> Value {
+    let mut new = json!({ "spec": pod["spec"] });
     for list in ["containers", "initContainers"] {
-        for container in new[list].as_array_mut().into_iter().flatten() {
+        for container in new["spec"][list].as_array_mut().into_iter().flatten() {
             let name = container["name"].as_str().unwrap_or_default().to_owned();
             let Some(of) = container_in(asked, &name) else { continue };
             for (kind, amounts) in of["resources"].as_object().into_iter().flatten() {
@@ -76,11 +76,8 @@ fn with_resources(spec: &Value, asked: &Value) -> Value {
     new
 }
 
-/// The resources of a container in a spec.
-fn resources_in<'v>(spec: &'v Value, container: &str) -> &'v Value {
-    let lists = ["containers", "initContainers"].into_iter().filter_map(|list| spec[list].as_array());
-    let own = lists.flatten().find(|of| of["name"] == container);
-    own.map_or(&Value::Null, |own| &own["resources"])
+fn resources_of<'v>(pod: &'v Value, container: &str) -> &'v Value {
+    container_in(pod, container).map_or(&Value::Null, |own| &own["resources"])
 }
 
 impl<'t, 'h> Resize<'t, 'h> {
@@ -90,8 +87,7 @@ impl<'t, 'h> Resize<'t, 'h> {
 
     /// All that a container has when the resize is complete.
     pub(super) fn amounts(&self, container: &str) -> Vec<Amount<'_>> {
-        let (old, new) =
-            (resources_in(&self.before.object["spec"], container), resources_in(&self.spec, container));
+        let (old, new) = (resources_of(self.before.object, container), resources_of(&self.after, container));
         let of_list = |list: &'static str| {
             let amounts = new[list].as_object().into_iter().flatten();
             amounts.map(move |(resource, new)| Amount { list, resource, old: old[list].get(resource), new })
@@ -167,7 +163,8 @@ impl<'t, 'h> Resize<'t, 'h> {
 }
 
 impl Amount<'_> {
-    fn is_changed(&self) -> bool {
+    /// Whether the resize changes it.
+    pub(super) fn is_changed(&self) -> bool {
         self.old.is_none_or(|old| !is_same(old, self.new))
     }
 }

@@ -26,11 +26,11 @@ const LEAST_SHARES: i128 = 2;
 
 /// What a container's own cgroup has for a list and a resource, in thousandths of a processor or of a byte, and what it should have.
 /// Cgroup v1 and v2 have different files. Requests of CPU are compared only in v1, where their conversion is fixed.
-fn in_cgroup(files: &BTreeMap<String, String>, change: &Amount<'_>) -> Option<(i128, i128)> {
-    let wanted = change.new.as_str().and_then(thousandths)?;
+fn in_cgroup(files: &BTreeMap<String, String>, amount: &Amount<'_>) -> Option<(i128, i128)> {
+    let wanted = amount.new.as_str().and_then(thousandths)?;
     let file = |name: &str| files.iter().find_map(|(path, text)| path.ends_with(name).then(|| text.trim()));
     let number = |text: &str| if text == "max" { Some(UNLIMITED) } else { text.parse::<i128>().ok() };
-    match (change.list, change.resource) {
+    match (amount.list, amount.resource) {
         ("limits", "memory") => {
             let bytes = file("/memory.max").or_else(|| file("/memory.limit_in_bytes")).and_then(number)?;
             Some((bytes.saturating_mul(WHOLE), wanted))
@@ -80,8 +80,8 @@ pub(super) fn limits(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             continue;
         }
         for container in resize.containers() {
-            for change in resize.amounts(&container.name) {
-                judge_limit(run, (&resize, container, &change), clause, seen);
+            for amount in resize.amounts(&container.name) {
+                judge_limit(run, (&resize, container, &amount), clause, seen);
             }
         }
     }
@@ -89,11 +89,11 @@ pub(super) fn limits(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 
 fn judge_limit(
     run: &Timeline<'_>,
-    (resize, container, change): (&Resize<'_, '_>, &ContainerLife<'_>, &Amount<'_>),
+    (resize, container, amount): (&Resize<'_, '_>, &ContainerLife<'_>, &Amount<'_>),
     clause: &Clause,
     seen: &mut Seen,
 ) {
-    let read = |(line, files)| Some((line, in_cgroup(files, change)?));
+    let read = |(line, files)| Some((line, in_cgroup(files, amount)?));
     let all: Vec<(&Line<'_>, (i128, i128))> = readings(container).filter_map(read).collect();
     let late = || all.iter().filter(|(line, _)| resize.is_complete(run, clause, &line.at));
     if let Some((line, _)) = late().find(|(_, (is, wanted))| is != wanted) {
@@ -101,21 +101,21 @@ fn judge_limit(
             "{}/{} was resized, and {} of {} are in its {}, but its cgroup does not have them",
             resize.pod().key,
             container.name,
-            change.new,
-            change.resource,
-            change.list
+            amount.new,
+            amount.resource,
+            amount.list
         );
         seen.violated(finding, [resize.patch.id, line.id]);
         return;
     }
-    let changed = change.list == "limits" && change.old.is_none_or(|old| !is_same(old, change.new));
+    let changed = amount.list == "limits" && amount.is_changed();
     match late().next_back() {
         Some((last, _)) if changed => {
             seen.fine([resize.patch.id, last.id]);
-            seen.facet("resource", change.resource);
+            seen.facet("resource", amount.resource);
             seen.facet("container", container.kind.word());
-            let amount = |of: &Value| of.as_str().and_then(thousandths);
-            let falls = change.old.and_then(amount) > amount(change.new);
+            let number = |of: &Value| of.as_str().and_then(thousandths);
+            let falls = amount.old.and_then(number) > number(amount.new);
             seen.facet("direction", if falls { "fall" } else { "rise" });
         }
         // A container that has read its limits before does so afterwards, too.
@@ -160,22 +160,22 @@ fn judge_shown(resize: &Resize<'_, '_>, shown: &Revision<'_>, by: Option<EventId
     for container in resize.containers() {
         let status = statuses(shown).find(|(name, _)| *name == container.name).map(|(_, status)| status);
         let Some(status) = status.filter(|status| status["state"].get("running").is_some()) else { continue };
-        for change in resize.amounts(&container.name) {
-            let mut fields = vec![("resources", &status["resources"][change.list][change.resource])];
-            if change.list == "requests" {
-                fields.push(("allocatedResources", &status["allocatedResources"][change.resource]));
+        for amount in resize.amounts(&container.name) {
+            let mut fields = vec![("resources", &status["resources"][amount.list][amount.resource])];
+            if amount.list == "requests" {
+                fields.push(("allocatedResources", &status["allocatedResources"][amount.resource]));
             }
             for (field, is) in fields {
-                if is_same(is, change.new) {
+                if is_same(is, amount.new) {
                     seen.fine(events());
                     seen.facet("shown", field);
                 } else {
                     let finding = format!(
                         "{key}/{} was resized, and {} of {} are in its {}, but its {field} has {}",
                         container.name,
-                        change.new,
-                        change.resource,
-                        change.list,
+                        amount.new,
+                        amount.resource,
+                        amount.list,
                         if is.is_null() { "nothing".to_owned() } else { is.to_string() }
                     );
                     seen.violated(finding, events());

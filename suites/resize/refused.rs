@@ -80,7 +80,7 @@ fn judge_mark(run: &Timeline<'_>, resize: &Resize<'_, '_>, clause: &Clause, seen
 /// A resize that changes the QoS class is rejected.
 pub(super) fn another_class(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for resize in resizes(run) {
-        let (old, new) = (class_of(&resize.before.object["spec"]), class_of(&resize.spec));
+        let (old, new) = (class_of(&resize.before.object["spec"]), class_of(&resize.after["spec"]));
         if old == new {
             continue;
         }

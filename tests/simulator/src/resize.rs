@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::Defect;
 use crate::amounts::thousandths;
 use crate::pod::{BackOff, Kind, State};
-use crate::updates::merge;
+use crate::updates::{container_in, merge};
 use crate::world::{Act, At, MS, SECOND, World};
 
 /// More processors than any node has, in thousandths.
@@ -69,11 +69,7 @@ impl World<'_> {
     fn wanted(&self, at: At) -> Value {
         let pod = &self.pods[at.pod];
         let name = pod.containers[at.container].name.as_str();
-        let lists = ["containers", "initContainers"]
-            .into_iter()
-            .filter_map(|list| pod.object["spec"][list].as_array());
-        let of = lists.flatten().find(|of| of["name"] == name);
-        of.map(|of| of["resources"].clone()).unwrap_or_default()
+        container_in(&pod.object["spec"], name).map(|of| of["resources"].clone()).unwrap_or_default()
     }
 
     fn is_too_large(&self, pod: usize) -> bool {

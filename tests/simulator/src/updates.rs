@@ -193,6 +193,12 @@ fn entries<'v>(spec: &'v Value, list: &str) -> impl Iterator<Item = &'v Value> +
     spec[list].as_array().into_iter().flatten()
 }
 
+/// A container in a spec, of any list but that of ephemeral ones.
+pub(crate) fn container_in<'v>(spec: &'v Value, name: &str) -> Option<&'v Value> {
+    let lists = ["containers", "initContainers"].into_iter().filter_map(|list| spec[list].as_array());
+    lists.flatten().find(|of| of["name"] == name)
+}
+
 /// Changes an object as a strategic merge patch does.
 pub(crate) fn merge(object: &mut Value, patch: &Value) {
     let Some(fields) = patch.as_object() else {

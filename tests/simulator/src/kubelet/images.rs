@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::Defect;
 use crate::pod::{Kind, State};
+use crate::updates::container_in;
 use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 
 /// The registry of images that cannot be pulled: nothing listens there.
@@ -22,10 +23,7 @@ fn is_misnamed(image: &str) -> bool {
 impl World<'_> {
     /// Main containers and sidecars whose image has changed are stopped, so that they start again with the new one.
     pub(crate) fn replace_changed(&mut self, pod: usize, old: &Value) {
-        let image = |spec: &Value, name: &str| {
-            let lists = ["containers", "initContainers"].into_iter().filter_map(|list| spec[list].as_array());
-            lists.flatten().find(|of| of["name"] == name).map(|of| of["image"].clone())
-        };
+        let image = |spec: &Value, name: &str| container_in(spec, name).map(|of| of["image"].clone());
         let new = self.pods[pod].object["spec"].clone();
         let hard = self.has(Defect::NewImageKillsHard);
         let grace = if hard { self.least_grace() } else { self.pods[pod].grace() };
