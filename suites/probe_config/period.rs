@@ -106,7 +106,29 @@ fn judge_metronome(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 /// The time between two consecutive probes: one period, plus or minus the slack.
 fn distance(clause: &Clause, life: &ProbedLife<'_, '_>, pair: &Pair<'_, '_>) -> Option<Measurement> {
     let quantity = format!("the time between two consecutive probes: {}", life.words());
-    measure(life, quantity, *pair, around(life.spec.period, "periodSeconds", slack(clause, life)))
+    let bound = around(life.spec.period, "periodSeconds", slack(clause, life));
+    measure(life, quantity, *pair, catching_up(clause, life, pair.0, bound))
+}
+
+/// A late probe does not move the schedule, so the next one comes sooner. How late the first probe of an instance was
+/// cannot be seen: before it, a kubelet announces the new container within itself, which may have to wait.
+fn catching_up(clause: &Clause, life: &ProbedLife<'_, '_>, from: &Probe<'_>, bound: Bound) -> Bound {
+    let (Some(before), Some(lower)) = (before(life, from), &bound.lower) else {
+        return Bound { lower: None, ..bound };
+    };
+    let late = from.at.at.hi - before.at.at.lo - life.spec.period - slack(clause, life);
+    if late <= 0 {
+        return bound;
+    }
+    let formula = format!("{}, of which the first was late by {}", lower.formula, seconds(late));
+    let value = lower.value - late;
+    bound.and_at_least(value, formula)
+}
+
+/// The probe before this one in the same instance.
+fn before<'t, 'h>(life: &ProbedLife<'t, 'h>, probe: &Probe<'h>) -> Option<&'t Probe<'h>> {
+    let at = life.probes.iter().position(|other| other.id == probe.id)?;
+    life.probes.get(at.checked_sub(1)?).copied()
 }
 
 /// A command is recorded once the runtime has started it, which takes time.
@@ -119,12 +141,19 @@ fn slack(clause: &Clause, life: &ProbedLife<'_, '_>) -> i64 {
 fn drifts(clause: &Clause, life: &ProbedLife<'_, '_>, pairs: &[Pair<'_, '_>]) -> Vec<Measurement> {
     let is_steady = |pair: &&Pair<'_, '_>| life.spec.kind != ProbeKind::Readiness || !misses_one(life, pair);
     let steady: Vec<Pair<'_, '_>> = pairs.iter().filter(is_steady).copied().collect();
-    let chains = steady.chunk_by(|(_, b), (next, _)| b.id == next.id).filter(|chain| chain.len() > 1);
+    let chains = steady.chunk_by(|(_, b), (next, _)| b.id == next.id);
+    // A total from the first probe of an instance has no lower bound, so it is also taken from the second.
+    let chains = chains.flat_map(|chain| {
+        let from_second = chain.first().is_some_and(|pair| before(life, pair.0).is_none());
+        [Some(chain), chain.get(1..).filter(|_| from_second)].into_iter().flatten()
+    });
+    let chains = chains.filter(|chain| chain.len() > 1);
     let drift = |chain: &[Pair<'_, '_>]| {
         let (first, last, count) = (chain.first()?, chain.last()?, i64::try_from(chain.len()).ok()?);
         let bound =
             around(count * life.spec.period, &format!("{count} × periodSeconds"), slack(clause, life));
         let quantity = format!("the total time between {count} consecutive probes: {}", life.words());
+        let bound = catching_up(clause, life, first.0, bound);
         let mut measured = measure(life, quantity, (first.0, last.1), bound)?;
         let late = life.run.stalled_at(&last.1.at).max(life.run.saturated_before(&life.node, &last.1.at));
         let left_out = life.run.overloaded_between(&life.node, &first.0.at, &last.1.at);

@@ -260,6 +260,18 @@ fn stalls_on_the_way_do_not_excuse_a_drift() {
 }
 
 #[test]
+fn a_first_probe_that_was_late_does_not_accuse_the_second() {
+    let judged = |times: &[f64]| verdict(&live_at(times).done(), PERIOD);
+    assert_eq!(judged(&[5.9, 6.0, 8.0, 10.0, 12.0]), "holds", "the schedule began at 4");
+    assert_eq!(judged(&[2.0, 3.0, 5.0, 6.0, 8.0]), "violated", "a later one came early");
+    assert_eq!(
+        judged(&[2.0, 3.9, 5.7, 7.6, 9.4, 11.3, 13.1]),
+        "violated",
+        "it drifts, whenever the first one was due"
+    );
+}
+
+#[test]
 fn a_probe_that_was_held_up_makes_the_next_one_seem_early() {
     let mut run = live_at(&[2.0, 5.8, 6.0, 8.0]);
     run.noise(3.9, 5.8);
