@@ -36,6 +36,7 @@ pub(crate) mod services;
 pub(crate) mod shortage;
 pub(crate) mod silent;
 pub(crate) mod slots;
+pub(crate) mod start_errors;
 pub(crate) mod statuses;
 pub(crate) mod targets;
 pub(crate) mod termination;

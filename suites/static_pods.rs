@@ -1,8 +1,10 @@
-//! Static pods: a kubelet runs them by itself, shows each by a mirror pod, and probes them like any other pod.
+//! Static pods: a kubelet runs them by itself, shows each by a mirror pod, probes them like any other pod, and
+//! terminates them when their manifests are removed.
 
 mod managed;
 mod mirror;
 mod probed;
+mod removed;
 
 use probity_model::timeline::PodLife;
 use probity_model::{Judge, Timeline};
@@ -13,6 +15,7 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "static.kubelet-managed", judge: managed::runs_and_restarts },
         Judge { clause: "static.mirror", judge: mirror::is_only_shown },
         Judge { clause: "static.probes-work", judge: probed::like_any_other },
+        Judge { clause: "static.removed", judge: removed::ends_gracefully },
     ]
 }
 

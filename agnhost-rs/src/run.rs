@@ -111,7 +111,8 @@ fn steering(stage: Stage, gate: ShutdownGate, meters: Meters, token: Token) -> C
 fn begin_witness(order: &ServeOrder, clock: Clock, journal: Option<Journal>) -> Witness {
     let attempt_known = journal.is_some();
     let attempt = journal.as_ref().map_or(0, |journal| journal.attempt);
-    let identity = Identity { boot: identity::random_name(), attempt, attempt_known };
+    let counter = journal.as_ref().map(|journal| journal.counter.clone());
+    let identity = Identity { boot: identity::random_name(), attempt, counter };
     let witness = Witness::new(clock, identity, MEMORY);
     if !order.quiet {
         witness.add(Outlet::stdout(BUFFER));

@@ -16,6 +16,7 @@ mod ticker;
 
 use std::cell::RefCell;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -39,8 +40,8 @@ pub struct Identity {
     pub boot: String,
     /// Which life of the container this is.
     pub attempt: u64,
-    /// Whether the attempt was counted.
-    pub attempt_known: bool,
+    /// The file in which the attempt was counted, if it was.
+    pub counter: Option<PathBuf>,
 }
 
 /// The number and the time that a fact was given.

@@ -1,21 +1,16 @@
 //! What happens to an init container that fails, and to its pod.
 
 use probity_model::measure::seconds;
-use probity_model::timeline::{
-    ContainerKind, ContainerLife, Life, Line, PodLife, ProbeKind, Revision, State,
-};
+use probity_model::timeline::{At, ContainerKind, Life, Line, PodLife, ProbeKind, Revision, State};
 use probity_model::{Clause, EventId, Seen, Timeline};
 
-use crate::reading::ends::heard_kill;
+use crate::reading::ends::{End, heard_kill};
 use crate::reading::hooks::judge_command_before_stop;
 use crate::reading::inits::{inits, plain_pods, success};
 use crate::reading::mains::lives_of;
-use crate::reading::statuses::statuses;
+use crate::reading::start_errors::judge_start_error;
 use crate::reading::termination::judge_restart;
 use crate::termination::judge_kill_within;
-
-/// The reason of a container that the runtime could not start, by the reference implementation of Kubernetes.
-const START_ERROR: &str = "StartError";
 
 /// Instances of init containers that exited by themselves with a nonzero status.
 fn failures<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (Life<'t, 'h>, &'t Line<'h>)> {
@@ -71,8 +66,11 @@ pub(super) fn fails_its_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
             Some(over) if over.phase() == "Failed" => {
                 judge_waiting(&life, over, seen);
                 judge_sidecars(clause, &life, line, seen);
-                let quantity = format!("from the failure of {} to the phase Failed", life.name());
-                life.within(seen, quantity, (line, over), clause.in_time());
+                let quantity = format!(
+                    "from the failure of {}, and the end of its sidecars, to the phase Failed",
+                    life.name()
+                );
+                life.within(seen, quantity, (&sidecars_over(&life, line), over), clause.in_time());
             }
             Some(over) => {
                 let finding = format!(
@@ -82,8 +80,9 @@ pub(super) fn fails_its_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
                 );
                 seen.violated(finding, [line.id, over.id]);
             }
-            None if life.watched_for(&line.at, clause.slack_us()) => {
-                let (phase, late) = (pod.last().map_or("", Revision::phase), seconds(clause.slack_us()));
+            None if life.watched_for(&line.at, clause.slack_us() + time_of_sidecars(pod)) => {
+                let late = seconds(clause.slack_us() + time_of_sidecars(pod));
+                let phase = pod.last().map_or("", Revision::phase);
                 let finding = format!(
                     "{} failed with restartPolicy Never, but the pod is still {phase} after {late}",
                     life.name()
@@ -93,6 +92,23 @@ pub(super) fn fails_its_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
             None => {}
         }
     }
+}
+
+/// The sidecars of a pod, each in its last instance.
+fn last_sidecars<'t, 'h>(run: &'t Timeline<'h>, pod: &'t PodLife<'h>) -> impl Iterator<Item = Life<'t, 'h>> {
+    let sidecars = pod.containers.iter().filter(|of| of.kind == ContainerKind::Sidecar);
+    sidecars.filter_map(move |of| lives_of(run, pod, of).next_back())
+}
+
+/// When an init container had failed and the sidecars that were running had ended, too.
+fn sidecars_over(init: &Life<'_, '_>, failed: &Line<'_>) -> At {
+    let ends = last_sidecars(init.run, init.pod).filter_map(|life| End::of(&life)?.latest);
+    ends.fold(At::of(failed), |last, end| if init.run.before(&last, &end) { end } else { last })
+}
+
+/// How long the sidecars of a pod may take to end.
+fn time_of_sidecars(pod: &PodLife<'_>) -> i64 {
+    if pod.containers.iter().any(|of| of.kind == ContainerKind::Sidecar) { pod.grace() } else { 0 }
 }
 
 /// If a pod fails during initialization, its main containers are shown as waiting, with no restarts.
@@ -111,10 +127,8 @@ fn judge_waiting(life: &Life<'_, '_>, over: &Revision<'_>, seen: &mut Seen) {
 /// with the grace period.
 fn judge_sidecars(clause: &Clause, init: &Life<'_, '_>, failed: &Line<'_>, seen: &mut Seen) {
     let (run, pod) = (init.run, init.pod);
-    let sidecars: Vec<_> = pod.containers.iter().filter(|of| of.kind == ContainerKind::Sidecar).collect();
-    let alone = sidecars.len() == 1;
-    let last = sidecars.into_iter().filter_map(|of| lives_of(run, pod, of).next_back());
-    for life in last.filter(|life| life.is_numbered() && life.holes.is_empty()) {
+    let alone = pod.containers.iter().filter(|of| of.kind == ContainerKind::Sidecar).count() == 1;
+    for life in last_sidecars(run, pod).filter(|life| life.is_numbered() && life.holes.is_empty()) {
         let killed = heard_kill(&life).filter(|_| !life.container.has_memory_limit());
         if killed.as_ref().is_some_and(|at| !run.before(&failed.at, at) || !life.before_deletion(at)) {
             continue;
@@ -123,8 +137,12 @@ fn judge_sidecars(clause: &Clause, init: &Life<'_, '_>, failed: &Line<'_>, seen:
             (Some(stop), _) if run.before(&failed.at, &stop.at) && life.before_deletion(&stop.at) => {
                 let lethal = ProbeKind::STOPPING.iter().any(|kind| life.container.probe(*kind).is_some());
                 let plain = alone && !lethal && life.container.lifecycle("preStop").is_none();
-                if !judge_command_before_stop(&life, failed.id, stop, seen) && plain {
-                    judge_kill_within(clause.tolerance_us("kill"), &life, stop, pod.grace(), seen);
+                if judge_command_before_stop(&life, failed.id, stop, seen) {
+                    seen.facet("sidecar", "hooked");
+                } else if plain
+                    && judge_kill_within(clause.tolerance_us("kill"), &life, stop, pod.grace(), seen)
+                {
+                    seen.facet("sidecar", "killed");
                 }
             }
             (None, Some(killed)) => {
@@ -140,79 +158,9 @@ fn judge_sidecars(clause: &Clause, init: &Life<'_, '_>, failed: &Line<'_>, seen:
 pub(super) fn start_error(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in plain_pods(run) {
         for init in inits(pod).filter(|init| init.attempts.is_empty()) {
-            let Some(error) = pod.revisions.iter().find(|shown| shows_start_error(shown, init)) else {
-                continue;
-            };
-            judge_start_error(run, clause, (pod, init), error, seen);
+            if let Some(policy) = judge_start_error(run, clause.slack_us(), (pod, init), seen) {
+                seen.facet("policy", policy);
+            }
         }
     }
-}
-
-fn judge_start_error(
-    run: &Timeline<'_>,
-    clause: &Clause,
-    (pod, init): (&PodLife<'_>, &ContainerLife<'_>),
-    error: &Revision<'_>,
-    seen: &mut Seen,
-) {
-    let policy = pod.policy_of(init);
-    let restarts =
-        |shown: &&Revision<'_>| shown.container(&init.name).is_some_and(|status| status.restarts > 0);
-    let (again, over) = (pod.revisions.iter().find(restarts), pod.over());
-    let watched = run.watched_for(pod, &error.at, clause.slack_us());
-    let end = || [Some(error.id), run.last_event()].into_iter().flatten();
-    let name = format!("{}/{}", pod.key, init.name);
-    match (policy, again, over) {
-        ("Never", Some(again), _) => {
-            seen.violated(
-                format!("{name} could not be started, and the kubelet tried again, although the restartPolicy is Never"),
-                [error.id, again.id],
-            );
-        }
-        ("Never", None, Some(over)) => {
-            let finding = || {
-                format!(
-                    "{name} could not be started, and the pod is {}, although the restartPolicy is Never",
-                    over.phase()
-                )
-            };
-            seen.check(over.phase() == "Failed", finding, [error.id, over.id]);
-            seen.facet("policy", policy);
-        }
-        ("Never", None, None) if watched => {
-            seen.violated(
-                format!("{name} could not be started, and the pod did not fail, although the restartPolicy is Never"),
-                end(),
-            );
-        }
-        ("Never", None, None) => {}
-        (_, _, Some(over)) => {
-            let finding = format!(
-                "{name} could not be started, and the pod became {}, although the restartPolicy is {policy}",
-                over.phase()
-            );
-            seen.violated(finding, [error.id, over.id]);
-        }
-        (_, Some(again), None) => {
-            seen.fine([error.id, again.id]);
-            seen.facet("policy", policy);
-        }
-        (_, None, None) if watched => {
-            seen.violated(
-                format!(
-                    "{name} could not be started, and the kubelet did not try again, although the restartPolicy is {policy}"
-                ),
-                end(),
-            );
-        }
-        (_, None, None) => {}
-    }
-}
-
-/// Whether a revision shows that the runtime could not start a container.
-fn shows_start_error(shown: &Revision<'_>, container: &ContainerLife<'_>) -> bool {
-    let mut of = statuses(shown).filter(|(name, _)| *name == container.name);
-    of.any(|(_, status)| {
-        ["state", "lastState"].iter().any(|place| status[place]["terminated"]["reason"] == START_ERROR)
-    })
 }

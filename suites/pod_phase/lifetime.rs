@@ -1,7 +1,9 @@
 //! What a pod has for its whole lifetime, and no longer: its UID, its node, its volumes.
 
-use probity_model::timeline::{PodLife, Revision};
+use probity_model::mechanisms::VOLUMES_CHECKED;
+use probity_model::timeline::{Attempt, Line, PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
+use probity_script::Fact;
 
 /// Each pod has a unique UID, even if it has the name of an earlier pod.
 pub(super) fn own_uid(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
@@ -61,7 +63,7 @@ pub(super) fn volume_stays(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             let told =
                 container.attempts.iter().filter(|attempt| attempt.is_numbered() && attempt.holes.is_empty());
             let told: Vec<_> = told.collect();
-            let mut last: Option<&&probity_model::timeline::Attempt<'_>> = None;
+            let mut last: Option<&&Attempt<'_>> = None;
             for attempt in &told {
                 match last {
                     Some(before) if before.number == attempt.number => {
@@ -75,6 +77,7 @@ pub(super) fn volume_stays(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                     }
                     _ => {}
                 }
+                judge_last_look(pod, attempt, seen);
                 last = Some(attempt);
             }
             if let (Some(first), Some(before)) = (told.first(), earlier(run, at, pod)) {
@@ -87,6 +90,22 @@ pub(super) fn volume_stays(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                 }
             }
         }
+    }
+}
+
+/// A process that ends by itself, before or during the termination of its pod, still finds its file.
+fn judge_last_look(pod: &PodLife<'_>, attempt: &Attempt<'_>, seen: &mut Seen) {
+    let look = |line: &'_ Line<'_>| match &line.line.fact {
+        Fact::Volume(found) => Some((line.id, line.at.clone(), found.kept)),
+        _ => None,
+    };
+    let Some((id, at, kept)) = attempt.lines.iter().find_map(look) else { return };
+    let finding =
+        || format!("a volume of the pod {} lost a file while a container was still running", pod.key);
+    seen.check(kept, finding, [id]);
+    let told = attempt.stop().map(|stop| at.at.lo - stop.at.at.hi);
+    if kept && told.is_some_and(|since| since >= VOLUMES_CHECKED) {
+        seen.facet("volume", "kept-to-the-end");
     }
 }
 

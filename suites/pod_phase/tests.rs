@@ -8,7 +8,7 @@ mod replaced;
 
 use probity_composer::{Composer, timestamp};
 use probity_model::history::{Change, Did};
-use probity_script::witness::{Exiting, Fact};
+use probity_script::witness::{Exiting, Fact, VolumeSeen};
 use serde_json::{Value, json};
 
 use crate::tests::verdict;
@@ -288,6 +288,19 @@ fn a_pod_that_takes_a_name_has_another_uid() {
 fn a_volume_goes_with_its_pod() {
     assert_eq!(replaced(VOLUME, "uid-other", 0), "holds");
     assert_eq!(replaced(VOLUME, "uid-other", 1), "violated");
+}
+
+#[test]
+fn a_volume_is_kept_until_the_containers_have_ended() {
+    let judged = |kept: bool| {
+        let mut run = pod(VOLUME, "Always");
+        run.signal(3.0, "SIGTERM");
+        run.fact(5.0, Fact::Volume(VolumeSeen { kept }));
+        exits(&mut run, 5.0, 0);
+        verdict(&run.done(), VOLUME)
+    };
+    assert_eq!(judged(true), "holds");
+    assert_eq!(judged(false), "violated");
 }
 
 #[test]

@@ -16,7 +16,8 @@ use crate::reading::readiness::{readiness_lives, turns};
 use crate::reading::termination::exhausted;
 
 /// Whether the kubelet may have missed an answer that the target considers a success: its result is not known, or it
-/// came so close to the timeout that a stall before the record explains the rest.
+/// came so close to the timeout that a stall before the record explains the rest. On a saturated node the kubelet also
+/// waits for a processor before it sends a probe, while its clock for the probe runs.
 pub(super) fn may_be_missed(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> bool {
     let result = life.attempt.result(probe, life.spec);
     // The kernel made the connection, and the kubelet's clock ran, while the target was not there to accept it.
@@ -24,7 +25,8 @@ pub(super) fn may_be_missed(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> boo
         .attempt
         .connection_of(probe)
         .map(|connection| probe.at.at.hi - connection.at.at.lo + life.run.stalled_at(&connection.at));
-    let stalled = life.run.stalled_at(&probe.at).max(connected.unwrap_or(0));
+    let unsent = life.run.saturated_before(&life.node, &probe.at);
+    let stalled = life.run.stalled_at(&probe.at).max(connected.unwrap_or(0)).max(unsent);
     let near = result.took().is_none_or(|took| took.hi + stalled >= life.spec.timeout - NEAR);
     result.outcome() != ProbeOutcome::Success || near
 }

@@ -5,6 +5,7 @@ mod counts;
 mod fields;
 mod grace;
 mod metronome;
+mod saturated;
 mod times;
 
 use probity_composer::Composer;

@@ -1,13 +1,15 @@
 //! Which policy restarts a container, and what the container keeps.
 
 use probity_model::clocks::Order;
-use probity_model::timeline::{ContainerKind, Life, Line, Revision};
+use probity_model::mechanisms::TO_START;
+use probity_model::timeline::{ContainerKind, Life, Line, PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 
 use super::for_good;
 use crate::reading::ends::End;
-use crate::reading::mains::judge_unrestarted_sidecar;
+use crate::reading::mains::{judge_unrestarted_sidecar, mains};
 use crate::reading::rules::rules;
+use crate::reading::start_errors::judge_start_error;
 use crate::reading::termination::{judge_no_restart, judge_restart};
 
 /// Instances that exited by themselves before their pod was deleted, each with the line that records it and the exit
@@ -41,6 +43,7 @@ fn exit(code: u8) -> &'static str {
 
 /// With Always a main container restarts, whatever its exit status.
 pub(super) fn always(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    judge_unstartable(run, "Always", seen);
     for (life, line, code) in ended_by_themselves(run).filter(|(life, ..)| is_main_under(life, "Always")) {
         judge_restart(&life, line, seen);
         if life.lives_again().is_some() {
@@ -52,6 +55,7 @@ pub(super) fn always(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
 /// With OnFailure it restarts after a nonzero exit status.
 pub(super) fn on_failure(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for_good::judge(run, clause, "OnFailure", seen);
+    judge_unstartable(run, "OnFailure", seen);
     for (life, line, code) in ended_by_themselves(run).filter(|(life, ..)| is_main_under(life, "OnFailure")) {
         if code == 0 {
             judge_no_restart(&life, line, seen);
@@ -70,6 +74,7 @@ pub(super) fn on_failure(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 /// With Never it does not restart, whatever stopped it.
 pub(super) fn never(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for_good::judge(run, clause, "Never", seen);
+    judge_unstartable(run, "Never", seen);
     for (life, line, code) in ended_by_themselves(run).filter(|(life, ..)| is_main_under(life, "Never")) {
         judge_no_restart(&life, line, seen);
         if life.lives_again().is_none() && life.termination().is_some() {
@@ -86,6 +91,20 @@ pub(super) fn never(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             "a container was started again although the restart policy is Never",
             [life.began.id, again],
         );
+    }
+}
+
+/// A main container that the runtime cannot start, and that is alone in its pod, has failed, and restarts as its policy says.
+fn judge_unstartable(run: &Timeline<'_>, policy: &str, seen: &mut Seen) {
+    let untouched =
+        |pod: &&PodLife<'_>| pod.spec.get("activeDeadlineSeconds").is_none() && !run.node_was_touched();
+    for pod in run.pods.iter().filter(untouched) {
+        let unstarted = mains(pod).filter(|main| main.attempts.is_empty() && pod.policy_of(main) == policy);
+        for main in unstarted.filter(|main| pod.containers.len() == 1 && rules(main).is_empty()) {
+            if judge_start_error(run, TO_START, (pod, main), seen).is_some() {
+                seen.facet("exit", "start-error");
+            }
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Hand-written histories for the judges of static pods.
 
 use probity_composer::{Composer, NODE, running_status};
-use probity_model::history::{Change, Did, PLACE_STATIC_POD};
+use probity_model::history::{Change, Did, PLACE_STATIC_POD, REMOVE_STATIC_PODS};
 use probity_script::witness::{Exiting, Fact};
 use serde_json::{Value, json};
 
@@ -10,6 +10,7 @@ use crate::tests::verdict_of_all_facets as verdict;
 const MANAGED: &str = "static.kubelet-managed";
 const MIRROR: &str = "static.mirror";
 const PROBED: &str = "static.probes-work";
+const REMOVED: &str = "static.removed";
 /// The mirror pod of `web` on the node.
 const NAME: &str = "web-node1";
 
@@ -207,4 +208,59 @@ fn the_status_of_a_mirror_pod_tells_no_generation() {
     mirrored(&mut run, 1.2, "m1", Change::Added, true);
     run.reading(30.0);
     assert_eq!(verdict(&run.done(), clause), "inconclusive");
+}
+
+/// What happens after the manifest of a static pod was removed at 10 s. A process has at least two seconds to stop.
+struct After {
+    told: Option<f64>,
+    killed: Option<f64>,
+    mirror: Option<f64>,
+}
+
+const GRACEFUL: After = After { told: Some(10.5), killed: Some(12.5), mirror: Some(14.0) };
+
+fn removed(after: &After) -> &'static str {
+    let mut run = Composer::new(&[REMOVED]);
+    let deed = |verb: &str, input| Did::NodeVerb {
+        node: NODE.to_owned(),
+        verb: verb.to_owned(),
+        uid: None,
+        input,
+        exit: Some(0),
+        output: None,
+        proof: None,
+    };
+    let spec = json!({ "terminationGracePeriodSeconds": 1, "containers": [plain()] });
+    let manifest =
+        json!({ "metadata": { "name": "web", "labels": { "probity.dev/pod": "web" } }, "spec": spec });
+    run.deed(0.5, deed(PLACE_STATIC_POD, Some(manifest)));
+    run.of(NAME, "target").start(1.0, 0);
+    mirrored(&mut run, 1.5, "m1", Change::Added, true);
+    run.deed(10.0, deed(REMOVE_STATIC_PODS, None));
+    if let Some(told) = after.told {
+        run.signal(told, "SIGTERM");
+    }
+    if let Some(killed) = after.killed {
+        run.left(killed);
+    }
+    if let Some(mirror) = after.mirror {
+        mirrored(&mut run, mirror, "m1", Change::Deleted, false);
+    }
+    run.reading(90.0);
+    verdict(&run.done(), REMOVED)
+}
+
+#[test]
+fn a_static_pod_terminates_gracefully_when_its_manifest_is_removed() {
+    assert_eq!(removed(&GRACEFUL), "holds");
+    assert_eq!(removed(&After { told: None, killed: None, mirror: None }), "violated", "it goes on");
+    assert_eq!(
+        removed(&After { told: Some(45.0), killed: Some(47.0), mirror: Some(48.0) }),
+        "violated",
+        "told late"
+    );
+    assert_eq!(removed(&After { told: None, ..GRACEFUL }), "violated", "killed without a signal");
+    assert_eq!(removed(&After { killed: Some(11.0), ..GRACEFUL }), "violated", "killed early");
+    assert_eq!(removed(&After { killed: None, ..GRACEFUL }), "violated", "never killed");
+    assert_eq!(removed(&After { mirror: None, ..GRACEFUL }), "violated", "its mirror pod stays");
 }

@@ -2,9 +2,9 @@
 //! containers were running.
 
 use probity_model::history::{Did, Source};
-use probity_model::measure::{Interval, whole_seconds};
+use probity_model::measure::whole_seconds;
 use probity_model::timeline::{At, Attempt, ContainerKind, ContainerLife, Life, PodLife, Revision, State};
-use probity_model::{EventId, Stamp, Timeline};
+use probity_model::{EventId, Timeline};
 
 use crate::reading::ends::End;
 use crate::reading::hooks::is_refused;
@@ -70,24 +70,16 @@ fn requests(run: &Timeline<'_>, pod: &PodLife<'_>) -> Vec<DeleteRequest> {
     let of_pod = run.deeds.iter().filter(|(id, _)| own(*id)).filter_map(|(id, deed)| match &deed.did {
         Did::Deleted { kind, name, grace } if kind == "Pod" && *name == pod.name => {
             let grace = grace.and_then(|grace| i64::try_from(grace).ok()).map(whole_seconds);
-            Some(DeleteRequest { at: done(run, *id), grace })
+            Some(DeleteRequest { at: run.deed_at(*id), grace })
         }
         Did::Evicted { pod: name, refused: None, .. } if *name == pod.name => {
-            Some(DeleteRequest { at: done(run, *id), grace: None })
+            Some(DeleteRequest { at: run.deed_at(*id), grace: None })
         }
         _ => None,
     });
     let all: Vec<DeleteRequest> = of_pod.collect();
     let late = |first: &DeleteRequest| going.is_some_and(|going| run.before(&going.at, &first.at));
     if all.first().is_some_and(late) { Vec::new() } else { all }
-}
-
-/// An action of the harness with its duration.
-pub(super) fn done(run: &Timeline<'_>, id: EventId) -> At {
-    let heard = run.heard(id);
-    let began = run.deeds.iter().find(|(deed, _)| *deed == id).map_or(heard.at.lo, |(_, deed)| deed.began_us);
-    let at = Interval::new(began, heard.at.hi);
-    At::new(id, Stamp { clock: heard.clock, at })
 }
 
 impl<'t, 'h> Going<'t, 'h> {

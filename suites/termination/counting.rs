@@ -5,7 +5,7 @@ use probity_model::measure::Fit;
 use probity_model::timeline::{At, ContainerKind, Life, PodLife};
 use probity_model::{Clause, EventId, Seen, Timeline};
 
-use super::asked::{alive_until, done};
+use super::asked::alive_until;
 
 /// The pods that were created from the template of a Deployment.
 fn pods_of<'t, 'h>(run: &'t Timeline<'h>, deployment: &str) -> Vec<&'t PodLife<'h>> {
@@ -29,7 +29,7 @@ pub(super) fn replaces_what_goes(run: &Timeline<'_>, clause: &Clause, seen: &mut
         let pods = pods_of(run, name);
         let going = pods.iter().filter_map(|pod| still_runs(run, pod, *id)).min_by_key(|until| until.at.lo);
         let Some(until) = going.filter(|_| kind == "Deployment") else { continue };
-        let asked = done(run, *id);
+        let asked = run.deed_at(*id);
         // The watch may show the pod before the API server's answer to the request has been read.
         let mut first = pods.iter().filter_map(|pod| pod.revisions.first());
         let made = first.find(|first| !run.before(&first.at, &asked));

@@ -85,6 +85,7 @@ fn stopped<'t, 'h>(
 pub(super) fn ends_in_a_kill(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let all = going(run);
     sidecars_have_the_rest(&all, clause, seen);
+    judge_ephemeral(&all, clause, seen);
     for (going, life, stop) in stopped(&all).filter(|(going, ..)| going.grace() >= LEAST_GRACE) {
         if judge_kill(clause, &life, stop, going.grace(), seen) {
             seen.facet("seen", "kill");
@@ -96,6 +97,20 @@ pub(super) fn ends_in_a_kill(run: &Timeline<'_>, clause: &Clause, seen: &mut See
             if let Some(ended) = killed_at(life) {
                 let finding = format!("{} was killed without a stop signal", life.name());
                 seen.violated(finding, [going.first.at.id, ended.id]);
+            }
+        }
+    }
+}
+
+/// An ephemeral container has the same grace period as the main containers.
+fn judge_ephemeral(all: &[Going<'_, '_>], clause: &Clause, seen: &mut Seen) {
+    let long_enough = |going: &&Going<'_, '_>| going.is_graceful() && going.grace() >= LEAST_GRACE;
+    for going in all.iter().filter(long_enough) {
+        for life in going.ephemeral_lives() {
+            if let Some(stop) = life.attempt.stop()
+                && judge_kill(clause, &life, stop, going.grace(), seen)
+            {
+                seen.facet("seen", "ephemeral");
             }
         }
     }

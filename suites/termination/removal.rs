@@ -8,7 +8,7 @@ use probity_model::timeline::{At, Life};
 use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
 
-use super::asked::{Going, alive_until, done, going};
+use super::asked::{Going, alive_until, going};
 use crate::reading::ends::End;
 
 /// The time at which its last container terminated, if all of them did.
@@ -132,7 +132,7 @@ pub(super) fn frees_the_name(run: &Timeline<'_>, clause: &Clause, seen: &mut See
         else {
             continue;
         };
-        let created = done(run, created);
+        let created = run.deed_at(created);
         let Some(until) = lives.iter().filter_map(alive_until).max_by_key(|until| until.at.lo) else {
             continue;
         };

@@ -5,7 +5,7 @@ use probity_model::mechanisms::CUT_TO_SECONDS;
 use probity_model::timeline::Revision;
 use probity_model::{Clause, Seen, Timeline};
 
-use super::asked::{Going, done, going};
+use super::asked::{Going, going};
 use crate::reading::ends::killed_at;
 
 /// The time between a pod's creation and its deadline, by the API server's clock (from the pod) and by the harness's
@@ -14,7 +14,7 @@ fn beyond_request(run: &Timeline<'_>, going: &Going<'_, '_>, shown: &Revision<'_
     let deadline = shown.second_of("deletionTimestamp")?;
     let made = shown.second_of("creationTimestamp")?;
     let (created, _) = going.pod.created?;
-    let asked = run.clocks.between(&done(run, created), &going.first.at)?;
+    let asked = run.clocks.between(&run.deed_at(created), &going.first.at)?;
     Some(Interval::point(whole_seconds(deadline - made)).minus(asked))
 }
 

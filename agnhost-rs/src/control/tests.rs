@@ -25,7 +25,7 @@ pub(super) struct Port {
 }
 
 pub(super) fn port() -> Port {
-    let identity = Identity { boot: "cafe".to_owned(), attempt: 3, attempt_known: true };
+    let identity = Identity { boot: "cafe".to_owned(), attempt: 3, counter: None };
     let witness = Witness::new(Clock::start(), identity, 1 << 20);
     let stage = Stage::new(probity_document::read("plan", "plan", PLAN).unwrap(), witness);
     let (meters, gate) = (Meters::default(), ShutdownGate::default());

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill, raise};
 use nix::unistd::Pid;
-use probity_script::witness::Exiting;
+use probity_script::witness::{Exiting, VolumeSeen};
 use probity_script::{ExitFrom, ExitWay, Fact};
 
 use crate::stage::Stage;
@@ -38,6 +38,9 @@ pub fn end(witness: &Witness, code: u8, why: &str) -> ! {
 /// The first process of a container cannot kill itself: it exits with the status that would have been reported.
 pub fn leave(witness: &Witness, code: u8, way: ExitWay, why: &str) -> ! {
     let code = way.status(code);
+    if let Some(counter) = &witness.identity().counter {
+        witness.record(&Fact::Volume(VolumeSeen { kept: counter.is_file() }));
+    }
     witness.arrival(&Fact::Exiting(Exiting { code, why: why.to_owned() }));
     witness.flush(LAST_WORDS);
     if std::process::id() != 1 {

@@ -143,7 +143,7 @@ fn seqs(entries: &[Entry], boot: &str) -> Vec<u64> {
 
 /// The real client, linked to a recorder.
 fn linked(boot: &str, address: SocketAddr) -> (Witness, Arc<Outlet>) {
-    let identity = Identity { boot: boot.to_owned(), attempt: 3, attempt_known: true };
+    let identity = Identity { boot: boot.to_owned(), attempt: 3, counter: None };
     let witness = Witness::new(Clock::start(), identity, 1 << 20);
     let outlet = Outlet::unconnected("recorder", 2 << 20);
     witness.add(Arc::clone(&outlet));

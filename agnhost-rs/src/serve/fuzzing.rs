@@ -58,7 +58,7 @@ pub(crate) fn request_stream(bytes: &[u8]) {
 fn fuzzed() -> std::io::Result<FuzzedConnection> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let clock = Clock::start();
-    let identity = Identity { boot: "fuzzing".to_owned(), attempt: 0, attempt_known: false };
+    let identity = Identity { boot: "fuzzing".to_owned(), attempt: 0, counter: None };
     let plan = serde_saphyr::from_str(PLAN).map_err(std::io::Error::other)?;
     let context = ListenerContext {
         name: "web".to_owned(),

@@ -5,7 +5,7 @@ use crate::witness::Identity;
 use probity_script::answer::HttpAnswer;
 
 fn stage(plan: &str) -> Stage {
-    let identity = Identity { boot: "t".to_owned(), attempt: 0, attempt_known: false };
+    let identity = Identity { boot: "t".to_owned(), attempt: 0, counter: None };
     Stage::new(serde_saphyr::from_str(plan).unwrap(), Witness::new(Clock::start(), identity, 1 << 16))
 }
 

@@ -12,6 +12,8 @@ const LARGEST: u64 = 64 * 1024 * 1024;
 pub struct Journal {
     /// Which life of the container this is, counted from 0.
     pub attempt: u64,
+    /// The file in which lives are counted.
+    pub counter: PathBuf,
     /// The file to append to.
     pub file: File,
 }
@@ -56,7 +58,7 @@ impl Journal {
             fs::rename(&path, directory.join("witness.old.jsonl")).map_err(failed("put aside", &path))?;
         }
         let file = OpenOptions::new().create(true).append(true).open(&path).map_err(failed("open", &path))?;
-        Ok(Self { attempt, file })
+        Ok(Self { attempt, counter, file })
     }
 }
 

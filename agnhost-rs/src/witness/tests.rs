@@ -9,7 +9,7 @@ use probity_script::witness::Mark;
 use super::*;
 
 fn witness() -> Witness {
-    let identity = Identity { boot: "abcd".to_owned(), attempt: 2, attempt_known: true };
+    let identity = Identity { boot: "abcd".to_owned(), attempt: 2, counter: None };
     Witness::new(Clock::start(), identity, 1 << 20)
 }
 

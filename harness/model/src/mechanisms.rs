@@ -86,6 +86,8 @@ mechanisms! {
     LEAST_GRACE = 2 * SECOND;
     /// The kubelet counts a grace period in whole seconds, and the target sees the stop signal later than it is sent.
     WHOLE_SECOND = SECOND;
+    /// A kubelet compares the volumes of its pods with what they need several times a second.
+    VOLUMES_CHECKED = SECOND;
     /// After an EndpointSlice has changed, the proxy of a node may take this long to apply the change.
     PROXY = 2 * SECOND;
     /// After a pod has changed, the EndpointSlice controller may take this long to update the EndpointSlices.

@@ -219,6 +219,15 @@ impl<'h> Timeline<'h> {
         Stamp::harness(self.history.get(id).map_or(0, |event| event.us))
     }
 
+    /// An action of the harness with its duration.
+    #[must_use]
+    pub fn deed_at(&self, id: EventId) -> At {
+        let heard = self.heard(id);
+        let began =
+            self.deeds.iter().find(|(deed, _)| *deed == id).map_or(heard.at.lo, |(_, deed)| deed.began_us);
+        At::new(id, Stamp { clock: heard.clock, at: Interval::new(began, heard.at.hi) })
+    }
+
     /// The changes of plans: the deed, the pod's key, the container, and the instant on the node's clock.
     pub fn changes(&self) -> impl Iterator<Item = (&PodLife<'h>, &ContainerLife<'h>, &Line<'h>)> {
         self.containers().flat_map(|(pod, container)| {

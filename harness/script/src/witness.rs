@@ -96,6 +96,8 @@ pub enum Fact {
     Lost(Lost),
     /// Something about the target itself went wrong; the reader should not trust what depends on it.
     Trouble(Trouble),
+    /// The process looked for its file on a volume of the pod, because it is about to end.
+    Volume(VolumeSeen),
     /// The process is about to end by its own will.
     Exiting(Exiting),
 }
@@ -122,6 +124,14 @@ pub struct Started {
     pub began_mono_us: u64,
     /// Selected environment: the downward API's usual names (`POD_NAME`, `POD_UID`, `NODE_NAME`, `CONTAINER_NAME`…), as far as they are set.
     pub identity: BTreeMap<String, String>,
+}
+
+/// What the process found on a volume of the pod just before its end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct VolumeSeen {
+    /// Whether the file was there in which it had counted its attempt.
+    pub kept: bool,
 }
 
 /// An event happened.

@@ -285,7 +285,9 @@ impl World<'_> {
             }
             self.pods[pod].gone = true;
             self.pods[pod].gone_at = Some(self.now);
-            self.show_pod(pod, Change::Deleted);
+            if !self.pods[pod].is_static || !self.has(Defect::MirrorOutlivesManifest) {
+                self.show_pod(pod, Change::Deleted);
+            }
             self.bring_back(pod);
         }
     }

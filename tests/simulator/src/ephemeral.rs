@@ -195,7 +195,11 @@ impl World<'_> {
 
     /// The ephemeral containers of a pod that is deleted get their stop signal with the others.
     pub(crate) fn stop_ephemeral(&mut self, pod: usize) {
-        let grace = self.pods[pod].grace();
+        let grace = match () {
+            () if self.has(Defect::EphemeralKilledEarly) => 2 * SECOND,
+            () if self.has(Defect::EphemeralNeverKilled) => 600 * SECOND,
+            () => self.pods[pod].grace(),
+        };
         for number in 0..self.pods.len() {
             let of = &self.pods[number];
             if of.within == Some(pod)
@@ -205,6 +209,11 @@ impl World<'_> {
                 self.stop_container(At { pod: number, container: 0 }, grace);
             }
         }
+    }
+
+    /// Whether an ephemeral container of a pod is running.
+    pub(crate) fn has_running_ephemeral(&self, pod: usize) -> bool {
+        self.pods.iter().any(|of| of.within == Some(pod) && of.containers[0].is_running())
     }
 
     /// The ephemeral containers of a pod that goes are killed with it.

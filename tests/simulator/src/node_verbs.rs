@@ -3,7 +3,8 @@
 use probity_case::NodeStep;
 use probity_composer::NODE;
 use probity_model::history::{
-    CONFIGURE_CONTROLLERS, CONFIGURE_KUBELET, DESCRIBE_POD, Did, REMOVE_SANDBOX, RESTART_KUBELET,
+    CONFIGURE_CONTROLLERS, CONFIGURE_KUBELET, DESCRIBE_POD, Did, REMOVE_SANDBOX, REMOVE_STATIC_PODS,
+    RESTART_KUBELET,
 };
 use probity_script::Span;
 use serde_json::{Value, json};
@@ -43,6 +44,7 @@ impl World<'_> {
                 self.restart_kubelet(of, None);
             }
             DESCRIBE_POD => self.describe_pod(of),
+            REMOVE_STATIC_PODS => self.remove_static_pods(of),
             CONFIGURE_CONTROLLERS => self.configure_controllers(of),
             _ => return Err("the simulated cluster has no such verb".to_owned()),
         }
@@ -70,7 +72,7 @@ impl World<'_> {
     }
 
     /// A verb without anything that the node shows of it.
-    fn verb_done(&mut self, of: &NodeStep, uid: Option<String>, output: Option<Value>) {
+    pub(crate) fn verb_done(&mut self, of: &NodeStep, uid: Option<String>, output: Option<Value>) {
         let (node, verb, input) = (NODE.to_owned(), of.verb.clone(), of.input.clone());
         self.did(Did::NodeVerb { node, verb, uid, input, exit: Some(0), output, proof: None });
     }

@@ -1,11 +1,12 @@
 //! Static pods: the kubelet runs them from a manifest, and the API shows a mirror pod of each.
 
+use probity_case::NodeStep;
 use probity_composer::NODE;
 use probity_model::history::{Change, Did, PLACE_STATIC_POD};
 use serde_json::{Value, json};
 
 use crate::Defect;
-use crate::world::{Act, MS, World};
+use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 
 impl World<'_> {
     /// The manifest of a static pod is placed on the node.
@@ -31,6 +32,26 @@ impl World<'_> {
         if let Some(pod) = self.pods.last_mut() {
             pod.uid = hash;
             pod.is_static = true;
+        }
+    }
+
+    /// The manifests of all static pods are removed from the node.
+    pub(crate) fn remove_static_pods(&mut self, of: &NodeStep) {
+        self.verb_done(of, None, None);
+        if self.has(Defect::StaticPodsOutliveManifests) {
+            return;
+        }
+        for pod in (0..self.pods.len()).filter(|pod| self.pods[*pod].is_static).collect::<Vec<_>>() {
+            self.pods[pod].deleted = Some((self.now, self.pods[pod].grace() / SECOND));
+            if self.has(Defect::StaticPodsKilledWithManifests) {
+                (0..self.pods[pod].containers.len()).for_each(|container| {
+                    let at = At { pod, container };
+                    let attempt = self.pods[pod].containers[container].attempt();
+                    self.force(LifeAt { at, attempt });
+                });
+            } else {
+                self.stop_pod(pod);
+            }
         }
     }
 

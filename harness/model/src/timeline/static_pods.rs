@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::Timeline;
 use super::build::unknown_pod;
 use super::pod::{Mirror, PodLife};
-use crate::history::{Deed, Did, EventId, Happening, History, PLACE_STATIC_POD};
+use crate::history::{Deed, Did, EventId, Happening, History, PLACE_STATIC_POD, REMOVE_STATIC_PODS};
 
 /// The annotation of a mirror pod: the UID that its static pod has on the node.
 const MIRRORED: &str = "kubernetes.io/config.mirror";
@@ -63,8 +63,16 @@ pub(super) fn gather(timeline: &mut Timeline<'_>) {
         let (mirrors, others) =
             std::mem::take(&mut timeline.pods).into_iter().partition(|pod| pod.name == name);
         timeline.pods = others;
-        timeline.pods.push(one_pod(&of, &name, mirrors));
+        let mut pod = one_pod(&of, &name, mirrors);
+        pod.deleted = removed(timeline, &of);
+        timeline.pods.push(pod);
     }
+}
+
+/// The deed that removed the manifest of a static pod again.
+fn removed(timeline: &Timeline<'_>, of: &Placed<'_>) -> Option<EventId> {
+    let removes = |deed: &Deed| matches!(&deed.did, Did::NodeVerb { node, verb, exit: Some(0), .. } if node == of.node && verb == REMOVE_STATIC_PODS);
+    timeline.deeds.iter().find(|(id, deed)| *id > of.id && removes(deed)).map(|(id, _)| *id)
 }
 
 fn one_pod<'h>(of: &Placed<'h>, name: &str, mirrors: Vec<PodLife<'h>>) -> PodLife<'h> {

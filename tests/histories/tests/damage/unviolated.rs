@@ -115,6 +115,10 @@ const KNOWN: &[(&str, &str)] = &[
         "no damage is written yet: the clause is new, and no recorded pod is deleted by force yet",
     ),
     (
+        "static.removed",
+        "no damage is written yet: the clause is new, and no recorded manifest is removed yet",
+    ),
+    (
         "probe.success-threshold.after-restart",
         "no damage is written yet: the first success of a second life would have to be shown too early",
     ),

@@ -21,6 +21,10 @@ macro_rules! with_ephemeral {
     EphemeralEndsWell,
     /// The start of an ephemeral container is not reported (`report.event.started-each-time`, `pulled-each-time`).
     EphemeralStartsUnreported,
+    /// Ephemeral containers are killed two seconds after their stop signal (`termination.kill-after-grace`).
+    EphemeralKilledEarly,
+    /// Ephemeral containers get a stop signal, and are never killed (`termination.kill-after-grace`).
+    EphemeralNeverKilled,
     /// Events about ephemeral containers have the path of a main container (`report.event.field-path`).
     EphemeralPathOfMains,
     /// Ephemeral containers can have ports (`ephemeral.fields-forbidden`).

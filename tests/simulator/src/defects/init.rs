@@ -25,6 +25,10 @@ macro_rules! with_init {
     InitFailureKeepsPending,
     /// A container that the runtime cannot start is not tried again (`init.start-error-retried`).
     StartErrorIsFinal,
+    /// A main container that the runtime cannot start is not tried again (`restart.policy.always`, `restart.policy.onfailure`).
+    StartErrorOfMainIsFinal,
+    /// A main container that the runtime cannot start is tried again whatever the policy is (`restart.policy.never`).
+    StartErrorOfMainRetried,
     /// A restart of a main container runs the init containers again (`init.container-restart-no-rerun`).
     RestartRunsInitsAgain,
     /// Init containers run again when all main containers have terminated (`init.restart-reason-all-terminated`).

@@ -75,6 +75,8 @@ macro_rules! with_life {
     RestartChangesAddress,
     /// A restart empties the volumes of a pod (`pod.lifecycle.volume-tied-to-uid`).
     RestartEmptiesVolume,
+    /// The volumes of a deleted pod are emptied while its containers still run (`pod.lifecycle.volume-tied-to-uid`).
+    VolumesGoBeforeContainers,
     /// A pod that takes the name of another finds its volumes (`pod.lifecycle.volume-tied-to-uid`).
     VolumeGoesWithName,
     // Nodes that are lost.

@@ -42,6 +42,12 @@ macro_rules! with_nodes {
     StaticPodsNotRestarted,
     /// Static pods are not probed (`static.probes-work`).
     StaticPodsUnprobed,
+    /// A static pod runs on when its manifest is removed (`static.removed`).
+    StaticPodsOutliveManifests,
+    /// A static pod is killed when its manifest is removed (`static.removed`).
+    StaticPodsKilledWithManifests,
+    /// The mirror pod of a static pod stays when the manifest is removed (`static.removed`).
+    MirrorOutlivesManifest,
     /// A static pod has no mirror pod (`static.mirror`).
     MirrorMissing,
     /// A mirror pod does not say that it is one (`static.mirror`).

@@ -52,6 +52,8 @@ impl World<'_> {
         let init = container.kind == Kind::Init;
         match self.policy_of(at) {
             _ if self.has(Defect::StartErrorIsFinal) && cannot_start(container) => Some(false),
+            _ if self.has(Defect::StartErrorOfMainIsFinal) && !init && cannot_start(container) => Some(false),
+            _ if self.has(Defect::StartErrorOfMainRetried) && !init && cannot_start(container) => Some(true),
             "OnFailure" if code > NOT_STARTED && self.has(Defect::SignalIsNoFailure) => Some(false),
             "Never" => (init && code != 0 && self.has(Defect::InitRetriedUnderNever)).then_some(true),
             _ if init && self.has(Defect::InitNotRetried) => Some(false),

@@ -2,7 +2,7 @@
 
 use probity_model::timeline::ProbeKind;
 use probity_script::answer::{Serving, TerminationSettings};
-use probity_script::witness::{Exiting, NOTED, SignalSeen};
+use probity_script::witness::{Exiting, NOTED, SignalSeen, VolumeSeen};
 use probity_script::{Endpoint, Fact};
 use serde_json::Value;
 
@@ -159,6 +159,9 @@ impl World<'_> {
     /// A process exits by itself.
     pub(crate) fn exit(&mut self, life: LifeAt, code: u8, why: &str) {
         if self.life(life).is_some() {
+            let lost =
+                self.pods[life.at.pod].deleted.is_some() && self.has(Defect::VolumesGoBeforeContainers);
+            self.note(life, Fact::Volume(VolumeSeen { kept: !lost }));
             self.note(life, Fact::Exiting(Exiting { code, why: why.to_owned() }));
             self.ended(life, i64::from(code));
         }
@@ -179,6 +182,9 @@ impl World<'_> {
         let killed = container.killing;
         container.failing = false;
         self.passes_on(at, code);
+        if let Some(whole) = self.pods[at.pod].within.filter(|whole| self.pods[*whole].deleted.is_some()) {
+            self.go_if_all_ended(whole);
+        }
         if self.pods[at.pod].deleted.is_some() {
             self.pods[at.pod].containers[at.container].killing = None;
             if killed.is_some() && self.comes_back_in_termination(at) {
@@ -258,7 +264,7 @@ impl World<'_> {
     /// A terminating pod is removed when none of its containers is running.
     fn go_if_all_ended(&mut self, pod: usize) {
         let running = |at: usize| self.pods[pod].containers[at].is_running();
-        if (0..self.pods[pod].containers.len()).any(running) {
+        if (0..self.pods[pod].containers.len()).any(running) || self.has_running_ephemeral(pod) {
             return;
         }
         for container in 0..self.pods[pod].containers.len() {

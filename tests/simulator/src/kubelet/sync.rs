@@ -3,6 +3,7 @@
 
 use probity_model::timeline::ProbeKind;
 
+use super::cannot_start;
 use crate::Defect;
 use crate::pod::{Container, Kind, State, View};
 use crate::world::{Act, At, MS, SECOND, World};
@@ -207,6 +208,7 @@ impl World<'_> {
                 _ if self.restarts_by_rule(at, code) || self.restarts_all_by_rule(at, code) => true,
                 "Always" => true,
                 "OnFailure" => code != 0 && !self.has(Defect::CrashIsFinal),
+                _ if self.has(Defect::StartErrorOfMainRetried) && cannot_start(of) => true,
                 _ => self.has(Defect::RestartsDespiteNever),
             }
         };

@@ -1,0 +1,80 @@
+//! A static pod goes with its manifest.
+
+use probity_model::history::{Did, PLACE_STATIC_POD, REMOVE_STATIC_PODS};
+use probity_model::measure::Fit;
+use probity_model::timeline::{At, Life, PodLife};
+use probity_model::{Clause, Seen, Timeline};
+
+use crate::reading::ends::{End, killed_at};
+use crate::reading::mains::{later, lives_of, mains};
+use crate::termination::{alive_until, judge_kill_within};
+
+/// When its manifest is removed, a static pod terminates as if it had been deleted, and then its mirror pod goes.
+pub(super) fn ends_gracefully(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    let other = |did: &Did| !matches!(did, Did::NodeVerb { verb, .. } if verb == PLACE_STATIC_POD || verb == REMOVE_STATIC_PODS);
+    if run.deeds.iter().any(|(_, deed)| deed.did.acts_on_node() && other(&deed.did)) {
+        return;
+    }
+    for pod in run.pods.iter().filter(|pod| pod.is_static) {
+        let Some(removed) = pod.deleted.map(|id| run.deed_at(id)) else { continue };
+        let lives: Vec<Life<'_, '_>> = mains(pod)
+            .filter_map(|main| lives_of(run, pod, main).next_back())
+            .filter(|life| life.is_numbered() && life.holes.is_empty() && was_running(life, &removed))
+            .collect();
+        lives.iter().for_each(|life| judge_stop(clause, life, &removed, seen));
+        let ends: Option<Vec<At>> = lives.iter().map(|life| End::of(life)?.latest).collect();
+        let last = ends.and_then(|ends| ends.into_iter().fold(None, |last, end| later(run, last, end)));
+        if let Some(last) = last {
+            judge_mirror(run, clause, pod, &last, seen);
+        }
+    }
+}
+
+fn was_running(life: &Life<'_, '_>, at: &At) -> bool {
+    let told = life.stop().is_some_and(|stop| life.run.before(&stop.at, at));
+    let over = End::of(life).is_some_and(|end| life.run.before(&end.earliest, at));
+    life.run.before(&life.began, at) && !told && !over
+}
+
+fn judge_stop(clause: &Clause, life: &Life<'_, '_>, removed: &At, seen: &mut Seen) {
+    if let Some(stop) = life.stop() {
+        let quantity = format!("from the removal of its manifest to the stop signal of {}", life.name());
+        if life.within(seen, quantity, (removed, stop), clause.in_time()) == Some(Fit::Met) {
+            seen.facet("seen", "signal");
+        }
+        if judge_kill_within(clause.tolerance_us("kill"), life, stop, life.pod.grace(), seen) {
+            seen.facet("seen", "kill");
+        }
+    } else if let Some(killed) = killed_at(life) {
+        let finding =
+            format!("its manifest was removed, and {} was killed without a stop signal", life.name());
+        seen.violated(finding, [removed.id, killed.id]);
+    } else if let Some(alive) =
+        alive_until(life).filter(|alive| outlasts(clause, life.pod, life.run, (removed, alive)))
+    {
+        let finding = format!("its manifest was removed, but {} received no stop signal", life.name());
+        seen.violated(finding, [removed.id, alive.id]);
+    }
+}
+
+fn outlasts(clause: &Clause, pod: &PodLife<'_>, run: &Timeline<'_>, (from, to): (&At, &At)) -> bool {
+    run.longer_than(pod, (from, to), clause.slack_us())
+}
+
+fn judge_mirror(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, last: &At, seen: &mut Seen) {
+    let Some(mirror) = pod.mirrors.last() else { return };
+    match mirror.revisions.iter().find(|shown| shown.gone) {
+        Some(gone) => {
+            let quantity = format!("from the last end of {} to the removal of its mirror pod", pod.key);
+            let fit = seen.within(run, &pod.node, quantity, (last, gone), clause.in_time());
+            if fit == Some(Fit::Met) {
+                seen.facet("seen", "mirror-removed");
+            }
+        }
+        None if run.longer_than(pod, (last, &run.end()), clause.slack_us()) => {
+            let finding = format!("{} has terminated, but its mirror pod is still there", pod.key);
+            seen.violated(finding, [Some(last.id), run.last_event()].into_iter().flatten());
+        }
+        None => {}
+    }
+}
