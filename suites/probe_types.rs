@@ -2,7 +2,7 @@
 
 mod endpoints;
 mod liveness;
-mod readiness;
+pub(crate) mod readiness;
 mod scope;
 mod startup;
 

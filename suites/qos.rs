@@ -5,6 +5,7 @@ mod eviction;
 mod exclusive;
 mod limits;
 mod memory;
+mod oom;
 mod preemption;
 mod processors;
 mod sums;
@@ -19,6 +20,7 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "qos.guaranteed", judge: classes::guaranteed },
         Judge { clause: "qos.burstable", judge: classes::burstable },
         Judge { clause: "qos.besteffort", judge: classes::best_effort },
+        Judge { clause: "qos.oom-score", judge: oom::score_follows_class },
         Judge { clause: "qos.guaranteed-protection", judge: limits::of_guaranteed },
         Judge { clause: "qos.burstable-limit-default", judge: limits::none_without_a_limit },
         Judge { clause: "qos.limit-exceeded-kills-container-only", judge: limits::exceeded },

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use probity_model::measure::{Bound, Fit, seconds};
+use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
 use probity_model::timeline::{At, ContainerKind, ContainerSeen, Happened, Life, Revision, State};
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
@@ -36,12 +36,30 @@ pub(super) fn running_since(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
                     seen.violated(finding, [life.began.id, revision.id]);
                 }
                 Some(since) if told.insert(since) => {
+                    judge_same_start(&life, (revision, since), seen);
                     let shown = second(&life, revision, since);
                     judge_instant(clause, &life, ("startedAt", &shown), (&life.began, &life.began), seen);
                 }
                 Some(_) => {}
             }
         }
+    }
+}
+
+/// An instance started once: a status that shows how it ended has the same `startedAt` as those that showed it as running.
+fn judge_same_start(life: &Life<'_, '_>, (shown, running): (&Revision<'_>, i64), seen: &mut Seen) {
+    // What a last state says may be about another instance.
+    let other = life.revisions().find_map(|(later, status)| match status.state {
+        State::Terminated { started: Some(at), .. } if at != running => Some((later, at)),
+        _ => None,
+    });
+    if let Some((later, ended)) = other {
+        let apart = seconds(whole_seconds((ended - running).abs()));
+        let finding = format!(
+            "the states Running and Terminated of one instance of {} have times of its start that are {apart} apart",
+            life.name()
+        );
+        seen.violated(finding, [shown.id, later.id]);
     }
 }
 

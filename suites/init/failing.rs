@@ -1,9 +1,10 @@
 //! What happens to an init container that fails, and to its pod.
 
-use probity_model::measure::seconds;
+use probity_model::measure::{Bound, seconds};
 use probity_model::timeline::{At, ContainerKind, Life, Line, PodLife, ProbeKind, Revision, State};
 use probity_model::{Clause, EventId, Seen, Timeline};
 
+use crate::reading::alive::accuse_living;
 use crate::reading::ends::{End, heard_kill};
 use crate::reading::hooks::judge_command_before_stop;
 use crate::reading::inits::{inits, plain_pods, success};
@@ -63,14 +64,11 @@ pub(super) fn fails_its_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
             continue;
         }
         match pod.over() {
+            Some(over) if accuse_living(run, pod, over, seen) => {}
             Some(over) if over.phase() == "Failed" => {
                 judge_waiting(&life, over, seen);
                 judge_sidecars(clause, &life, line, seen);
-                let quantity = format!(
-                    "from the failure of {}, and the end of its sidecars, to the phase Failed",
-                    life.name()
-                );
-                life.within(seen, quantity, (&sidecars_over(&life, line), over), clause.in_time());
+                judge_time(clause, &life, (line, over), seen);
             }
             Some(over) => {
                 let finding = format!(
@@ -80,8 +78,8 @@ pub(super) fn fails_its_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
                 );
                 seen.violated(finding, [line.id, over.id]);
             }
-            None if life.watched_for(&line.at, clause.slack_us() + time_of_sidecars(pod)) => {
-                let late = seconds(clause.slack_us() + time_of_sidecars(pod));
+            None if life.watched_for(&line.at, latest(clause, pod)) => {
+                let late = seconds(latest(clause, pod));
                 let phase = pod.last().map_or("", Revision::phase);
                 let finding = format!(
                     "{} failed with restartPolicy Never, but the pod is still {phase} after {late}",
@@ -106,9 +104,30 @@ fn sidecars_over(init: &Life<'_, '_>, failed: &Line<'_>) -> At {
     ends.fold(At::of(failed), |last, end| if init.run.before(&last, &end) { end } else { last })
 }
 
-/// How long the sidecars of a pod may take to end.
-fn time_of_sidecars(pod: &PodLife<'_>) -> i64 {
-    if pod.containers.iter().any(|of| of.kind == ContainerKind::Sidecar) { pod.grace() } else { 0 }
+/// How long after the failure of an init container its pod may become Failed: sidecars have their grace period.
+fn latest(clause: &Clause, pod: &PodLife<'_>) -> i64 {
+    let helped = pod.containers.iter().any(|of| of.kind == ContainerKind::Sidecar);
+    clause.slack_us() + if helped { pod.grace() } else { 0 }
+}
+
+/// The pod becomes Failed soon after its last container has ended, and sidecars do not delay that by more than their grace
+/// period.
+fn judge_time(
+    clause: &Clause,
+    init: &Life<'_, '_>,
+    (failed, over): (&Line<'_>, &Revision<'_>),
+    seen: &mut Seen,
+) {
+    let most = latest(clause, init.pod);
+    let quantity = format!("from the failure of {} to the phase Failed", init.name());
+    let formula = if most > clause.slack_us() {
+        "slack + the grace period of its sidecars"
+    } else {
+        "the clause's slack"
+    };
+    init.within(seen, quantity, (failed, over), Bound::at_most(most, formula));
+    let quantity = format!("from the last end in {} to the phase Failed", init.pod.key);
+    init.within(seen, quantity, (&sidecars_over(init, failed), over), clause.in_time());
 }
 
 /// If a pod fails during initialization, its main containers are shown as waiting, with no restarts.

@@ -77,7 +77,7 @@ pub(super) fn volume_stays(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                     }
                     _ => {}
                 }
-                judge_last_look(pod, attempt, seen);
+                judge_last_look(run, pod, attempt, seen);
                 last = Some(attempt);
             }
             if let (Some(first), Some(before)) = (told.first(), earlier(run, at, pod)) {
@@ -94,7 +94,7 @@ pub(super) fn volume_stays(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
 }
 
 /// A process that ends by itself, before or during the termination of its pod, still finds its file.
-fn judge_last_look(pod: &PodLife<'_>, attempt: &Attempt<'_>, seen: &mut Seen) {
+fn judge_last_look(run: &Timeline<'_>, pod: &PodLife<'_>, attempt: &Attempt<'_>, seen: &mut Seen) {
     let look = |line: &'_ Line<'_>| match &line.line.fact {
         Fact::Volume(found) => Some((line.id, line.at.clone(), found.kept)),
         _ => None,
@@ -103,8 +103,8 @@ fn judge_last_look(pod: &PodLife<'_>, attempt: &Attempt<'_>, seen: &mut Seen) {
     let finding =
         || format!("a volume of the pod {} lost a file while a container was still running", pod.key);
     seen.check(kept, finding, [id]);
-    let told = attempt.stop().map(|stop| at.at.lo - stop.at.at.hi);
-    if kept && told.is_some_and(|since| since >= VOLUMES_CHECKED) {
+    let told = attempt.stop().filter(|stop| !run.before_deletion(pod, &stop.at));
+    if kept && told.is_some_and(|stop| at.at.lo - stop.at.at.hi >= VOLUMES_CHECKED) {
         seen.facet("volume", "kept-to-the-end");
     }
 }

@@ -2,7 +2,9 @@
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::{Bound, Fit, seconds};
-use probity_model::mechanisms::{NEAR, OFF_BEAT, ONE_MISSED, START_OF_A_COMMAND, UNNOTICED};
+use probity_model::mechanisms::{
+    NEAR, OFF_BEAT, ONE_MISSED, SATURATION_DELAYS, START_OF_A_COMMAND, UNNOTICED,
+};
 use probity_model::timeline::{At, Handler, Probe, ProbeKind, ProbeOutcome, ProbedLife, Revision};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
@@ -10,14 +12,14 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use super::beyond::none_beyond;
 use super::schedule::{countable, is_command, shown_ready, watched};
 use super::unasked::enough_from_the_start;
+use crate::probe_types::readiness::keeps_serving;
 use crate::reading::causes::{only_its_probe, stopped_too_early};
 use crate::reading::ports::listening;
 use crate::reading::readiness::{readiness_lives, turns};
 use crate::reading::termination::exhausted;
 
 /// Whether the kubelet may have missed an answer that the target considers a success: its result is not known, or it
-/// came so close to the timeout that a stall before the record explains the rest. On a saturated node the kubelet also
-/// waits for a processor before it sends a probe, while its clock for the probe runs.
+/// came so close to the timeout that a stall before the record explains the rest.
 pub(super) fn may_be_missed(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> bool {
     let result = life.attempt.result(probe, life.spec);
     // The kernel made the connection, and the kubelet's clock ran, while the target was not there to accept it.
@@ -25,10 +27,24 @@ pub(super) fn may_be_missed(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> boo
         .attempt
         .connection_of(probe)
         .map(|connection| probe.at.at.hi - connection.at.at.lo + life.run.stalled_at(&connection.at));
-    let unsent = life.run.saturated_before(&life.node, &probe.at);
-    let stalled = life.run.stalled_at(&probe.at).max(connected.unwrap_or(0)).max(unsent);
+    let stalled = life.run.stalled_at(&probe.at).max(connected.unwrap_or(0));
     let near = result.took().is_none_or(|took| took.hi + stalled >= life.spec.timeout - NEAR);
-    result.outcome() != ProbeOutcome::Success || near
+    result.outcome() != ProbeOutcome::Success || near || is_unheard(life, probe)
+}
+
+/// Whether an answer may have come too late for a kubelet on an overloaded node, which waits for a processor before it sends a probe
+/// and before it reads the answer, while its clock for the probe runs.
+pub(super) fn is_unheard(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> bool {
+    let result = life.attempt.result(probe, life.spec);
+    let answered = result.at();
+    let crowded = |from: &Stamp, to: &Stamp| life.run.crowded_between(&life.node, from, to);
+    // Who waits for a processor waits no longer when there is one again.
+    let before = |by: i64| crowded(&probe.at.earlier(by), &probe.at);
+    let after = |by: i64| crowded(&answered, &answered.later(by));
+    let unsent = if before(NEAR) > 0 { before(SATURATION_DELAYS) } else { 0 };
+    let unread = if after(NEAR) > 0 { after(SATURATION_DELAYS) } else { 0 };
+    let waited = unsent + unread;
+    waited > 0 && result.took().is_some_and(|took| took.hi + waited >= life.spec.timeout - NEAR)
 }
 
 /// The effect of failures follows the last one of the threshold: not before, and with no other probe in between.
@@ -59,9 +75,8 @@ pub(super) fn exact_count(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
         for (at, pair) in turns.windows(2).enumerate() {
             let [(up, true), (down, false)] = pair else { continue };
             if !is_earned(&life, up)
-                || !run.before_deletion(life.pod, &down.at)
                 || down.container(&life.container.name).is_none_or(|of| of.started == Some(false))
-                || !serves_until(&life, down)
+                || !serves_until(&life, down, run.before_deletion(life.pod, &down.at))
             {
                 continue;
             }
@@ -126,10 +141,11 @@ fn were_enough(life: &ProbedLife<'_, '_>, before: &[&Probe<'_>], (now, under_way
     i64::try_from(most).is_ok_and(|most| most >= life.spec.failures)
 }
 
-/// Whether the process was running, without a stop signal, until a revision arrived: probes of a terminated process are
-/// refused, and leave no record.
-fn serves_until(life: &ProbedLife<'_, '_>, shown: &Revision<'_>) -> bool {
-    let ends = [life.stop(), life.attempt.exiting()].into_iter().flatten().map(At::of);
+/// Whether the process was running until a revision arrived, without a stop signal or with one after which it keeps serving because
+/// its pod terminates: probes of a terminated process are refused, and leave no record.
+fn serves_until(life: &ProbedLife<'_, '_>, shown: &Revision<'_>, undeleted: bool) -> bool {
+    let stop = life.stop().filter(|_| undeleted || !keeps_serving(life.attempt));
+    let ends = [stop, life.attempt.exiting()].into_iter().flatten().map(At::of);
     let mut ends = ends.chain(life.ended.clone());
     ends.all(|end| life.run.clocks.order(&shown.at, &end) == Order::Before)
 }
@@ -188,6 +204,7 @@ fn not_before(life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     let Some(stop) = life.stop() else { return };
     let passed = |probe: &&&Probe<'_>| {
         life.attempt.result(probe, life.spec).outcome() == ProbeOutcome::Success
+            && !is_unheard(life, probe)
             && probe.at.at.hi < stop.at.at.lo
     };
     let Some(last) = life.probes.iter().rfind(passed) else { return };

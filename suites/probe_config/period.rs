@@ -33,6 +33,7 @@ pub(super) fn is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
     judge_each(seen, all);
     judge_metronome(run, clause, seen);
+    super::shared::each_asks(run, clause, seen);
     for life in run.lives().of_each(&ProbeKind::ALL) {
         judge_absence(clause, &life, seen);
         judge_end(clause, &life, seen);
@@ -89,9 +90,14 @@ fn misses_one(life: &ProbedLife<'_, '_>, (a, b): &Pair<'_, '_>) -> bool {
 fn judge_metronome(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     // A kubelet that was restarted on purpose sends nothing meanwhile.
     let late = run.late_kubelet.iter().filter(|_| !run.node_was_touched());
+    // What began before the case may be due to the one before it, which may have restarted the kubelet.
+    let began = run.deeds.first().map(|(_, deed)| Stamp::harness(deed.began_us));
     for (id, late) in late {
         let Clock::Node(node) = &late.clock else { continue };
         let at = |us| At::new(*id, Stamp::node(node, us));
+        if began.as_ref().is_none_or(|began| !run.before(began, &at(late.from_us))) {
+            continue;
+        }
         if run.at_least(&Stamp::node(node, late.to_us), &run.end()) <= UNDER_WAY {
             continue;
         }
@@ -116,11 +122,12 @@ fn catching_up(clause: &Clause, life: &ProbedLife<'_, '_>, from: &Probe<'_>, bou
     let (Some(before), Some(lower)) = (before(life, from), &bound.lower) else {
         return Bound { lower: None, ..bound };
     };
-    let late = from.at.at.hi - before.at.at.lo - life.spec.period - slack(clause, life);
-    if late <= 0 {
+    let late = from.at.at.hi - before.at.at.lo - life.spec.period;
+    // What is missing between the two came on the schedule, too.
+    if late <= slack(clause, life) || !is_followed(life, (before, from)) {
         return bound;
     }
-    let formula = format!("{}, of which the first was late by {}", lower.formula, seconds(late));
+    let formula = format!("{} - {} by which the first came late", lower.formula, seconds(late));
     let value = lower.value - late;
     bound.and_at_least(value, formula)
 }

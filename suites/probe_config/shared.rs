@@ -1,12 +1,14 @@
 //! A liveness or startup probe whose endpoint another probe asks, too: nobody can count its failures, but they take their time.
 
-use probity_model::measure::{Bound, seconds};
-use probity_model::mechanisms::UNNOTICED;
-use probity_model::timeline::{At, Lives, ProbeKind, ProbeOutcome, ProbedLife};
+use probity_model::measure::{Blur, Bound, Fit, Interval, Measurement, Unit, seconds};
+use probity_model::mechanisms::{QUICK, UNNOTICED};
+use probity_model::timeline::{At, Lives, Probe, ProbeKind, ProbeOutcome, ProbeSpec, ProbedLife};
 use probity_model::{Clause, Seen, Timeline};
 
+use super::failures::is_unheard;
 use super::schedule::is_command;
 use crate::reading::causes::only_its_probe;
+use crate::reading::ports::listening;
 use crate::reading::termination::{Exhausted, Stop};
 
 /// The lives whose liveness probe asks at an endpoint that another probe asks, too.
@@ -22,7 +24,8 @@ pub(super) fn not_before(run: &Timeline<'_>, seen: &mut Seen) {
         let Some(stop) = life.stop().filter(|_| only_its_probe(&life)) else { continue };
         let passed = |probe: &&&_| {
             let result = life.attempt.result(probe, life.spec);
-            result.outcome() == ProbeOutcome::Success && result.at().at.hi < stop.at.at.lo
+            let well = result.outcome() == ProbeOutcome::Success && !is_unheard(&life, probe);
+            well && result.at().at.hi < stop.at.at.lo
         };
         let Some(last) = life.probes.iter().rfind(passed) else { continue };
         let least = (life.spec.failures - 1) * life.spec.period - UNNOTICED;
@@ -55,6 +58,67 @@ pub(super) fn not_after(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             Stop::Unheard | Stop::Abrupt(_) | Stop::Moot => {}
         }
     }
+}
+
+/// Each probe asks on its own: an endpoint that the liveness and the readiness probe share gets as many requests as both must
+/// send. Accuses the stretch with the fewest.
+pub(super) fn each_asks(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    let unstarted = |life: &ProbedLife<'_, '_>| life.container.probe(ProbeKind::Startup).is_none();
+    for life in shared(run).only(unstarted) {
+        let Some(readiness) = life.container.probe(ProbeKind::Readiness) else { continue };
+        let open = listening(&life).all(|(state, _)| state == "open");
+        if readiness.handler != life.spec.handler || !open {
+            continue;
+        }
+        let specs = [life.spec, readiness];
+        let stretches = (0..life.probes.len()).filter_map(|at| stretch(clause, &life, specs, at));
+        let fewest = stretches.min_by_key(Measurement::room);
+        if let Some(fewest) = fewest.filter(|fewest| fewest.fit() == Fit::Missed) {
+            seen.measure(fewest);
+        }
+    }
+}
+
+/// The requests that follow one of them, for some periods, if all of these were answered at once: how many there were, and how many
+/// both probes must have sent.
+fn stretch(
+    clause: &Clause,
+    life: &ProbedLife<'_, '_>,
+    specs: [&ProbeSpec; 2],
+    at: usize,
+) -> Option<Measurement> {
+    let longest = |time: fn(&ProbeSpec) -> i64| specs.map(time).into_iter().max().unwrap_or(0);
+    let (period, delay) = (longest(|of| of.period), longest(|of| of.initial_delay));
+    let first = life.probes.get(at)?;
+    let both = life.began.at.hi + delay + period + clause.slack_us();
+    let periods = i64::try_from(clause.tolerance_times("stretch")).ok()?;
+    let until = first.at.at.lo + periods * period;
+    let rest = life.probes.get(at..)?;
+    let last = rest.iter().rposition(|probe| probe.at.at.hi <= until)?;
+    let asked = rest.get(..=last)?;
+    let end = asked.last()?;
+    let quick = |probe: &&Probe<'_>| life.result(probe).took().is_some_and(|took| took.hi < QUICK.of(period));
+    let undisturbed =
+        life.before_deletion(&end.at) && life.stop().is_none_or(|stop| life.run.before(&end.at, &stop.at));
+    if first.at.at.lo < both || !undisturbed || !asked.iter().all(quick) || rest.len() == asked.len() {
+        return None;
+    }
+    let span = end.at.at.lo - first.at.at.hi - life.noise(&first.at, &end.at) - clause.slack_us();
+    let least = specs.iter().map(|of| (span / of.period).max(0)).sum();
+    let many = i64::try_from(last).ok()?;
+    Some(Measurement {
+        quantity: format!(
+            "requests in {} at the endpoint that the probes of {} share",
+            seconds(span),
+            life.name()
+        ),
+        unit: Unit::Count,
+        observed: Interval::point(many),
+        bound: Bound::default().and_at_least(least, "as many as both probes must send"),
+        noise: 0,
+        blur: Blur::default(),
+        events: asked.iter().map(|probe| probe.id).collect(),
+    })
 }
 
 /// A life whose last probes at the endpoint all failed, and when its own probe must have reached its threshold: the first failure of

@@ -5,7 +5,9 @@ mod counts;
 mod fields;
 mod grace;
 mod metronome;
-mod saturated;
+mod overloaded;
+
+mod shared;
 mod times;
 
 use probity_composer::Composer;

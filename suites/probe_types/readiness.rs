@@ -10,6 +10,7 @@ mod start;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use life::keeps_serving;
 use probity_model::Judge;
 
 pub(super) const JUDGES: &[Judge] = &[

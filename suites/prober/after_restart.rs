@@ -5,7 +5,7 @@
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::{Bound, Fit, seconds};
-use probity_model::mechanisms::{FIRST_BACK_OFF, TO_START};
+use probity_model::mechanisms::{FIRST_BACK_OFF, TO_START, UNNOTICED};
 use probity_model::timeline::{
     At, Attempt, ContainerLife, ContainerSeen, Life, PodLife, Probe, ProbeKind, ProbeOutcome, ProbedLife,
     Revision,
@@ -14,6 +14,7 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, Judge, Seen, Timeline};
 
 use crate::reading::kubelet_restarts::{Restart, restarts};
+use crate::reading::patches::{changes_image, is_resized};
 use crate::reading::ports::listening;
 use crate::reading::termination::Exhausted;
 
@@ -305,6 +306,7 @@ fn judge_next(clause: &Clause, life: &ProbedLife<'_, '_>, (from, event): (&At, &
 fn failures_still_kill(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for restart in &restarts(run, seen) {
         for life in outlived(run, restart).iter().filter_map(|of| of.life()?.probed(ProbeKind::Liveness)) {
+            judge_early_stop(&life, restart, seen);
             let after = |probe: &&Probe<'_>| run.before(&restart.over, &probe.at);
             let probes: Vec<_> = life.probes.iter().copied().filter(after).collect();
             let ill = probes.first().is_some_and(|first| life.outcome(first) == ProbeOutcome::Failure);
@@ -316,6 +318,38 @@ fn failures_still_kill(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             }
         }
     }
+}
+
+/// A restarted kubelet counts anew: before it stops a container, as many failures as the threshold says need their time.
+fn judge_early_stop(life: &ProbedLife<'_, '_>, restart: &Restart<'_>, seen: &mut Seen) {
+    let run = life.run;
+    let Some(stop) = life.stop().filter(|stop| run.before(&restart.over, &stop.at)) else { return };
+    let open = listening(life).all(|(state, _)| state == "open");
+    if !open || !life.is_unmistaken() || !life.before_deletion(&stop.at) || !only_liveness_stops(life) {
+        return;
+    }
+    let before = life.probes.iter().filter(|probe| run.before(&probe.at, &restart.began));
+    let failed = before.rev().take_while(|probe| life.outcome(probe) != ProbeOutcome::Success).count();
+    // The kubelet may have decided it before the restart, with one failure that nobody saw.
+    if i64::try_from(failed).is_ok_and(|failed| failed + 1 >= life.spec.failures) {
+        return;
+    }
+    let least = (life.spec.failures - 1) * life.spec.period - UNNOTICED;
+    let bound =
+        Bound::at_least(least, format!("(failureThreshold - 1) × periodSeconds - {}", seconds(UNNOTICED)));
+    let quantity = format!("from the restart of the kubelet to the stop signal of {}", life.words());
+    let measured = run.measure(quantity, &life.node, &restart.began, stop, bound);
+    if let Some(early) = measured.filter(|measured| measured.fit() == Fit::Missed) {
+        seen.measure(early);
+    }
+}
+
+/// Whether nothing but its liveness probe can have stopped an instance before its pod was deleted.
+fn only_liveness_stops(life: &ProbedLife<'_, '_>) -> bool {
+    let (run, pod, container) = (life.run, life.pod, life.container);
+    let done = pod.work_is_done(container) || pod.was_ended_from_outside() || pod.had_deadline();
+    let patched = changes_image(run, pod, container) || is_resized(run, pod, container);
+    container.stays() && container.probe(ProbeKind::Startup).is_none() && !done && !patched
 }
 
 /// A container that terminates around a restart of its kubelet is started again, and this counts as one restart. If its policy does

@@ -1,12 +1,14 @@
 //! What follows if the runtime cannot start a container, for example because its command does not exist.
 
+use probity_model::measure::{Bound, Fit};
 use probity_model::timeline::{ContainerLife, PodLife, Revision};
 use probity_model::{Seen, Timeline};
+use serde_json::Value;
 
 use super::statuses::statuses;
 
-/// The reason of a container that the runtime could not start, by the reference implementation of Kubernetes.
-const START_ERROR: &str = "StartError";
+/// The reasons that runtimes give for a container that they could not start: containerd and cri-o, and cri-dockerd.
+const START_ERRORS: [&str; 2] = ["StartError", "ContainerCannotRun"];
 
 /// Judges what follows if the runtime cannot start a container: with Never its pod fails, and otherwise the kubelet tries again
 /// within the slack. The policy, if it was followed.
@@ -20,7 +22,8 @@ pub(crate) fn judge_start_error<'p>(
     let policy = pod.policy_of(container);
     let restarts =
         |shown: &&Revision<'_>| shown.container(&container.name).is_some_and(|status| status.restarts > 0);
-    let (again, over) = (pod.revisions.iter().find(restarts), pod.over());
+    let over = pod.over().filter(|over| run.before_deletion(pod, &over.at));
+    let again = pod.revisions.iter().find(restarts);
     let watched = run.watched_for(pod, &error.at, slack);
     let end = || [Some(error.id), run.last_event()].into_iter().flatten();
     let name = format!("{}/{}", pod.key, container.name);
@@ -57,8 +60,10 @@ pub(crate) fn judge_start_error<'p>(
             seen.violated(finding, [error.id, over.id]);
         }
         (_, Some(again), None) => {
-            seen.fine([error.id, again.id]);
-            return Some(policy);
+            let quantity = format!("from the first failed start of {name} to the next");
+            let bound = Bound::at_most(slack, "the kubelet tries again");
+            let fit = seen.within(run, &pod.node, quantity, (error, again), bound);
+            return (fit == Some(Fit::Met)).then_some(policy);
         }
         (_, None, None) if watched => {
             seen.violated(
@@ -77,6 +82,8 @@ pub(crate) fn judge_start_error<'p>(
 fn shows_start_error(shown: &Revision<'_>, container: &ContainerLife<'_>) -> bool {
     let mut of = statuses(shown).filter(|(name, _)| *name == container.name);
     of.any(|(_, status)| {
-        ["state", "lastState"].iter().any(|place| status[place]["terminated"]["reason"] == START_ERROR)
+        let ends = ["state", "lastState"].map(|place| &status[place]["terminated"]);
+        let unstarted = |reason: &Value| reason.as_str().is_some_and(|reason| START_ERRORS.contains(&reason));
+        ends.iter().any(|end| unstarted(&end["reason"]))
     })
 }

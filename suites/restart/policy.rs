@@ -7,7 +7,7 @@ use probity_model::{Clause, Seen, Timeline};
 
 use super::for_good;
 use crate::reading::ends::End;
-use crate::reading::mains::{judge_unrestarted_sidecar, mains};
+use crate::reading::mains::{is_plain, judge_unrestarted_sidecar, mains};
 use crate::reading::rules::rules;
 use crate::reading::start_errors::judge_start_error;
 use crate::reading::termination::{judge_no_restart, judge_restart};
@@ -96,11 +96,10 @@ pub(super) fn never(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 
 /// A main container that the runtime cannot start, and that is alone in its pod, has failed, and restarts as its policy says.
 fn judge_unstartable(run: &Timeline<'_>, policy: &str, seen: &mut Seen) {
-    let untouched =
-        |pod: &&PodLife<'_>| pod.spec.get("activeDeadlineSeconds").is_none() && !run.node_was_touched();
+    let untouched = |pod: &&PodLife<'_>| is_plain(run, pod) && !pod.had_deadline() && !run.node_was_touched();
     for pod in run.pods.iter().filter(untouched) {
         let unstarted = mains(pod).filter(|main| main.attempts.is_empty() && pod.policy_of(main) == policy);
-        for main in unstarted.filter(|main| pod.containers.len() == 1 && rules(main).is_empty()) {
+        for main in unstarted.filter(|_| pod.containers.len() == 1) {
             if judge_start_error(run, TO_START, (pod, main), seen).is_some() {
                 seen.facet("exit", "start-error");
             }

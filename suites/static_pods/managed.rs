@@ -1,6 +1,5 @@
 //! A kubelet starts and restarts the containers of a static pod by itself.
 
-use probity_model::clocks::Stamp;
 use probity_model::measure::Fit;
 use probity_model::timeline::{At, PodLife};
 use probity_model::{Clause, Seen, Timeline};
@@ -40,11 +39,7 @@ fn judge_start(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, began: Op
         Some(began) => {
             let quantity = format!("from the placement of {} to its start", pod.key);
             // It may start before the command that placed it has ended.
-            let placed = run.deeds.iter().find(|(id, _)| *id == deed);
-            let placed = placed.map_or(At::new(deed, run.heard(deed)), |(id, deed)| {
-                At::new(*id, Stamp::harness(deed.began_us))
-            });
-            let fit = seen.within(run, &pod.node, quantity, (&placed, began), clause.in_time());
+            let fit = seen.within(run, &pod.node, quantity, (&run.deed_at(deed), began), clause.in_time());
             if fit == Some(Fit::Met) {
                 seen.facet("seen", "started");
             }

@@ -1,7 +1,7 @@
 //! A static pod goes with its manifest.
 
-use probity_model::history::{Did, PLACE_STATIC_POD, REMOVE_STATIC_PODS};
-use probity_model::measure::Fit;
+use probity_model::history::{Did, REMOVE_STATIC_PODS};
+use probity_model::measure::{Bound, Fit};
 use probity_model::timeline::{At, Life, PodLife};
 use probity_model::{Clause, Seen, Timeline};
 
@@ -9,19 +9,21 @@ use crate::reading::ends::{End, killed_at};
 use crate::reading::mains::{later, lives_of, mains};
 use crate::termination::{alive_until, judge_kill_within};
 
-/// When its manifest is removed, a static pod terminates as if it had been deleted, and then its mirror pod goes.
+/// When its manifest is removed, a static pod terminates as if it had been deleted, does not start again, and then its mirror pod
+/// goes.
 pub(super) fn ends_gracefully(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    let other = |did: &Did| !matches!(did, Did::NodeVerb { verb, .. } if verb == PLACE_STATIC_POD || verb == REMOVE_STATIC_PODS);
+    let other = |did: &Did| !matches!(did, Did::NodeVerb { verb, .. } if verb == REMOVE_STATIC_PODS);
     if run.deeds.iter().any(|(_, deed)| deed.did.acts_on_node() && other(&deed.did)) {
         return;
     }
     for pod in run.pods.iter().filter(|pod| pod.is_static) {
         let Some(removed) = pod.deleted.map(|id| run.deed_at(id)) else { continue };
-        let lives: Vec<Life<'_, '_>> = mains(pod)
-            .filter_map(|main| lives_of(run, pod, main).next_back())
-            .filter(|life| life.is_numbered() && life.holes.is_empty() && was_running(life, &removed))
-            .collect();
+        let was =
+            |life: &Life<'_, '_>| life.is_numbered() && life.holes.is_empty() && was_running(life, &removed);
+        let lives: Vec<Life<'_, '_>> =
+            mains(pod).filter_map(|main| lives_of(run, pod, main).find(was)).collect();
         lives.iter().for_each(|life| judge_stop(clause, life, &removed, seen));
+        lives.iter().for_each(|life| judge_return(life, &removed, seen));
         let ends: Option<Vec<At>> = lives.iter().map(|life| End::of(life)?.latest).collect();
         let last = ends.and_then(|ends| ends.into_iter().fold(None, |last, end| later(run, last, end)));
         if let Some(last) = last {
@@ -61,17 +63,36 @@ fn outlasts(clause: &Clause, pod: &PodLife<'_>, run: &Timeline<'_>, (from, to): 
     run.longer_than(pod, (from, to), clause.slack_us())
 }
 
+fn judge_return(life: &Life<'_, '_>, removed: &At, seen: &mut Seen) {
+    let told = life.stop().filter(|stop| life.run.before(removed, &stop.at));
+    if let (Some(stop), Some(again)) = (told, life.lives_again()) {
+        let finding = format!("its manifest was removed, but {} was started again", life.name());
+        seen.violated(finding, [removed.id, stop.id, again]);
+    }
+}
+
 fn judge_mirror(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, last: &At, seen: &mut Seen) {
-    let Some(mirror) = pod.mirrors.last() else { return };
-    match mirror.revisions.iter().find(|shown| shown.gone) {
+    let (Some(shown), mirror) = (pod.mirrors.last(), clause.tolerance_us("mirror")) else { return };
+    match shown.revisions.iter().find(|shown| shown.gone) {
+        Some(gone) if run.before(&gone.at, last) => {
+            let finding =
+                format!("the mirror pod of {} was removed while a container was still running", pod.key);
+            seen.violated(finding, [gone.id, last.id]);
+        }
         Some(gone) => {
             let quantity = format!("from the last end of {} to the removal of its mirror pod", pod.key);
-            let fit = seen.within(run, &pod.node, quantity, (last, gone), clause.in_time());
+            let fit = seen.within(
+                run,
+                &pod.node,
+                quantity,
+                (last, gone),
+                Bound::at_most(mirror, "the clause's tolerance"),
+            );
             if fit == Some(Fit::Met) {
                 seen.facet("seen", "mirror-removed");
             }
         }
-        None if run.longer_than(pod, (last, &run.end()), clause.slack_us()) => {
+        None if run.longer_than(pod, (last, &run.end()), mirror) => {
             let finding = format!("{} has terminated, but its mirror pod is still there", pod.key);
             seen.violated(finding, [Some(last.id), run.last_event()].into_iter().flatten());
         }

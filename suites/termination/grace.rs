@@ -111,6 +111,7 @@ fn judge_ephemeral(all: &[Going<'_, '_>], clause: &Clause, seen: &mut Seen) {
                 && judge_kill(clause, &life, stop, going.grace(), seen)
             {
                 seen.facet("seen", "ephemeral");
+                judge_status(&life, stop, seen);
             }
         }
     }

@@ -21,7 +21,7 @@ mod static_pods;
 use probity_script::witness::Fact;
 
 use crate::clocks::{Clock, Clocks, Stamp};
-use crate::history::{Deed, EventId, Gap, History, Listener, Noise, Tried};
+use crate::history::{Deed, EventId, Gap, Happening, History, Listener, Noise, Tried};
 use crate::measure::{Blur, Bound, Interval, Measurement, Unit};
 use crate::mechanisms::{ONLY_BUSY, SATURATION_DELAYS, STALL_LINGERS};
 
@@ -203,6 +203,17 @@ impl<'h> Timeline<'h> {
     #[must_use]
     pub fn overloaded_between(&self, node: &str, from: &Stamp, to: &Stamp) -> i64 {
         self.busy_between(node, (from, to), |by| by == Listener::Overload)
+    }
+
+    /// The same without the time that it took to catch up: for how long tasks surely waited for a processor.
+    #[must_use]
+    pub fn crowded_between(&self, node: &str, from: &Stamp, to: &Stamp) -> i64 {
+        let recorded = self.noise.iter().filter_map(|(id, _)| match &self.history.get(*id)?.what {
+            Happening::Noise(noise) if noise.by == Listener::Overload => Some(noise),
+            _ => None,
+        });
+        let of_node = recorded.filter(|noise| matches!(&noise.clock, Clock::Node(of) if of == node));
+        covered(of_node.filter_map(|noise| self.part_between(noise, from, to)).collect())
     }
 
     fn busy_between(&self, node: &str, (from, to): (&Stamp, &Stamp), is: impl Fn(Listener) -> bool) -> i64 {

@@ -194,7 +194,7 @@ pub(super) fn continues_while_terminating(run: &Timeline<'_>, clause: &Clause, s
 }
 
 /// Whether the target recorded at the stop signal that its ports stay open, and they did.
-fn keeps_serving(attempt: &Attempt<'_>) -> bool {
+pub(crate) fn keeps_serving(attempt: &Attempt<'_>) -> bool {
     let said = attempt
         .signals()
         .next()

@@ -159,6 +159,23 @@ fn failures_after_a_restart_kill() {
     assert_eq!(ill(2, Some(24.3)), "inconclusive", "it may have counted from an unseen probe on");
 }
 
+/// One failure before the restart of the kubelet, one after it, and a stop signal at this time.
+fn soon_after(stop: f64) -> &'static str {
+    let mut run = pod(KILLS, &json!({ "livenessProbe": http("/l", 5) }));
+    run.probe(13.0, "/l", 200);
+    run.probe(18.0, "/l", 500);
+    restart(&mut run, 20.0);
+    run.probe(23.0, "/l", 500);
+    run.signal(stop, "SIGTERM");
+    verdict(&run.done(), KILLS)
+}
+
+#[test]
+fn one_failure_after_a_restart_is_not_enough() {
+    assert_eq!(soon_after(23.5), "violated");
+    assert_ne!(soon_after(33.5), "violated");
+}
+
 /// A container that terminates while the kubelet is down, and how its next instance is shown.
 fn ended(next: Option<u64>) -> &'static str {
     let mut run = pod(ENDS, &json!({}));

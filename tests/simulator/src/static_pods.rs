@@ -42,6 +42,14 @@ impl World<'_> {
             return;
         }
         for pod in (0..self.pods.len()).filter(|pod| self.pods[*pod].is_static).collect::<Vec<_>>() {
+            if self.has(Defect::StaticPodsForgottenWithManifests) {
+                self.show_pod(pod, Change::Deleted);
+                continue;
+            }
+            if self.has(Defect::StaticPodsRestartWithManifests) {
+                self.stop_pod(pod);
+                continue;
+            }
             self.pods[pod].deleted = Some((self.now, self.pods[pod].grace() / SECOND));
             if self.has(Defect::StaticPodsKilledWithManifests) {
                 (0..self.pods[pod].containers.len()).for_each(|container| {

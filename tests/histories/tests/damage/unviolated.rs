@@ -115,6 +115,10 @@ const KNOWN: &[(&str, &str)] = &[
         "no damage is written yet: the clause is new, and no recorded pod is deleted by force yet",
     ),
     (
+        "qos.oom-score",
+        "no damage is written yet: the clause is new, and the score is in a line that only some targets record",
+    ),
+    (
         "static.removed",
         "no damage is written yet: the clause is new, and no recorded manifest is removed yet",
     ),

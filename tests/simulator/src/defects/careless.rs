@@ -43,6 +43,12 @@ macro_rules! with_careless {
     TimesExchanged,
     /// The end of a terminated container is in the future by a minute in lastState only (`container.state.terminated-fields`).
     LastStateEndsLater,
+    /// The last state is lost when a container gets a new image (`container.state.terminated-fields`).
+    LastStateLostOnNewImage,
+    /// `startedAt` of a running container is rounded up (`container.state.running-startedat`).
+    RunningStartRoundedUp,
+    /// A restarted container with a startup probe only is never ready again (`probe.readiness.absent-means-ready`).
+    RestartedStartupUnsynced,
     /// `startedAt` stays that of the first instance (`container.state.running-startedat`).
     StartedAtOfFirst,
     /// The containerID stays that of the old instance until the container is ready (`report.status.container-id`).
@@ -190,6 +196,8 @@ macro_rules! with_careless {
     RestartRunsInits,
     /// A new kubelet keeps no failures, and needs twice as many (`prober.kubelet-restart.failures-still-kill`).
     RestartDoublesThreshold,
+    /// A new kubelet stops what ran before it at the first failure (`prober.kubelet-restart.failures-still-kill`).
+    RestartLeavesOneFailure,
     /// A new kubelet restarts containers that ran for less than ten seconds only (`prober.kubelet-restart.status-kept`).
     RestartRestartsYoung,
     } };

@@ -46,6 +46,10 @@ macro_rules! with_nodes {
     StaticPodsOutliveManifests,
     /// A static pod is killed when its manifest is removed (`static.removed`).
     StaticPodsKilledWithManifests,
+    /// A static pod restarts when its manifest is removed (`static.removed`).
+    StaticPodsRestartWithManifests,
+    /// A static pod is forgotten, and only its mirror pod goes, when the manifest is removed (`static.removed`).
+    StaticPodsForgottenWithManifests,
     /// The mirror pod of a static pod stays when the manifest is removed (`static.removed`).
     MirrorOutlivesManifest,
     /// A static pod has no mirror pod (`static.mirror`).

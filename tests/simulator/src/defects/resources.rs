@@ -4,6 +4,10 @@
 macro_rules! with_resources {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     // Classes and sums.
+    /// A Burstable container that requests little memory has the score of BestEffort (`qos.oom-score`).
+    OomScoreUncapped,
+    /// Guaranteed containers have no protection by their score (`qos.oom-score`).
+    OomScoreOfGuaranteedHigh,
     /// One resource with limits is enough for Guaranteed (`qos.guaranteed`).
     ClassOfOneResource,
     /// Limits alone do not make a pod Guaranteed (`qos.guaranteed`).

@@ -30,6 +30,8 @@ macro_rules! with_subtle {
     PeriodAtMost5,
     /// Every fifth liveness probe is left out (`probe.timing.period`).
     FifthLivenessProbeLost,
+    /// A liveness probe is left out while a readiness probe with the same endpoint passes (`probe.timing.period`).
+    SharedEndpointAskedOnce,
     /// Every tenth readiness probe is left out (`probe.readiness.runs-for-life`).
     TenthReadinessProbeLost,
     /// Every fifth liveness probe is sent twice (`probe.timing.period`).

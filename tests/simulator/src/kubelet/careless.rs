@@ -86,6 +86,9 @@ impl World<'_> {
         {
             *reason = json!("PodInitializing");
         }
+        if self.has(Defect::LastStateLostOnNewImage) && self.has_new_image(pod, &container.name) {
+            status["lastState"] = json!({});
+        }
         if self.has(Defect::LastStateOfFirstEnd) && old["lastState"]["terminated"].is_object() {
             status["lastState"] = old["lastState"].clone();
         }
@@ -97,6 +100,11 @@ impl World<'_> {
         let first = &old["state"]["running"]["startedAt"];
         if status["state"]["running"].is_object() && first.is_string() && self.has(Defect::StartedAtOfFirst) {
             status["state"]["running"]["startedAt"] = first.clone();
+        }
+        if let State::Running(since) = view.state
+            && self.has(Defect::RunningStartRoundedUp)
+        {
+            status["state"]["running"]["startedAt"] = json!(self.timestamp(since + SECOND - 1));
         }
         if !view.ready && old["containerID"].is_string() && self.has(Defect::ContainerIdOldUntilReady) {
             status["containerID"] = old["containerID"].clone();
@@ -119,6 +127,15 @@ impl World<'_> {
         if waits && container.kind != Kind::Init && self.has(Defect::WaitingStaysStarted) {
             status["started"] = json!(true);
         }
+    }
+
+    /// Whether a main container has got another image than it was created with.
+    fn has_new_image(&self, pod: usize, name: &str) -> bool {
+        let image = |of: &Value| {
+            let mut all = of["spec"]["containers"].as_array().into_iter().flatten();
+            all.find(|one| one["name"] == name).map(|one| one["image"].clone())
+        };
+        image(&self.pods[pod].object) != image(&self.pods[pod].first)
     }
 
     fn misstate_end(&self, place: &str, ended: &mut Value) {

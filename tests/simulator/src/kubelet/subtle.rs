@@ -71,6 +71,10 @@ impl World<'_> {
         let (fifth, twice) =
             (self.has(Defect::FifthLivenessProbeLost), self.has(Defect::FifthLivenessProbeTwice));
         let tenth = self.has(Defect::TenthReadinessProbeLost);
+        let of = &self.pods[at.pod].containers[at.container];
+        let (live, ready) = (&of.spec["livenessProbe"]["httpGet"], &of.spec["readinessProbe"]["httpGet"]);
+        let same = !live.is_null() && live == ready;
+        let answered = same && of.view.ready && self.has(Defect::SharedEndpointAskedOnce);
         let half = self.period(at, kind) / 2;
         let Some(worker) = self.worker(at, kind) else { return true };
         worker.turns += 1;
@@ -80,7 +84,7 @@ impl World<'_> {
                 self.later(half, Act::Extra(at, kind, generation));
                 false
             }
-            ProbeKind::Liveness => fifth && turns.is_multiple_of(5),
+            ProbeKind::Liveness => answered || (fifth && turns.is_multiple_of(5)),
             ProbeKind::Readiness => tenth && turns.is_multiple_of(10),
             ProbeKind::Startup => false,
         }
@@ -157,6 +161,7 @@ impl World<'_> {
             || (kind == ProbeKind::Startup && self.has(Defect::StartupOnceMore));
         match number {
             number if survived && self.has(Defect::RestartDoublesThreshold) => 2 * number,
+            _ if survived && kind == ProbeKind::Liveness && self.has(Defect::RestartLeavesOneFailure) => 1,
             4.. if self.has(Defect::ThresholdAtMost3) => 3,
             number => number + u64::from(once_more),
         }

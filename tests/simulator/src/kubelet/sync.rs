@@ -140,7 +140,11 @@ impl World<'_> {
         let keeps = self.has(Defect::ReadyFlagNotCleared);
         let (never_again, by_restart) =
             (self.has(Defect::NeverReadyAgain), self.has(Defect::RecoversByRestart));
+        let unsynced = self.has(Defect::RestartedStartupUnsynced);
         let container = &mut self.pods[at.pod].containers[at.container];
+        let of_startup =
+            container.probe(ProbeKind::Startup).is_some() && container.probe(ProbeKind::Readiness).is_none();
+        let ready = ready && !(unsynced && container.starts > 1 && of_startup);
         let running = matches!(container.view.state, State::Running(_));
         let was = container.view.ready;
         container.spoiled |= container.was_ready && !ready && running;

@@ -87,6 +87,13 @@ impl World<'_> {
         let ticks = self.burnt(at) / 10_000;
         let zeros = "0 ".repeat(10);
         files.insert("/proc/self/stat".to_owned(), format!("1 (agnhost-rs) S {zeros}{ticks} 0 0 0"));
+        let score = match self.class_of(&pod.object["spec"]) {
+            "Guaranteed" if self.has(Defect::OomScoreOfGuaranteedHigh) => 999,
+            "Guaranteed" => -997,
+            "Burstable" if !self.has(Defect::OomScoreUncapped) => 999,
+            _ => 1000,
+        };
+        files.insert("/proc/self/oom_score_adj".to_owned(), format!("{score}\n"));
         files.extend(self.identity_files(at.pod, at.container));
         files.extend(self.cgroup_files(at));
         let env = self.environment(at);

@@ -1,4 +1,4 @@
-//! Slow answers on a node whose processors are all busy.
+//! Slow answers on an overloaded node.
 
 use probity_composer::Told;
 use probity_model::history::Listener;
@@ -9,7 +9,7 @@ use super::{http, pod, verdict};
 const EXACT: &str = "probe.failure-threshold.exact-count";
 
 /// An answer that took so long at 5 s, with a timeout of one second, and the container is shown as not ready after it.
-fn slow_answer(took: f64, saturated: Option<(f64, f64)>) -> &'static str {
+fn slow_answer(took: f64, overloaded: Option<(f64, f64)>) -> &'static str {
     let mut run = pod(EXACT, json!({ "readinessProbe": http(json!({ "failureThreshold": 1 })) }));
     for at in [2.0, 3.0, 4.0] {
         run.probe(at, "/p", 200);
@@ -17,8 +17,8 @@ fn slow_answer(took: f64, saturated: Option<(f64, f64)>) -> &'static str {
     }
     run.http(5.0, &Told { took, ..Told::get("/p", 200) });
     run.probe(6.2, "/p", 200);
-    if let Some((from, to)) = saturated {
-        run.noise_by(Listener::Node, from, to);
+    if let Some((from, to)) = overloaded {
+        run.noise_by(Listener::Overload, from, to);
     }
     run.running(6.25, false, true, 0);
     run.probe(7.0, "/p", 200);
@@ -31,5 +31,5 @@ fn slow_answer(took: f64, saturated: Option<(f64, f64)>) -> &'static str {
 fn a_slow_answer_may_have_been_too_late_for_a_kubelet_that_waited_for_a_processor() {
     assert_eq!(slow_answer(0.6, None), "violated");
     assert_ne!(slow_answer(0.6, Some((4.5, 6.0))), "violated");
-    assert_eq!(slow_answer(0.1, Some((4.5, 6.0))), "violated", "an answer that was in time all the same");
+    assert_eq!(slow_answer(0.1, Some((4.8, 5.3))), "violated", "an answer that was in time all the same");
 }
