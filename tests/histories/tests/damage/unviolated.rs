@@ -119,10 +119,6 @@ const KNOWN: &[(&str, &str)] = &[
         "no damage is written yet: the clause is new, and the score is in a line that only some targets record",
     ),
     (
-        "static.removed",
-        "no damage is written yet: the clause is new, and no recorded manifest is removed yet",
-    ),
-    (
         "probe.success-threshold.after-restart",
         "no damage is written yet: the first success of a second life would have to be shown too early",
     ),
