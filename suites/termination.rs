@@ -16,7 +16,7 @@ mod sidecars;
 mod signal;
 mod timers;
 
-pub(crate) use asked::alive_until;
+pub(crate) use asked::{alive_until, was_running};
 pub(crate) use grace::judge_kill_within;
 use probity_model::Judge;
 

@@ -109,9 +109,9 @@ fn steering(stage: Stage, gate: ShutdownGate, meters: Meters, token: Token) -> C
 
 /// Opens the outlets and writes the first line.
 fn begin_witness(order: &ServeOrder, clock: Clock, journal: Option<Journal>) -> Witness {
-    let attempt_known = journal.is_some();
     let attempt = journal.as_ref().map_or(0, |journal| journal.attempt);
     let counter = journal.as_ref().map(|journal| journal.counter.clone());
+    let attempt_known = counter.is_some();
     let identity = Identity { boot: identity::random_name(), attempt, counter };
     let witness = Witness::new(clock, identity, MEMORY);
     if !order.quiet {

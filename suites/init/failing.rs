@@ -119,13 +119,11 @@ fn judge_time(
     seen: &mut Seen,
 ) {
     let most = latest(clause, init.pod);
-    let quantity = format!("from the failure of {} to the phase Failed", init.name());
-    let formula = if most > clause.slack_us() {
-        "slack + the grace period of its sidecars"
-    } else {
-        "the clause's slack"
-    };
-    init.within(seen, quantity, (failed, over), Bound::at_most(most, formula));
+    if most > clause.slack_us() {
+        let quantity = format!("from the failure of {} to the phase Failed", init.name());
+        let bound = Bound::at_most(most, "slack + the grace period of its sidecars");
+        init.within(seen, quantity, (failed, over), bound);
+    }
     let quantity = format!("from the last end in {} to the phase Failed", init.pod.key);
     init.within(seen, quantity, (&sidecars_over(init, failed), over), clause.in_time());
 }

@@ -14,7 +14,7 @@ use super::schedule::{countable, is_command, shown_ready, watched};
 use super::unasked::enough_from_the_start;
 use crate::probe_types::readiness::keeps_serving;
 use crate::reading::causes::{only_its_probe, stopped_too_early};
-use crate::reading::ports::listening;
+use crate::reading::ports::was_always_open;
 use crate::reading::readiness::{readiness_lives, turns};
 use crate::reading::termination::exhausted;
 
@@ -29,12 +29,17 @@ pub(super) fn may_be_missed(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> boo
         .map(|connection| probe.at.at.hi - connection.at.at.lo + life.run.stalled_at(&connection.at));
     let stalled = life.run.stalled_at(&probe.at).max(connected.unwrap_or(0));
     let near = result.took().is_none_or(|took| took.hi + stalled >= life.spec.timeout - NEAR);
-    result.outcome() != ProbeOutcome::Success || near || is_unheard(life, probe)
+    near || !was_heard(life, probe)
+}
+
+/// Whether an answer was a success, and not too late for an overloaded kubelet.
+pub(super) fn was_heard(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> bool {
+    life.attempt.result(probe, life.spec).outcome() == ProbeOutcome::Success && !is_unheard(life, probe)
 }
 
 /// Whether an answer may have come too late for a kubelet on an overloaded node, which waits for a processor before it sends a probe
 /// and before it reads the answer, while its clock for the probe runs.
-pub(super) fn is_unheard(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> bool {
+fn is_unheard(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> bool {
     let result = life.attempt.result(probe, life.spec);
     let answered = result.at();
     let crowded = |from: &Stamp, to: &Stamp| life.run.crowded_between(&life.node, from, to);
@@ -154,7 +159,7 @@ fn serves_until(life: &ProbedLife<'_, '_>, shown: &Revision<'_>, undeleted: bool
 /// long, while another probe succeeded.
 fn enough_before(life: &ProbedLife<'_, '_>, (what, at, under_way): (&str, &At, i64), seen: &mut Seen) {
     // A port that was not open all the time has refused probes that nobody saw.
-    let open = listening(life).all(|(state, _)| state == "open");
+    let open = was_always_open(life);
     if !open || matches!(life.spec.handler, Handler::Tcp { .. }) {
         return;
     }
@@ -202,11 +207,7 @@ fn may_have_failed_unseen(life: &ProbedLife<'_, '_>, probes: &[&Probe<'_>], effe
 /// After a success, a stop signal takes as many periods as the threshold has failures.
 fn not_before(life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     let Some(stop) = life.stop() else { return };
-    let passed = |probe: &&&Probe<'_>| {
-        life.attempt.result(probe, life.spec).outcome() == ProbeOutcome::Success
-            && !is_unheard(life, probe)
-            && probe.at.at.hi < stop.at.at.lo
-    };
+    let passed = |probe: &&&Probe<'_>| was_heard(life, probe) && probe.at.at.hi < stop.at.at.lo;
     let Some(last) = life.probes.iter().rfind(passed) else { return };
     if is_command(life) || !only_its_probe(life) {
         return;

@@ -1,14 +1,14 @@
 //! A liveness or startup probe whose endpoint another probe asks, too: nobody can count its failures, but they take their time.
 
-use probity_model::measure::{Blur, Bound, Fit, Interval, Measurement, Unit, seconds};
+use probity_model::measure::{Bound, Fit, Measurement, seconds};
 use probity_model::mechanisms::{QUICK, UNNOTICED};
 use probity_model::timeline::{At, Lives, Probe, ProbeKind, ProbeOutcome, ProbeSpec, ProbedLife};
 use probity_model::{Clause, Seen, Timeline};
 
-use super::failures::is_unheard;
+use super::failures::was_heard;
 use super::schedule::is_command;
 use crate::reading::causes::only_its_probe;
-use crate::reading::ports::listening;
+use crate::reading::ports::was_always_open;
 use crate::reading::termination::{Exhausted, Stop};
 
 /// The lives whose liveness probe asks at an endpoint that another probe asks, too.
@@ -23,9 +23,7 @@ pub(super) fn not_before(run: &Timeline<'_>, seen: &mut Seen) {
     for life in shared(run) {
         let Some(stop) = life.stop().filter(|_| only_its_probe(&life)) else { continue };
         let passed = |probe: &&&_| {
-            let result = life.attempt.result(probe, life.spec);
-            let well = result.outcome() == ProbeOutcome::Success && !is_unheard(&life, probe);
-            well && result.at().at.hi < stop.at.at.lo
+            was_heard(&life, probe) && life.attempt.result(probe, life.spec).at().at.hi < stop.at.at.lo
         };
         let Some(last) = life.probes.iter().rfind(passed) else { continue };
         let least = (life.spec.failures - 1) * life.spec.period - UNNOTICED;
@@ -66,8 +64,7 @@ pub(super) fn each_asks(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let unstarted = |life: &ProbedLife<'_, '_>| life.container.probe(ProbeKind::Startup).is_none();
     for life in shared(run).only(unstarted) {
         let Some(readiness) = life.container.probe(ProbeKind::Readiness) else { continue };
-        let open = listening(&life).all(|(state, _)| state == "open");
-        if readiness.handler != life.spec.handler || !open {
+        if readiness.handler != life.spec.handler || !was_always_open(&life) {
             continue;
         }
         let specs = [life.spec, readiness];
@@ -105,20 +102,10 @@ fn stretch(
     }
     let span = end.at.at.lo - first.at.at.hi - life.noise(&first.at, &end.at) - clause.slack_us();
     let least = specs.iter().map(|of| (span / of.period).max(0)).sum();
-    let many = i64::try_from(last).ok()?;
-    Some(Measurement {
-        quantity: format!(
-            "requests in {} at the endpoint that the probes of {} share",
-            seconds(span),
-            life.name()
-        ),
-        unit: Unit::Count,
-        observed: Interval::point(many),
-        bound: Bound::default().and_at_least(least, "as many as both probes must send"),
-        noise: 0,
-        blur: Blur::default(),
-        events: asked.iter().map(|probe| probe.id).collect(),
-    })
+    let quantity =
+        format!("requests in {} at the endpoint that the probes of {} share", seconds(span), life.name());
+    let bound = Bound::default().and_at_least(least, "as many as both probes must send");
+    Some(Measurement::count(quantity, last, bound, asked.iter().map(|probe| probe.id).collect()))
 }
 
 /// A life whose last probes at the endpoint all failed, and when its own probe must have reached its threshold: the first failure of

@@ -6,7 +6,6 @@ mod fields;
 mod grace;
 mod metronome;
 mod overloaded;
-
 mod shared;
 mod times;
 

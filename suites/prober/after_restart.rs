@@ -15,7 +15,7 @@ use probity_model::{Clause, Judge, Seen, Timeline};
 
 use crate::reading::kubelet_restarts::{Restart, restarts};
 use crate::reading::patches::{changes_image, is_resized};
-use crate::reading::ports::listening;
+use crate::reading::ports::was_always_open;
 use crate::reading::termination::Exhausted;
 
 pub(super) const JUDGES: &[Judge] = &[
@@ -265,11 +265,6 @@ fn passed_by(life: &ProbedLife<'_, '_>, by: &Stamp) -> bool {
     early.any(|probe| life.outcome(probe) != ProbeOutcome::Failure)
 }
 
-/// Whether the port of a probe may have been closed when the restarted kubelet sent it: such a probe leaves no record.
-fn closes(life: &ProbedLife<'_, '_>) -> bool {
-    listening(life).any(|(state, _)| state != "open")
-}
-
 fn judge_resumed(clause: &Clause, life: &ProbedLife<'_, '_>, restart: &Restart<'_>, seen: &mut Seen) {
     let over = At::new(restart.began.id, restart.over.clone());
     let asked = life.probes_of(life.spec.kind).any(|probe| life.run.before(&over, &probe.at));
@@ -295,7 +290,11 @@ fn judge_next(clause: &Clause, life: &ProbedLife<'_, '_>, (from, event): (&At, &
             life.within(seen, quantity, (&life.began, first), least);
         }
         life.within(seen, format!("from the {event} to the next {word} probe"), (from, first), bound);
-    } else if life.holes.is_empty() && life.lives_on() && life.watched_for(from, most) && !closes(life) {
+    } else if life.holes.is_empty()
+        && life.lives_on()
+        && life.watched_for(from, most)
+        && was_always_open(life)
+    {
         let finding =
             format!("no {word} probe of {} arrived within {} of the {event}", life.name(), seconds(most));
         seen.violated(finding, [from.id].into_iter().chain(life.last_line().map(|line| line.id)));
@@ -324,8 +323,11 @@ fn failures_still_kill(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 fn judge_early_stop(life: &ProbedLife<'_, '_>, restart: &Restart<'_>, seen: &mut Seen) {
     let run = life.run;
     let Some(stop) = life.stop().filter(|stop| run.before(&restart.over, &stop.at)) else { return };
-    let open = listening(life).all(|(state, _)| state == "open");
-    if !open || !life.is_unmistaken() || !life.before_deletion(&stop.at) || !only_liveness_stops(life) {
+    if !was_always_open(life)
+        || !life.is_unmistaken()
+        || !life.before_deletion(&stop.at)
+        || !only_liveness_stops(life)
+    {
         return;
     }
     let before = life.probes.iter().filter(|probe| run.before(&probe.at, &restart.began));

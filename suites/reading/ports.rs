@@ -29,6 +29,11 @@ pub(crate) fn listening<'t, 'h>(
     })
 }
 
+/// Whether the probe's port was open in all of its states: a closed one refuses probes, and nobody sees them.
+pub(crate) fn was_always_open(life: &ProbedLife<'_, '_>) -> bool {
+    listening(life).all(|(state, _)| state == "open")
+}
+
 /// Whether a connection was still open so long after an instant, with nothing that could have hidden its end: the process went on,
 /// and all of its lines arrived.
 pub(crate) fn stays_open(

@@ -7,7 +7,7 @@ use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::ends::{End, killed_at};
 use crate::reading::mains::{later, lives_of, mains};
-use crate::termination::{alive_until, judge_kill_within};
+use crate::termination::{alive_until, judge_kill_within, was_running};
 
 /// When its manifest is removed, a static pod terminates as if it had been deleted, does not start again, and then its mirror pod
 /// goes.
@@ -32,12 +32,6 @@ pub(super) fn ends_gracefully(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
     }
 }
 
-fn was_running(life: &Life<'_, '_>, at: &At) -> bool {
-    let told = life.stop().is_some_and(|stop| life.run.before(&stop.at, at));
-    let over = End::of(life).is_some_and(|end| life.run.before(&end.earliest, at));
-    life.run.before(&life.began, at) && !told && !over
-}
-
 fn judge_stop(clause: &Clause, life: &Life<'_, '_>, removed: &At, seen: &mut Seen) {
     if let Some(stop) = life.stop() {
         let quantity = format!("from the removal of its manifest to the stop signal of {}", life.name());
@@ -52,15 +46,11 @@ fn judge_stop(clause: &Clause, life: &Life<'_, '_>, removed: &At, seen: &mut See
             format!("its manifest was removed, and {} was killed without a stop signal", life.name());
         seen.violated(finding, [removed.id, killed.id]);
     } else if let Some(alive) =
-        alive_until(life).filter(|alive| outlasts(clause, life.pod, life.run, (removed, alive)))
+        alive_until(life).filter(|alive| life.run.longer_than(life.pod, (removed, alive), clause.slack_us()))
     {
         let finding = format!("its manifest was removed, but {} received no stop signal", life.name());
         seen.violated(finding, [removed.id, alive.id]);
     }
-}
-
-fn outlasts(clause: &Clause, pod: &PodLife<'_>, run: &Timeline<'_>, (from, to): (&At, &At)) -> bool {
-    run.longer_than(pod, (from, to), clause.slack_us())
 }
 
 fn judge_return(life: &Life<'_, '_>, removed: &At, seen: &mut Seen) {

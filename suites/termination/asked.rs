@@ -4,7 +4,7 @@
 use probity_model::history::{Did, Source};
 use probity_model::measure::whole_seconds;
 use probity_model::timeline::{At, Attempt, ContainerKind, ContainerLife, Life, PodLife, Revision, State};
-use probity_model::{EventId, Timeline};
+use probity_model::{EventId, Stamp, Timeline};
 
 use crate::reading::ends::End;
 use crate::reading::hooks::is_refused;
@@ -125,15 +125,10 @@ impl<'t, 'h> Going<'t, 'h> {
     fn running(&self, containers: &'t [ContainerLife<'h>]) -> Vec<Life<'t, 'h>> {
         let (run, pod, asked) = (self.run, self.pod, &self.first.at);
         let lives = containers.iter().flat_map(|container| lives_of(run, pod, container));
-        let ran = |life: &Life<'_, '_>| {
-            let told = life.stop().is_some_and(|stop| run.before(&stop.at, asked));
-            let over = End::of(life).is_some_and(|end| run.before(&end.earliest, asked));
-            run.before(&life.began, asked) && !told && !over
-        };
         // An ephemeral container has no instance but the first.
         let known =
             |life: &Life<'_, '_>| life.is_numbered() || life.container.kind == ContainerKind::Ephemeral;
-        lives.filter(|life| known(life) && life.holes.is_empty() && ran(life)).collect()
+        lives.filter(|life| known(life) && life.holes.is_empty() && was_running(life, asked)).collect()
     }
 
     /// Whether [`Self::lives`] may lack a container that was running: its last record is incomplete, or its only
@@ -229,6 +224,13 @@ impl<'t, 'h> Going<'t, 'h> {
 /// The end of the history.
 pub(super) fn end(run: &Timeline<'_>) -> Option<At> {
     Some(At::new(run.last_event()?, run.end()))
+}
+
+/// Whether an instance was running at an instant, without an earlier stop signal.
+pub(crate) fn was_running(life: &Life<'_, '_>, at: &Stamp) -> bool {
+    let told = life.stop().is_some_and(|stop| life.run.before(&stop.at, at));
+    let over = End::of(life).is_some_and(|end| life.run.before(&end.earliest, at));
+    life.run.before(&life.began, at) && !told && !over
 }
 
 /// The latest time at which a process was certainly alive: its last record, or the end of the history if it never

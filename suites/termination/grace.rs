@@ -85,10 +85,11 @@ fn stopped<'t, 'h>(
 pub(super) fn ends_in_a_kill(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let all = going(run);
     sidecars_have_the_rest(&all, clause, seen);
-    judge_ephemeral(&all, clause, seen);
-    for (going, life, stop) in stopped(&all).filter(|(going, ..)| going.grace() >= LEAST_GRACE) {
+    let mains = stopped(&all).map(|of| (of, "kill"));
+    let told = mains.chain(stopped_ephemeral(&all).map(|of| (of, "ephemeral")));
+    for ((going, life, stop), word) in told.filter(|((going, ..), _)| going.grace() >= LEAST_GRACE) {
         if judge_kill(clause, &life, stop, going.grace(), seen) {
-            seen.facet("seen", "kill");
+            seen.facet("seen", word);
             judge_status(&life, stop, seen);
         }
     }
@@ -102,19 +103,13 @@ pub(super) fn ends_in_a_kill(run: &Timeline<'_>, clause: &Clause, seen: &mut See
     }
 }
 
-/// An ephemeral container has the same grace period as the main containers.
-fn judge_ephemeral(all: &[Going<'_, '_>], clause: &Clause, seen: &mut Seen) {
-    let long_enough = |going: &&Going<'_, '_>| going.is_graceful() && going.grace() >= LEAST_GRACE;
-    for going in all.iter().filter(long_enough) {
-        for life in going.ephemeral_lives() {
-            if let Some(stop) = life.attempt.stop()
-                && judge_kill(clause, &life, stop, going.grace(), seen)
-            {
-                seen.facet("seen", "ephemeral");
-                judge_status(&life, stop, seen);
-            }
-        }
-    }
+/// The ephemeral containers that received a stop signal in such pods.
+fn stopped_ephemeral<'t, 'h>(
+    going: &'t [Going<'t, 'h>],
+) -> impl Iterator<Item = (&'t Going<'t, 'h>, Life<'t, 'h>, &'t Line<'h>)> {
+    let graceful = going.iter().filter(|going| going.is_graceful());
+    let lives = graceful.flat_map(|going| going.ephemeral_lives().into_iter().map(move |life| (going, life)));
+    lives.filter_map(|(going, life)| Some((going, life, life.attempt.stop()?)))
 }
 
 /// The status of a killed container shows the kill.

@@ -212,16 +212,26 @@ impl<'h> Timeline<'h> {
             Happening::Noise(noise) if noise.by == Listener::Overload => Some(noise),
             _ => None,
         });
-        let of_node = recorded.filter(|noise| matches!(&noise.clock, Clock::Node(of) if of == node));
-        covered(of_node.filter_map(|noise| self.part_between(noise, from, to)).collect())
+        self.covered_on(node, (from, to), recorded)
     }
 
     fn busy_between(&self, node: &str, (from, to): (&Stamp, &Stamp), is: impl Fn(Listener) -> bool) -> i64 {
-        let of_node = self
-            .noise
-            .iter()
-            .filter(|(_, noise)| is(noise.by) && matches!(&noise.clock, Clock::Node(of) if of == node));
-        covered(of_node.filter_map(|(_, noise)| self.part_between(noise, from, to)).collect())
+        self.covered_on(
+            node,
+            (from, to),
+            self.noise.iter().map(|(_, noise)| noise).filter(|noise| is(noise.by)),
+        )
+    }
+
+    /// How much of the time between two instants these noises of a node cover.
+    fn covered_on<'n>(
+        &self,
+        node: &str,
+        (from, to): (&Stamp, &Stamp),
+        all: impl Iterator<Item = &'n Noise>,
+    ) -> i64 {
+        let of_node = all.filter(|noise| matches!(&noise.clock, Clock::Node(of) if of == node));
+        covered(of_node.filter_map(|noise| self.part_between(noise, from, to)).collect())
     }
 
     /// The stamp of an event on the harness's clock: when it arrived.

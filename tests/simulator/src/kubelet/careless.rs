@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::Defect;
 use crate::pod::{Container, Ended, Kind, State};
+use crate::updates::container_in;
 use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 
 /// How much later a status comes at least that a human notices.
@@ -129,12 +130,9 @@ impl World<'_> {
         }
     }
 
-    /// Whether a main container has got another image than it was created with.
+    /// Whether a container has got another image than it was created with.
     fn has_new_image(&self, pod: usize, name: &str) -> bool {
-        let image = |of: &Value| {
-            let mut all = of["spec"]["containers"].as_array().into_iter().flatten();
-            all.find(|one| one["name"] == name).map(|one| one["image"].clone())
-        };
+        let image = |of: &Value| container_in(&of["spec"], name).map(|of| of["image"].clone());
         image(&self.pods[pod].object) != image(&self.pods[pod].first)
     }
 
