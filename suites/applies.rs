@@ -18,10 +18,10 @@ static TABLE: LazyLock<BTreeMap<&'static str, Vec<&'static str>>> = LazyLock::ne
         .collect()
 });
 
-/// What a word of the table requires, and the message for when it is missing.
+/// A word of the table: what it requires, and the message if a case does not have it.
 struct Word {
     word: &'static str,
-    /// Whether it applies to a container in its pod.
+    /// Whether a container in its pod has what the word requires.
     holds: fn(&Subject<'_>) -> bool,
     absent: &'static str,
 }
@@ -38,7 +38,7 @@ const fn word(word: &'static str, holds: fn(&Subject<'_>) -> bool, absent: &'sta
     Word { word, holds, absent }
 }
 
-/// The words. The default of the Kubernetes API reference, with which a number is compared.
+/// The words. Numbers are compared with the defaults from the Kubernetes API reference.
 const WORDS: &[Word] = &[
     word("startup", |of| of.has("startupProbe"), "no container has a startup probe"),
     word("liveness", |of| of.has("livenessProbe"), "no container has a liveness probe"),
@@ -135,7 +135,7 @@ pub fn cannot_apply(clause: &str, case: &Case) -> Option<String> {
     })
 }
 
-/// What a clause requires of a case, in words: tells users what its judge ignores.
+/// What a clause requires of a case, in words. This shows users which cases its judge ignores.
 #[must_use]
 pub fn looks_at(clause: &str) -> Option<String> {
     let words = TABLE.get(clause)?;
@@ -181,7 +181,7 @@ impl<'c> Subject<'c> {
         self.probes().any(|probe| !probe[handler].is_null())
     }
 
-    /// The values of a field of the handlers of its probes.
+    /// The values of a field in the handlers of the container's probes.
     fn get(&self, field: &'static str) -> impl Iterator<Item = &'c Value> {
         let handlers =
             move |probe: &'c Value| ["httpGet", "tcpSocket", "grpc"].map(|handler| &probe[handler][field]);

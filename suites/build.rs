@@ -1,7 +1,8 @@
-//! The library embeds the book, which cargo does not know: if a case changes, the library must be rebuilt.
+//! The library embeds the book, but cargo does not know this: if a case changes, the library must be rebuilt.
 //!
-//! It also takes the digest of the judges, which are code: the sources of this crate and of the judging core, without their
-//! tests. It is part of the digest of the book, so that two programs have the same book only if they judge alike.
+//! This script also computes a digest of the judges: the sources of this crate and of the judging core, without their
+//! tests. That digest is part of the book's digest, so that two programs have the same book only if they judge in the same
+//! way.
 
 #![expect(clippy::disallowed_methods, reason = "a build script reads files; the library does not")]
 
@@ -10,7 +11,7 @@ use std::{env, fs, io};
 
 use sha2::{Digest, Sha256};
 
-/// The folders of sources that decide verdicts, from this one.
+/// The folders with the sources that decide verdicts, relative to this folder.
 const SOURCES: [&str; 2] = [".", "../harness/model/src"];
 
 fn main() -> io::Result<()> {
@@ -36,7 +37,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// The sources in a folder, without those of tests.
+/// Collects the sources in a folder, except those of tests.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();

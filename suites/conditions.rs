@@ -1,5 +1,5 @@
-//! The conditions in a pod's status: which there are, what each says and since when, what readiness gates add, and what
-//! stays of the conditions that others set.
+//! The conditions in a pod's status: which conditions exist, what each means, when each last changed, what readiness
+//! gates add, and whether conditions that others set are kept.
 
 mod fields;
 mod gates;
@@ -39,13 +39,13 @@ pub(crate) fn judges() -> Vec<Judge> {
     ]
 }
 
-/// The condition of a pod's network.
+/// The condition that shows whether a pod has its network.
 const NETWORK: &str = "PodReadyToStartContainers";
 
-/// The conditions that a kubelet manages, by the Kubernetes documentation.
+/// The conditions that a kubelet manages, according to the Kubernetes documentation.
 const KUBELETS: [&str; 5] = ["PodScheduled", NETWORK, "Initialized", "ContainersReady", "Ready"];
 
-/// A text of a condition.
+/// A text field of a condition.
 fn text<'h>(shown: &Revision<'h>, condition: &str, field: &str) -> Option<&'h str> {
     shown.condition(condition)?.get(field)?.as_str()
 }

@@ -1,7 +1,7 @@
 //! Checks that the cases of the book cover every combination: every mechanism for every kind of probe, in main
 //! containers and in sidecars, with a success and with a failure.
 //!
-//! Only the arrangement of the cases is checked. The judges decide whether it happens.
+//! Only the arrangement of the cases is checked. Whether it happens is for the judges to decide.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -41,7 +41,7 @@ fn probes(container: &Value) -> impl Iterator<Item = ProbeSpec> {
     ProbeKind::ALL.into_iter().filter_map(|kind| ProbeSpec::of(container, kind))
 }
 
-/// Whether the case lets a probe succeed, and lets it fail, in its own container.
+/// Whether the case makes a probe succeed, and whether it makes it fail, in the probe's own container.
 fn finds(plan: &Plan, handler: &Handler) -> (bool, bool) {
     let listener = handler.port().and_then(|port| plan.listeners.values().find(|of| of.port == port));
     match (handler, listener) {

@@ -1,5 +1,5 @@
-//! What evictions and disruption budgets promise: which evictions are granted and which are refused, what a budget
-//! counts and of whom, how evicted pods go, and that pods stay which nobody touches.
+//! What evictions and disruption budgets promise: which evictions are granted and which are refused, which pods a
+//! budget counts, how evicted pods terminate, and that other pods stay.
 
 mod account;
 mod by_kubelet;

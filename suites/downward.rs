@@ -1,4 +1,4 @@
-//! The downward API: what a container is told about its pod, as variables and as files.
+//! The downward API: what a container learns about its pod, from variables and from files.
 
 mod fields;
 mod offers;

@@ -2,7 +2,7 @@
 //!
 //! A chapter is one file of judges (with a folder of the same name for its parts), clauses and cases; the listing of
 //! this folder is the table of contents. Other files describe all clauses: which planted defects they detect, which of
-//! them upstream's own specs check, where to read their sources, and the known bugs of public reports. Everything is
+//! them upstream's own specs check, where to read their sources, and the publicly reported bugs. Everything is
 //! embedded into the program. Judges are pure functions over a timeline: none of them sleeps, polls or reads a clock.
 
 mod applies;
@@ -185,7 +185,7 @@ pub const CHAPTERS: &[Chapter] = &[
 pub struct CaseFile {
     /// Its path relative to `suites/`.
     pub source: String,
-    /// What it says.
+    /// Its content.
     pub text: &'static str,
     /// The cases in it.
     pub cases: Vec<Case>,
@@ -314,7 +314,7 @@ mod tests {
         judgement(history, clause).map_or("none", |judgement| judgement.verdict.word())
     }
 
-    /// The verdict as the report has it if this history is the only one: half seen does not hold.
+    /// The verdict in a report on only this history: if some facets were not observed, the clause does not hold.
     pub(crate) fn verdict_of_all_facets(history: &History, clause: &str) -> &'static str {
         let Some(judgement) = judgement(history, clause) else { return "none" };
         let catalogue = catalogue().unwrap();
@@ -339,7 +339,7 @@ mod tests {
         }
     }
 
-    /// The table of profiles in `docs/probity.md` says what a run of each takes, so a case cannot take more.
+    /// The table in `docs/probity.md` states how long a run of each profile takes, so no case may take longer.
     #[test]
     fn no_case_takes_more_than_its_profile_says() {
         for case in cases().unwrap().into_iter().flat_map(|file| file.cases) {

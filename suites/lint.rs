@@ -48,7 +48,7 @@ fn sources() -> Vec<(String, String)> {
     sources
 }
 
-/// The text up to its tests, with comments, strings and characters replaced by blanks.
+/// The text before its tests, with comments, strings and characters replaced by blanks.
 fn code(text: &str) -> String {
     let text = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default();
     let (mut code, mut chars) = (String::new(), text.chars().peekable());

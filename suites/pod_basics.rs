@@ -1,4 +1,4 @@
-//! What a pod is: what its containers share, and what can be changed of it after its creation.
+//! What a pod is: what its containers share, and what can be changed in it after its creation.
 
 mod generation;
 mod images;

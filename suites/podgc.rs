@@ -1,4 +1,4 @@
-//! The collection of pods: those that nobody needs any more, and those that stay.
+//! Garbage collection of pods: which pods are removed, and which stay.
 
 mod collected;
 mod out_of_service;

@@ -13,8 +13,8 @@ use probity_model::Judge;
 
 use crate::refusals;
 
-/// How often the kubelet tries a probe that returns an error: `maxProbeRetries` in pkg/kubelet/prober/prober.go of
-/// Kubernetes.
+/// How many times the kubelet tries a probe that returns an error: `maxProbeRetries` in
+/// pkg/kubelet/prober/prober.go of Kubernetes.
 const TRIES: i64 = 3;
 
 const TEMPLATES: Judge = Judge { clause: "validation.template-level", judge: refusals::judge_templates };

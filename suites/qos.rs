@@ -1,4 +1,4 @@
-//! Classes of service, what limits of resources do to containers, and whom a kubelet evicts.
+//! Quality of Service classes, what resource limits do to containers, and which pods a kubelet evicts.
 
 mod classes;
 mod eviction;

@@ -1,4 +1,5 @@
-//! What the API server rejects, accepts and fills in: one judge for all clauses with an entry in [`rules`].
+//! What the API server rejects and accepts, and which defaults it sets: one judge for all clauses with an entry in
+//! [`rules`].
 //!
 //! The evidence is dry runs and, for defaults, the created pods. Each rule looks at the content of a manifest, not at
 //! the name of the trial. A rejection counts only if its message names the field: a manifest can be rejected for other
@@ -49,12 +50,12 @@ impl ManifestField<'_> {
     }
 }
 
-/// All fields at a path: one for each container, and for each kind of probe where the path has a `*`. A path that
+/// All fields at a path: one for each container, and one for each kind of probe if the path has a `*`. A path that
 /// starts with `spec.` is the path of a field of the pod. Unset fields are included if the object that they belong to
 /// exists.
 pub(crate) fn fields<'m>(spec: &'m Value, path: &str) -> Vec<ManifestField<'m>> {
     if let Some(field) = path.strip_prefix("spec.") {
-        // The spec of a workload is none of a pod.
+        // The spec of a workload is not the spec of a pod.
         if spec.get("containers").is_none() {
             return Vec::new();
         }
@@ -130,7 +131,7 @@ impl Applied<'_> {
         self.rule.zero_means_default && self.field.number() == Some(0)
     }
 
-    /// Whether it did so.
+    /// Whether the API server replaced it.
     fn was_replaced(&self, stored: &Value) -> bool {
         let is_default = |default: &FieldDefault| {
             let mut stored = fields(stored, default.field).into_iter();

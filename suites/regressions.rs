@@ -1,7 +1,7 @@
-//! Known bugs of public reports, one case for each, which a user runs by name.
+//! Publicly reported bugs, one case for each, which a user runs by name.
 //!
-//! They belong to no chapter: what they expect is written in the case itself, as in a user's own reproduction, and a run
-//! has none of them unless it asks for their profile, or for one by its name. `docs/regressions.md` is made of them.
+//! They belong to no chapter: each case states what it expects, as in a user's own reproduction, and a run includes them
+//! only if their profile or their name is requested. `docs/regressions.md` is generated from them.
 
 use include_dir::{Dir, include_dir};
 use probity_case::Case;
@@ -15,7 +15,7 @@ static FOLDER: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/regressions");
 ///
 /// # Errors
 ///
-/// If a file is no case: a build that passes its tests never says so.
+/// If a file is not a valid case, which cannot happen in a build that passes its tests.
 pub fn regressions() -> Result<Vec<CaseFile>, Box<Problem>> {
     let yaml = FOLDER.files().filter(|file| file.path().extension().is_some_and(|end| end == "yaml"));
     yaml.map(|file| {

@@ -1,5 +1,5 @@
-//! What people are shown of a pod: the events that its kubelet records, and the fields of its status, each beside what the
-//! containers themselves saw. What happened is reported, and what is reported happened.
+//! What users see of a pod: the events that its kubelet records, and the fields of its status, compared with what the
+//! containers themselves saw. Everything that happened is reported, and everything that is reported happened.
 
 mod about;
 mod addresses;
@@ -13,7 +13,9 @@ mod hooks;
 mod ids;
 mod images;
 mod messages;
+mod mounts;
 mod optional;
+mod pulls;
 mod references;
 mod restarts;
 mod settings;
@@ -51,6 +53,7 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "report.event.pulled-each-time", judge: starts::each_image },
         Judge { clause: "report.event.image-missing", judge: images::reported },
         Judge { clause: "report.status.image-missing", judge: images::waits },
+        Judge { clause: "report.event.pull-back-off", judge: pulls::wait_longer },
         Judge { clause: "report.event.settings-missing", judge: settings::reported },
         Judge { clause: "report.status.settings-missing", judge: settings::waits },
         Judge { clause: "report.status.settings-supplied", judge: settings::starts_then },
@@ -59,17 +62,17 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "report.status.termination-message-log", judge: messages::of_its_log },
         Judge { clause: "report.status.allocated-resources", judge: shares::allocated },
         Judge { clause: "report.status.resources", judge: shares::enacted },
-        Judge { clause: "report.status.volume-mounts", judge: shares::mounted },
+        Judge { clause: "report.status.volume-mounts", judge: mounts::mounted },
         Judge { clause: "report.status.user", judge: shares::user },
         Judge { clause: "report.status.one-per-container", judge: shares::one_for_each },
     ]
 }
 
-/// The name by which kubelets record events, by the Kubernetes API reference.
+/// The component name under which kubelets record events, according to the Kubernetes API reference.
 const KUBELET: &str = "kubelet";
-/// The type of events about what is usual, by the Kubernetes API reference.
+/// The type of events about normal operation, according to the Kubernetes API reference.
 const NORMAL: &str = "Normal";
-/// The type of events about problems, by the Kubernetes API reference.
+/// The type of events about problems, according to the Kubernetes API reference.
 const WARNING: &str = "Warning";
 
 /// The type of a kubelet's event about a container, by its reason. None for other events.
@@ -78,10 +81,10 @@ fn kind_of(event: &KubeEvent<'_>) -> Option<&'static str> {
         "Pulling" | "Pulled" | "Created" | "Started" | "Killing" => Some(NORMAL),
         "Unhealthy" | "ProbeWarning" | "FailedPostStartHook" | "FailedPreStopHook" => Some(WARNING),
         "BackOff" if is_of_restart(event) => Some(WARNING),
-        // Other components use these words too.
+        // Other components also use these reasons.
         "BackOff" if is_of_kubelet(event) => Some(NORMAL),
         "InspectFailed" | "ErrImageNeverPull" if is_of_kubelet(event) => Some(WARNING),
-        // A kubelet reports by this word also that it cannot make the directories of a pod.
+        // A kubelet also uses this reason if it cannot create the directories of a pod.
         "Failed" if is_of_kubelet(event) && event.container.is_some() => Some(WARNING),
         _ => None,
     }
@@ -91,13 +94,13 @@ fn is_of_kubelet(event: &KubeEvent<'_>) -> bool {
     event.text("/source/component") == Some(KUBELET)
 }
 
-/// What an event about a container reports, in a word: the back-off of a pull is not that of a restart.
+/// What an event about a container reports, in a word: the back-off of an image pull is not the back-off of a restart.
 fn word<'h>(event: &KubeEvent<'h>) -> &'h str {
     let of_pull = event.reason == "BackOff" && !is_of_restart(event);
     if of_pull { "BackOff of a pull" } else { event.reason }
 }
 
-/// Whether a container waits to be started again: there is a back-off of pulls too.
+/// Whether the event is about the back-off of a restart: image pulls also have a back-off.
 fn is_of_restart(event: &KubeEvent<'_>) -> bool {
     event.reason == "BackOff" && event.message.contains("restarting")
 }

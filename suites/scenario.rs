@@ -1,9 +1,9 @@
-//! Scenarios: the effects of probe settings on an application in trouble that articles warn about.
+//! Scenarios: the effects of probe settings on an application in trouble, about which articles warn.
 //!
 //! The other chapters check whether a kubelet keeps its promises; this one shows the consequences for several
 //! containers, pods and Services together. A judge reports a violation only if the cluster did not do what the results
-//! of its own probes, as recorded by the targets, require. An effect that is bad for the user is what the case
-//! demonstrates; it is never a violation.
+//! of its own probes, as recorded by the targets, require. A case demonstrates an effect that is bad for the user;
+//! such an effect is never a violation.
 
 mod budget;
 mod course;

@@ -1,4 +1,4 @@
-//! Static pods: a kubelet runs them by itself, shows each by a mirror pod, probes them like any other pod, and
+//! Static pods: a kubelet runs them by itself, shows each as a mirror pod, probes them like any other pod, and
 //! terminates them when their manifests are removed.
 
 mod managed;

@@ -11,7 +11,7 @@ use probity_model::{Catalogue, ClauseId};
 use probity_script::problem::{Problem, pin};
 use serde::Deserialize;
 
-/// The tag that the line numbers are of.
+/// The tag to which the line numbers refer.
 const RELEASE: &str = "v1.36.3";
 
 /// The files, in the order in which specs are numbered.
@@ -34,7 +34,7 @@ static WRITTEN: [(&str, &str); 13] = [
 /// The specs of one release of Kubernetes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upstream {
-    /// The tag that the line numbers are of.
+    /// The tag to which the line numbers refer.
     pub release: &'static str,
     /// What the specs are about, in the order in which they are numbered.
     pub areas: Vec<Area>,
@@ -56,7 +56,7 @@ pub struct Area {
 pub struct Check {
     /// The file in the Kubernetes repository.
     pub file: String,
-    /// The line at which each spec begins; for specs that are made from a table, the line of the row.
+    /// The line at which each spec begins; for specs that are generated from a table, the line of the row.
     pub lines: Vec<u32>,
     /// What they arrange.
     pub arranges: String,
@@ -67,7 +67,7 @@ pub struct Check {
     /// What those clauses add to it.
     #[serde(default)]
     pub adds: Option<String>,
-    /// What of it no clause covers, and why.
+    /// The part that no clause covers, and why.
     #[serde(default)]
     pub beyond: Option<String>,
 }
@@ -108,7 +108,7 @@ impl Area {
 ///
 /// # Errors
 ///
-/// If one is not well written: a build that passes its tests never says so.
+/// If a table is invalid, which cannot happen in a build that passes its tests.
 pub fn upstream() -> Result<Upstream, Box<Problem>> {
     read(&WRITTEN, &crate::catalogue()?)
 }
@@ -170,7 +170,7 @@ mod tests {
         format!("title: t\nchecks:\n{}", checks.iter().map(row).collect::<String>())
     }
 
-    /// The problem of a check after a good one.
+    /// The problem of an invalid check that follows a valid one.
     fn refused(check: &str) -> String {
         let check = format!("{{ arranges: x, asserts: y, {check} }}");
         let text = table(&[GOOD, &check]);

@@ -1,5 +1,5 @@
-//! User namespaces: which pods can ask for one, that none starts without the one that it asked for, and what a pod in one can
-//! do: it is root inside, and nobody on its node.
+//! User namespaces: which pods can request one, that no pod starts without the one that it requested, and what a pod in a
+//! user namespace can do: it may be root inside, but it has no privileges on its node.
 
 mod ids;
 mod maps;
@@ -28,17 +28,17 @@ pub(crate) fn judges() -> Vec<Judge> {
     ]
 }
 
-/// The field by which a pod asks for a user namespace of its own: false.
+/// The field with which a pod requests its own user namespace, if it is false.
 const FIELD: &str = "hostUsers";
-/// Fields by which a pod uses namespaces of its node.
+/// Fields that make a pod use namespaces of its node.
 const OF_NODE: [&str; 3] = ["hostNetwork", "hostPID", "hostIPC"];
 
-/// Whether a pod asks for a user namespace of its own.
+/// Whether a pod requests its own user namespace.
 fn asks(spec: &Value) -> bool {
     spec.get(FIELD) == Some(&Value::Bool(false))
 }
 
-/// A pod cannot have a user namespace of its own and another namespace of its node.
+/// A pod cannot combine its own user namespace with another namespace of its node.
 fn combinations(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for (id, tried) in &run.tried {
         let Some(spec) = tried.manifest.get("spec").filter(|spec| asks(spec)) else { continue };
@@ -58,7 +58,7 @@ fn combinations(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A pod that asks for a user namespace starts in one, or not at all.
+/// A pod that requests a user namespace starts in one, or not at all.
 fn never_without(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in run.pods.iter().filter(|pod| asks(pod.spec)) {
         for look in looks(run).iter().filter(|look| std::ptr::eq(look.life.pod, pod)) {

@@ -3,7 +3,7 @@
 use probity_script::{Listener, Plan, Script, Step};
 use serde::Serialize;
 
-/// The lines, in the plan's own order; scripts that always do the ordinary thing are left out.
+/// The lines, in the order of the plan. Scripts that always give the default answer are left out.
 #[must_use]
 pub fn lines(plan: &Plan) -> Vec<String> {
     let mut lines = Vec::new();

@@ -1,7 +1,7 @@
-//! The command line: our own commands, agnhost's, and `pause` by default.
+//! The command line: this program's own commands, agnhost's commands, and `pause` by default.
 //!
-//! This module parses the flags and reports all errors in them; it does not bind or start anything. `main` carries
-//! the order out.
+//! This module parses the flags and reports all errors in them. It does not bind or start anything. `main` executes the
+//! command.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -92,7 +92,7 @@ enum Document {
 }
 
 impl SchemaArgs {
-    /// The schema, as JSON for people.
+    /// The schema, as indented JSON.
     #[must_use]
     pub fn text(self) -> String {
         let schema = match self.document {
@@ -156,11 +156,11 @@ pub struct ServeOrder {
     pub recorder: Option<(String, Token)>,
     /// The control port and its token.
     pub control: Option<(ControlAddress, Token)>,
-    /// The signals that mean stop; the usual ones if empty.
+    /// The stop signals. The default ones if empty.
     pub stop_signals: Vec<CaughtSignal>,
-    /// Write down when the node is saturated.
+    /// Whether to record when the node is saturated.
     pub watch_node: bool,
-    /// No witness lines to standard output.
+    /// Whether to write no witness lines to standard output.
     pub quiet: bool,
 }
 
@@ -177,16 +177,16 @@ pub enum ServeRefusal {
     Token {
         /// What needs it.
         of: &'static str,
-        /// The option that asks for it.
+        /// The option that requires it.
         option: &'static str,
     },
 }
 
 impl ServeRefusal {
-    /// Says it on standard error. Returns the exit status.
+    /// Prints it on standard error. Returns the exit status.
     #[must_use]
     pub fn report(&self) -> ExitCode {
-        // If nobody can be told, the exit status still tells.
+        // If this cannot be printed, the exit status still shows the failure.
         let _ = writeln!(io::stderr().lock(), "agnhost-rs serve: {self}");
         ExitCode::from(WRONG_USE)
     }
@@ -246,7 +246,7 @@ impl ControlAddress {
     ///
     /// # Errors
     ///
-    /// If the port cannot be had.
+    /// If the port cannot be bound.
     pub fn bind(self) -> io::Result<TcpListener> {
         bind(self.address, self.port, BACKLOG).map(Into::into)
     }
@@ -274,7 +274,7 @@ impl fmt::Display for ControlAddress {
     }
 }
 
-/// A recorder is given as host and port; whether it exists is only known later.
+/// Checks the form of a recorder's address: host and port. Whether it exists is only known later.
 fn recorder_address(text: &str) -> Result<String, String> {
     let fits =
         text.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());

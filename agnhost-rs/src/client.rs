@@ -1,7 +1,7 @@
 //! A small HTTP client: for calls to a dependency, for traffic, and for an init container that waits.
 //!
-//! One request on one connection, with a limited body and one timeout for everything. It knows plain HTTP only:
-//! that is what targets ask targets.
+//! It sends one request on one connection, with a limited body and one timeout for everything. It supports only plain
+//! HTTP, because targets send only such requests to each other.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-/// The largest body that is read; more is an error.
+/// The largest body that is read. A larger one is an error.
 const LARGEST_BODY: usize = 1 << 20;
 
-/// What was answered.
+/// The answer.
 #[derive(Clone, Debug)]
 pub struct ClientResponse {
     /// The status code.
@@ -28,10 +28,10 @@ pub enum CallError {
     /// The URL is not supported.
     #[error("`{0}` is not a URL of the form http://host:port/path")]
     Url(String),
-    /// Nobody took the connection.
+    /// The connection failed.
     #[error("failed to connect: {0}")]
     Connect(std::io::Error),
-    /// The exchange broke off.
+    /// The exchange was cut off.
     #[error("failed to get an answer: {0}")]
     Exchange(Box<dyn std::error::Error + Send + Sync>),
     /// It took too long.
@@ -39,7 +39,7 @@ pub enum CallError {
     Timeout(Duration),
 }
 
-/// Asks `url` and waits for the whole answer.
+/// Requests `url` and waits for the complete answer.
 ///
 /// # Errors
 ///

@@ -8,7 +8,7 @@ use probity_script::Span;
 /// One reading of both clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// CLOCK_MONOTONIC of the node in microseconds; all containers of a node share it.
+    /// CLOCK_MONOTONIC of the node in microseconds. All containers of a node share it.
     pub mono_us: u64,
     /// Wall clock in microseconds since 1970.
     pub wall_us: u64,
@@ -22,7 +22,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Takes this moment for the beginning of the process: the first thing that `main` does.
+    /// Takes the current time as the start of the process. `main` calls this first.
     #[must_use]
     pub fn start() -> Self {
         let origin = Instant::now();

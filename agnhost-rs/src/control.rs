@@ -1,9 +1,9 @@
 //! The control port: changes plans, reads counters and the witness, and ends the process, separately from everything
 //! that is probed.
 //!
-//! It has its own listener, thread and runtime, so neither side can slow the other. Every request needs the bearer
-//! token; one without it is refused and witnessed. The port limits connections, headers, bodies and waits; invalid
-//! input gets an error or a closed connection.
+//! It has its own listener, thread and runtime, so neither side can slow down the other. Every request needs the bearer
+//! token. A request without it is refused and recorded. The port limits connections, headers, bodies and waits. For
+//! invalid input, it returns an error or closes the connection.
 
 mod error;
 mod files;
@@ -36,15 +36,15 @@ use crate::meters::Meters;
 use crate::stage::Stage;
 use crate::token::Token;
 
-/// The maximum number of connections; further ones are closed immediately.
+/// The maximum number of connections. Further ones are closed immediately.
 const CONNECTIONS: usize = 64;
-/// A head has to be complete within this time. It also ends idle connections.
+/// A head must be complete within this time. This also ends idle connections.
 const HEAD_PATIENCE: Duration = Duration::from_secs(5);
 /// The maximum length of a header section.
 const LARGEST_HEAD: usize = 16 * 1024;
 /// If the peer does not read an answer, the connection is closed after this time.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
-/// The pause after a failed accept: it means that descriptors are short, which passes.
+/// The pause after a failed accept. The usual cause is a temporary shortage of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// An order to end the process.
@@ -53,9 +53,9 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 pub struct ExitOrder {
     /// The exit status.
     pub code: u8,
-    /// In which manner.
+    /// How the process ends.
     pub way: ExitWay,
-    /// How long after the answer.
+    /// How long after the answer the process ends.
     pub after: Span,
 }
 
@@ -63,15 +63,15 @@ pub struct ExitOrder {
 pub struct Control {
     /// The plan in force, the counters and the witness.
     pub stage: Stage,
-    /// Whether listeners take connections.
+    /// Whether listeners accept connections.
     pub gate: ShutdownGate,
     /// Connection counts.
     pub meters: Meters,
-    /// The token that every request has to show.
+    /// The token that every request must contain.
     pub token: Token,
     /// Looks at the container from inside.
     pub dump: fn() -> Dump,
-    /// Ends the process now; it is called when `after` is over.
+    /// Ends the process now. It is called when `after` has passed.
     pub exit: Box<dyn Fn(ExitOrder) + Send + Sync>,
 }
 
@@ -83,7 +83,8 @@ pub struct Control {
 pub fn start(listener: TcpListener, control: Control) -> io::Result<SocketAddr> {
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
-    // Each connection can wait for a line or a slow volume at the same time; more than that never is under way.
+    // Each connection can wait for a line or a slow volume at the same time. There are never more blocking tasks than
+    // that.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(CONNECTIONS + 8)
@@ -109,7 +110,7 @@ async fn accept(listener: TcpListener, control: Arc<Control>) {
         let (stream, peer) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
-                // Said once: the same error comes back until descriptors are free again.
+                // Report this once, because the same error occurs again until descriptors are free.
                 if !std::mem::replace(&mut failing, true) {
                     control.stage.witness().trouble("accepting a control connection", &error);
                 }
@@ -132,7 +133,7 @@ async fn accept(listener: TcpListener, control: Arc<Control>) {
 }
 
 async fn serve(stream: TcpStream, peer: SocketAddr, control: Arc<Control>) {
-    // Both are courtesies: the port works without them.
+    // Both are optional: the port works without them.
     let _ = stream.set_nodelay(true);
     let _ = socket2::SockRef::from(&stream).set_tcp_user_timeout(Some(ANSWER_PATIENCE));
     let router = routes::router(Arc::clone(&control));
@@ -150,11 +151,11 @@ async fn serve(stream: TcpStream, peer: SocketAddr, control: Arc<Control>) {
         .header_read_timeout(HEAD_PATIENCE)
         .max_buf_size(LARGEST_HEAD)
         .serve_connection(TokioIo::new(stream), service);
-    // Hyper has told the peer what it could be told; there is nothing to do about a broken connection.
+    // Hyper has already answered the peer if possible. Nothing can be done about a broken connection.
     let _ = connection.await;
 }
 
-/// Turns a request away that does not show the token.
+/// Refuses a request without the token.
 fn gate(control: &Control, peer: SocketAddr, request: &Request<Incoming>) -> Option<Response<Body>> {
     let why = control.token.check(request.headers()).err()?;
     refuse(control, peer, &format!("{} {}", request.method(), request.uri()), why);
@@ -164,7 +165,7 @@ fn gate(control: &Control, peer: SocketAddr, request: &Request<Incoming>) -> Opt
 }
 
 fn refuse(control: &Control, peer: SocketAddr, request: &str, why: &str) {
-    // A hostile target may be as long as a head; its beginning is enough to know it.
+    // A hostile request target may be as long as a head. Its beginning is enough to identify it.
     let request = request.chars().take(256).collect();
     let refused = Refused { peer: peer.to_string(), request, why: why.to_owned() };
     control.stage.witness().record(&Fact::Refused(refused));

@@ -1,11 +1,11 @@
 //! `agnhost-rs exec`: the command that a probe or a hook runs inside the container, in a new process each time.
 //!
-//! The command asks the serving process of its container what to do, does it, and reports its exit. The broken
-//! connection of a command that is killed gives the moment. So the plan decides about commands as it does about
-//! requests, and the witness has both in one order.
+//! The command asks the serving process of its container what to do, does it, and reports its exit. If a command is
+//! killed, its broken connection shows when. So the plan controls commands in the same way as requests, and the witness
+//! has both in one order.
 //!
 //! Flags override the plan and do not need an entry in it. A command with only flags works without a server. A command
-//! with a NAME needs one; without it the exit status is 125. It is 126 if the plan does not have the NAME.
+//! with a NAME needs a server. Without a server, the exit status is 125. If the plan does not have the NAME, it is 126.
 
 mod command;
 mod orders;

@@ -1,6 +1,6 @@
 //! The functions that the fuzz targets in `fuzz/` call: thin wrappers for private parsers.
 //!
-//! Each of them must neither panic nor hang, whatever it is given.
+//! They must neither panic nor hang, whatever the input is.
 
 use probity_script::answer::HttpAnswer;
 use probity_script::{Change, Moment, Plan, Script, Span};
@@ -15,16 +15,17 @@ pub fn request_head(bytes: &[u8]) {
     serve::fuzzing::request_head(bytes);
 }
 
-/// Everything that comes on a connection that speaks HTTP/1.
+/// Everything that arrives on an HTTP/1 connection.
 pub fn request_stream(bytes: &[u8]) {
     serve::fuzzing::request_stream(bytes);
 }
 
-/// A plan, and some moments in the scripts of its paths. What was read must be written as it can be read again.
+/// A plan, and some moments in the scripts of its paths. A plan that was read must be written so that it can be read
+/// again.
 ///
 /// # Panics
 ///
-/// If a plan that was read well cannot be written and read again.
+/// If a valid plan cannot be written and read again.
 pub fn plan(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let plan: Plan = match document::read("fuzz", "plan", text) {
@@ -42,7 +43,7 @@ pub fn plan(bytes: &[u8]) {
     assert!(again.is_some(), "a plan that was read can be written and read again");
 }
 
-/// What the control port takes for a change, made to a plan that it may or may not fit.
+/// A change as the control port reads it, applied to a plan that it may or may not fit.
 pub fn change(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let plan = "listeners: { web: { port: 0, paths: { /: 200 } }, rpc: { port: 0, protocol: grpc } }";
@@ -54,11 +55,11 @@ pub fn change(bytes: &[u8]) {
     }
 }
 
-/// What comes on a connection to the recorder, in one piece and cut in two at a place that the bytes choose.
+/// What arrives on a connection to the recorder, both in one piece and split at a place that the bytes choose.
 ///
 /// # Panics
 ///
-/// If it matters where the bytes were cut.
+/// If the result depends on where the bytes were split.
 pub fn recorder_stream(bytes: &[u8]) {
     let cut = bytes.first().map_or(0, |byte| usize::from(*byte).min(bytes.len()));
     let Ok(token) = Token::new("fuzz") else { return };
@@ -74,7 +75,7 @@ pub fn recorder_stream(bytes: &[u8]) {
     );
 }
 
-/// Some step answers at each of these moments.
+/// Checks that some step answers at each of these moments.
 fn look_around(script: &Script<HttpAnswer>) {
     let since = std::collections::BTreeMap::new();
     for micros in [0, 1, 1_000_000, u64::MAX / 4] {

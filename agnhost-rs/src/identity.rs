@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 
-/// The variables that say where a process runs.
+/// The environment variables that identify where a process runs.
 const NAMES: [&str; 8] = [
     "POD_NAME",
     "POD_NAMESPACE",
@@ -16,19 +16,19 @@ const NAMES: [&str; 8] = [
     "PROBITY_CASE",
 ];
 
-/// Those of the usual variables that are set.
+/// The usual variables that are set.
 #[must_use]
 pub fn from_environment() -> BTreeMap<String, String> {
     NAMES.iter().filter_map(|name| Some(((*name).to_owned(), env::var(name).ok()?))).collect()
 }
 
-/// The host name, which is the pod's name unless the pod says otherwise.
+/// The host name, which is the pod's name unless the pod sets another.
 #[must_use]
 pub fn host() -> String {
     nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// A random name, from the system's own source.
+/// A random name, from the system's random source.
 #[must_use]
 pub fn random_name() -> String {
     let uuid = fs::read_to_string("/proc/sys/kernel/random/uuid").unwrap_or_default();

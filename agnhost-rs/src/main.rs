@@ -10,7 +10,7 @@ use agnhost_rs::{recorder, run};
 use clap::Parser;
 
 fn main() -> ExitCode {
-    // First of all: times count from here, and a signal that comes from here on is kept.
+    // This must be first: times count from here, and signals from here on are kept.
     let clock = Clock::start();
     let queue = match SignalQueue::open() {
         Ok(queue) => queue,
@@ -38,7 +38,7 @@ fn serve(order: ServeOrder, clock: Clock, queue: SignalQueue) -> ExitCode {
 }
 
 fn complain(doing: &str, error: &dyn std::error::Error, status: u8) -> ExitCode {
-    // If nobody can be told, the exit status still tells.
+    // If this cannot be printed, the exit status still shows the failure.
     let _ = writeln!(std::io::stderr().lock(), "agnhost-rs {doing}: {error}");
     ExitCode::from(status)
 }

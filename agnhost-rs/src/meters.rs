@@ -1,4 +1,4 @@
-//! The counts of connections, which are in neither the plan's counters nor the witness: for `/metrics`.
+//! Counts of connections for `/metrics`. They are in neither the plan's counters nor the witness.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;

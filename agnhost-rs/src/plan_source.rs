@@ -1,6 +1,6 @@
 //! The source of the plan: a file, standard input, the command line, or the environment. Exactly one of them.
 //!
-//! It is read before anything is bound, so a wrong plan costs nothing but its message and exit status 2.
+//! It is read before anything is bound, so a wrong plan causes only an error message and exit status 2.
 
 use std::env::VarError;
 use std::fs::File;
@@ -47,10 +47,10 @@ pub enum PlanSource {
 /// Why there is no plan.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
-    /// Two flags say where the plan is.
+    /// Two flags name a plan.
     #[error("--plan and --plan-inline exclude each other: give only one of them")]
     Twice,
-    /// Nothing says where the plan is.
+    /// Nothing names a plan.
     #[error(
         "there is no plan: give --plan FILE (- is standard input), --plan-inline TEXT, or {VARIABLE} in the environment"
     )]
@@ -69,7 +69,8 @@ pub enum PlanError {
 }
 
 impl PlanSource {
-    /// Chooses the source: a flag wins over the environment, two flags are refused. An empty variable is as good as none.
+    /// Chooses the source. A flag has priority over the environment. Two flags are an error. An empty variable counts as
+    /// unset.
     ///
     /// # Errors
     ///
@@ -116,7 +117,7 @@ impl PlanSource {
     }
 }
 
-/// Reads a text, up to the point at which it is too long.
+/// Reads a text up to the maximum length.
 fn bounded(from: impl Read) -> io::Result<String> {
     let mut bytes = Vec::new();
     from.take(document::LARGEST as u64 + 1).read_to_end(&mut bytes)?;

@@ -1,21 +1,21 @@
-//! The newest lines of a stream, up to a bound, in shared chunks: of the witness, and of the recorder's merged stream.
+//! The newest lines of a stream, up to a bound, in shared chunks. The witness and the recorder's merged stream use it.
 //!
-//! A line is bytes that end with a line break. Cursors count the lines from 0 without holes. A reader gets the chunks
-//! themselves, not copies, so that it holds the lock only for a moment. Whole chunks are dropped, the oldest first. A
+//! A line is bytes that end with a line break. Cursors count the lines from 0 without gaps. A reader gets the chunks
+//! themselves and not copies, so that it holds the lock only for a moment. Whole chunks are dropped, the oldest first. A
 //! reader that requests a dropped line gets the position of the oldest available one.
 
 use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-/// A chunk is no larger than this, unless one line is.
+/// The maximum size of a chunk, unless a single line is larger.
 const LARGEST_CHUNK: usize = 256 * 1024;
-/// A chunk is no smaller than this, even of a small memory.
+/// The minimum size of a chunk, even in a small memory.
 const SMALLEST_CHUNK: usize = 4 * 1024;
-/// A chunk with less room than this is full. Most lines are shorter, so chunks seldom have to grow.
+/// A chunk with less room than this is full. Most lines are shorter, so chunks seldom need to grow.
 const ROOM: usize = 2 * 1024;
 
-/// A bounded memory of lines.
+/// A limited memory of lines.
 pub struct RecentLines {
     full: VecDeque<Chunk>,
     open: Vec<u8>,
@@ -34,12 +34,12 @@ struct Chunk {
     weight: usize,
 }
 
-/// The lines from a cursor on, as far as they are remembered.
+/// The lines from a cursor on that are still in memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinesSince {
-    /// The cursor of the first line here. It is larger than asked for if older lines are dropped.
+    /// The cursor of the first line here. It is larger than requested if older lines were dropped.
     pub first: u64,
-    /// The cursor to ask for next.
+    /// The cursor to request next.
     pub next: u64,
     /// The lines, in order. Each piece ends with a line break.
     pub pieces: Vec<Bytes>,
@@ -52,7 +52,7 @@ impl LinesSince {
         self.pieces.concat()
     }
 
-    /// How many bytes these are.
+    /// The number of bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.pieces.iter().map(Bytes::len).sum()
@@ -66,7 +66,7 @@ impl LinesSince {
 }
 
 impl RecentLines {
-    /// A memory of this many bytes, bookkeeping included.
+    /// A memory of this many bytes, including bookkeeping.
     #[must_use]
     pub fn new(most: usize) -> Self {
         let chunk = (most / 16).clamp(SMALLEST_CHUNK, LARGEST_CHUNK);
@@ -119,7 +119,7 @@ impl RecentLines {
         self.full.push_back(Chunk { first, bytes: bytes.into(), ends, weight });
     }
 
-    /// The remembered lines from a cursor on: at most this many bytes, but at least one line if there is one.
+    /// The lines in memory from a cursor on: at most this many bytes, but at least one line if there is one.
     #[must_use]
     pub fn since(&self, cursor: u64, most: usize) -> LinesSince {
         let begin = cursor.clamp(self.first(), self.next());
@@ -154,7 +154,7 @@ fn weight(bytes: &Vec<u8>, ends: &Vec<u32>) -> usize {
     bytes.capacity() + ends.capacity() * size_of::<u32>() + size_of::<Chunk>()
 }
 
-/// The bytes of the lines of a chunk from number `skip` on that fit, and how many lines these are.
+/// The range of the bytes of a chunk that fit, from the line with number `skip` on, and the number of these lines.
 fn cut(ends: &[u32], skip: u64, most: usize, at_least_one: bool) -> (std::ops::Range<usize>, u64) {
     let skip = usize::try_from(skip).unwrap_or(usize::MAX).min(ends.len());
     let begin = if skip == 0 { 0 } else { ends[skip - 1] as usize };

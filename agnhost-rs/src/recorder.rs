@@ -1,14 +1,14 @@
-//! The recorder role: takes the witness lines of all targets of a run and offers them as one stream.
+//! The recorder role: receives the witness lines of all targets of a run and offers them as one stream.
 //!
-//! Targets connect to the ingest port, readers to the query port. The recorder stamps everything that it receives
-//! with its own clocks, immediately detects a broken connection, and reports what is missing. It keeps the newest
-//! entries in a bounded memory and, if asked to, all of them in a file. It judges nothing.
+//! Targets connect to the ingest port, and readers to the query port. The recorder stamps everything that it receives
+//! with its own clocks, immediately detects a broken connection, and reports what is missing. It keeps the newest entries
+//! in a limited memory and, with `--file`, all of them in a file. It judges nothing.
 //!
-//! A target greets with the token of the run; whoever does not is counted, and nothing that it says is entered. The token
-//! is in the manifest of each target, so whoever may read the pods of the run can add lines. Nobody can make the
-//! recorder take more than `--memory` and about 192 MiB: 32 unfinished lines of up to 2 MiB, 4096 connections with
-//! 16 KiB and a greeting of 8 KiB, 16 MiB about targets that left, and 16 MiB in the hands of slow readers.
-//! An ordinary run takes `--memory` and a few MiB.
+//! A target greets with the token of the run. A client without the token is only counted, and nothing that it sends is
+//! recorded. The token is in the manifest of each target, so everyone who can read the pods of the run can add lines.
+//! Nobody can make the recorder use more than `--memory` plus about 192 MiB: 32 unfinished lines of up to 2 MiB, 4096
+//! connections with 16 KiB and a greeting of 8 KiB, 16 MiB about targets that left, and 16 MiB for slow readers. An
+//! ordinary run uses `--memory` plus a few MiB.
 
 mod file;
 mod http;
@@ -40,7 +40,7 @@ use crate::lifecycle::take_all_descriptors;
 use crate::token::Token;
 use state::RecorderState;
 
-/// How long the file may take for its last entries before we go all the same.
+/// The maximum time to write the last entries to the file before the recorder exits.
 const FLUSH_PATIENCE: Duration = Duration::from_secs(5);
 const SMALLEST_MEMORY: u64 = 1 << 20;
 /// The exit status for errors that the user can fix.
@@ -73,7 +73,7 @@ pub struct RecorderArgs {
 pub struct Options {
     /// The clock that stamps what is received.
     pub clock: Clock,
-    /// The token that greetings and queries have to show.
+    /// The token that greetings and queries must contain.
     pub token: Token,
     /// How many bytes of entries to remember.
     pub memory: usize,
@@ -106,7 +106,7 @@ pub fn run(args: &RecorderArgs, clock: Clock) -> ExitCode {
     match start(args, clock) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // If nobody can be told, the exit status still tells.
+            // If this cannot be printed, the exit status still shows the failure.
             let _ = writeln!(io::stderr().lock(), "agnhost-rs recorder: {error}");
             ExitCode::from(WRONG_USE)
         }
@@ -136,7 +136,7 @@ fn start(args: &RecorderArgs, clock: Clock) -> Result<(), StartError> {
         serve(ingest, query, options, shutdown).await;
         Ok(())
     });
-    // A disk that hangs must not keep us.
+    // A hanging disk must not delay the exit.
     runtime.shutdown_background();
     result
 }
@@ -156,7 +156,7 @@ fn prepare(args: &RecorderArgs, clock: Clock) -> Result<Options, StartError> {
     Ok(Options { clock, token, memory, file })
 }
 
-/// Binds a port. Without an address it takes both families at once, or IPv4 on a node without IPv6.
+/// Binds a port. Without an address, it serves both address families, or only IPv4 on a node without IPv6.
 fn listen(address: Option<IpAddr>, port: u16, option: &'static str) -> Result<TcpListener, StartError> {
     let listener = bind(address, port, BACKLOG).and_then(|socket| TcpListener::from_std(socket.into()));
     let shown = SocketAddr::new(address.unwrap_or(Ipv6Addr::UNSPECIFIED.into()), port);
@@ -166,7 +166,7 @@ fn listen(address: Option<IpAddr>, port: u16, option: &'static str) -> Result<Tc
 fn announce(ingest: &TcpListener, query: &TcpListener) {
     let address =
         |listener: &TcpListener| listener.local_addr().map_or_else(|_| "?".to_owned(), |a| a.to_string());
-    // A closed standard output is no reason not to record.
+    // The recorder also works with a closed standard output.
     let _ = writeln!(
         io::stdout().lock(),
         "recorder: targets connect to {}, queries to {}",
@@ -175,8 +175,8 @@ fn announce(ingest: &TcpListener, query: &TcpListener) {
     );
 }
 
-/// Records what comes in by `ingest` and answers queries on `query` until `shutdown`; then both are closed at once,
-/// and the file gets what has been entered by then.
+/// Records what arrives at `ingest` and answers queries at `query` until `shutdown`. Then both are closed immediately,
+/// and the recorded entries are written to the file.
 pub async fn serve(
     ingest: TcpListener,
     query: TcpListener,
@@ -196,7 +196,7 @@ pub async fn serve(
     tasks.shutdown().await;
     stop.cancel();
     if let Some(writer) = writer {
-        // What a hanging disk has not taken by then is lost.
+        // Entries that a hanging disk has not written by then are lost.
         let _ = tokio::time::timeout(FLUSH_PATIENCE, writer).await;
     }
 }

@@ -1,4 +1,4 @@
-//! The role that runs a plan: it starts the parts in an order in which nothing is bound before everything is checked,
+//! The role that runs a plan. It starts the parts in an order such that nothing is bound before everything is checked,
 //! and nothing happens without a record.
 
 use std::io;
@@ -28,7 +28,7 @@ const MEMORY: usize = 4 << 20;
 /// How many bytes may wait for a reader that is behind.
 const BUFFER: usize = 1 << 20;
 
-/// How many threads answer. Probes are few and small; a second thread keeps one slow body from delaying another probe.
+/// How many threads answer. Probes are few and small. With a second thread, a slow body does not delay another probe.
 const WORKERS: usize = 2;
 
 /// Why the role could not start.
@@ -40,15 +40,15 @@ pub enum RunError {
     /// The control port cannot be opened.
     #[error("failed to open the control port at {address}: {source}; choose another --control")]
     Control {
-        /// Where it should have been.
+        /// The address of the port.
         address: ControlAddress,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// A listener of the plan cannot be brought up.
+    /// A listener of the plan cannot be started.
     #[error("{0}")]
     Serve(#[from] ServeError),
-    /// The system has no room for us.
+    /// The system lacks resources.
     #[error("failed to start: {0}")]
     System(#[from] io::Error),
 }
@@ -64,11 +64,11 @@ impl RunError {
     }
 }
 
-/// Plays the plan until the process ends, which it does by a signal, by the plan, or by a control call.
+/// Runs the plan until the process ends because of a signal, the plan, or a control call.
 ///
 /// # Errors
 ///
-/// If it cannot begin; then no connection has been accepted.
+/// If it cannot start. Then no connection has been accepted.
 pub fn run(order: ServeOrder, clock: Clock, queue: SignalQueue) -> Result<ExitCode, RunError> {
     lifecycle::take_all_descriptors();
     let control = order.control.as_ref().map(|(address, token)| open_control(*address, token)).transpose()?;
@@ -86,7 +86,7 @@ pub fn run(order: ServeOrder, clock: Clock, queue: SignalQueue) -> Result<ExitCo
     runtime.block_on(async {
         lifecycle::begin(&stage, &gate, queue, stop).await;
         if let Err(error) = serve::start(&stage, &gate, &meters) {
-            // Whoever reads the witness alone should know as well.
+            // Readers of only the witness should learn this too.
             stage.witness().flush(std::time::Duration::from_millis(200));
             return Err(error.into());
         }
@@ -120,7 +120,7 @@ fn begin_witness(order: &ServeOrder, clock: Clock, journal: Option<Journal>) -> 
     if let Some(journal) = journal {
         witness.add(Outlet::file("journal", journal.file, BUFFER));
     }
-    // The recorder's outlet holds all that is remembered, so that a resumed link loses nothing.
+    // The recorder's outlet has room for the whole memory, so that a resumed link loses nothing.
     let recorder = order.recorder.as_ref().map(|_| Outlet::unconnected("recorder", 2 * MEMORY));
     recorder.iter().for_each(|outlet| witness.add(Arc::clone(outlet)));
     witness.record(&Fact::Started(Started {
@@ -141,7 +141,7 @@ fn begin_witness(order: &ServeOrder, clock: Clock, journal: Option<Journal>) -> 
     witness
 }
 
-/// The arguments without the token, which stays unwritten wherever it comes from.
+/// The arguments without the token, which is never recorded.
 fn arguments() -> Vec<String> {
     let mut hide = false;
     let shown = |argument: String| {
@@ -155,7 +155,7 @@ fn arguments() -> Vec<String> {
     std::env::args().map(shown).collect()
 }
 
-/// A digest of what the plan says, however it was written.
+/// A digest of the plan's content, which does not depend on how the plan was written.
 fn digest(plan: &Plan) -> String {
     let text = serde_json::to_vec(plan).unwrap_or_default();
     format!("sha256:{}", HEXLOWER.encode(&Sha256::digest(&text)))

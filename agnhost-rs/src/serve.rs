@@ -1,8 +1,8 @@
-//! The listeners of a plan: bound together, served until the gate closes.
+//! The listeners of a plan. They are bound together, and served until the gate closes.
 //!
-//! Three layers, from the wire up: `tap` handles bytes and closes, `connection` applies the plan before any
-//! protocol starts, and `http1`, `http2` and `grpc` answer. Each request is looked up in the plan in one place
-//! for each protocol, and written down there, before it is answered.
+//! There are three layers: `wire` handles bytes and closes, `connection` applies the plan before any protocol starts, and
+//! `http1`, `http2` and `grpc` answer. For each protocol, one place looks up a request in the plan and records it before
+//! it is answered.
 
 mod connection;
 mod context;
@@ -33,17 +33,17 @@ use port::Port;
 
 pub use tls::TlsError;
 
-/// A listener that cannot be brought up.
+/// Why a listener cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// Its port cannot be had.
+    /// Its port cannot be bound.
     #[error("failed to open port {port} for listener `{listener}`: {source}")]
     Port {
         /// The listener.
         listener: String,
         /// The port.
         port: u16,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// Its TLS cannot be set up.
@@ -60,7 +60,7 @@ pub enum ServeError {
 ///
 /// # Errors
 ///
-/// If a port is taken or a certificate cannot be made; then no connection has been accepted.
+/// If a port is in use or a certificate cannot be created. Then no connection has been accepted.
 pub fn start(
     stage: &Stage,
     gate: &ShutdownGate,

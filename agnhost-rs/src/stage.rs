@@ -1,8 +1,8 @@
-//! The stage: the plan in force, how often each endpoint was asked, and which events have happened.
+//! The stage: the plan in force, the number of requests to each endpoint, and the events that have happened.
 //!
-//! All parts that answer use this module to find out which answer is due. A change of plan replaces the plan as a
-//! whole, so a request sees either all of a change or nothing of it, and the witness line of the change stands
-//! between the two.
+//! All parts that answer use this module to find out which answer is due. A change replaces the whole plan, so a request
+//! sees either all of a change or nothing of it. The witness line of the change is between the lines of the requests
+//! before it and after it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, RwLock};
@@ -47,8 +47,8 @@ impl Stage {
         &self.shared.witness
     }
 
-    /// Looks something up in the plan and writes it down, with the plan held still meanwhile: a witness line that is
-    /// written in here stands on the same side of a change as the plan that it was chosen from.
+    /// Calls `act` with the plan, which cannot change meanwhile. A witness line that `act` writes is on the same side of
+    /// a change as the plan that it used.
     pub fn with_plan<R>(&self, act: impl FnOnce(&Plan) -> R) -> R {
         act(&read(&self.shared.live))
     }
@@ -59,7 +59,7 @@ impl Stage {
         Arc::clone(&read(&self.shared.live))
     }
 
-    /// Wakes whoever has to look again: after each change of plan and each event.
+    /// A watch that changes after each change of the plan and each event, so that its receivers can check the plan again.
     #[must_use]
     pub fn turns(&self) -> watch::Receiver<u64> {
         self.shared.turns.subscribe()
@@ -76,7 +76,7 @@ impl Stage {
         1
     }
 
-    /// How often the endpoint has been asked so far.
+    /// The number of requests to the endpoint so far.
     #[must_use]
     pub fn counted(&self, group: &str, name: &str) -> u64 {
         lock(&self.shared.counters).get(group).and_then(|names| names.get(name)).copied().unwrap_or(0)
@@ -114,7 +114,7 @@ impl Stage {
         read(&self.shared.marks).iter().map(|(name, at)| (name.clone(), ago(at))).collect()
     }
 
-    /// Makes an event happen. If it has happened before, it counts from now on again.
+    /// Sets a mark. If it was set before, the time since it counts from now on again.
     pub fn mark(&self, name: &str, by: &str) -> Stamp {
         let mut marks = write(&self.shared.marks);
         let fact = Fact::Mark(Mark { name: name.to_owned(), by: by.to_owned() });
@@ -129,12 +129,12 @@ impl Stage {
     ///
     /// # Errors
     ///
-    /// If the change does not fit the plan; then nothing has changed.
+    /// If the change does not fit the plan. Then nothing has changed.
     pub fn change(&self, change: Change) -> Result<Changed, String> {
         let text = serde_json::to_string(&change).map_err(|error| error.to_string())?;
         let mut live = write(&self.shared.live);
         let (plan, endpoints) = change.apply(&live)?;
-        // Under the lock: whoever is answered before the line saw the old plan, whoever after it sees the new one.
+        // Recorded under the lock: requests before this line saw the old plan, and requests after it see the new one.
         let stamp = self
             .shared
             .witness
@@ -146,7 +146,7 @@ impl Stage {
         Ok(Changed { seq: stamp.seq, mono_us: stamp.at.mono_us, wall_us: stamp.at.wall_us, endpoints })
     }
 
-    /// Undoes all changes, forgets all events but stop signals, and counts probes from 1 again.
+    /// Undoes all changes, removes all events except stop signals, and counts probes from 1 again.
     pub fn reset(&self) -> Stamp {
         let mut live = write(&self.shared.live);
         let changes = std::mem::take(&mut *lock(&self.shared.changes));
@@ -164,26 +164,26 @@ impl Stage {
     }
 }
 
-/// The group that counts the connections of each listener. No listener can have such a name, nor those below.
+/// The group that counts the connections of each listener. No listener can have this name or the names below.
 pub const CONNECTIONS: &str = "@connections";
 
 /// The group that counts commands by name.
 pub const EXEC: &str = "@exec";
 
-/// The group that counts what the process is told.
+/// The group that counts stop signals.
 pub const PROCESS: &str = "@process";
 
-/// The event that a stop signal makes happen.
+/// The event of a stop signal.
 pub const STOP_EVENT: &str = "sigterm";
 
-/// Which endpoint was asked, for choosing its answer.
+/// The endpoint that received a probe, for choosing its answer.
 #[derive(Clone, Copy, Debug)]
 pub struct ProbedEndpoint<'a> {
-    /// Any stable name of the endpoint; chance depends on it.
+    /// A stable name of the endpoint, which chance depends on.
     pub name: &'a str,
     /// The probe's number.
     pub probe: u64,
-    /// The host that was asked for.
+    /// The requested host.
     pub host: Option<&'a str>,
 }
 

@@ -1,4 +1,4 @@
-//! The bearer token of the ports that control and read the program. It is never printed.
+//! The bearer token for the ports that control and read the program. It is never printed.
 
 use std::fmt;
 
@@ -6,12 +6,12 @@ use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use subtle::ConstantTimeEq;
 
-/// A secret that every request has to show.
+/// A secret that every request must contain.
 #[derive(Clone)]
 pub struct Token(String);
 
 impl Token {
-    /// Takes a text for the token.
+    /// A token with this text.
     ///
     /// # Errors
     ///
@@ -30,23 +30,23 @@ impl Token {
     ///
     /// # Errors
     ///
-    /// If it is another one, in words for people.
+    /// If it is a different text. The error is a sentence for users.
     pub fn compare(&self, text: &[u8]) -> Result<(), &'static str> {
         let same = bool::from(self.0.as_bytes().ct_eq(text));
         if same { Ok(()) } else { Err("the token is wrong") }
     }
 
-    /// The token, for a peer that must see it.
+    /// The text of the token, to send it to a peer.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// Whether the headers show it, exactly once; otherwise what is wrong, for people.
+    /// Checks that the headers contain the token exactly once.
     ///
     /// # Errors
     ///
-    /// If they show none, several, or another one.
+    /// If they contain none, several, or a different one. The error is a sentence for users.
     pub fn check(&self, headers: &HeaderMap) -> Result<(), &'static str> {
         let mut shown = headers.get_all(AUTHORIZATION).iter();
         let (Some(shown), None) = (shown.next(), shown.next()) else {

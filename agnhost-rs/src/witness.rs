@@ -1,12 +1,12 @@
 //! The witness: gives each fact its number and its time, and passes the line to all outlets.
 //!
-//! A line goes to up to three outlets (standard output, a journal file, the recorder) and into a bounded memory
-//! from which late readers are served. Nothing here waits for a reader: an outlet that is full loses lines, counts
-//! them, and says so as soon as there is room again.
+//! A line goes to up to three outlets (standard output, a journal file, the recorder) and into a limited memory for late
+//! readers. Nothing here waits for a reader: a full outlet loses lines, counts them, and reports this as soon as it has
+//! room again.
 //!
-//! An *arrival* is offered to the system before it is answered, so a probe that kills us is still on record: at once by
-//! `arrival`, or together with whatever else arrives in the same turn by `announce` and `offered`. Any other fact may
-//! stay in the outlet's buffer for a millisecond, until its thread takes it along.
+//! An *arrival* is offered to the system before it is answered, so a probe that kills the target is still on record.
+//! `arrival` does this immediately. `announce` and `offered` do it for everything that arrives in the same turn of the
+//! runtime. Any other fact may stay in the outlet's buffer for a millisecond, until the outlet's thread writes it.
 
 mod journal;
 mod link;
@@ -33,18 +33,18 @@ use crate::clock::{Clock, Reading};
 use crate::locks::lock;
 use crate::recent::{LinesSince, RecentLines};
 
-/// Whose lines these are.
+/// The process that writes the lines.
 #[derive(Clone, Debug)]
 pub struct Identity {
-    /// A random name for this life of the process.
+    /// A random name for this process.
     pub boot: String,
-    /// Which life of the container this is.
+    /// The attempt of the container.
     pub attempt: u64,
     /// The file in which the attempt was counted, if it was.
     pub counter: Option<PathBuf>,
 }
 
-/// The number and the time that a fact was given.
+/// The number and the time of a fact.
 #[derive(Clone, Copy, Debug)]
 pub struct Stamp {
     /// The line's number.
@@ -53,7 +53,7 @@ pub struct Stamp {
     pub at: Reading,
 }
 
-/// Hands out numbers and lines. Cheap to clone.
+/// Numbers facts and writes lines. Cheap to clone.
 #[derive(Clone)]
 pub struct Witness {
     shared: Arc<Shared>,
@@ -65,14 +65,14 @@ struct Shared {
     prefix: Vec<u8>,
     state: Mutex<WitnessState>,
     written: Condvar,
-    /// How many readers wait for a line; waking nobody would still cost a system call for each line.
+    /// How many readers wait for a line. Without readers, waking them would still cost a system call for each line.
     readers: AtomicU64,
     seq: AtomicU64,
     /// Every line below this number has been offered to the system.
     offered: AtomicU64,
 }
 
-/// What must change together, so that the order of numbers, times and lines is one order.
+/// The state that must change together, so that numbers, times and lines have the same order.
 struct WitnessState {
     seq: u64,
     line: Vec<u8>,
@@ -80,12 +80,12 @@ struct WitnessState {
     outlets: Arc<[Arc<Outlet>]>,
 }
 
-/// How soon a line has to leave.
+/// How soon a line must be offered to the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Urgency {
     /// Before the call returns.
     Now,
-    /// As soon as whoever wrote it down asks for it.
+    /// As soon as its writer calls `offered`.
     Awaited,
     /// Within a millisecond or so.
     Soon,
@@ -96,7 +96,7 @@ thread_local! {
 }
 
 impl Witness {
-    /// A witness without outlets; its memory holds so many bytes of lines.
+    /// A witness without outlets. `memory` is how many bytes of lines it keeps.
     #[must_use]
     pub fn new(clock: Clock, identity: Identity, memory: usize) -> Self {
         let Identity { boot, attempt, .. } = &identity;
@@ -119,7 +119,7 @@ impl Witness {
         &self.shared.clock
     }
 
-    /// Whose lines these are.
+    /// The process that writes the lines.
     #[must_use]
     pub fn identity(&self) -> &Identity {
         &self.shared.identity
@@ -131,31 +131,31 @@ impl Witness {
         state.outlets = state.outlets.iter().cloned().chain([outlet]).collect();
     }
 
-    /// Writes a fact down; its line leaves within a millisecond or so.
+    /// Records a fact. Its line is sent within about a millisecond.
     pub fn record(&self, fact: &Fact) -> Stamp {
         self.write(fact, Urgency::Soon)
     }
 
-    /// Writes down that something went wrong that the target goes on after.
+    /// Records a problem after which the target continues.
     pub fn trouble(&self, doing: &str, error: &dyn std::fmt::Display) {
         self.record(&Fact::Trouble(Trouble { doing: doing.to_owned(), error: error.to_string() }));
     }
 
-    /// Writes down the arrival of something that is about to be answered: the line has been offered to the system
-    /// when this returns.
+    /// Records the arrival of something that is about to be answered. When this returns, the line has been offered to the
+    /// system.
     pub fn arrival(&self, fact: &Fact) -> Stamp {
         self.write(fact, Urgency::Now)
     }
 
-    /// Writes down the arrival of something that is answered only after [`offered`](Self::offered) has returned.
+    /// Records the arrival of something that is answered only after [`offered`](Self::offered) has returned.
     pub fn announce(&self, fact: &Fact) -> Stamp {
         self.write(fact, Urgency::Awaited)
     }
 
     /// Returns when an announced line has been offered to the system.
     ///
-    /// Everyone else who is ready gets a turn first, so under load one write takes many arrivals along, and nobody
-    /// waits longer than for that: with nothing else to do it comes back at once.
+    /// All other ready tasks run first, so under load one write includes many arrivals. If no other task is ready, this
+    /// returns immediately.
     pub async fn offered(&self, stamp: Stamp) {
         tokio::task::yield_now().await;
         let shared = &*self.shared;
@@ -173,7 +173,7 @@ impl Witness {
     fn write(&self, fact: &Fact, urgency: Urgency) -> Stamp {
         let (stamp, recovered) = FACT.with_borrow_mut(|bytes| {
             bytes.clear();
-            // Serialising our own types into memory cannot fail; if it ever does, the line must still be one.
+            // Serializing these types into memory cannot fail. If it ever does, the result must still be a valid line.
             if serde_json::to_writer(&mut *bytes, fact).is_err() {
                 bytes.clear();
                 bytes.extend_from_slice(
@@ -221,7 +221,7 @@ impl Witness {
         self.shared.seq.load(Ordering::Relaxed)
     }
 
-    /// The remembered lines from a number on, at most so many bytes; waits up to `patience` for the first.
+    /// The lines in memory from a number on, at most `most` bytes. Waits up to `patience` for the first line.
     #[must_use]
     pub fn since(&self, seq: u64, most: usize, patience: Duration) -> LinesSince {
         let deadline = Instant::now() + patience;
@@ -242,15 +242,15 @@ impl Witness {
         lock(&self.shared.state).outlets.iter().map(|outlet| (outlet.name(), outlet.lost())).collect()
     }
 
-    /// Leads an outlet to a new reader, who gets every remembered line from a number on and every new one after
-    /// them, without a hole.
+    /// Connects an outlet to a new reader. The reader gets every line in memory from a number on, and all new lines after
+    /// them, without a gap.
     fn resume(&self, outlet: &Outlet, seq: u64, way: OwnedFd) {
         let state = lock(&self.shared.state);
         outlet.refill(seq, &state.recent);
         outlet.connect(way);
     }
 
-    /// Waits until every outlet has passed its lines on, but no longer than `patience`.
+    /// Waits until every outlet has sent its lines, but no longer than `patience`.
     pub fn flush(&self, patience: Duration) {
         let outlets = Arc::clone(&lock(&self.shared.state).outlets);
         let deadline = Instant::now() + patience;
@@ -260,7 +260,7 @@ impl Witness {
     }
 }
 
-/// Appends a number. serde_json's way of doing it is several times as fast as `write!`, and cannot fail on a vector.
+/// Appends a number. serde_json does this several times as fast as `write!`, and cannot fail on a vector.
 fn push_number(line: &mut Vec<u8>, number: u64) {
     let _ = serde_json::to_writer(line, &number);
 }

@@ -10,10 +10,10 @@ use super::lasting::wrong_for_long;
 use super::{KUBELETS, NETWORK, text};
 use crate::reading::statuses::of_kubelet;
 
-/// The statuses of a condition, by the Kubernetes documentation.
+/// The statuses of a condition, according to the Kubernetes documentation.
 const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
-/// The reasons by which the reference implementation of Kubernetes explains why a condition is not True. A condition that is
-/// True may have a reason of another vendor, but none of these.
+/// The reasons that the reference implementation of Kubernetes gives for a condition that is not True. A condition that is
+/// True may have another vendor's reason, but none of these.
 const OF_UNTRUE: [&str; 7] = [
     "ContainersNotReady",
     "ContainersNotInitialized",
@@ -47,8 +47,8 @@ pub(super) fn set_of_five(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
     }
 }
 
-/// Once all containers are ready, the conditions do not stay otherwise. Readiness gates may keep `Ready` from being True, and
-/// a kubelet that ends a pod takes it back first.
+/// Once all containers are ready, no condition stays False. The exceptions are readiness gates, which may keep `Ready` from
+/// being True, and a kubelet that ends a pod: it first sets `Ready` to False.
 fn judge_all_true(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
     if run.node_was_touched() || pod.spec.get("activeDeadlineSeconds").is_some() {
         return;
@@ -66,14 +66,14 @@ fn judge_all_true(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: 
     }
 }
 
-/// Whether a revision shows every container that stays as ready.
+/// Whether a revision shows every container that keeps running as ready.
 pub(super) fn all_ready(pod: &PodLife<'_>, shown: &Revision<'_>) -> bool {
     let mut stays = pod.containers.iter().filter(|container| container.kind != ContainerKind::Init);
     stays.all(|of| shown.container(&of.name).is_some_and(|status| status.ready))
 }
 
-/// Each condition that a kubelet writes has one of the three statuses and a time, and its reason is a word for machines that
-/// explains this status and not the one before.
+/// Each condition that a kubelet writes has one of the three statuses and a time. Its reason is machine-readable and
+/// explains this status, not the previous one.
 pub(super) fn well_formed(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
         let mut kinds = BTreeSet::new();
@@ -113,7 +113,7 @@ fn is_camel_case(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_uppercase()) && word.bytes().all(|c| c.is_ascii_alphanumeric())
 }
 
-/// The condition of the network is in every status that a kubelet writes.
+/// Every status that a kubelet writes has the condition for the network.
 pub(super) fn network_told(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
         let mut phases = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Readiness gates: conditions of others that a pod waits for before it is ready.
+//! Readiness gates: conditions that others set, and that a pod waits for before it is ready.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::reading::statuses::of_kubelet;
 
 const CONTAINERS: &str = "ContainersReady";
 const READY: &str = "Ready";
-/// The reason of a pod that waits for its gates, by the reference implementation of Kubernetes.
+/// The reason that the reference implementation of Kubernetes gives for a pod that waits for its gates.
 const NOT_READY: &str = "ReadinessGatesNotReady";
 
 /// The conditions that a pod waits for.
@@ -27,13 +27,13 @@ fn gated<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (&'t PodLife<'h>
     run.pods.iter().map(|pod| (pod, gates(pod))).filter(|(_, gates)| !gates.is_empty())
 }
 
-/// The revisions of a pod that lives and is not being deleted.
+/// The revisions of a pod before it ends or is deleted.
 fn of_living<'p, 'h>(pod: &'p PodLife<'h>) -> impl Iterator<Item = &'p Revision<'h>> {
     of_kubelet(pod).filter(|shown| !shown.terminating() && shown.phase() == "Running")
 }
 
-/// A gate whose condition is missing keeps its pod from being ready. If the condition was there before, the kubelet has to hear of
-/// its removal first, as of any change of a gate.
+/// A gate whose condition is missing keeps its pod from being ready. If the condition existed before, the kubelet must first
+/// learn of its removal, as of any change of a gate.
 pub(super) fn missing_is_false(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for (pod, gates) in gated(run) {
         let mut said = false;
@@ -57,7 +57,7 @@ pub(super) fn missing_is_false(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) 
     }
 }
 
-/// Whether a pod is to be ready by a revision, and why not.
+/// Whether a pod must be ready according to a revision, and why not.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Due {
     Ready,
@@ -94,7 +94,7 @@ pub(super) fn both_are_needed(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
     }
 }
 
-/// Revisions that follow one another and in which the same is due.
+/// Judges consecutive revisions that require the same readiness.
 fn judge_stretch(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -107,7 +107,7 @@ fn judge_stretch(
     let wanted = due == Due::Ready;
     let follows = stretch.iter().position(|shown| shown.is(READY) == Some(wanted));
     let Some(follows) = follows else {
-        // The kubelet has to hear of a gate and to look at the pod.
+        // The kubelet must learn of the gate and sync the pod.
         let over = next.is_none_or(|next| run.longer_than(pod, (&first.at, &next.at), clause.slack_us()));
         if over && run.watched_for(pod, &first.at, clause.slack_us()) {
             let word = if wanted {
@@ -152,7 +152,7 @@ fn note(before: Option<Due>, due: Due, seen: &mut Seen) {
     }
 }
 
-/// Containers that are ready are shown as ready while a gate keeps the pod from being so.
+/// Containers that are ready are shown as ready while a gate keeps the pod from being ready.
 pub(super) fn containers_shown(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (pod, gates) in gated(run) {
         if !run.node_was_touched() {
@@ -177,7 +177,7 @@ pub(super) fn containers_shown(run: &Timeline<'_>, clause: &Clause, seen: &mut S
     }
 }
 
-/// Where gates alone keep a pod from being ready, its condition says so before long, and names each that is closed.
+/// If only gates keep a pod from being ready, its condition soon says so and names each gate that is not True.
 fn judge_names(run: &Timeline<'_>, clause: &Clause, (pod, gates): (&PodLife<'_>, &[&str]), seen: &mut Seen) {
     let wrong = |shown: &Revision<'_>| {
         let waits = shown.phase() == "Running" && !shown.terminating() && all_ready(pod, shown);

@@ -17,7 +17,7 @@ use crate::reading::volumes::lacks_volume;
 
 const INITIALIZED: &str = "Initialized";
 
-/// True once the init containers have succeeded and the sidecars have started, and for good.
+/// The condition becomes True once the init containers have succeeded and the sidecars have started, and stays True.
 pub(super) fn by_helpers(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
         judge_begun(pod, seen);
@@ -43,7 +43,7 @@ pub(super) fn by_helpers(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                     seen.facet("initialized", "False");
                 }
                 (Some(false), Some("ContainersNotInitialized")) | (None, _) => {}
-                // A pod whose init container failed for good tells of that.
+                // A pod whose init container failed for good reports this.
                 (Some(false), Some(_)) if shown.phase() == "Failed" => {}
                 (Some(false), reason) => {
                     let reason = reason.unwrap_or("no reason");
@@ -58,7 +58,7 @@ pub(super) fn by_helpers(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A pod whose main containers run has been initialized, whatever it has beside them.
+/// A pod whose main containers run has been initialized, whatever other containers it has.
 fn judge_begun(pod: &PodLife<'_>, seen: &mut Seen) {
     let runs = |shown: &Revision<'_>| {
         mains(pod).any(|of| shown.container(&of.name).is_some_and(|status| status.is_running()))
@@ -71,7 +71,7 @@ fn judge_begun(pod: &PodLife<'_>, seen: &mut Seen) {
     }
 }
 
-/// Once all helpers have done what the main containers wait for, the pod is initialized before long.
+/// Once all init containers and sidecars have done what the main containers wait for, the pod is soon initialized.
 fn judge_due(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
     let Some(done) = all_helped(run, pod, clause.slack_us()) else { return };
     let sidecars = pod.containers.iter().any(|of| of.kind == ContainerKind::Sidecar);
@@ -103,7 +103,7 @@ fn judge_names(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mu
     seen.violated(finding, events);
 }
 
-/// The first container that a pod waits for and that its condition does not name.
+/// The first container that a pod waits for but that its condition does not name.
 fn unnamed<'p, 'h>(pod: &'p PodLife<'h>, shown: &Revision<'h>) -> Option<&'p ContainerLife<'h>> {
     if !matches!(shown.phase(), "Pending" | "Running")
         || text(shown, INITIALIZED, "reason") != Some("ContainersNotInitialized")
@@ -153,8 +153,8 @@ fn has_begun(pod: &PodLife<'_>, shown: &Revision<'_>) -> bool {
     mains(pod).any(|of| shown.container(&of.name).is_some_and(|status| !status.id.is_empty()))
 }
 
-/// What was initialized stays so. A sidecar that ends before any main container has run, such as one of a pod that is
-/// deleted early, may take the condition back: Kubernetes keeps it in this case only since 1.36.
+/// An initialized pod stays initialized. If a sidecar ends before any main container has run, for example because the
+/// pod is deleted early, the condition may become False again: Kubernetes keeps it True in this case only since 1.36.
 fn judge_return(pod: &PodLife<'_>, seen: &mut Seen) {
     let first = of_kubelet(pod).find(|shown| shown.is(INITIALIZED) == Some(true));
     let Some(first) = first else { return };
@@ -214,7 +214,7 @@ fn judge_times(clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
     for (earlier, later) in [(NETWORK, INITIALIZED), (INITIALIZED, "ContainersReady")] {
         let (Some(one), Some(other)) = (first(earlier), first(later)) else { continue };
         let (Some(from), Some(to)) = (one.turned(earlier), other.turned(later)) else { continue };
-        // The kubelet writes down the times of one status one by one, and not in the order of the causes.
+        // The kubelet takes the times in one status one by one, and not in causal order.
         let rounding = if one.id == other.id { clause.tolerance_us("rounding") } else { 0 };
         if whole_seconds(from) > whole_seconds(to) + rounding || is_before(other, one) {
             let finding = format!("{later} of {} became True before {earlier}", pod.key);

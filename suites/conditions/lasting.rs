@@ -1,11 +1,12 @@
-//! What is wrong with the conditions of a pod for longer than one late status can explain.
+//! Pod conditions that are wrong for longer than one late status can explain.
 
 use probity_model::timeline::{PodLife, Revision};
 use probity_model::{Clause, EventId, Timeline};
 
 use crate::reading::statuses::of_kubelet;
 
-/// The first revision of those in which something is wrong for longer than the slack, and what shows that it lasted.
+/// The first revision of a period in which something is wrong for longer than the slack, and the events that show how
+/// long it lasted.
 pub(super) fn wrong_for_long<'p, 'h>(
     run: &Timeline<'_>,
     clause: &Clause,

@@ -1,4 +1,5 @@
-//! The conditions that others than the kubelet set: by a patch of the pod's status, and kept by the kubelet.
+//! The conditions that are not set by the kubelet: they are set with a patch of the pod's status, and the kubelet keeps
+//! them.
 
 use probity_model::clocks::Stamp;
 use probity_model::history::Did;
@@ -15,7 +16,7 @@ struct Set<'h> {
     began: Stamp,
     done: Stamp,
     pod: &'h str,
-    /// Whether the patch went to the status, and not to the pod itself.
+    /// Whether the status was patched, and not the pod itself.
     to_status: bool,
     kind: &'h str,
     status: &'h str,
@@ -38,7 +39,7 @@ impl Set<'_> {
         if self.removed { "removed".to_owned() } else { format!("set to {}", self.status) }
     }
 
-    /// Whether a revision came after the patch began and before the condition was set anew.
+    /// Whether a revision came after the patch began and before the condition was set again.
     fn covers(&self, run: &Timeline<'_>, shown: &Revision<'_>, until: Option<&Stamp>) -> bool {
         !run.before(&shown.at, &self.began) && until.is_none_or(|until| run.before(&shown.at, until))
     }
@@ -64,7 +65,7 @@ fn sets<'h>(run: &Timeline<'h>) -> Vec<Set<'h>> {
     all
 }
 
-/// When a condition was set anew after one of these.
+/// When a condition was set again after one of these patches.
 fn until<'s>(sets: &'s [Set<'_>], at: usize) -> Option<&'s Stamp> {
     let set = sets.get(at)?;
     let anew = |later: &&Set<'_>| later.to_status && later.pod == set.pod && later.kind == set.kind;
@@ -75,7 +76,7 @@ fn pod_of<'p, 'h>(run: &'p Timeline<'h>, set: &Set<'_>) -> Option<&'p PodLife<'h
     run.pods.iter().find(|pod| pod.name == set.pod)
 }
 
-/// A condition of somebody else survives the status updates of the kubelet.
+/// A condition that somebody else set survives the kubelet's status updates.
 pub(super) fn kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let sets = sets(run);
     let of_others = |set: &Set<'_>| set.to_status && !set.removed && !KUBELETS.contains(&set.kind);
@@ -104,14 +105,14 @@ pub(super) fn kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Whether the kubelet said something new between two revisions.
+/// Whether the kubelet wrote something new between two revisions.
 fn is_update(before: &Revision<'_>, after: &Revision<'_>) -> bool {
     let conditions = KUBELETS.into_iter().any(|kind| before.condition(kind) != after.condition(kind));
     let lists = ["containerStatuses", "initContainerStatuses"];
     conditions || lists.into_iter().any(|list| before.object["status"][list] != after.object["status"][list])
 }
 
-/// A patch of the status sets a condition, and the same in a patch of the pod itself changes nothing.
+/// A patch of the status sets a condition; the same patch of the pod itself changes nothing.
 pub(super) fn set_by_patch(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let sets = sets(run);
     for (at, set) in sets.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! `ContainersReady` and `Ready`: of containers, of pods that are over, and in the endpoints of services.
+//! `ContainersReady` and `Ready`: for containers, for pods that have ended, and in the endpoints of Services.
 
 use std::collections::BTreeSet;
 
@@ -15,9 +15,10 @@ use crate::reading::statuses::{of_kubelet, statuses};
 const CONTAINERS: &str = "ContainersReady";
 const READY: &str = "Ready";
 
-/// `ContainersReady` is True if and only if all containers that stay are ready, and says which are not.
+/// `ContainersReady` is True if and only if all containers that keep running are ready, and it names those that are
+/// not.
 pub(super) fn of_all_containers(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    // A kubelet that ends a pod for its deadline shows it as not ready before its containers have ended.
+    // A kubelet that ends a pod at its deadline shows it as not ready before its containers have ended.
     for pod in run.pods.iter().filter(|pod| !pod.had_deadline()) {
         let mut said = BTreeSet::new();
         for shown in of_kubelet(pod).filter(|shown| matches!(shown.phase(), "Pending" | "Running")) {
@@ -60,7 +61,7 @@ fn unready<'p, 'h>(
     stays.filter(move |of| !shown.container(&of.name).is_some_and(|status| status.ready))
 }
 
-/// A container that is shown as ready although it waits or has ended.
+/// A container that is shown as ready although it is waiting or terminated.
 fn ready_without_running<'p, 'h>(
     pod: &'p PodLife<'h>,
     shown: &Revision<'_>,
@@ -71,7 +72,8 @@ fn ready_without_running<'p, 'h>(
     pod.containers.iter().filter(|of| of.stays() && !shown.terminating()).find(dead)
 }
 
-/// The message names each container that is not ready. Of a pod that ends nothing is asked: all of it is not ready for that.
+/// The message names each container that is not ready. This is not judged for a pod that is ending: none of its
+/// containers is ready then.
 fn judge_names(
     pod: &PodLife<'_>,
     shown: &Revision<'_>,
@@ -110,9 +112,9 @@ fn judge_names(
     }
 }
 
-/// Whether a pod that is not being deleted may give another reason than containers that are not ready: that there are no
-/// statuses yet, or that all is over with it, which the phase shows only when all containers have ended. A pod of which no
-/// end is known may be about to be ended from outside.
+/// Whether a pod that is not being deleted may give a reason other than containers that are not ready: that there are no
+/// statuses yet, or that the pod has ended. The phase shows the end only when all containers have ended. A pod whose end
+/// is not known may be about to be ended from outside.
 fn may_give(pod: &PodLife<'_>, shown: &Revision<'_>, reason: &str) -> bool {
     let ended = |of: &ContainerLife<'_>| {
         shown.container(&of.name).is_some_and(|status| matches!(status.state, State::Terminated { .. }))
@@ -145,8 +147,8 @@ fn judge_same(pod: &PodLife<'_>, shown: &Revision<'_>, seen: &mut Seen) {
     }
 }
 
-/// A pod that has ended by itself is not ready, and says that this is why. A pod that was deleted before all of its containers
-/// had started is shown as Failed in the end, for the reason that it had before.
+/// A pod that has ended by itself is not ready, and gives this as the reason. A pod that was deleted before all of its
+/// containers had started is shown as Failed in the end, with the reason that it had before.
 pub(super) fn of_the_dead(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
         let mut phases = BTreeSet::new();
@@ -176,7 +178,7 @@ pub(super) fn of_the_dead(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A pod is ready in the endpoints of each service that selects it if and only if its condition says so.
+/// A pod is ready in the endpoints of each Service that selects it if and only if its `Ready` condition is True.
 pub(super) fn in_services(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for service in services(run).iter().filter(|service| !service.publishes) {
         for pod in run.pods.iter().filter(|pod| service.selects(pod)) {
@@ -205,7 +207,7 @@ struct Change<'c, 'h> {
 }
 
 impl Change<'_, '_> {
-    /// The endpoint follows within the slack, if the condition stays for so long.
+    /// The endpoint follows within the slack, if the condition stays the same for that long.
     fn judge(&self, run: &Timeline<'_>, clause: &Clause, entries: &[Entry<'_, '_>], seen: &mut Seen) {
         let (shown, wanted) = (self.shown, self.ready);
         let before =
@@ -248,7 +250,7 @@ impl Change<'_, '_> {
     }
 }
 
-/// An endpoint that becomes ready has a pod that is, or just was.
+/// An endpoint that becomes ready has a pod that is ready, or was ready just before.
 fn judge_early(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -258,7 +260,7 @@ fn judge_early(
 ) {
     for pair in entries.windows(2) {
         let [before, entry] = pair else { continue };
-        // The condition may still be on its way when the case ends.
+        // The case may end before the condition is shown.
         let ends = run.at_least(entry.at, &run.end()) <= TWO_WATCHES;
         if before.ready() || !entry.ready() || ends {
             continue;
@@ -266,7 +268,7 @@ fn judge_early(
         let near = |(shown, ready): &&(&Revision<'_>, bool)| {
             *ready
                 && match run.clocks.order(&shown.at, entry.at) {
-                    // The controller may hear of the condition first.
+                    // The controller may learn of the condition first.
                     Order::After => run.at_least(entry.at, &shown.at) <= clause.slack_us(),
                     Order::Before | Order::TooClose => true,
                 }

@@ -33,7 +33,7 @@ pub(super) fn false_before(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// What of a revision shows that its pod has its network.
+/// What in a revision shows that its pod has its network.
 fn sign(pod: &PodLife<'_>, shown: &Revision<'_>) -> Option<(&'static str, String)> {
     pod.containers.iter().find_map(|of| match shown.container(&of.name)?.state {
         State::Running { .. } => Some(("there", format!("{} runs", of.name))),
@@ -44,7 +44,7 @@ fn sign(pod: &PodLife<'_>, shown: &Revision<'_>) -> Option<(&'static str, String
     })
 }
 
-/// Where a container runs, or its image was asked for, the network is there. It stays there while containers restart.
+/// If a container runs, or its image was requested, the network exists. It remains while containers restart.
 pub(super) fn true_after(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     if run.node_was_touched() {
         return;
@@ -66,8 +66,8 @@ pub(super) fn true_after(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A pod keeps its sandbox until it ends, also while none of its containers runs. A status that shows its last containers as ended
-/// may show the phase Running once more, so a loss counts only if a container runs again.
+/// A pod keeps its sandbox until it ends, even while none of its containers runs. A status that shows its last containers as
+/// ended may show the phase Running once more, so a loss counts only if a container runs again.
 fn stays_true(run: &Timeline<'_>, pod: &PodLife<'_>, seen: &mut Seen) {
     if !ends_with_its_containers(run, pod) {
         return;
@@ -85,7 +85,7 @@ fn stays_true(run: &Timeline<'_>, pod: &PodLife<'_>, seen: &mut Seen) {
     }
 }
 
-/// A pod that is over has no sandbox any more.
+/// A pod that has ended no longer has a sandbox.
 pub(super) fn false_at_the_end(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
         let Some(over) = of_kubelet(pod).find(|shown| matches!(shown.phase(), "Succeeded" | "Failed")) else {

@@ -67,7 +67,7 @@ fn pod(clause: &str, spec: &Value) -> Composer {
     run
 }
 
-/// Some statuses of a pod, a second apart from 2 s on.
+/// Some statuses of a pod: the first at 2 s, then one each second.
 fn judged(clause: &str, spec: &Value, statuses: &[Value]) -> &'static str {
     let mut run = pod(clause, spec);
     for (at, status) in (2_u32..).zip(statuses) {
@@ -83,7 +83,7 @@ fn without(mut status: Value, kind: &str) -> Value {
     status
 }
 
-/// A status with another value in a field of a condition.
+/// A status in which one field of a condition has a different value.
 fn with(mut status: Value, kind: &str, field: &str, value: Value) -> Value {
     for condition in status["conditions"].as_array_mut().into_iter().flatten() {
         if condition["type"] == kind {
@@ -253,7 +253,7 @@ fn a_pod_that_is_over_is_not_ready() {
     );
 }
 
-/// A pod of a Service whose endpoint is ready or not from a second on.
+/// A pod of a Service: its statuses, and when its endpoint becomes ready or not ready.
 fn served(statuses: &[(f64, Value)], entries: &[(f64, bool)]) -> &'static str {
     let clause = "pod.condition.ready";
     let mut run = Composer::new(&[clause]);

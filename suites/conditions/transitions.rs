@@ -1,4 +1,4 @@
-//! Since when a condition is what it is: its time changes when its status does, and only then.
+//! When a condition last changed: its time changes if and only if its status changes.
 
 use probity_model::clocks::Stamp;
 use probity_model::measure::Fit;
@@ -10,8 +10,8 @@ use super::{KUBELETS, text};
 use crate::reading::mains::lives_of;
 use crate::reading::statuses::of_kubelet;
 
-/// The time of each condition that a kubelet manages is that of its last change of status. Where a node was lost for a
-/// while, the cluster wrote its conditions too, and the kubelet comes back with the times that it knows.
+/// The time of each condition that a kubelet manages is the time of its last change of status. If a node was lost for
+/// a while, the cluster also wrote conditions, and the kubelet returns with the times that it knows.
 pub(super) fn tells_of_changes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in run.pods.iter().filter(|_| !run.lost_a_node()) {
         for kind in KUBELETS {
@@ -28,11 +28,11 @@ pub(super) fn tells_of_changes(run: &Timeline<'_>, clause: &Clause, seen: &mut S
     }
 }
 
-/// Another reason or message is no change of status. What was ready once may have been otherwise between two revisions,
-/// unseen: only of conditions that never turned back is it known. And where another container is started or ready than
-/// before, or another instance of it, all may have been ready for a moment: a kubelet that syncs a pod while its first
-/// probe succeeds takes back what it has just found, until its next sync, and may send only the latter; and while the API
-/// server is away, a container may start and end.
+/// A new reason or message is not a change of status. A condition may change and change back between two revisions,
+/// unseen, so this is judged only for conditions that have never changed back. If the two revisions differ in which
+/// containers are started or ready, or in their instances, all containers may have been ready for a moment in between.
+/// For example, a kubelet that syncs a pod while its first probe succeeds may reset the new result until its next sync,
+/// and send only the reset status; and while the API server is away, a container may start and end.
 fn judge_kept(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -68,8 +68,8 @@ fn judge_kept(
     }
 }
 
-/// Whether a container is shown as not ready by two revisions, and its readiness probe failed throughout: then not all were ready
-/// for a moment in between.
+/// Whether a container is shown as not ready by two revisions, and its readiness probe failed throughout: then not all were
+/// ready for a moment in between.
 fn one_stayed_unready(
     run: &Timeline<'_>,
     pod: &PodLife<'_>,
@@ -100,8 +100,8 @@ fn are_alike(pod: &PodLife<'_>, before: &Revision<'_>, after: &Revision<'_>) -> 
     names.all(|name| before.container(name).map(of) == after.container(name).map(of))
 }
 
-/// A new status comes with its own time: that of the change, and so not long before the revision that shows it,
-/// nor after it.
+/// A new status has the time of its change, which is not long before the revision that shows it, and not after
+/// that revision.
 fn judge_change(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -119,7 +119,7 @@ fn judge_change(
     let quantity = format!("from lastTransitionTime of {kind} of {} to the revision that shows it", pod.key);
     let Some(mut measured) = run.measure(quantity, &pod.node, &told, after, clause.in_time()) else { return };
     measured.events = vec![before.id, after.id];
-    // No stall makes a kubelet write down a time that is still to come.
+    // No stall makes a kubelet write a time in the future.
     if measured.observed.hi < -clause.tolerance_us("rounding") {
         let finding =
             format!("lastTransitionTime of {kind} of {} is later than the revision that shows it", pod.key);

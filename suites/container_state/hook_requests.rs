@@ -1,7 +1,7 @@
 //! HTTP hooks: each is sent as its definition says.
 //!
-//! A hook is judged only if a target of its pod always listens on its port, so that each request leaves a record, and if nothing
-//! was done to a node. Its path must be one that no client spells otherwise.
+//! A hook is judged only if a target of its pod always listens on its port, so that each request leaves a record, and if the
+//! case did nothing to a node. Its path must be one that no client rewrites.
 
 use std::collections::BTreeSet;
 
@@ -67,8 +67,8 @@ fn judge_requests(hook: &HookRequest<'_, '_>, seen: &mut Seen) {
     }
 }
 
-/// A connection to the port of an HTTPS hook on which TLS failed: the hook did not use TLS, or rejected the certificate. A port
-/// that probes use as well shows nothing.
+/// A connection to the port of an HTTPS hook on which TLS failed: the hook did not use TLS, or rejected the certificate.
+/// Nothing is concluded from a port that probes also use.
 fn judge_handshakes(run: &Timeline<'_>, hook: &HookRequest<'_, '_>, seen: &mut Seen) {
     let probed = run.probes().any(|(_, _, spec)| spec.handler.port() == Some(hook.port));
     if !hook.is_secure() || probed {
@@ -89,7 +89,8 @@ fn judge_absence(hook: &HookRequest<'_, '_>, life: &Life<'_, '_>, seen: &mut See
     let whole = hook.attempts().all(|attempt| attempt.holes.is_empty());
     let Some(by) = hook.due_by(life).filter(|_| life.is_numbered() && whole) else { return };
     let recorded_later = life.lines.iter().any(|line| line.id == by.id || life.run.before(&by, &line.at));
-    // The kubelet may send it before the process has recorded its start, but not before the instance before has ended.
+    // The kubelet may send it before the process has recorded its start, but not before the previous instance has
+    // ended.
     let before = life.before().and_then(|before| before.ended.clone());
     let in_time = |asked: &Asked<'_>| {
         let earlier = before.as_ref().is_some_and(|ended| life.run.before(&asked.at, ended));

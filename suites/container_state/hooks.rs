@@ -75,7 +75,7 @@ fn is_alone(life: &Life<'_, '_>) -> bool {
     others.filter(|other| other.lifecycle("postStart").is_some()).count() == 0
 }
 
-/// Whether nothing but its hook holds up the status of a container.
+/// Whether only the hook of a container can delay its status.
 fn is_prompt(life: &Life<'_, '_>) -> bool {
     is_alone(life) && life.number > 0 || life.pod.containers.len() == 1
 }
@@ -88,7 +88,7 @@ fn judge_order(
     seen: &mut Seen,
 ) {
     let events = run.events().into_iter().chain([life.began.id, shown.id]);
-    // The target writes down that it has answered after it did.
+    // The target records its answer only after it has sent it.
     if life.run.clocks.order(&shown.at, &ended.earlier(clause.tolerance_us("written-late"))) == Order::Before
     {
         let finding = format!("the status showed {} as running before its hook finished", life.name());
@@ -179,8 +179,8 @@ fn is_success(status: Option<u16>) -> bool {
     status.is_some_and(|status| (200..400).contains(&status))
 }
 
-/// After the failure of its hook, a container is stopped like any other. A request to a closed port fails at once: its failure is
-/// the start of the container.
+/// After the failure of its hook, a container is stopped like any other. A request to a closed port fails at once: its
+/// failure is the start of the container.
 fn judge_kill(clause: &Clause, life: &Life<'_, '_>, (how, failed): (&str, &At), seen: &mut Seen) {
     match life.stop() {
         Some(stop) if life.before_deletion(&stop.at) => {

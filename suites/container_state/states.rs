@@ -14,7 +14,8 @@ use crate::termination::alive_until;
 
 /// The fields of a state: Kubernetes API reference.
 const STATES: [&str; 3] = ["waiting", "running", "terminated"];
-/// For what a container waits before it is created in a pod without init containers: Kubernetes documentation, Debug Pods.
+/// The waiting reason of a container that is not created yet, in a pod without init containers: Kubernetes
+/// documentation, Debug Pods.
 const CREATING: &str = "ContainerCreating";
 /// The same in a pod with init containers: Kubernetes documentation, Debug Init Containers.
 const INITIALIZING: &str = "PodInitializing";
@@ -99,8 +100,9 @@ fn judge_run_of_the_dead(clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) 
     }
 }
 
-/// A container does not wait while its process lives: not after it was shown as running, and, unless a hook or another container
-/// may hold the kubelet up, not for long after it began. A first instance may be shown only when the whole pod has been started.
+/// A container is not shown as waiting while its process runs: never after it was shown as running, and not for long after it
+/// began, unless a hook or another container may delay the kubelet. A first instance may be shown only when the whole pod has
+/// been started.
 fn judge_wait_of_the_living(clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) {
     let Some(until) = alive_until(life).filter(|_| life.is_numbered()) else { return };
     let waits = |of: &&(&Revision<'_>, ContainerSeen<'_>)| matches!(of.1.state, State::Waiting { .. });
@@ -134,7 +136,8 @@ fn judge_wait_to_the_end(clause: &Clause, life: &Life<'_, '_>, alone: bool, seen
     }
 }
 
-/// A waiting container has a reason. Between creation and start a kubelet may have no reason to show.
+/// A waiting container has a reason. Between the creation and the start of the container, a kubelet may have no reason
+/// to show.
 pub(super) fn waits_for_a_reason(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (pod, container) in run.containers() {
         let mut unsaid: Option<&Revision<'_>> = None;
@@ -178,7 +181,7 @@ pub(super) fn waits_for_a_reason(run: &Timeline<'_>, clause: &Clause, seen: &mut
     }
 }
 
-/// Whether a pod with init containers is shown with the reason of one without, or the other way round.
+/// Whether a pod with init containers is shown with the reason for a pod without them, or the other way round.
 fn is_exchanged(pod: &PodLife<'_>, reason: &str) -> bool {
     let of_spec = pod.spec.get("initContainers").and_then(Value::as_array);
     let initializes = of_spec.is_some_and(|of| !of.is_empty());

@@ -379,7 +379,8 @@ fn what_was_shown_as_the_last_state_stays() {
     assert_eq!(judged(json!({})), "violated");
 }
 
-/// A sidecar that exited with 1 waits for its restart when its pod is over, which shows this last state of it.
+/// A sidecar exits with 1 and waits for its restart when its pod ends; the pod then shows this last state of the
+/// sidecar.
 fn waited(last: &Value) -> &'static str {
     let sidecar = json!({ "name": "target", "restartPolicy": "Always" });
     let mut run = Composer::new(&[ENDED]);

@@ -14,8 +14,8 @@ use crate::reading::statuses::EXCEEDED;
 
 /// The reason that a runtime gives for the exit status 0, as in the Kubernetes documentation.
 const COMPLETED: &str = "Completed";
-/// Reasons of other ends than those of a process that exited or was killed: a start that failed, a lack of memory, an instance
-/// that the kubelet lost, and two reasons of pods.
+/// Reasons that are not for a process that exited or was killed: a start that failed, a lack of memory, an instance that the
+/// kubelet lost, and two reasons of pods.
 const OTHER_ENDS: [&str; 5] = [OUT_OF_MEMORY, "StartError", LOST, "DeadlineExceeded", "Evicted"];
 
 /// The reason of a container that needed more memory than its limit.
@@ -48,7 +48,7 @@ pub(super) fn running_since(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
 
 /// An instance started once: a status that shows how it ended has the same `startedAt` as those that showed it as running.
 fn judge_same_start(life: &Life<'_, '_>, (shown, running): (&Revision<'_>, i64), seen: &mut Seen) {
-    // What a last state says may be about another instance.
+    // A last state may be about another instance.
     let other = life.revisions().find_map(|(later, status)| match status.state {
         State::Terminated { started: Some(at), .. } if at != running => Some((later, at)),
         _ => None,
@@ -113,8 +113,8 @@ pub(super) fn how_it_ended(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
         }
         let unshown = clause.slack_us() + clause.tolerance_us("to-be-shown");
         judge_forgotten(&life, unshown, seen);
-        // What was started again is not in the state Terminated any more: its last end may go unshown. And the pod's worker may be
-        // busy with a hook or with another container.
+        // A container that was started again is no longer Terminated, so its last end may never be shown. The pod's worker may
+        // also be busy with a hook or with another container.
         let outside =
             life.lives_again().is_some() || life.pod.was_ended_from_outside() || !is_undivided(&life);
         if told.is_empty() && !outside && life.watched_for(end.at(), unshown) {
@@ -127,7 +127,7 @@ pub(super) fn how_it_ended(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
     judge_kept(run, seen);
 }
 
-/// While an instance runs, its status goes on to show how the one before it ended.
+/// While an instance runs, its status keeps showing how the previous instance ended.
 fn judge_kept(run: &Timeline<'_>, seen: &mut Seen) {
     if run.lost_a_sandbox() {
         return;
@@ -145,8 +145,8 @@ fn judge_kept(run: &Timeline<'_>, seen: &mut Seen) {
     }
 }
 
-/// The status says so if a container was killed because it needed more memory than its limit. A runtime may hear of one such kill
-/// too late; of two, it must know one.
+/// The status says so if a container was killed because it needed more memory than its limit. A runtime may learn of one such
+/// kill too late; of two, it must know at least one.
 fn judge_lack_of_memory(run: &Timeline<'_>, seen: &mut Seen) {
     let mut untold = Vec::new();
     for life in run.lives().undisturbed().only(|life| life.is_numbered()) {
@@ -173,7 +173,7 @@ fn judge_lack_of_memory(run: &Timeline<'_>, seen: &mut Seen) {
     }
 }
 
-/// Whether the status of a pod that is over shows a container that waited for its restart as lost: a sidecar, or any container of a
+/// Whether the status of an ended pod shows a container that waited for its restart as lost: a sidecar, or any container of a
 /// pod that exceeded its deadline. Its last state still shows how it had ended.
 fn is_replaced_wait(life: &Life<'_, '_>, end: &End, shown: &Revision<'_>, reason: &str) -> bool {
     let over = matches!(shown.phase(), "Succeeded" | "Failed");
@@ -186,8 +186,9 @@ fn is_replaced_wait(life: &Life<'_, '_>, end: &End, shown: &Revision<'_>, reason
     (life.container.kind == ContainerKind::Sidecar || expired) && reason == LOST && over && kept
 }
 
-/// What exited by itself and was started again is shown as the last state of the next instance, if that runs for long. A kubelet
-/// that kills a container and starts it again in one sync may show how the killed one ended only at its next sync, a minute later.
+/// If an instance exited by itself and was restarted, its end is shown as the last state of the next instance, provided that the
+/// next instance runs for long. A kubelet that kills a container and starts it again in one sync may show how the killed one
+/// ended only at its next sync, a minute later.
 fn judge_forgotten(life: &Life<'_, '_>, long: i64, seen: &mut Seen) {
     let by_rule = life.pod.containers.iter().any(|of| of.spec.get("restartPolicyRules").is_some());
     let Some((line, _)) = life.exited_by_itself().filter(|_| !by_rule && !life.run.lost_a_sandbox()) else {
@@ -209,7 +210,7 @@ fn judge_forgotten(life: &Life<'_, '_>, long: i64, seen: &mut Seen) {
     }
 }
 
-/// The shown exit code is that of the process, and the reason matches it.
+/// The shown exit code is the exit code of the process, and the reason matches it.
 fn judge_status(
     life: &Life<'_, '_>,
     end: &End,
@@ -239,8 +240,8 @@ fn judge_status(
     }
 }
 
-/// Whether nothing but an exit or a kill after a stop signal can have ended a container. (Without a limit of its memory, a
-/// runtime has no reason to blame its memory. The kubelet removes the containers of a deleted pod, and may lose them.)
+/// Whether only an exit or a kill after a stop signal can have ended a container. (A container without a memory limit
+/// cannot be reported as OOMKilled. The kubelet removes the containers of a deleted pod, and may lose them.)
 fn ended_plainly(life: &Life<'_, '_>, shown: &Revision<'_>) -> bool {
     let limited = |of: &Value| !of["resources"]["limits"]["memory"].is_null();
     let free = !limited(life.container.spec) && !limited(life.pod.spec);
@@ -269,7 +270,7 @@ fn judge_instant(
     let bound = if start { first_instruction(clause) } else { clause.in_time() };
     let early =
         run.measure(format!("from the {field} of {} to {what}", life.name()), &life.node, shown, to, bound);
-    // One of the two says how far apart they are, and the other is below zero.
+    // One of the two shows how far apart they are, and the other is negative.
     for measured in [late, early].into_iter().flatten() {
         if measured.fit() != Fit::Met {
             seen.measure(measured);
@@ -279,7 +280,7 @@ fn judge_instant(
     seen.fine([life.began.id, from.id, shown.id()]);
 }
 
-/// How much later than its startedAt a process may begin: it may wait for a CPU, and cannot record that it does.
+/// How much later than its startedAt a process may begin: it may wait for a CPU, and cannot record this wait.
 fn first_instruction(clause: &Clause) -> Bound {
     let (slack, waits) = (clause.slack_us(), clause.tolerance_us("first-instruction"));
     let words = format!("{} + {} until the process has a CPU", seconds(slack), seconds(waits));

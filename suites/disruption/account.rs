@@ -1,5 +1,5 @@
-//! What the harness can tell by itself of a disruption budget: which pods it selects, which of them were certainly
-//! healthy at a request, and how many of them it needs. What a budget's own status says is never used for this.
+//! What the harness knows by itself about a disruption budget: which pods it selects, which of them were certainly
+//! healthy at a request, and how many healthy pods it needs. The budget's own status is never used for this.
 
 use probity_model::history::{Did, Happening};
 use probity_model::mechanisms::LATE_SIGHT;
@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use super::controllers::needed_by_controllers;
 
-/// The status code by which an eviction is refused that a budget forbids: Kubernetes documentation, API-initiated Eviction.
+/// The status code of an eviction that a budget forbids: Kubernetes documentation, API-initiated Eviction.
 pub(super) const FORBIDDEN: u16 = 429;
-/// The cause that is named then: Kubernetes API reference, policy/v1.
+/// The cause in that answer: Kubernetes API reference, policy/v1.
 pub(super) const CAUSE: &str = "DisruptionBudget";
 /// The status code for a pod with several budgets.
 pub(super) const SEVERAL: u16 = 500;
@@ -24,7 +24,7 @@ pub(super) struct Budget<'h> {
     made: EventId,
     /// When it had been created, on the harness's clock.
     since: i64,
-    /// What the watch showed of it.
+    /// Its revisions that the watch showed.
     pub(super) shown: Vec<(At, &'h Value)>,
 }
 
@@ -50,11 +50,11 @@ pub(super) enum Answer<'h> {
 pub(super) enum Health {
     /// It was ready, and had been for long enough to be counted.
     Healthy,
-    /// It ran, and was not ready for long enough to be counted no more.
+    /// It ran, and was not ready for so long that it no longer counts.
     Unready,
     /// The harness had evicted it.
     Evicted,
-    /// It was pending, gone, going or over for long enough.
+    /// It was pending, terminating, ended or removed for long enough.
     Away,
     /// It did not exist.
     Absent,
@@ -154,7 +154,8 @@ impl Budget<'_> {
         run.pods.iter().filter(|pod| self.selects(pod)).collect()
     }
 
-    /// How its pods were at a request. None if it was too new, or says what it needs in a way that is not read here.
+    /// How its pods were at a request. None if it was too new, or if it expresses what it needs in a way that is not
+    /// evaluated here.
     pub(super) fn room<'t, 'h>(&self, clause: &Clause, of: &Eviction<'t, 'h>) -> Option<Room<'t, 'h>> {
         let settled = of.settled(clause);
         let least = self.spec["minAvailable"].as_u64().and_then(|least| usize::try_from(least).ok());
@@ -178,7 +179,7 @@ impl Room<'_, '_> {
         self.count(|health| health == Health::Healthy)
     }
 
-    /// How many pods can have been healthy.
+    /// How many pods may have been healthy.
     pub(super) fn at_most(&self) -> usize {
         self.count(|health| matches!(health, Health::Healthy | Health::Unsure))
     }
@@ -207,7 +208,7 @@ impl Room<'_, '_> {
 }
 
 impl<'t, 'h> Eviction<'t, 'h> {
-    /// Since when nothing may have changed, so that everybody knows what was so at the request.
+    /// Nothing may have changed since this time; then every component knows the state of the pods at the request.
     fn settled(&self, clause: &Clause) -> i64 {
         let from = self.began - clause.tolerance_us("settle");
         from - self.run.noise_between(&self.pod.node, &Stamp::harness(from), &Stamp::harness(self.done))
@@ -223,7 +224,7 @@ impl<'t, 'h> Eviction<'t, 'h> {
         {
             return Health::Evicted;
         }
-        // What follows a later request is of no concern here; nor is what this one did to its own pod.
+        // Effects of a later request do not matter here, nor does what this request did to its own pod.
         let later = taken.filter(|(id, _)| *id > self.at.id).map(|(_, deed)| deed.began_us);
         let until = if own { self.began } else { self.done + LATE_SIGHT };
         let until = later.map_or(until, |later| later.min(until));
@@ -238,12 +239,12 @@ impl<'t, 'h> Eviction<'t, 'h> {
         }
     }
 
-    /// The last revision of the pod that was there at the request.
+    /// The last revision of the pod before the request.
     pub(super) fn shown(&self) -> Option<&'t Revision<'h>> {
         self.pod.revisions.iter().rfind(|shown| shown.at.at.lo <= self.began)
     }
 
-    /// Whether it was refused as one that a budget forbids.
+    /// Whether it was refused because a budget forbids it.
     pub(super) fn is_forbidden(&self) -> bool {
         matches!(self.answer, Answer::Refused { code: Some(FORBIDDEN), .. })
     }

@@ -1,4 +1,4 @@
-//! Pods that a kubelet evicts because its node is short of memory: the condition by which they say so.
+//! Pods that a kubelet evicts because its node is short of memory: the condition that shows this.
 
 use probity_model::timeline::At;
 use probity_model::{Clause, Seen, Timeline};
@@ -23,7 +23,7 @@ pub(super) fn evicted_pods_say_so(run: &Timeline<'_>, clause: &Clause, seen: &mu
 
 fn judge_evicted(run: &Timeline<'_>, clause: &Clause, (gone, at): (&Member<'_, '_>, &At), seen: &mut Seen) {
     let key = &gone.pod.key;
-    // Whether a pod failed whose containers all exited with 0 is not for this clause to say.
+    // This clause does not judge whether a pod failed if all of its containers exited with 0.
     if gone.lives(run).all(|life| End::of(&life).and_then(|end| end.code) == Some(0)) {
         return;
     }

@@ -5,7 +5,7 @@ use probity_model::{Clause, Seen, Timeline};
 
 use super::account::{budgets, budgets_of, evictions};
 
-/// What a pod is that can be evicted without its budget.
+/// The state in which a pod can be evicted without its budget.
 fn idle(shown: &Revision<'_>) -> Option<&'static str> {
     match shown.phase() {
         _ if shown.gone => None,

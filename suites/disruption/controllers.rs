@@ -1,5 +1,5 @@
-//! What budgets have to do with controllers: they say how many pods are wanted, their rolling updates ask no budget, and
-//! a StatefulSet creates a pod anew only when the old one has ended.
+//! How budgets relate to controllers: controllers define how many pods are wanted, rolling updates are not limited by
+//! budgets, and a StatefulSet creates a pod again only when the old one has ended.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::account::{Budget, Health, budgets, evictions};
 use crate::reading::ends::End;
 use crate::reading::mains::lives_of;
 
-/// A share is written in parts of a hundred: Kubernetes API reference, `IntOrString`.
+/// A share is written as a percentage: Kubernetes API reference, `IntOrString`.
 const WHOLE: usize = 100;
 
 /// A workload as the case created it.
@@ -35,7 +35,8 @@ fn workloads<'h>(run: &Timeline<'h>) -> Vec<Workload<'h>> {
 
 impl Workload<'_> {
     fn owns(&self, pod: &PodLife<'_>) -> bool {
-        // Pods of a Deployment are named after its ReplicaSet, which has a name of one part more.
+        // The names of a Deployment's pods begin with the name of its ReplicaSet, which has one more part than the
+        // Deployment's.
         let parts = if self.kind == "Deployment" { 2 } else { 1 };
         let rest = pod.name.strip_prefix(self.name).and_then(|rest| rest.strip_prefix('-'));
         pod.created.is_none() && rest.is_some_and(|rest| rest.split('-').count() <= parts)
@@ -54,13 +55,13 @@ impl Workload<'_> {
     }
 }
 
-/// A share of a number, rounded up: what `50%` of the pods are.
+/// A share of a number, such as `50%` of the pods, rounded up.
 fn share(percent: &Value, of: usize) -> Option<usize> {
     let percent: usize = percent.as_str()?.strip_suffix('%')?.parse().ok()?;
     Some(percent.checked_mul(of)?.div_ceil(WHOLE))
 }
 
-/// How many healthy pods a budget needs of so many.
+/// How many healthy pods a budget needs out of this number.
 fn needed(budget: &Budget<'_>, of: usize) -> Option<usize> {
     let most = &budget.spec["maxUnavailable"];
     match (share(&budget.spec["minAvailable"], of), most.as_u64()) {
@@ -85,12 +86,12 @@ fn wanted(run: &Timeline<'_>, budget: &Budget<'_>) -> Option<usize> {
     known.then(|| owners.values().map(|workload| workload.replicas).sum())
 }
 
-/// How many healthy pods a budget needs that requires a share of its pods, or limits how many are unavailable.
+/// How many healthy pods are needed by a budget that requires a share of its pods, or limits how many are unavailable.
 pub(super) fn needed_by_controllers(run: &Timeline<'_>, budget: &Budget<'_>) -> Option<usize> {
     needed(budget, wanted(run, budget)?)
 }
 
-/// The number that shares of a budget are taken of is that of the controllers, however many pods there are.
+/// The shares of a budget are calculated from the number of pods that the controllers want, however many pods exist.
 pub(super) fn wanted_by_controllers(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for budget in budgets(run).iter().filter(|budget| budget.is_plain()) {
         let members = budget.members(run);
@@ -124,7 +125,7 @@ pub(super) fn wanted_by_controllers(run: &Timeline<'_>, clause: &Clause, seen: &
     }
 }
 
-/// A rolling update goes on although the budget allows no disruption, and evictions are refused meanwhile.
+/// A rolling update continues although the budget allows no disruption and evictions are refused at that time.
 pub(super) fn updates_are_not_limited(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let (evictions, budgets) = (evictions(run), budgets(run));
     for workload in workloads(run).iter().filter(|workload| workload.kind == "Deployment") {
@@ -177,7 +178,7 @@ pub(super) fn updates_are_not_limited(run: &Timeline<'_>, clause: &Clause, seen:
     }
 }
 
-/// A pod of a StatefulSet is created again under its name when the old one has ended, with another UID.
+/// When a pod of a StatefulSet has ended, a new one is created with the same name and another UID.
 pub(super) fn one_after_the_other(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for workload in workloads(run).iter().filter(|workload| workload.kind == "StatefulSet") {
         if run.node_was_touched() || workload.changes(run).next().is_some() {

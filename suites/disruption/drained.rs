@@ -1,5 +1,5 @@
-//! Drains by kubectl: they evict the pods of a node, try again what a budget refuses, and end when all pods are gone or the
-//! time is over.
+//! `kubectl drain`: it evicts the pods of a node, retries evictions that a budget refuses, and ends when all pods are gone
+//! or at its timeout.
 
 use probity_model::history::{Did, Printed};
 use probity_model::measure::seconds;
@@ -10,9 +10,9 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use super::account::{Budget, budgets};
 use crate::reading::targets;
 
-/// The reason of the condition of evicted pods: Kubernetes documentation, Disruptions.
+/// The reason in the condition of evicted pods: Kubernetes documentation, Disruptions.
 const EVICTED: &str = "EvictionByEvictionAPI";
-/// What kubectl prints when it is going to try an eviction again.
+/// What kubectl prints when it is going to retry an eviction.
 const RETRIES: &str = "will retry";
 
 /// A drain of a node.
@@ -56,14 +56,14 @@ impl Drain<'_> {
         run.pods.iter().filter(on_node).collect()
     }
 
-    /// The times at which kubectl said that it would try the eviction of a pod again.
+    /// The times at which kubectl reported that it would retry the eviction of a pod.
     pub(super) fn refusals(&self, pod: &PodLife<'_>) -> Vec<i64> {
         let quoted = format!("\"{}\"", pod.name);
         let of_pod = |of: &&Printed| of.line.contains(RETRIES) && of.line.contains(&quoted);
         self.output.iter().filter(of_pod).map(|of| of.us).collect()
     }
 
-    /// The revision that shows a pod going during the drain.
+    /// The revision that shows that a pod began to terminate during the drain.
     pub(super) fn going<'t, 'h>(&self, pod: &'t PodLife<'h>) -> Option<&'t Revision<'h>> {
         let during =
             |shown: &&Revision<'_>| shown.at.at.hi >= self.began && shown.at.at.lo <= self.ended + LATE_SIGHT;
@@ -80,7 +80,7 @@ impl Drain<'_> {
     }
 }
 
-/// A drain evicts, tries again, and ends in time.
+/// A drain evicts pods, retries refused evictions, and ends in time.
 pub(super) fn evicts_and_retries(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for drain in &drains(run) {
         let pods = drain.pods(run);
@@ -131,7 +131,7 @@ fn judge_pod(drain: &Drain<'_>, pod: &PodLife<'_>, seen: &mut Seen) {
     }
 }
 
-/// Whether a pod was ready and not going, as the newest revision before an instant shows it.
+/// Whether the newest revision before an instant shows a pod as ready and not terminating.
 fn is_available(pod: &PodLife<'_>, at: i64) -> bool {
     let shown = pod.revisions.iter().rfind(|shown| shown.at.at.lo <= at);
     shown.is_some_and(counts)
@@ -141,14 +141,14 @@ fn counts(shown: &Revision<'_>) -> bool {
     shown.is("Ready") == Some(true) && !shown.terminating() && !shown.gone
 }
 
-/// Whether a pod can have counted as available at some time in a period.
+/// Whether a pod may have counted as available at some time in a period.
 fn may_be_available(pod: &PodLife<'_>, from: i64, to: i64) -> bool {
     is_available(pod, from)
         || pod.revisions.iter().any(|shown| shown.at.at.lo > from && shown.at.at.lo <= to && counts(shown))
 }
 
-/// Nodes are drained one after another: no drain takes more pods than a budget allows, one waits for replacements, and one for
-/// which there are none is blocked.
+/// Nodes are drained one after another: no drain evicts more pods than a budget allows, a drain waits for replacements, and it
+/// is blocked if there are none.
 pub(super) fn one_node_after_another(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let drains = drains(run);
     for budget in budgets(run).iter().filter(|budget| budget.is_plain()) {

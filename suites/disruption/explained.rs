@@ -1,4 +1,4 @@
-//! The condition by which a pod says that it goes because it was evicted.
+//! The condition which shows that a pod terminates because it was evicted.
 
 use probity_model::history::Did;
 use probity_model::timeline::{PodLife, Revision};
@@ -14,7 +14,7 @@ const REASON: &str = "EvictionByEvictionAPI";
 pub(super) fn by_the_condition(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for eviction in evictions(run).iter().filter(|eviction| eviction.is_granted()) {
         let Some(going) = going(eviction.pod) else { continue };
-        // A pod that went already has another cause.
+        // A pod that was already terminating has another cause.
         if eviction.pod.deleted != Some(eviction.at.id) || going.at.at.lo < eviction.began {
             continue;
         }

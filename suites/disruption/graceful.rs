@@ -11,7 +11,7 @@ use crate::reading::ends::End;
 use crate::reading::hooks::hook_run;
 use crate::reading::mains::lives_of;
 
-/// The instances of main containers that ran when their pod was evicted, and of which every line is known.
+/// The instances of main containers that ran when their pod was evicted, and whose records are complete.
 fn running<'t, 'h>(eviction: &Eviction<'t, 'h>) -> Vec<Life<'t, 'h>> {
     let (run, pod) = (eviction.run, eviction.pod);
     let mains = pod.containers.iter().filter(|of| of.kind == ContainerKind::Main);
@@ -29,7 +29,7 @@ fn killed<'t>(life: &Life<'t, '_>) -> Option<&'t At> {
     life.attempt.ended.as_ref().filter(|_| life.exiting().is_none())
 }
 
-/// Whether this eviction alone made the pod go.
+/// Whether only this eviction made the pod terminate.
 fn is_alone(eviction: &Eviction<'_, '_>) -> bool {
     let pod = eviction.pod;
     eviction.is_granted() && pod.deleted == Some(eviction.at.id) && !eviction.run.node_was_touched()
@@ -55,7 +55,7 @@ fn judge(clause: &Clause, eviction: &Eviction<'_, '_>, life: &Life<'_, '_>, seen
     let (grace, stop) = (eviction.pod.grace(), life.attempt.stop());
     let hook = life.container.lifecycle("preStop");
     let hooked = hook.and_then(|hook| hook_run(life, hook));
-    // A hook that leaves no trace here cannot be missed.
+    // If a hook leaves no record here, its absence proves nothing.
     let traced = hook.is_some_and(|hook| hook.get("exec").is_some());
     match (&hooked, stop, killed(life)) {
         (None, None, Some(ended)) => {
@@ -82,8 +82,8 @@ fn judge(clause: &Clause, eviction: &Eviction<'_, '_>, life: &Life<'_, '_>, seen
         };
         seen.check(said == Some(grace), finding, [eviction.at.id, shown.id]);
     }
-    // The grace period starts with the hook, if there is one. Without a hook and a stop signal it starts with the eviction; this is
-    // not judged if a container has a postStart hook, which may delay the termination.
+    // The grace period starts with the hook, if there is one. Without a hook and a stop signal it starts with the eviction;
+    // this is not judged if a container has a postStart hook, which may delay the termination.
     let delayed = eviction.pod.containers.iter().any(|of| of.lifecycle("postStart").is_some());
     let untraced =
         hooked.is_none() && hook.is_some_and(|hook| hook.is_object() && hook.get("exec").is_none());

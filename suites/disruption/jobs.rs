@@ -1,4 +1,4 @@
-//! Jobs whose policy for failed pods is about disruptions: an evicted pod is replaced, or ends the Job.
+//! Jobs whose pod failure policy has a rule about disruptions: an evicted pod is replaced, or ends the Job.
 
 use probity_model::history::{Did, Happening};
 use probity_model::measure::Fit;
@@ -15,7 +15,7 @@ const BY_POLICY: &str = "PodFailurePolicy";
 /// A Job whose policy has a rule about disruptions.
 struct Job<'h> {
     name: &'h str,
-    /// What the first such rule says: `Ignore`, `FailJob` or `Count`.
+    /// The action of the first such rule: `Ignore`, `FailJob` or `Count`.
     action: &'h str,
 }
 
@@ -27,7 +27,7 @@ fn jobs<'h>(run: &Timeline<'h>) -> Vec<Job<'h>> {
     let made = run.deeds.iter().filter_map(|(_, deed)| match &deed.did {
         Did::Created { kind, name, manifest } if kind == "Job" => {
             let rules = manifest.get("spec")?.get("podFailurePolicy")?.get("rules")?.as_array()?;
-            // Another rule before it could decide.
+            // An earlier rule could decide.
             let first = rules.first().filter(is_about)?;
             Some(Job { name, action: first["action"].as_str()? })
         }
@@ -43,7 +43,7 @@ impl Job<'_> {
         owners.into_iter().flatten().any(|owner| owner["kind"] == "Job" && owner["name"] == self.name)
     }
 
-    /// The first revision of the Job that has a condition, True and from then on, with the reason of the condition.
+    /// The first revision of the Job from which a condition is True and stays True, with the reason of the condition.
     fn first_with<'h>(&self, run: &Timeline<'h>, condition: &str) -> Option<(At, &'h str)> {
         run.history.events().filter(|(_, event)| event.us <= run.ended_us).find_map(|(id, event)| {
             let Happening::Sighting(shown) = &event.what else { return None };
@@ -58,17 +58,17 @@ impl Job<'_> {
     }
 }
 
-/// The revision that shows a pod as over.
+/// The revision that shows that a pod has ended.
 fn over<'t, 'h>(pod: &'t PodLife<'h>) -> Option<&'t Revision<'h>> {
     pod.revisions.iter().find(|shown| shown.gone || matches!(shown.phase(), "Failed" | "Succeeded"))
 }
 
-/// A Job with such a rule does what the rule says when its pod is evicted.
+/// When its pod is evicted, a Job with such a rule follows the rule.
 pub(super) fn policies_know_disruptions(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let evictions = evictions(run);
     for job in &jobs(run) {
         for eviction in evictions.iter().filter(|of| of.is_granted() && job.owns(of.pod)) {
-            // A pod that ended well did not fail, and without the condition the rule does not match it.
+            // A pod that succeeded did not fail, and without the condition the rule does not match it.
             let Some(over) = over(eviction.pod).filter(|over| over.phase() == "Failed") else { continue };
             if targets::reason(over).is_none() {
                 continue;
@@ -111,7 +111,7 @@ fn judge_ignored<'h>(
         return;
     };
     if next.id < over.id {
-        // A Job may create the replacement before the old pod is over; it is there in time then.
+        // A Job may create the replacement before the old pod has ended; then the replacement is in time.
         seen.fine([asked, next.id]);
         seen.facet("action", "Ignore");
     } else if seen.within(run, "", quantity, (over, next), clause.in_time()) == Some(Fit::Met) {
@@ -119,7 +119,7 @@ fn judge_ignored<'h>(
     }
 }
 
-/// The Job fails, and says that its policy is why.
+/// The Job fails, and gives its policy as the reason.
 fn judge_failed<'h>(
     run: &Timeline<'h>,
     clause: &Clause,

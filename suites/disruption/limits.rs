@@ -1,5 +1,5 @@
-//! How many pods may be away: evictions are granted only while enough healthy pods remain, whoever took the others
-//! away, and deletions are not limited at all.
+//! How many pods may be away: evictions are granted only while enough healthy pods remain, whatever made the
+//! others unavailable, and deletions are not limited at all.
 
 use probity_model::history::Did;
 use probity_model::timeline::{At, PodLife, Revision};
@@ -37,7 +37,7 @@ impl Judged<'_, '_, '_> {
         [Some(self.budget.id()), shown, Some(self.eviction.at.id)].into_iter().flatten().collect()
     }
 
-    /// Judges an eviction that the budget forbids. Whether it was refused as it must be.
+    /// Judges an eviction that the budget forbids. Returns whether it was refused as required.
     fn judge_refusal(&self, seen: &mut Seen) -> bool {
         let (of, words) = (&self.eviction.pod.key, self.room.in_words());
         let finding = match self.eviction.answer {
@@ -60,7 +60,7 @@ impl Judged<'_, '_, '_> {
         false
     }
 
-    /// Judges an eviction that the budget allows. Whether it was granted.
+    /// Judges an eviction that the budget allows. Returns whether it was granted.
     fn judge_grant(&self, seen: &mut Seen) -> bool {
         let granted = self.eviction.is_granted();
         if granted || self.eviction.is_forbidden() {
@@ -79,7 +79,7 @@ impl Judged<'_, '_, '_> {
     }
 }
 
-/// A budget lets no more pods be evicted than it can spare, and as many as that.
+/// A budget allows exactly as many evictions as it can spare pods.
 pub(super) fn evictions_are_limited(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let (evictions, budgets) = (evictions(run), budgets(run));
     let mut refused: Vec<&str> = Vec::new();
@@ -96,7 +96,7 @@ pub(super) fn evictions_are_limited(run: &Timeline<'_>, clause: &Clause, seen: &
     }
 }
 
-/// A budget that can spare one pod lets one be evicted, and not a second one at the same time.
+/// A budget that can spare one pod allows one eviction, and not a second one at the same time.
 pub(super) fn one_at_a_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let (evictions, budgets) = (evictions(run), budgets(run));
     let all: Vec<Judged<'_, '_, '_>> = judged(clause, &evictions, &budgets).collect();
@@ -116,7 +116,7 @@ pub(super) fn one_at_a_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
     }
 }
 
-/// The budget's status says that it allows one disruption.
+/// The budget's status shows that one disruption is allowed.
 fn judge_allowance(clause: &Clause, of: &Judged<'_, '_, '_>, seen: &mut Seen) {
     let settled = of.eviction.began - clause.tolerance_us("settle");
     let unchanged = of.room.members.iter().all(|(pod, _)| {
@@ -154,7 +154,7 @@ pub(super) fn unready_pods_count(run: &Timeline<'_>, clause: &Clause, seen: &mut
     }
 }
 
-/// The revision from which a pod that was ready runs and is not ready, though nobody touched it.
+/// The revision from which a pod that was ready runs but is not ready, although nobody disturbed it.
 fn turned_unready<'t, 'h>(run: &Timeline<'h>, pod: &'t PodLife<'h>) -> Option<&'t Revision<'h>> {
     let mut changes = pod.changes_of_condition("Ready").skip_while(|(_, ready)| !ready);
     let (unready, _) = changes.find(|(_, ready)| !ready)?;
@@ -190,7 +190,7 @@ fn judge_count(
     }
 }
 
-/// A pod is deleted although its budget allows no disruption; an eviction is refused then.
+/// A pod is deleted although its budget allows no disruption and refuses an eviction at that time.
 pub(super) fn deletions_are_not_limited(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let (evictions, budgets) = (evictions(run), budgets(run));
     for judged in judged(clause, &evictions, &budgets).filter(|judged| judged.room.is_full()) {

@@ -1,4 +1,4 @@
-//! Pods that are preempted: the condition by which they say so, and that they end as other pods do.
+//! Pods that are preempted: they have a condition that shows this, and they terminate as other pods do.
 
 use probity_model::measure::{Fit, seconds, whole_seconds};
 use probity_model::timeline::{At, ContainerKind, PodLife, Revision};
@@ -12,7 +12,7 @@ use crate::reading::targets;
 /// The reason of the condition: Kubernetes documentation, Disruptions.
 const REASON: &str = "PreemptionByScheduler";
 
-/// A pod that gives way to one with a higher priority says so, and has its grace period.
+/// A pod that is preempted by one with a higher priority has the condition, and its grace period.
 pub(super) fn preempted_pods_say_so(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for contest in contests(run).iter().filter(|contest| !contest.lower().is_empty()) {
         let gone = contest.gone(run);
@@ -66,7 +66,7 @@ fn judge_victim<'h>(
     }
 }
 
-/// Nobody gave way to a pod of a higher priority.
+/// Judges whether no pod was preempted for a pod with a higher priority.
 fn judge_nobody_went(run: &Timeline<'_>, clause: &Clause, contest: &Contest<'_, '_>, seen: &mut Seen) {
     let Some(last) = run.last_event() else { return };
     let end = At::new(last, run.end());

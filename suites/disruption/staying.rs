@@ -1,4 +1,4 @@
-//! Pods that nobody touches stay, and so do their containers.
+//! Pods that nobody disturbs stay, and so do their containers.
 
 use probity_model::history::Did;
 use probity_model::timeline::{ContainerKind, PodLife, Revision};
@@ -15,7 +15,7 @@ fn is_idle(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
     let probed = pod.containers.iter().any(|container| !container.probes.is_empty());
     let planned = pod.containers.iter().all(|container| {
         container.stays()
-            // A process with nothing to do: no exit, no missing variable, nothing that it consumes or waits for.
+            // The plan of an idle process: no exit, no missing variable, nothing that it consumes or waits for.
             && container
                 .plan()
                 .is_none_or(|plan| plan.process == Process::default() && plan.listeners.is_empty())
@@ -48,8 +48,8 @@ fn is_idle(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
         && planned
 }
 
-/// Whether a person, a controller, its node or its own spec may end a pod, whatever its containers do. What a status says counts
-/// only where another component than the kubelet writes it.
+/// Whether a person, a controller, its node or its own spec may end a pod, whatever its containers do. A status counts only if a
+/// component other than the kubelet writes it.
 fn may_be_ended(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
     let owned = |shown: &Revision<'_>| shown.object["metadata"].get("ownerReferences").is_some();
     let disrupted =
@@ -57,7 +57,7 @@ fn may_be_ended(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
     let named = run.deeds.iter().any(|(_, deed)| match &deed.did {
         Did::Deleted { name, .. } => *name == pod.name,
         Did::Evicted { pod: of, .. } => *of == pod.name,
-        // The answer to a request may be lost, and the request was carried out.
+        // The request may have been carried out although its answer was lost.
         Did::Failed { what, .. } => ["delete", "evict"].iter().any(|word| what.starts_with(word)),
         _ => false,
     });
@@ -79,7 +79,8 @@ fn restarts_for_ever(pod: &PodLife<'_>) -> bool {
     })
 }
 
-/// Accuses what nothing explains: a pod that ran is deleted, or is over under a policy that restarts all of its containers.
+/// Reports a change that nothing explains: a running pod is deleted, or ends although its policy restarts all of its
+/// containers.
 fn accuse_unexplained(pod: &PodLife<'_>, seen: &mut Seen) {
     let ended = |shown: &&Revision<'_>| {
         shown.terminating() || shown.gone || matches!(shown.phase(), "Succeeded" | "Failed")
@@ -95,7 +96,7 @@ fn accuse_unexplained(pod: &PodLife<'_>, seen: &mut Seen) {
     seen.violated(finding, [shown.id]);
 }
 
-/// A pod that runs and that nobody touches keeps its UID and its containers.
+/// A running pod that nobody disturbs keeps its UID and its containers.
 pub(super) fn undisturbed_pods_stay(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in run.pods.iter().filter(|pod| !is_idle(run, pod) && !may_be_ended(run, pod)) {
         accuse_unexplained(pod, seen);

@@ -1,4 +1,5 @@
-//! Pods on a node that gets a taint: those that do not tolerate it go, at once or after a while, and say why.
+//! Pods on a node that gets a taint: those that do not tolerate it are evicted, at once or later, and a condition shows
+//! the reason.
 
 use probity_model::history::Did;
 use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
@@ -10,7 +11,7 @@ use crate::reading::targets;
 
 /// The reason of the condition: Kubernetes documentation, Disruptions.
 const REASON: &str = "DeletionByTaintManager";
-/// The effect of a taint that ends pods: Kubernetes documentation, Taints and Tolerations.
+/// The taint effect that evicts pods: Kubernetes documentation, Taints and Tolerations.
 const NO_EXECUTE: &str = "NoExecute";
 
 /// A taint that the harness gave to a node.
@@ -28,7 +29,7 @@ enum Tolerated {
     Forever,
 }
 
-/// The taints with the effect `NoExecute`, of nodes that got only one.
+/// The taints with the effect `NoExecute`, for nodes that got only one taint.
 fn taints<'r>(run: &'r Timeline<'_>) -> Vec<Taint<'r>> {
     let all = run.deeds.iter().filter_map(|(id, deed)| match &deed.did {
         Did::Tainted { node, key, value, effect } if effect == NO_EXECUTE => {
@@ -73,7 +74,7 @@ impl Taint<'_> {
     }
 }
 
-/// Pods that do not tolerate a taint go, with the condition; the others stay.
+/// Pods that do not tolerate a taint are evicted and have the condition; the others stay.
 pub(super) fn untolerated_pods_go(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for taint in &taints(run) {
         for pod in taint.pods(run) {
@@ -96,7 +97,7 @@ pub(super) fn untolerated_pods_go(run: &Timeline<'_>, clause: &Clause, seen: &mu
     }
 }
 
-/// A pod that tolerates the taint for so long, or not at all.
+/// Judges a pod that tolerates the taint for a limited time, or not at all.
 fn judge<'h>(
     run: &Timeline<'h>,
     clause: &Clause,

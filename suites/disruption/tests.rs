@@ -44,7 +44,7 @@ fn running(ready: bool) -> Value {
 }
 
 impl Story {
-    /// A budget that needs so many pods with the label, and pods that are there and ready from the first second on.
+    /// A budget that needs this number of pods with the label, and pods that exist and are ready from 1 s on.
     fn of(clause: &str, needed: u64, names: &[&str]) -> Self {
         let mut story = Self { run: Composer::new(&[clause]), names: Vec::new() };
         story.budget("web", needed, &json!({ "app": "web" }), &json!(null));
@@ -102,7 +102,8 @@ impl Story {
     }
 }
 
-/// Two pods of three are needed. One is evicted at 10 s, another one is asked for, and again when a fourth is ready.
+/// Two of three pods are needed. One is evicted at 10 s. An eviction of another one is requested at once, and again
+/// when a fourth pod is ready.
 fn limited(first: bool, second: u16, third: bool) -> &'static str {
     let mut story = Story::of(LIMITS, 2, &["a", "b", "c"]);
     let answer = |story: &mut Story, at: f64, granted: bool, name: &str| match granted {
@@ -153,7 +154,7 @@ fn what_is_not_certain_is_not_judged() {
     assert_eq!(changed.verdict(20.0, LIMITS), "inconclusive", "the budget was changed");
 }
 
-/// Four of five pods are needed; the budget's status says how many can go, and two are evicted.
+/// Four of five pods are needed; the budget's status shows how many can be evicted, and two evictions are requested.
 fn of_five(allowed: u64, second: bool) -> &'static str {
     let mut story = Story::of(ONE, 4, &["a", "b", "c", "d", "e"]);
     story.count(1.5, 5, allowed);
@@ -173,7 +174,7 @@ fn one_at_a_time() {
     assert_eq!(of_five(1, true), "violated");
 }
 
-/// What the API server says to the eviction of a pod without the label, and of one under two budgets.
+/// The API server's answers to the eviction of a pod without the label, and of a pod under two budgets.
 fn selected(outside: u16, twice: u16) -> &'static str {
     let mut story = Story::of(SELECTOR, 2, &["a"]);
     story.budget("other", 0, &json!({ "also": "web" }), &json!(null));
@@ -197,7 +198,8 @@ fn a_budget_is_for_the_pods_that_it_selects() {
     assert_eq!(selected(0, 0), "violated");
 }
 
-/// One of three pods is not ready from 10 s on; the budget counts that at this time, and another one is evicted.
+/// One of three pods is not ready from 10 s on. The budget counts it at the given time, and an eviction of another pod
+/// is requested.
 fn unready(counted: Option<f64>, granted: bool) -> &'static str {
     let mut story = Story::of(INVOLUNTARY, 2, &["a", "b", "c"]);
     story.count(1.5, 3, 1);
@@ -225,7 +227,8 @@ fn pods_that_are_not_ready_count() {
     assert_eq!(unready(Some(10.2), true), "violated");
 }
 
-/// A budget allows nothing. A pod is deleted at 11 s, and goes then, or not at all, or the request is refused.
+/// A budget allows no disruption. At 11 s a pod is deleted: it terminates at the given time, or not at all, or the
+/// request is refused.
 fn removed(going: Option<f64>, refused: bool) -> &'static str {
     let mut story = Story::of(DELETE, 2, &["a", "b"]);
     story.refused(10.0, "a", 429);
@@ -249,7 +252,7 @@ fn deletions_are_not_limited() {
     assert_eq!(removed(None, true), "violated");
 }
 
-/// Two pods are needed, and so many of three are ready. One that is not ready is evicted.
+/// Two pods are needed, and `healthy` pods of four are ready. The eviction of one that is not ready is requested.
 fn ill(clause: &str, policy: &Value, healthy: u64, granted: bool) -> Story {
     let mut story = Story { run: Composer::new(&[clause]), names: Vec::new() };
     story.budget("web", 2, &json!({ "app": "web" }), policy);

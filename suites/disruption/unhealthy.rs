@@ -5,7 +5,8 @@ use probity_model::{Clause, Seen, Timeline};
 
 use super::account::{Budget, Eviction, Health, Room, budgets, budgets_of, evictions};
 
-/// The evictions of pods under one budget, with the health of the pod, and how its budget stood.
+/// The evictions of pods under one budget, with the budget, the health of the pod, and the pods of the budget at the
+/// request.
 fn under_one<'t, 'h, 'b>(
     clause: &Clause,
     evictions: &'b [Eviction<'t, 'h>],
@@ -49,7 +50,8 @@ fn check_refused(
     forbidden
 }
 
-/// By default a pod that is not ready waits until its budget has the healthy pods that it needs, and uses nothing up.
+/// By default, a pod that is not ready cannot be evicted until its budget has the healthy pods that it needs, and its
+/// eviction uses up no disruption.
 pub(super) fn wait_for_the_budget(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let (evictions, budgets) = (evictions(run), budgets(run));
     let mut spared: Vec<&str> = Vec::new();
@@ -85,7 +87,7 @@ pub(super) fn wait_for_the_budget(run: &Timeline<'_>, clause: &Clause, seen: &mu
     }
 }
 
-/// With `AlwaysAllow` a pod that is not ready can be evicted at any time, and a healthy one cannot.
+/// With `AlwaysAllow` a pod that is not ready can be evicted at any time, but a healthy one cannot.
 pub(super) fn always_go(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let (evictions, budgets) = (evictions(run), budgets(run));
     for (eviction, budget, health, room) in under_one(clause, &evictions, &budgets) {

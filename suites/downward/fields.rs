@@ -1,12 +1,12 @@
-//! The fields of a pod that a container is told.
+//! The fields of a pod that the downward API passes to a container.
 
-use probity_model::clocks::Order;
+use probity_model::mechanisms::NEAR;
 use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
 
 use super::offers::{Form, Offer, offers, views};
 use super::refused;
-use crate::reading::dumps::Look;
+use crate::reading::dumps::{Look, MOUNTS};
 
 /// The fields that variables and files can show, and the word for each.
 const BOTH: [(&str, &str); 3] =
@@ -32,7 +32,7 @@ fn word_of(field: &str) -> Option<&'static str> {
     plain.or_else(entry).map(|(_, word)| *word)
 }
 
-/// What a revision of a pod shows for a field, as a container is told it. None if it is not known there.
+/// The value of a field in a revision of a pod, in the form of the downward API. None if the revision does not show it.
 fn value(object: &Value, field: &str) -> Option<String> {
     if let Some((list, key)) = field.strip_suffix("']").and_then(|field| field.split_once("['")) {
         let entry = object.pointer(&pointer(list)).and_then(|list| list.get(key));
@@ -42,7 +42,7 @@ fn value(object: &Value, field: &str) -> Option<String> {
         let map = object.pointer(&pointer(field)).and_then(Value::as_object);
         let mut entries: Vec<(&String, &Value)> = map.into_iter().flatten().collect();
         entries.sort_by_key(|(key, _)| *key);
-        // JSON writes a plain text as the downward API does.
+        // JSON writes plain text in the same way as the downward API.
         let lines: Vec<String> = entries.iter().map(|(key, value)| format!("{key}={value}")).collect();
         return Some(lines.join("\n"));
     }
@@ -60,7 +60,7 @@ fn pointer(field: &str) -> String {
     format!("/{}", field.replace('.', "/"))
 }
 
-/// The beginning of the annotations that a kubelet adds for itself, as in the Kubernetes documentation's own example.
+/// The prefix of the annotations that a kubelet adds for itself, as in the example in the Kubernetes documentation.
 const OF_KUBELET: &str = "kubernetes.io/config.";
 
 /// What a process saw, without the annotations that only the kubelet knows.
@@ -69,7 +69,7 @@ fn told(offer: &Offer<'_>) -> Option<String> {
     Some(offer.seen?.lines().filter(own).collect::<Vec<_>>().join("\n"))
 }
 
-/// The revision that shows what a container was told: a value that the pod has at no time is wrong.
+/// The revision that shows the value that a container got. A value that the pod never had is wrong.
 fn source_of(look: &Look<'_, '_>, offer: &Offer<'_>) -> Option<EventId> {
     let field = offer.field()?;
     let seen = told(offer)?;
@@ -83,7 +83,7 @@ fn is_known(look: &Look<'_, '_>, field: &str) -> Option<EventId> {
     revisions.find(|shown| value(shown.object, field).is_some()).map(|shown| shown.id)
 }
 
-/// Judges one variable or file; whether it is right.
+/// Judges one variable or file; returns whether it is right.
 fn judge_offer(look: &Look<'_, '_>, offer: &Offer<'_>, seen: &mut Seen) -> bool {
     let Some(field) = offer.field() else { return false };
     let Some(known) = is_known(look, field) else { return false };
@@ -110,7 +110,7 @@ pub(super) fn fields_of_both(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// The fields that variables show, and files do not.
+/// The fields that variables show but files do not.
 pub(super) fn fields_of_variables(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for look in &views(run) {
         for offer in &offers(look) {
@@ -139,7 +139,7 @@ pub(super) fn fields_of_files(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
     refused::in_variables(run, seen);
 }
 
-/// A file does not show for longer than the slack what the pod is no longer like.
+/// A file does not show an old value of the pod for longer than the slack.
 fn judge_age(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -149,25 +149,22 @@ fn judge_age(
     let revisions = &look.life.pod.revisions;
     let shown = told(offer).unwrap_or_default();
     let is = |object: &Value| value(object, field).is_some_and(|value| value == shown);
-    let Some(last) = revisions.iter().rposition(|revision| is(revision.object)) else { return };
-    match revisions.get(last..).into_iter().flatten().find(|revision| !is(revision.object)) {
-        // The first revision that shows something else.
-        Some(changed) if run.at_least(&changed.at, &look.line.at) > clause.slack_us() => {
+    // What the file can show: a change may reach it a moment before it reaches the watch.
+    let by = look.line.at.later(NEAR);
+    let known: Vec<_> = revisions.iter().take_while(|revision| !run.before(&by, &revision.at)).collect();
+    let Some(last) = known.iter().rposition(|revision| is(revision.object)) else { return };
+    if let Some(changed) = known.get(last + 1) {
+        let noise = run.noise_between(&look.life.node, &changed.at, &look.line.at);
+        let age = run.clocks.between(&changed.at, &look.line.at);
+        if age.is_some_and(|age| age.lo > clause.slack_us() + noise) {
             let finding = format!("{} of {} shows an old value of {field}", offer.name, look.life.name());
             seen.violated(finding, [changed.id, look.line.id]);
         }
-        Some(_) => {}
-        None => {
-            let before =
-                revisions.get(..last).into_iter().flatten().rev().find(|earlier| !is(earlier.object));
-            let after = |earlier: &&probity_model::timeline::Revision<'_>| {
-                run.clocks.order(&earlier.at, &look.life.attempt.began) == Order::After
-            };
-            let began = revisions.iter().find(|revision| is(revision.object) && after(revision));
-            if before.is_some() && began.is_some() {
-                seen.facet("file", "updated");
-            }
-        }
+        return;
+    }
+    let at_start = known.iter().take_while(|revision| !run.before(&look.life.attempt.began, &revision.at));
+    if at_start.last().is_some_and(|revision| !is(revision.object)) {
+        seen.facet("file", "updated");
     }
 }
 
@@ -178,7 +175,7 @@ fn changed(look: &Look<'_, '_>, field: &str) -> bool {
     values.any(|value| value != first)
 }
 
-/// What a variable and a file of one container say of one field.
+/// A variable and a file of one container have the same value for one field.
 pub(super) fn both_ways_agree(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for look in &views(run) {
         let all = offers(look);
@@ -189,7 +186,7 @@ pub(super) fn both_ways_agree(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                     && other.resource() == variable.resource()
             };
             for file in all.iter().filter(same) {
-                // Of a field that changed, the file may show more than the variable.
+                // If a field changed, the file may show a newer value than the variable.
                 if variable.field().is_some_and(|field| changed(look, field)) {
                     continue;
                 }
@@ -213,14 +210,14 @@ pub(super) fn both_ways_agree(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Where a token of a service account is mounted, by the Kubernetes documentation.
+/// Where the token of a service account is mounted, according to the Kubernetes documentation.
 const TOKENS: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/// A pod without a token is told the same as others.
+/// A pod without a token gets the same values as other pods.
 pub(super) fn without_a_token(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     let has_none = |look: &&Look<'_, '_>| {
         let automatic = look.life.pod.spec.get("automountServiceAccountToken");
-        let mounts = look.dump.files.get("/proc/self/mountinfo");
+        let mounts = look.dump.files.get(MOUNTS);
         automatic.is_some_and(|is| *is == false) && mounts.is_some_and(|mounts| !mounts.contains(TOKENS))
     };
     for look in views(run).iter().filter(has_none) {

@@ -1,4 +1,4 @@
-//! The variables and files of the downward API that a container has by its spec, each with what its process saw.
+//! The downward API variables and files in the spec of a container, each with what its process saw.
 
 use probity_model::Timeline;
 use serde_json::Value;
@@ -44,14 +44,14 @@ impl<'l> Offer<'l> {
     }
 }
 
-/// The files that a target records lie here, by the manual of the target.
+/// The directory of the files that a target records, according to the target's manual.
 const RECORDED: &str = "/etc/podinfo";
 
 /// All variables and files of a container, as one of its views shows them.
 pub(super) fn offers<'l>(look: &'l Look<'_, '_>) -> Vec<Offer<'l>> {
     let (spec, dump) = (look.life.container.spec, look.dump);
     let mut all = Vec::new();
-    // A view without an environment was taken of something else.
+    // A view without an environment was recorded for another purpose.
     for variable in list(spec, "env").filter(|_| !dump.env.is_empty()) {
         if let (Some(name), Some(source)) = (variable["name"].as_str(), variable.get("valueFrom")) {
             let seen = dump.env.get(name).map(String::as_str);

@@ -1,4 +1,4 @@
-//! Fields that the API server rejects in volumes or in variables of the downward API.
+//! Fields that the API server rejects in downward API volumes or variables.
 
 use probity_model::{Seen, Timeline};
 use serde_json::Value;
@@ -6,10 +6,10 @@ use serde_json::Value;
 use super::fields::{OF_FILES, OF_VARIABLES};
 use crate::reading::rejections::for_another_reason;
 
-/// The word by which a rejection names the field.
+/// The word in a rejection that identifies the field.
 const PATH: &str = "fieldPath";
 
-/// Fields of variables in volumes.
+/// Volumes with fields that only variables can show.
 pub(super) fn in_volumes(run: &Timeline<'_>, seen: &mut Seen) {
     judge(run, seen, "volume", |spec| {
         let volumes = list(spec, "volumes").flat_map(|volume| list(&volume["downwardAPI"], "items"));
@@ -17,7 +17,7 @@ pub(super) fn in_volumes(run: &Timeline<'_>, seen: &mut Seen) {
     });
 }
 
-/// Fields of files in variables.
+/// Variables with fields that only files can show.
 pub(super) fn in_variables(run: &Timeline<'_>, seen: &mut Seen) {
     judge(run, seen, "env", |spec| {
         let variables = list(spec, "containers").flat_map(|container| list(container, "env"));

@@ -1,4 +1,4 @@
-//! The requests and limits that a container is told.
+//! The requests and limits that the downward API passes to a container.
 
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::offers::{Offer, offers, views};
 use crate::reading::dumps::Look;
 use crate::reading::quantities::{WHOLE, thousandths};
 
-/// Resources of which a container without a limit is told what its node has.
+/// Resources for which a container without a limit gets the amount of its node.
 const OF_NODE: [&str; 2] = ["limits.cpu", "limits.memory"];
 
 /// The amount in the spec of the container that an offer names.
@@ -17,7 +17,7 @@ fn given<'l>(look: &'l Look<'_, '_>, source: &Value) -> Option<&'l str> {
     look.life.pod.container(name)?.spec.get("resources")?.get(list)?.get(resource)?.as_str()
 }
 
-/// What a container must be told: an amount divided by the divisor, rounded up.
+/// The value that a container must get: an amount divided by the divisor, rounded up.
 fn divided(amount: &str, source: &Value) -> Option<String> {
     let amount = thousandths(amount)?;
     let divisor = source["divisor"].as_str().and_then(thousandths).filter(|divisor| *divisor > 0);
@@ -25,12 +25,12 @@ fn divided(amount: &str, source: &Value) -> Option<String> {
     Some(amount.saturating_add(divisor - 1).checked_div(divisor)?.to_string())
 }
 
-/// The words of an offer for a reader.
+/// An offer in words, for a reader.
 fn words(look: &Look<'_, '_>, offer: &Offer<'_>) -> String {
     format!("{} of {}", offer.name, look.life.name())
 }
 
-/// A request or limit of the spec is told in the unit that is asked for.
+/// A container gets a request or limit of the spec in the unit of the divisor.
 pub(super) fn as_in_the_spec(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for look in &views(run) {
         for offer in &offers(look) {
@@ -51,7 +51,7 @@ pub(super) fn as_in_the_spec(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A container without a limit is told what can be had of its node.
+/// A container without a limit gets the allocatable amount of its node.
 pub(super) fn of_the_node(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for look in &views(run) {
         let Some(node) = run.history.header.nodes.get(&look.life.pod.node) else { continue };
@@ -60,7 +60,7 @@ pub(super) fn of_the_node(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                 continue;
             };
             let resource = source["resource"].as_str().unwrap_or_default();
-            // Resources of the pod as a whole come before those of the node.
+            // Pod-level resources take precedence over those of the node.
             if !OF_NODE.contains(&resource) || look.life.pod.spec.get("resources").is_some() {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Hand-written histories of containers that are told about their pods.
+//! Hand-written histories of containers with downward API values.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ fn object(label: &str) -> Value {
     })
 }
 
-/// The view of a container at 3 s, or so much later: its variables and files, each perhaps another than the right one.
+/// What a container sees at a given time: its variables and files, of which some may be wrong.
 fn told(clause: &str, wrong: &[(&str, &str)], at: f64) -> &'static str {
     let mut run = Composer::new(&[clause]);
     run.sighting(0.5, "Pod", "pod", Change::Added, object("old"));
@@ -100,6 +100,7 @@ fn files_show_changes() {
     assert_eq!(told(FILES, &old, 3.0), "holds", "it takes a while");
     assert_eq!(told(FILES, &old, 200.0), "violated");
     assert_eq!(told(FILES, &[("/etc/podinfo/labels", "b=new\nprobity.dev/pod=pod")], 3.0), "violated");
+    assert_eq!(told(FILES, &old, 90.0), "holds", "just in time");
     let more = [("/etc/podinfo/labels", "")];
     assert_eq!(told(FILES, &more, 3.0), "violated", "it is missing");
 }

@@ -10,7 +10,7 @@ use crate::reading::rejections::for_another_reason;
 
 /// The list of ephemeral containers in a pod's spec.
 pub(super) const LIST: &str = "ephemeralContainers";
-/// Fields that containers have in common, and that make no other container of an ephemeral one.
+/// Fields that all kinds of containers have, and that do not change what an ephemeral container does.
 const USUAL: [&str; 6] = ["env", "securityContext", "volumeMounts", "stdin", "tty", "workingDir"];
 
 /// The ephemeral containers that a patch names.
@@ -51,7 +51,7 @@ fn additions<'t, 'h>(run: &'t Timeline<'h>) -> Vec<(Patch<'t, 'h>, Value)> {
     all
 }
 
-/// A container that was added runs, and no other way leads into a pod.
+/// A container that was added through the subresource runs, and there is no other way to add one.
 pub(super) fn by_the_subresource(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (patch, container) in additions(run) {
         judge_start(run, clause, (&patch, name(&container)), seen);
@@ -124,7 +124,7 @@ fn judge_start(run: &Timeline<'_>, clause: &Clause, (patch, name): (&Patch<'_, '
     }
 }
 
-/// Whether the pod was watched for long enough after a patch, and somebody would have heard the container.
+/// Whether the pod was watched for long enough after a patch, and records of the container would have been received.
 fn stays(run: &Timeline<'_>, pod: &PodLife<'_>, patch: &Patch<'_, '_>, clause: &Clause) -> bool {
     let others_heard = pod.containers.iter().any(|of| !of.attempts.is_empty());
     others_heard && run.watched_for(pod, &patch.done, clause.slack_us())

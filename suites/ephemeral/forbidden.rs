@@ -9,10 +9,10 @@ use crate::reading::patches::{self, EPHEMERAL, Patch};
 
 /// Fields that an ephemeral container must not have.
 const FORBIDDEN: [&str; 5] = ["ports", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle"];
-/// The annotation by which the API server knows the mirror of a static pod.
+/// The annotation that marks the mirror of a static pod for the API server.
 const MIRROR: &str = "kubernetes.io/config.mirror";
 
-/// Judges a patch of ephemeral containers that must be rejected, with a message that has a certain word.
+/// Judges a patch of ephemeral containers that must be rejected with a message that contains a certain word.
 fn judge(patch: &Patch<'_, '_>, (what, word): (&str, &str), seen: &mut Seen) -> bool {
     let key = &patch.pod.key;
     match patch.refused {
@@ -61,7 +61,7 @@ pub(super) fn resources(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Changes of a container that is there.
+/// Changes to an existing container.
 pub(super) fn changes(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for patch in patches::of_part(run, EPHEMERAL) {
         for container in named(&patch) {

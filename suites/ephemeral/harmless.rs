@@ -1,4 +1,4 @@
-//! What ephemeral containers do not do to their pod, and what they see of it.
+//! What ephemeral containers must not change in their pod, and what they see of it.
 
 use probity_model::clocks::Stamp;
 use probity_model::timeline::{
@@ -13,10 +13,10 @@ use crate::reading::dumps::{looks, side_by_side};
 use crate::reading::ends::may_be_busy;
 use crate::reading::patches::TARGET_CONTAINER;
 
-/// The reason of a container that has succeeded, by the reference implementation of Kubernetes.
+/// The reason that the reference implementation of Kubernetes gives for a container that has succeeded.
 const COMPLETED: &str = "Completed";
 
-/// The last instruction of an instance that exited by itself, with its exit status.
+/// When an instance exited by itself, and its exit status.
 fn exit(attempt: &Attempt<'_>) -> Option<(EventId, Stamp, u8)> {
     attempt.lines.iter().find_map(|line| match &line.line.fact {
         Fact::Exiting(exiting) => Some((line.id, line.at.clone(), exiting.code)),
@@ -29,7 +29,7 @@ fn all<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (&'t PodLife<'h>, 
     run.pods.iter().flat_map(|pod| pod.ephemeral.iter().map(move |container| (pod, container)))
 }
 
-/// An ephemeral container that has ended is shown so, and stays so.
+/// An ephemeral container that has ended is shown as ended, and stays so.
 pub(super) fn never_again(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (pod, container) in all(run) {
         let name = format!("{}/{}", pod.key, container.name);
@@ -58,7 +58,8 @@ pub(super) fn never_again(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
             seen.violated(finding, [id, revision]);
             continue;
         }
-        // The kernel kills what runs in the process namespace of another container when that one ends, maybe before it has exited.
+        // If an ephemeral container runs in the process namespace of another container, the kernel kills it when that
+        // container ends, perhaps before it has exited.
         if container.spec.get(TARGET_CONTAINER).is_some() && !run.before_deletion(pod, &at) {
             continue;
         }
@@ -124,7 +125,7 @@ fn judge_end(
     }
 }
 
-/// What is wrong with how the end of a process is shown that exited with this code.
+/// What is wrong with how the end of a process with this exit code is shown.
 fn misshown(state: &State<'_>, code: u8) -> Option<String> {
     let State::Terminated { code: shown, reason, .. } = state else { return None };
     let well = *reason == COMPLETED;
@@ -156,7 +157,7 @@ impl<'h> Standing<'h> {
     }
 }
 
-/// Whether nothing but a kubelet explains a change: no plan lets a container exit, and no probe was answered badly.
+/// Whether only a kubelet can explain a change: no plan makes a container exit, and no probe got a failing answer.
 fn is_calm(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
     let stays =
         |container: &ContainerLife<'_>| container.plan().is_some_and(|plan| plan.process.exit.is_empty());
@@ -180,7 +181,8 @@ pub(super) fn no_effect(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         let running = |status: &ContainerSeen<'_>| status.is_running();
         let shown: Vec<_> = pod.changes_of(&container.name).collect();
         let Some((began, _)) = shown.iter().find(|(_, status)| running(status)) else { continue };
-        // A kubelet shows a new container as waiting before it runs: the pod is compared with what it was without it.
+        // A kubelet shows a new container as waiting before it runs: the pod is compared with its state before the
+        // container was added.
         let Some(before) =
             pod.revisions.iter().take_while(|shown| !has_ephemeral(shown, &container.name)).last()
         else {
@@ -208,7 +210,7 @@ pub(super) fn no_effect(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// What an instance of a container saw: the last one that had begun before this one.
+/// What an instance of a container saw: the last instance that had begun before this one.
 fn view<'t>(
     run: &Timeline<'_>,
     container: &'t ContainerLife<'_>,
@@ -248,7 +250,7 @@ pub(super) fn shared_processes(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) 
                     pod.key, container.name, other.name
                 )
             };
-            // Both are the same program, and one of them is not the other.
+            // Both run the same program, so its processes are counted.
             let programs = dump.processes.iter().filter(|process| process.name == "agnhost-rs").count();
             seen.check(same && programs > 1, finding, [known, id]);
             if same && programs > 1 {

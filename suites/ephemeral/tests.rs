@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::tests::verdict;
 
-/// Whatever facets one history shows: a clause with more of them is half seen.
+/// The verdicts on a correct history: one history may not show all facets of a clause.
 const RIGHT: [&str; 2] = ["holds", "inconclusive"];
 
 fn spec(ephemeral: &Value) -> Value {
@@ -27,7 +27,7 @@ fn running(clause: &str) -> Composer {
     run
 }
 
-/// A patch of ephemeral containers at 3 s that was rejected with this, or accepted.
+/// A patch of ephemeral containers at 3 s that was accepted, or rejected with this message.
 fn patched(run: &mut Composer, subresource: &str, entry: &Value, refused: Option<&str>) {
     let patch = json!({ "spec": { "ephemeralContainers": [entry] } });
     let part = if subresource.is_empty() { String::new() } else { format!(" ({subresource})") };
@@ -113,7 +113,7 @@ fn a_mirror_gets_none() {
     assert_eq!(judged(None), "violated");
 }
 
-/// What the status says of an ephemeral container, and whether the pod is ready.
+/// What the status shows for an ephemeral container, and whether the pod is ready.
 fn shown(run: &mut Composer, at: f64, state: &Value, restarts: u64, ready: &str) {
     let plan = json!([{ "name": "AGNHOST_PLAN", "value": "{}" }]);
     let with = json!({

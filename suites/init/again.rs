@@ -9,7 +9,7 @@ use crate::reading::mains::{is_plain, lives_of, mains};
 
 /// An init container that has succeeded does not run again.
 pub(super) fn done_is_done(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    // A new kubelet knows from the containers that run that those before them succeeded.
+    // A restarted kubelet knows from the running containers that the earlier ones succeeded.
     let inits = run.lives().whole().only(|life| {
         life.container.kind == ContainerKind::Init
             && !run.lost_a_sandbox()
@@ -38,7 +38,7 @@ pub(super) fn done_is_done(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
     }
 }
 
-/// The beginning of a main container that was restarted and had lived on for long enough.
+/// The start of a main container that was restarted and then ran for long enough.
 fn restarted_main(life: &Life<'_, '_>) -> Option<EventId> {
     let mut lives = mains(life.pod).flat_map(|main| &main.attempts);
     lives.find(|main| main.number > 0 && main.is_numbered()).map(|main| main.began.id)
@@ -100,7 +100,7 @@ fn init_after(run: &Timeline<'_>, pod: &PodLife<'_>, main: &Life<'_, '_>) -> Opt
     lives.find(|init| run.clocks.order(&main.began, &init.began) == Order::Before).map(|init| init.began.id)
 }
 
-/// What an init container wrote to a volume is there when it runs again: its target counts its lives in a file.
+/// When an init container runs again, it finds what it wrote to a volume: its target counts its instances in a file.
 pub(super) fn finds_its_files(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for init in run.pods.iter().filter(|pod| is_plain(run, pod)).flat_map(inits) {
         let told: Vec<_> =

@@ -1,4 +1,4 @@
-//! The control group of a pod: its limits are those that the scheduler and quotas count for the whole pod.
+//! The control group of a pod: its values are the amounts that the scheduler and quotas count for the whole pod.
 
 use probity_model::timeline::PodLife;
 use probity_model::verdict::Doubt;
@@ -8,18 +8,18 @@ use serde_json::Value;
 use crate::reading::described::{Described, descriptions};
 use crate::reading::quantities::{WHOLE, thousandths};
 
-/// The processor shares of a whole processor in version 1 of control groups, as the Linux kernel counts them.
+/// The CPU shares of one whole CPU in cgroup v1, as the Linux kernel counts them.
 const SHARES: i128 = 1_024;
 
-/// What a pod gets of a resource, and whether an init container decides it.
+/// How much of a resource a pod gets, and whether an init container decides it.
 #[derive(Clone, Copy)]
 struct Effective {
     amount: i128,
     of_init: bool,
 }
 
-/// The effective amount of a resource: the larger of the sum over the containers that run together, and of what an init
-/// container needs beside the sidecars before it. None if a container does not say how much.
+/// The effective amount of a resource: the larger of the sum of all containers that run together, and of what an init
+/// container needs beside the sidecars before it. None if a container does not specify an amount.
 fn effective(spec: &Value, kind: &str, resource: &str) -> Option<Effective> {
     let list = |field: &str| spec[field].as_array().into_iter().flatten();
     let amount = |of: &Value| of["resources"][kind][resource].as_str().and_then(thousandths);

@@ -1,4 +1,4 @@
-//! `activeDeadlineSeconds`: from `status.startTime` on it covers initialization as well as all that follows.
+//! `activeDeadlineSeconds`: it counts from `status.startTime`, and covers initialization and everything after it.
 
 use probity_model::clocks::{Clock, Stamp};
 use probity_model::measure::{Bound, Fit, Interval, seconds, whole_seconds};
@@ -17,7 +17,7 @@ use crate::reading::patches::changes_image;
 use crate::reading::statuses::{EXCEEDED, NEVER_PULLED, NO_IMAGE};
 use crate::termination::{alive_until, judge_kill_within};
 
-/// A pod with a deadline, and from when that counts.
+/// A pod with a deadline, and the time from which the deadline counts.
 struct Limited<'t, 'h> {
     pod: &'t PodLife<'h>,
     /// `startTime`, and the revision that shows it.
@@ -48,9 +48,9 @@ fn limited<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Limited<'t, 'h
         };
         let start = At::new(shown.id, stamp);
         let span = whole_seconds(kept);
-        // A pod that was over before could not heed it.
+        // A pod that had ended before could not obey it.
         let heeds = pod.over().is_none_or(|over| over.at.at.lo > set.at.at.lo);
-        // A kubelet does not look at what was changed in a mirror pod.
+        // A kubelet ignores changes to a mirror pod.
         let mirrored = set_after > 0 && !pod.mirrors.is_empty();
         (heeds && !mirrored).then_some(Limited { pod, start, span, set_after })
     })
@@ -61,7 +61,7 @@ impl Limited<'_, '_> {
         self.in_time_of_stop(clause, 0)
     }
 
-    /// The same, if a container that is stopped at the deadline takes this time.
+    /// The same, if a container that is stopped at the deadline takes this long to end.
     fn in_time_of_stop(&self, clause: &Clause, takes: i64) -> Bound {
         let what =
             if self.due() == self.span { "activeDeadlineSeconds" } else { "the update of the deadline" };
@@ -70,12 +70,12 @@ impl Limited<'_, '_> {
         Bound::at_most(self.due() + late, words).and_at_least(self.span, "activeDeadlineSeconds")
     }
 
-    /// How long after `startTime` the deadline is over, and known to be.
+    /// How long after `startTime` the deadline has been set and has passed.
     fn due(&self) -> i64 {
         self.span.max(self.set_after)
     }
 
-    /// The pod is over for its deadline, and for nothing else, and not before its containers are.
+    /// The pod ends because of its deadline and for no other reason, and not before its containers.
     fn judge_over(&self, run: &Timeline<'_>, over: &Revision<'_>, seen: &mut Seen) -> bool {
         self.judge_reason(over, seen) && !accuse_living(run, self.pod, over, seen)
     }
@@ -94,7 +94,8 @@ impl Limited<'_, '_> {
         right
     }
 
-    /// A container that was running is stopped in time, and has its grace period; whether it was stopped at all.
+    /// A container that was running is stopped in time, and has its grace period. Returns whether it was stopped at
+    /// all.
     fn judge_stop(&self, clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) -> bool {
         match (life.stop(), &life.ended) {
             (Some(stop), _) => {
@@ -116,7 +117,8 @@ impl Limited<'_, '_> {
         true
     }
 
-    /// A pod of which no main container runs at the deadline, because each waits for its restart or for its image, is over then, too.
+    /// A pod also ends at its deadline if no main container runs then, because each waits for its restart or for its
+    /// image.
     fn judge_waiting(&self, run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         let pod = self.pod;
         if !mains(pod).all(|main| waits_for_good(run, pod, main)) {
@@ -157,8 +159,8 @@ impl Limited<'_, '_> {
         }
     }
 
-    /// A sidecar that nothing else stops is told to stop after the main containers that were running at the deadline, unless the
-    /// grace period is over before, and killed when that is over.
+    /// A sidecar that nothing else stops gets its stop signal after the main containers that were running at the deadline,
+    /// unless the grace period ends first. It is killed when the grace period ends.
     fn judge_turn(
         &self,
         run: &Timeline<'_>,
@@ -193,7 +195,7 @@ impl Limited<'_, '_> {
         }
     }
 
-    /// The time that the end of the last main container leaves to that of the pod: sidecars stop after it.
+    /// How long the pod may take to end after its last main container: sidecars stop after that container.
     fn in_time_of_sidecars(&self, clause: &Clause) -> Bound {
         if !self.pod.containers.iter().any(|of| of.kind == ContainerKind::Sidecar) {
             return clause.in_time();
@@ -202,8 +204,8 @@ impl Limited<'_, '_> {
         Bound::at_most(grace + slack, format!("the grace period of the sidecars + {}", seconds(slack)))
     }
 
-    /// Accuses a main container that began after the deadline, in a pod whose init containers did not all succeed by themselves;
-    /// whether any main container began.
+    /// Reports a main container that began after the deadline, in a pod whose init containers did not all succeed by themselves.
+    /// Returns whether any main container began.
     fn accuse_late_starts(&self, run: &Timeline<'_>, seen: &mut Seen) -> bool {
         let due = self.start.later(self.due());
         for main in mains(self.pod) {
@@ -228,7 +230,7 @@ impl Limited<'_, '_> {
     }
 }
 
-/// Whether the last that is known of a container is that it waits to be started, or started again: nothing else ended it.
+/// Whether the last known state of a container is that it waits to be started or restarted, and nothing else ended it.
 fn waits_for_good(run: &Timeline<'_>, pod: &PodLife<'_>, main: &ContainerLife<'_>) -> bool {
     if changes_image(run, pod, main) || main.spec.get("restartPolicyRules").is_some() {
         return false;
@@ -249,7 +251,7 @@ fn waits_for_good(run: &Timeline<'_>, pod: &PodLife<'_>, main: &ContainerLife<'_
     }
 }
 
-/// A pod that never gets beyond its init containers is over at its deadline.
+/// A pod that never gets beyond its init containers ends at its deadline.
 pub(super) fn covers_init(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for of in limited(run) {
         let Some(phase) = initializing(run, of.pod).filter(|phase| phase.done.is_none()) else { continue };
@@ -272,7 +274,7 @@ pub(super) fn covers_init(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
     }
 }
 
-/// Whether a pod is over before its deadline, because an init container of it failed for good.
+/// Whether a pod ends before its deadline because one of its init containers failed for good.
 fn fails_by_itself(pod: &PodLife<'_>) -> bool {
     let failed = |life: &Attempt<'_>| match life.exited_by_itself() {
         Some((_, code)) => code != 0,
@@ -302,7 +304,7 @@ pub(super) fn ends_the_running(run: &Timeline<'_>, clause: &Clause, seen: &mut S
         if initializing(run, of.pod).is_some_and(|phase| phase.done.is_none()) {
             continue;
         }
-        // A container with a new image is stopped for that.
+        // A container is stopped if it gets a new image.
         let kept = mains(of.pod).filter(|main| !changes_image(run, of.pod, main));
         of.judge_waiting(run, clause, seen);
         of.judge_sidecars(run, seen);
@@ -315,7 +317,7 @@ pub(super) fn ends_the_running(run: &Timeline<'_>, clause: &Clause, seen: &mut S
             if !of.judge_stop(clause, life, seen) {
                 of.judge_unended(run, clause, seen);
             }
-            // The pod is over with the last of them.
+            // The pod ends when the last of them ends.
             let Some(ended) =
                 life.ended.as_ref().filter(|_| !lives.iter().any(|other| ends_later(life, other)))
             else {

@@ -8,7 +8,7 @@ use crate::reading::alive::accuse_living;
 use crate::reading::ends::{End, heard_kill};
 use crate::reading::hooks::judge_command_before_stop;
 use crate::reading::inits::{inits, plain_pods, success};
-use crate::reading::mains::lives_of;
+use crate::reading::mains::{last_sidecars, lives_of};
 use crate::reading::start_errors::judge_start_error;
 use crate::reading::termination::judge_restart;
 use crate::termination::judge_kill_within;
@@ -38,7 +38,7 @@ pub(super) fn until_success(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// The start of the container after an init container, once that has succeeded.
+/// The start of the next container, after an init container has succeeded.
 fn proceeds(life: &Life<'_, '_>) -> Option<EventId> {
     success(life.container)?;
     let at = life.pod.containers.iter().position(|of| of.name == life.container.name)?;
@@ -92,13 +92,7 @@ pub(super) fn fails_its_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
     }
 }
 
-/// The sidecars of a pod, each in its last instance.
-fn last_sidecars<'t, 'h>(run: &'t Timeline<'h>, pod: &'t PodLife<'h>) -> impl Iterator<Item = Life<'t, 'h>> {
-    let sidecars = pod.containers.iter().filter(|of| of.kind == ContainerKind::Sidecar);
-    sidecars.filter_map(move |of| lives_of(run, pod, of).next_back())
-}
-
-/// When an init container had failed and the sidecars that were running had ended, too.
+/// When an init container had failed and all running sidecars had ended.
 fn sidecars_over(init: &Life<'_, '_>, failed: &Line<'_>) -> At {
     let ends = last_sidecars(init.run, init.pod).filter_map(|life| End::of(&life)?.latest);
     ends.fold(At::of(failed), |last, end| if init.run.before(&last, &end) { end } else { last })
@@ -140,8 +134,8 @@ fn judge_waiting(life: &Life<'_, '_>, over: &Revision<'_>, seen: &mut Seen) {
     }
 }
 
-/// The sidecars of a pod that fails during initialization are stopped like other containers: with a signal, after their hook, and
-/// with the grace period.
+/// The sidecars of a pod that fails during initialization are stopped like other containers: with a signal, after their hook,
+/// and with the grace period.
 fn judge_sidecars(clause: &Clause, init: &Life<'_, '_>, failed: &Line<'_>, seen: &mut Seen) {
     let (run, pod) = (init.run, init.pod);
     let alone = pod.containers.iter().filter(|of| of.kind == ContainerKind::Sidecar).count() == 1;
@@ -171,7 +165,7 @@ fn judge_sidecars(clause: &Clause, init: &Life<'_, '_>, failed: &Line<'_>, seen:
     }
 }
 
-/// An init container that cannot start is tried again or fails its pod, depending on the policy.
+/// An init container that cannot start is retried or fails its pod, depending on the policy.
 pub(super) fn start_error(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in plain_pods(run) {
         for init in inits(pod).filter(|init| init.attempts.is_empty()) {

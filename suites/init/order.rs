@@ -53,8 +53,8 @@ fn main_before<'t>(pod: &'t PodLife<'_>, container: &ContainerLife<'_>) -> Optio
     Some(&first.began)
 }
 
-/// A container started after an init container had succeeded; whether the init container had failed before. `None` if
-/// that is not the case or not known.
+/// Judges whether a container started after an init container had succeeded. Returns whether the init container had
+/// failed before; `None` if the order is wrong or not known.
 fn judge_pair(
     run: &Timeline<'_>,
     pod: &PodLife<'_>,
@@ -147,7 +147,8 @@ fn judge_beside(
     }
 }
 
-/// Whether a container that waited for the one before would have started later: that one has a startup probe.
+/// Whether waiting for the previous container would have delayed the next one: the previous container has a startup
+/// probe.
 fn holds_others_up(pod: &PodLife<'_>, before: &At) -> bool {
     mains(pod).any(|of| {
         let is_before = of.attempts.first().is_some_and(|attempt| attempt.began.id == before.id);

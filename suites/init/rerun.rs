@@ -1,4 +1,4 @@
-//! Init containers run again when the sandbox of their pod is gone.
+//! Init containers run again when the sandbox of their pod was removed.
 
 use probity_model::clocks::Stamp;
 use probity_model::history::{Did, REMOVE_SANDBOX};
@@ -18,7 +18,7 @@ fn removed<'t, 'h>(run: &'t Timeline<'h>) -> Option<(&'t PodLife<'h>, EventId, S
     removes.then(|| (pod, *id, Stamp::harness(deed.began_us)))
 }
 
-/// Without its sandbox a pod begins again, with its init containers.
+/// A pod that lost its sandbox starts again with its init containers.
 pub(super) fn with_a_new_sandbox(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let Some((pod, deed, began)) = removed(run) else { return };
     let done = |init: &ContainerLife<'_>| {
@@ -30,7 +30,7 @@ pub(super) fn with_a_new_sandbox(run: &Timeline<'_>, clause: &Clause, seen: &mut
     let again = |of: &ContainerLife<'_>| -> Option<usize> {
         of.attempts.iter().position(|attempt| run.before(&began, &attempt.began))
     };
-    // Only a main container that begins again shows that the sandbox was really gone.
+    // Only a main container that starts again shows that the sandbox was really removed.
     let restarted = mains(pod).find_map(|of| Some(&of.attempts[again(of)?]));
     let Some(restarted) = restarted.filter(|main| run.watched_for(pod, &main.began, clause.slack_us()))
     else {
@@ -57,7 +57,7 @@ pub(super) fn with_a_new_sandbox(run: &Timeline<'_>, clause: &Clause, seen: &mut
     }
 }
 
-/// What follows an init container begins when it has succeeded again.
+/// The next container starts only when the init container has succeeded again.
 fn judge_after(
     run: &Timeline<'_>,
     before: Option<(&str, &Attempt<'_>)>,

@@ -17,9 +17,9 @@ struct Asked {
     mains: i64,
     /// All sidecars.
     sidecars: i64,
-    /// The highest request while an init container runs, including the sidecars that run beside it.
+    /// The highest request while an init container runs, including the sidecars that run at the same time.
     inits: i64,
-    /// Whether a sidecar runs beside the init container with the highest request.
+    /// Whether a sidecar runs together with the init container with the highest request.
     beside: bool,
     /// How many regular init containers there are.
     count: usize,
@@ -128,7 +128,7 @@ fn judge(run: &Timeline<'_>, seen: &mut Seen, of: impl Fn(&Asked) -> bool) {
     }
 }
 
-/// Of several init containers, the one with the highest request counts.
+/// If there are several init containers, the one with the highest request counts.
 pub(super) fn highest_init(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     judge(run, seen, |asked| asked.count > 1 && asked.decided() == "init");
 }

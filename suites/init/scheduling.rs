@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// The prefix of resources that no node has: it is the harness's own.
 const NOWHERE: &str = "probity.dev/";
-/// The condition of a pod that waits for a node, and its reason if there is none for it: Kubernetes documentation.
+/// The condition of a pod that waits for a node, and its reason if no node fits: Kubernetes documentation.
 const SCHEDULED: &str = "PodScheduled";
 const UNSCHEDULABLE: &str = "Unschedulable";
 

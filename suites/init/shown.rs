@@ -18,7 +18,7 @@ pub(super) fn not_ready(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// The phase is Pending.
+/// The phase is Pending while the pod initializes.
 pub(super) fn pending(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let promised = |shown: &Revision<'_>| match shown.phase() {
         "Pending" => Some(true),
@@ -39,7 +39,7 @@ pub(super) fn pending(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     });
 }
 
-/// Initialized is false, and true soon after.
+/// Initialized is False during initialization, and True soon after it.
 pub(super) fn initialized(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     // An init container that exits with 0 because its pod is deleted is shown as one that succeeded.
     let promised =

@@ -42,7 +42,7 @@ fn pod(clause: &str, policy: &str, inits: &[&str], mains: &[&str]) -> Composer {
     run
 }
 
-/// A life of a container, to its end with a status.
+/// An instance of a container, until it ends with a status.
 fn runs(run: &mut Composer, container: &str, attempt: u64, span: (f64, f64), code: u8) {
     run.of("pod", container).start(span.0, attempt);
     run.fact(span.1, Fact::Exiting(Exiting { code, why: "plan".to_owned() }));
@@ -77,7 +77,7 @@ fn ended(code: i64) -> Value {
     json!({ "terminated": { "exitCode": code, "reason": "Error" } })
 }
 
-/// Two init containers of which the second begins at this time; the first ends at 3 s with a status.
+/// Two init containers: the first ends at 3 s with a status, and the second begins at this time.
 fn two(code: u8, second: f64) -> &'static str {
     let mut run = pod(SEQUENTIAL, "Always", &["one", "two"], &["main"]);
     if second < 3.0 {
@@ -198,7 +198,8 @@ fn a_failed_init_container_runs_again_until_it_succeeds() {
     assert_eq!(verdict(&over.done(), RETRY), "violated");
 }
 
-/// Under Never an init container exits with 1 at 2 s; this is shown at 3 s, and a container may begin then.
+/// With restartPolicy Never, an init container exits with 1 at 2 s. This phase is shown at 3 s, and a container may
+/// begin then.
 fn fails(phase: &str, again: Option<&str>) -> &'static str {
     let mut run = pod(NEVER, "Never", &["one"], &["main"]);
     runs(&mut run, "one", 0, (1.0, 2.0), 1);
@@ -256,7 +257,7 @@ fn a_second_run_finds_the_files_of_the_first() {
     assert_eq!(verdict(&again.done(), FILES), "holds");
 }
 
-/// A pod with a deadline of 8 s from 1 s on that fails its init container again and again, and is over at this time.
+/// A pod starts at 1 s with a deadline of 8 s. Its init container fails again and again, and the pod ends at this time.
 fn endless(over: Option<(f64, &str)>) -> &'static str {
     let mut run = Composer::new(&[COVERS]);
     let mut of = spec("Always", &["one"], &["main"]);
@@ -287,7 +288,7 @@ fn a_deadline_covers_the_initialization() {
     assert_eq!(endless(None), "violated");
 }
 
-/// A pod with a deadline of 8 s from 1 s on whose main container is told to stop at this time.
+/// A pod starts at 1 s with a deadline of 8 s. Its main container gets its stop signal at this time.
 fn limited(stop: Option<f64>, end: f64) -> &'static str {
     let mut run = Composer::new(&[KILLS]);
     let mut of = spec("Always", &["one"], &["main"]);

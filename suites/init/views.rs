@@ -6,8 +6,7 @@ use probity_model::timeline::{ContainerKind, ContainerLife, Life, Line};
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::{Dump, Fact};
 
-/// The file in which Linux lists the mounts of a process: the fifth field of each line is the mount point.
-const MOUNTS: &str = "/proc/self/mountinfo";
+use crate::reading::dumps::MOUNTS;
 
 /// Container instances whose process recorded what it saw at its start.
 fn dumps<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (Life<'t, 'h>, &'t Line<'h>, &'h Dump)> {
@@ -20,7 +19,7 @@ fn dumps<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (Life<'t, 'h>, &
     })
 }
 
-/// The paths at which volumes are mounted in a container, by its spec.
+/// The paths at which volumes are mounted in a container, according to its spec.
 fn mounts(container: &ContainerLife<'_>) -> BTreeSet<String> {
     let mounts = container.spec.get("volumeMounts").and_then(|of| of.as_array());
     mounts.into_iter().flatten().filter_map(|of| Some(of["mountPath"].as_str()?.to_owned())).collect()

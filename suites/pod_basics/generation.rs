@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::reading::patches;
 
-/// The generation of a new pod, by the Kubernetes documentation.
+/// The generation of a new pod, according to the Kubernetes documentation.
 const FIRST: i64 = 1;
 
 /// A new pod has generation 1. Each change of its spec, and its deletion, adds 1. Nothing else changes it.
@@ -23,7 +23,7 @@ pub(super) fn counts_changes(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             continue;
         };
         seen.applies();
-        // What it did to the pod is judged by its revisions.
+        // The revisions of the pod show what the patch changed.
         let before = patch.before(run).filter(|before| generation(before) != Some(asked));
         if let Some((before, after)) = before.zip(patch.after(run).last())
             && generation(after) != Some(asked)
@@ -83,7 +83,7 @@ fn generation(shown: &Revision<'_>) -> Option<i64> {
     shown.object.pointer("/metadata/generation")?.as_i64().map(|generation| generation.clamp(-FAR, FAR))
 }
 
-/// The spec without the node: the scheduler binds a pod, which is no update.
+/// The spec without the node: when the scheduler binds a pod, this is not an update.
 fn spec(shown: &Revision<'_>) -> Option<Value> {
     let mut spec = shown.object.get("spec")?.clone();
     spec.as_object_mut()?.remove("nodeName");

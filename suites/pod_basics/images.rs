@@ -1,14 +1,16 @@
 //! New images of containers that run.
 
-use probity_model::measure::{Bound, seconds};
-use probity_model::timeline::{At, ContainerLife, Life, Revision, State};
-use probity_model::{Clause, Seen, Timeline};
+use std::collections::BTreeSet;
 
-use crate::reading::ends::{killed_at, may_be_busy};
+use probity_model::measure::{Bound, Fit, seconds};
+use probity_model::timeline::{At, ContainerLife, Life, PodLife, Revision, State};
+use probity_model::{Clause, EventId, Seen, Timeline};
+
+use crate::reading::ends::{End, killed_at, may_be_busy};
 use crate::reading::hooks::judge_command_before_stop;
 use crate::reading::mains::lives_of;
 use crate::reading::patches::{self, Patch, image_in};
-use crate::reading::statuses::NO_IMAGE;
+use crate::reading::statuses::{NO_IMAGE, statuses};
 use crate::reading::termination::time_of_ends;
 use crate::termination::judge_kill_within;
 
@@ -68,7 +70,7 @@ fn judge_waiting(
     true
 }
 
-/// Whether an image is that of a target among these containers, whatever its tag: every node has it.
+/// Whether an image is used by a target among these containers, whatever its tag: every node has that image.
 fn is_of_target<'t, 'h: 't>(of: impl Iterator<Item = &'t ContainerLife<'h>>, image: &str) -> bool {
     let targets = of.filter(|of| of.plan().is_some());
     targets.filter_map(|of| of.spec["image"].as_str()).any(|of| repository(of) == repository(image))
@@ -80,7 +82,7 @@ fn repository(image: &str) -> &str {
     if tag.contains('/') { image } else { repository }
 }
 
-/// Containers whose images stay are neither stopped nor started anew, unless something else ends them.
+/// Containers whose images do not change are neither stopped nor restarted, unless something else ends them.
 fn spares_others(run: &Timeline<'_>, patch: &Patch<'_, '_>, seen: &mut Seen) {
     let stays = |container: &&ContainerLife<'_>| {
         let probed =
@@ -138,7 +140,7 @@ fn judge(clause: &Clause, patch: &Patch<'_, '_>, life: &Life<'_, '_>, seen: &mut
         if !judge_command_before_stop(life, patch.id, stop, seen) && !hooked {
             judge_kill_within(clause.tolerance_us("kill"), life, stop, life.pod.grace(), seen);
         }
-        judge_next(patch, life, seen);
+        judge_next(clause, patch, life, seen);
         seen.facet("container", life.container.kind.word());
         seen.facet("before", "running");
     } else if life.watched_for(&patch.done, clause.slack_us()) {
@@ -147,12 +149,72 @@ fn judge(clause: &Clause, patch: &Patch<'_, '_>, life: &Life<'_, '_>, seen: &mut
     }
 }
 
-/// No node has the new image if it is not that of a target: then nothing starts in place of the stopped container.
-fn judge_next(patch: &Patch<'_, '_>, life: &Life<'_, '_>, seen: &mut Seen) {
-    let unknown = image_in(&patch.asked, &life.container.name)
-        .is_some_and(|image| !is_of_target(patch.pod.containers.iter(), image));
-    if let Some(again) = life.lives_again().filter(|_| unknown) {
+/// The container starts again with its new image. No node has the new image unless it is the image of a target. In that case
+/// nothing starts in place of the stopped container.
+fn judge_next(clause: &Clause, patch: &Patch<'_, '_>, life: &Life<'_, '_>, seen: &mut Seen) {
+    let Some(image) = image_in(&patch.asked, &life.container.name) else { return };
+    if is_of_target(patch.pod.containers.iter(), image) {
+        judge_start(clause, (patch, image), life, seen);
+    } else if let Some(again) = life.lives_again() {
         let finding = format!("{} was started again with its old image", life.name());
         seen.violated(finding, [patch.id, again]);
     }
+}
+
+/// A container whose new image is on its node starts again soon after its end, whatever its restart policy.
+fn judge_start(
+    clause: &Clause,
+    (patch, image): (&Patch<'_, '_>, &str),
+    life: &Life<'_, '_>,
+    seen: &mut Seen,
+) {
+    let Some(end) = End::of(life) else { return };
+    let Some(next) = life.next() else {
+        if life.lives_again().is_none() && life.watched_for(end.at(), clause.slack_us()) {
+            let late = seconds(clause.slack_us());
+            let finding = format!(
+                "{} was stopped for a new image, and was not started again within {late}",
+                life.name()
+            );
+            seen.violated(finding, [Some(patch.id), life.run.last_event()].into_iter().flatten());
+        }
+        return;
+    };
+    let quantity = format!("from the end of {} to its start with the new image", life.name());
+    let bound = bound(clause, life, false);
+    if life.within(seen, quantity, (end.at(), &next.began), bound) == Some(Fit::Met) {
+        seen.facet("starts", life.policy());
+    }
+    judge_content(patch, image, &next, seen);
+}
+
+/// The status of the new instance shows the ID that the new image has in containers that had it from the start.
+fn judge_content(patch: &Patch<'_, '_>, image: &str, next: &Life<'_, '_>, seen: &mut Seen) {
+    let has_it = |pod: &PodLife<'_>, of: &ContainerLife<'_>| {
+        of.spec["image"] == image && !patches::changes_image(next.run, pod, of)
+    };
+    let all = next.run.containers().filter(|(pod, of)| has_it(pod, of));
+    let known: BTreeSet<&str> = all.flat_map(|(pod, of)| ids(pod, of, None)).map(|(_, id)| id).collect();
+    if known.is_empty() {
+        return;
+    }
+    let wrong = ids(next.pod, next.container, Some(next.number)).find(|(_, id)| !known.contains(id));
+    if let Some((shown, id)) = wrong {
+        let finding = format!("{} has a new image, but runs with the image ID {id}", next.name());
+        seen.violated(finding, [patch.id, shown]);
+    }
+}
+
+/// The image IDs of a container in the revisions that show it as running, all or those of one instance.
+fn ids<'t, 'h>(
+    pod: &'t PodLife<'h>,
+    container: &'t ContainerLife<'h>,
+    number: Option<u64>,
+) -> impl Iterator<Item = (EventId, &'h str)> {
+    pod.revisions.iter().filter_map(move |shown| {
+        let seen = shown.container(&container.name)?;
+        let meant = seen.is_running() && number.is_none_or(|number| number == seen.restarts);
+        let (_, status) = statuses(shown).find(|(name, _)| *name == container.name).filter(|_| meant)?;
+        Some((shown.id, status.get("imageID")?.as_str()?))
+    })
 }

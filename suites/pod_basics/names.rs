@@ -6,20 +6,20 @@ use serde_json::Value;
 
 use crate::reading::rejections::for_another_reason;
 
-/// The longest name, by RFC 1123 as Kubernetes reads it.
+/// The longest name, according to RFC 1123 as Kubernetes applies it.
 const LONGEST: usize = 253;
-/// The longest label of a name, by RFC 1123.
+/// The longest label of a name, according to RFC 1123.
 const LONGEST_LABEL: usize = 63;
-/// The operating systems that a pod can name, by the Kubernetes documentation.
+/// The operating systems that a pod can name, according to the Kubernetes documentation.
 const SYSTEMS: [&str; 2] = ["linux", "windows"];
-/// How a rejection for the name begins. Other rejections list this field among those that are supported.
+/// The beginning of a rejection because of the name. Other rejections list this field among the supported ones.
 const NAME_FIELD: &str = "metadata.name: ";
-/// The field that a rejection for the system names.
+/// The field that is named in a rejection because of the operating system.
 const FIELD: &str = "spec.os";
 /// The operating system of the target, and of every node on which it runs.
 const OURS: &str = "linux";
 
-/// What is wrong with a name as a DNS subdomain, or which kind of a good one it is.
+/// The kind of a name that is a valid DNS subdomain, or else what is wrong with it.
 fn kind_of(name: &str) -> Result<&'static str, &'static str> {
     let edge = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let label = |label: &str| {
@@ -55,7 +55,7 @@ pub(super) fn are_subdomains(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                 seen.violated(format!("the name `{name}` was rejected: {}", tried.message), [*id]);
             }
             (Err(_), ..300) => seen.violated(format!("the name `{name}` was accepted"), [*id]),
-            // Whatever else is wrong with it has other clauses.
+            // Other clauses judge other errors in the pod.
             (Ok(_), _) => {}
             (Err(_), _) => for_another_reason((*id, tried), seen),
         }
@@ -67,7 +67,7 @@ fn system(spec: &Value) -> Option<&str> {
     spec.get("os")?.get("name")?.as_str()
 }
 
-/// A pod can name one of two operating systems; a kubelet of the other one refuses it.
+/// A pod can name one of two operating systems; a kubelet on the other operating system rejects it.
 pub(super) fn systems(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (id, tried) in &run.tried {
         let Some(named) = tried.manifest.get("spec").and_then(system) else { continue };

@@ -5,17 +5,17 @@ use serde_json::Value;
 
 use crate::reading::dumps::looks;
 
-/// Where the kernel tells which capabilities a process can have at most.
+/// The file in which the kernel shows the most capabilities that a process can have.
 const STATUS: &str = "/proc/self/status";
 const BOUND: &str = "CapBnd:";
 
-/// The capabilities that a process can have at most, one bit for each.
+/// The most capabilities that a process can have, one bit for each.
 fn capabilities(status: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(BOUND))?;
     u64::from_str_radix(line.trim(), 16).ok()
 }
 
-/// A privileged container can do more than one that is not, whichever of the pod's containers it is.
+/// A privileged container of any kind has more capabilities than one that is not privileged.
 pub(super) fn has_all_capabilities(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     let views: Vec<_> = looks(run)
         .into_iter()

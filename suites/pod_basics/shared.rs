@@ -1,4 +1,5 @@
-//! What the containers of a pod share: a network, interprocess communication, a node; and what pods do not share.
+//! What the containers of a pod share: a network, interprocess communication and a node; and what different pods do not
+//! share.
 
 use std::net::IpAddr;
 
@@ -10,15 +11,15 @@ use serde_json::Value;
 
 use crate::reading::dumps::{Look, looks, side_by_side};
 
-/// The word with which a call ends that nobody listens for.
+/// The word in the result of a call to a port on which nobody listens.
 const REFUSED: &str = "refused";
 
-/// Whether a pod uses what its node has, by this field of its spec.
+/// Whether this field of a pod's spec makes it use a namespace of its node.
 fn uses_node(pod: &PodLife<'_>, field: &str) -> bool {
     pod.spec.get(field).is_some_and(|is| *is == true)
 }
 
-/// Containers of one pod are in one namespace of a kind, and those of two pods in two.
+/// Containers of one pod share a namespace of this kind, and containers of two pods do not.
 fn judge_namespaces(run: &Timeline<'_>, (kind, of_node): (&str, &str), seen: &mut Seen) {
     let all: Vec<Look<'_, '_>> =
         looks(run).into_iter().filter(|look| !uses_node(look.life.pod, of_node)).collect();
@@ -44,10 +45,10 @@ fn judge_namespaces(run: &Timeline<'_>, (kind, of_node): (&str, &str), seen: &mu
     }
 }
 
-/// The containers of a pod have one network namespace with the pod's address, and reach each other by localhost.
+/// The containers of a pod have one network namespace with the pod's address, and reach each other through localhost.
 pub(super) fn network(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     judge_namespaces(run, ("net", "hostNetwork"), seen);
-    // With another sandbox a pod may have another address.
+    // With a new sandbox a pod may have a new address.
     for look in looks(run).iter().filter(|look| !look.dump.interfaces.is_empty() && !run.lost_a_sandbox()) {
         let Some(ip) = look.life.pod.ip() else { continue };
         let there = look.dump.interfaces.values().flatten().any(|address| address == ip);
@@ -60,7 +61,7 @@ pub(super) fn network(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     judge_localhost(run, seen);
 }
 
-/// A request to localhost at a port of another container of the pod.
+/// A request to localhost reaches the port of another container of the pod.
 fn judge_localhost(run: &Timeline<'_>, seen: &mut Seen) {
     for life in run.lives() {
         for line in &life.attempt.lines {
@@ -141,7 +142,7 @@ fn addresses(shown: &Revision<'_>) -> Vec<IpAddr> {
     list.into_iter().flatten().filter_map(|of| of["ip"].as_str()?.parse().ok()).collect()
 }
 
-/// A pod has one address of each family, and none that another pod has.
+/// A pod has one address of each family, and does not share it with another pod.
 pub(super) fn own_addresses(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     let own = run.pods.iter().filter(|pod| !uses_node(pod, "hostNetwork"));
     let shown: Vec<(&PodLife<'_>, &Revision<'_>, Vec<IpAddr>)> = own
@@ -174,7 +175,7 @@ pub(super) fn own_addresses(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Whether a pod was neither over nor going when a revision of another one came.
+/// Whether a pod had neither ended nor begun to terminate when a revision of another pod came.
 fn lived_at(run: &Timeline<'_>, pod: &PodLife<'_>, other: &Revision<'_>) -> bool {
     let over = |shown: &&Revision<'_>| {
         shown.gone || shown.terminating() || matches!(shown.phase(), "Succeeded" | "Failed")
@@ -182,9 +183,9 @@ fn lived_at(run: &Timeline<'_>, pod: &PodLife<'_>, other: &Revision<'_>) -> bool
     pod.revisions.iter().find(over).is_none_or(|over| run.before(&other.at, &over.at))
 }
 
-/// The longest host name, by Linux and the Kubernetes documentation on pod hostnames.
+/// The longest host name, according to Linux and the Kubernetes documentation on pod hostnames.
 const LONGEST: usize = 63;
-/// The fields of a spec that give a pod another host name than its own.
+/// The fields of a spec that give a pod a host name other than its own name.
 const OTHER_NAMES: [&str; 4] = ["hostname", "hostnameOverride", "setHostnameAsFQDN", "hostNetwork"];
 
 /// The host name that a process sees is the name of its pod.

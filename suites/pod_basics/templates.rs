@@ -1,4 +1,4 @@
-//! Templates of pods: what a change of one changes.
+//! Pod templates: what changes when one of them is changed.
 
 use probity_model::clocks::Stamp;
 use probity_model::history::{Deed, Did};
@@ -43,7 +43,7 @@ fn is_of(pod: &PodLife<'_>, deployment: &str) -> bool {
     })
 }
 
-/// Pods that exist stay as they are, and those that are created afterwards have the new template.
+/// Existing pods stay as they are, and pods that are created later have the new template.
 pub(super) fn changes_new_pods_only(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for change in changes(run) {
         for pod in run.pods.iter().filter(|pod| is_of(pod, change.name)) {

@@ -9,7 +9,7 @@ use crate::reading::patches::{self, Patch};
 
 /// The lists of containers of a pod.
 const LISTS: [&str; 2] = ["containers", "initContainers"];
-/// What identifies the entry of a list, and is not changed by a patch.
+/// The field that identifies an entry of a list and that a patch does not change.
 const NAME: &str = "name";
 /// The field of a container that can be changed.
 const IMAGE: &str = "image";
@@ -31,7 +31,7 @@ impl Wish {
     }
 }
 
-/// The changes of a pod's spec that a patch asks for; nothing of what the pod has already.
+/// The changes to a pod's spec that a patch asks for, without what the pod already has.
 fn wishes(spec: &Value, asked: &Value) -> Vec<Wish> {
     let mut all = Vec::new();
     for (field, wanted) in asked.as_object().into_iter().flatten() {
@@ -75,7 +75,7 @@ fn may_be_deadline(was: &Value, wanted: &Value) -> bool {
     }
 }
 
-/// Whether each toleration stays, perhaps for another time.
+/// Whether each toleration stays, perhaps with a different duration.
 fn keeps_tolerations(was: &Value, wanted: &Value) -> bool {
     let bare = |toleration: &Value| {
         let mut bare = toleration.clone();
@@ -86,15 +86,15 @@ fn keeps_tolerations(was: &Value, wanted: &Value) -> bool {
     was.as_array().into_iter().flatten().all(|was| wanted.contains(&bare(was)))
 }
 
-/// The patches of specs that fields are judged by, each with the revision before it. A pod with a scheduling gate has
-/// further fields that can be changed.
+/// The patches of specs from which fields are judged, each with the revision before it. A pod with a scheduling gate
+/// has further fields that can be changed.
 fn judged<'t, 'h>(run: &'t Timeline<'h>) -> Vec<(Patch<'t, 'h>, &'t Revision<'h>)> {
     let mut all: Vec<(Patch<'_, '_>, &Revision<'_>)> = Vec::new();
     for patch in patches::of_pods(run) {
         let (Some(before), Some(asked)) = (patch.before(run), patch.asked.get("spec")) else { continue };
         let gated = before.object["spec"].get("schedulingGates").is_some();
         let elsewhere = ELSEWHERE.iter().any(|field| asked.get(*field).is_some());
-        // The watch may be slower than the next patch: then nobody knows what the pod was like.
+        // The next patch may come before the watch shows this one; then the state of the pod before it is not known.
         let known = all.iter().all(|(earlier, _)| {
             let seen =
                 |shown: &Revision<'_>| shown.id <= before.id && is_shown(shown, &earlier.asked["spec"]);
@@ -190,7 +190,7 @@ pub(super) fn allowed_fields(run: &Timeline<'_>, clause: &Clause, seen: &mut See
     }
 }
 
-/// A deadline can be set and become shorter, and neither longer nor unset.
+/// A deadline can be set or made shorter, but not made longer or unset.
 pub(super) fn deadlines(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (patch, before) in judged(run) {
         let wishes = wishes(&before.object["spec"], &patch.asked["spec"]);
@@ -280,7 +280,7 @@ fn deletion_began_before(run: &Timeline<'_>, pod: &PodLife<'_>, patch: &Patch<'_
 /// The fields of a pod's metadata that never change.
 const FIXED: [&str; 4] = ["name", "namespace", "uid", "creationTimestamp"];
 
-/// The name, the namespace, the UID and the creation time of a pod stay, whatever a patch asks for.
+/// The name, the namespace, the UID and the creation time of a pod never change, whatever a patch asks for.
 pub(super) fn identity_stays(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for patch in patches::of_pods(run) {
         let Some(before) = patch.before(run) else { continue };
@@ -323,7 +323,7 @@ fn judge_identity(
             let why = format!("a patch of {} was rejected for another reason: {why}", patch.pod.key);
             seen.doubt(Doubt::StepFailed, why, [patch.id]);
         }
-        // It was ignored, if nothing shows it for long enough.
+        // If nothing shows the change for long enough, it was ignored.
         None if run.watched_for(patch.pod, &patch.done, clause.slack_us()) => {
             seen.fine([Some(patch.id), run.last_event()].into_iter().flatten());
             seen.facet("field", field);

@@ -6,7 +6,7 @@ use probity_script::witness::Fact;
 use probity_script::{Consumer, Dependency};
 use serde_json::Value;
 
-/// The `emptyDir` in which a path of a container is, and the path below it.
+/// The `emptyDir` that contains a path of a container, and the path below it.
 fn place<'v>(pod: &'v PodLife<'_>, container: &'v Value, path: &str) -> Option<(&'v str, String)> {
     let mounts = container.get("volumeMounts")?.as_array()?;
     mounts.iter().find_map(|mount| {
@@ -19,7 +19,7 @@ fn place<'v>(pod: &'v PodLife<'_>, container: &'v Value, path: &str) -> Option<(
     })
 }
 
-/// The first record that a container of the pod wrote a file of a volume, with the life that did.
+/// The first record that a container of the pod wrote a file to a volume, with the instance that wrote it.
 fn written<'t, 'h>(
     run: &'t Timeline<'h>,
     pod: &PodLife<'_>,
@@ -40,8 +40,32 @@ fn written<'t, 'h>(
     })
 }
 
-/// A file that one container writes into a shared volume is there for the others, also after a restart.
+/// How the error of a target ends that may not write a file: no permission, or a read-only file system.
+const FORBIDDEN: [&str; 2] = ["(os error 13)", "(os error 30)"];
+
+/// A container can write to an emptyDir volume that its spec does not mount read-only, whatever its user.
+fn judge_writable(run: &Timeline<'_>, seen: &mut Seen) {
+    for life in run.lives() {
+        let Some(plan) = life.container.plan() else { continue };
+        let [Consumer::Disk { path, .. }] = plan.process.consume.as_slice() else { continue };
+        let Some((volume, _)) = place(life.pod, life.container.spec, path) else { continue };
+        let mounts = life.container.spec.get("volumeMounts").and_then(Value::as_array).into_iter().flatten();
+        let read_only = mounts.into_iter().any(|of| of["name"] == volume && of["readOnly"] == true);
+        let failed = life.attempt.lines.iter().find_map(|line| match &line.line.fact {
+            Fact::Consumed(of) if of.resource == "disk" => Some((line.id, of.error.as_deref()?)),
+            _ => None,
+        });
+        let denied = failed.filter(|(_, error)| FORBIDDEN.iter().any(|of| error.ends_with(of)));
+        if let Some((id, error)) = denied.filter(|_| !read_only) {
+            let finding = format!("{} cannot write to the emptyDir volume {volume}: {error}", life.name());
+            seen.violated(finding, [id]);
+        }
+    }
+}
+
+/// A file that one container writes to a shared volume is visible to the others, even after a restart.
 pub(super) fn shared(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    judge_writable(run, seen);
     for life in run.lives().undisturbed().whole() {
         let Some(plan) = life.container.plan() else { continue };
         let [Dependency::File(path)] = plan.process.wait_for.as_slice() else { continue };
@@ -52,7 +76,7 @@ pub(super) fn shared(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         }
         let found = life.attempt.lines.iter().find(|line| matches!(line.line.fact, Fact::Waited(_)));
         let (name, by) = (life.name(), &writer.container.name);
-        // It can only be looked for once it is there, and once somebody looks.
+        // The wait begins when the file exists and the process that looks for it runs.
         let from = if line.at.at.lo > life.began.at.lo { line.at.clone() } else { life.began.stamp.clone() };
         match found {
             Some(found) => {

@@ -1,4 +1,4 @@
-//! Why a pod is over: a reason in its status must be true of it.
+//! Why a pod has ended: a reason in its status must be true.
 
 use probity_model::history::{Did, RESTART_KUBELET};
 use probity_model::measure::SECOND;
@@ -9,16 +9,16 @@ use probity_model::{Seen, Timeline};
 use crate::reading::statuses::{EVICTED, EXCEEDED, has_run};
 use crate::reading::targets::{self, BY_KUBELET};
 
-/// The reason of a pod that made room for a critical pod: Kubernetes' `pkg/kubelet/preemption`.
+/// The reason of a pod that was preempted for a critical pod: Kubernetes' `pkg/kubelet/preemption`.
 const PREEMPTED: &str = "Preempting";
 /// The reason of a pod whose node shut down: Kubernetes' `pkg/kubelet/nodeshutdown`.
 const SHUT_DOWN: &str = "Terminated";
-/// A node that shuts down is gone so long after the grace periods of its pods, by far: the documentation's own example gives all pods
-/// together 30 s.
+/// A node that shuts down is certainly gone this long after the grace periods of its pods: the example in the documentation
+/// gives all pods together 30 s.
 const SHUTDOWN: i64 = 30 * SECOND;
 
-/// Accuses a pod that ran of being over for a reason that is not true of it; whether it did. Only a pod that never ran may have
-/// been refused by its kubelet.
+/// Reports a pod that ran and then ended for a reason that is not true; returns whether it did. A kubelet can reject only a pod
+/// that never ran.
 pub(super) fn accuse_reason(
     run: &Timeline<'_>,
     pod: &PodLife<'_>,
@@ -53,7 +53,7 @@ pub(super) fn accuse_reason(
     true
 }
 
-/// Whether a container of another pod of the same node was heard long after a pod was over.
+/// Whether a container of another pod on the same node left records long after a pod had ended.
 fn goes_on(run: &Timeline<'_>, pod: &PodLife<'_>, over: &Revision<'_>) -> bool {
     run.lives().into_iter().any(|life| {
         let by = over.at.later(life.pod.grace() + SHUTDOWN);
@@ -68,8 +68,8 @@ fn has_deadline(pod: &PodLife<'_>) -> bool {
     pod.had_deadline() || mirrored.any(|shown| shown.object["spec"]["activeDeadlineSeconds"].is_number())
 }
 
-/// Whether nothing was done to a node, except that its kubelet was restarted: with other settings a kubelet may refuse a pod that
-/// ran.
+/// Whether nothing was done to a node, except that its kubelet was restarted: a kubelet with other settings may reject a pod
+/// that ran.
 fn only_kubelets_restarted(run: &Timeline<'_>) -> bool {
     let restarts = |did: &Did| matches!(did, Did::NodeVerb { verb, .. } if verb == RESTART_KUBELET);
     run.deeds.iter().all(|(_, deed)| !deed.did.acts_on_node() || restarts(&deed.did))

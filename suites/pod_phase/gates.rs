@@ -62,7 +62,7 @@ fn is_held(pod: &PodLife<'_>, seen: &mut Seen) -> bool {
     true
 }
 
-/// A pod was held for long enough with all of its gates, and with some of them.
+/// A pod stayed unscheduled for long enough with all of its gates, and with only some of them.
 fn judge_time(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, all: usize, seen: &mut Seen) {
     let watched = clause.tolerance_us("watched");
     let mut before = usize::default();

@@ -1,4 +1,4 @@
-//! What a pod has for its whole lifetime, and no longer: its UID, its node, its volumes.
+//! What a pod keeps for its whole lifetime, and no longer: its UID, its node, its volumes.
 
 use probity_model::mechanisms::VOLUMES_CHECKED;
 use probity_model::timeline::{Attempt, Line, PodLife, Revision};

@@ -1,7 +1,7 @@
-//! What the cluster shows of the pods on a node that it has lost, and what becomes of them.
+//! What the cluster shows of the pods on a node that it has lost, and what happens to them.
 //!
-//! A verb that the harness does to the node takes it away. It counts only if its effect was seen: the cluster shows a pod
-//! of the node as not ready, and from then on no target of the node is heard until the node is back.
+//! A verb of the harness disconnects or stops the node. This counts only if its effect was seen: the cluster shows a pod
+//! on the node as not ready, and from then on the node's targets leave no records until the node is back.
 
 use probity_model::history::{Did, Happening, brings_back};
 use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
@@ -9,9 +9,9 @@ use probity_model::timeline::{At, PodLife, Revision};
 use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
 
-/// The taint of a node that is not heard of.
+/// The taint of a node that is unreachable.
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
-/// How long a pod tolerates it unless its manifest says otherwise: Kubernetes documentation, Taints and Tolerations.
+/// How long a pod tolerates it by default: Kubernetes documentation, Taints and Tolerations.
 const TOLERATED: i64 = 300;
 
 /// A node that was taken away.
@@ -64,7 +64,7 @@ impl Loss<'_> {
         run.pods.iter().filter(runs)
     }
 
-    /// The revision that shows a pod as not ready, if no target of the node was heard from then on.
+    /// The revision that shows a pod as not ready, if the node's targets left no records from then on.
     fn noticed<'t, 'h>(&self, run: &Timeline<'h>, pod: &'t PodLife<'h>) -> Option<&'t Revision<'h>> {
         let unready = |shown: &&Revision<'_>| shown.is("Ready") == Some(false) && self.lasts(run, shown);
         let noticed = pod.revisions.iter().find(unready)?;
@@ -88,7 +88,7 @@ impl Loss<'_> {
     }
 }
 
-/// The phase of a pod whose state nobody knows is Unknown.
+/// The phase of a pod whose state cannot be obtained is Unknown.
 pub(super) fn is_unknown(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     judge_phase(run, "Unknown", seen);
 }
@@ -123,7 +123,7 @@ fn judge_phase(run: &Timeline<'_>, promised: &str, seen: &mut Seen) {
     }
 }
 
-/// How long a pod tolerates that its node is unreachable, in seconds; none if for ever.
+/// How long a pod tolerates that its node is unreachable, in seconds; none if it tolerates this forever.
 fn tolerated(pod: &PodLife<'_>) -> Option<i64> {
     let spec = pod.revisions.first().map(|first| &first.object["spec"]["tolerations"]);
     let mut tolerations = spec.and_then(Value::as_array).into_iter().flatten();
@@ -162,7 +162,7 @@ pub(super) fn is_deleted(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Nothing showed that the node was lost, though it was away for long enough.
+/// Reports that nothing showed the loss of the node, although it was away for long enough.
 fn judge_unnoticed(
     run: &Timeline<'_>,
     clause: &Clause,

@@ -10,7 +10,7 @@ use probity_model::{Clause, Seen, Timeline};
 use crate::reading::mains::{all_began, are_told, first_lives, is_plain, lives_of, mains};
 use crate::reading::statuses::CRASH_LOOP;
 
-/// The phases, by the Kubernetes documentation.
+/// The phases, according to the Kubernetes documentation.
 const PHASES: [&str; 5] = ["Pending", "Running", "Succeeded", "Failed", "Unknown"];
 
 /// Every revision of every pod has one of the five phases.
@@ -35,7 +35,7 @@ pub(super) fn starts_pending(run: &Timeline<'_>, clause: &Clause, seen: &mut See
         let Some(firsts) = first_lives(pod) else { continue };
         let began = firsts.into_iter().map(|first| &first.began);
         let began = began.min_by_key(|began| run.clocks.on_harness(began).map(|at| at.lo));
-        // Without any process there is no telling when Pending is over.
+        // Without any process, the end of Pending is not known.
         let (Some(first), Some(began)) = (pod.revisions.first(), began) else { continue };
         let early = |revision: &&Revision<'_>| run.clocks.order(&revision.at, began) == Order::Before;
         for revision in pod.revisions.iter().take_while(early) {
@@ -120,7 +120,7 @@ fn cannot_run(pod: &PodLife<'_>, revision: &Revision<'_>) -> Option<String> {
     unmade.map(|of| format!("its container {} had not been started", of.name))
 }
 
-/// Between the end of a container and its restart the pod stays Running, whatever its other containers do.
+/// The pod stays Running between the end of a container and its restart, whatever its other containers do.
 fn judge_loop(run: &Timeline<'_>, pod: &PodLife<'_>, seen: &mut Seen) {
     if !is_plain(run, pod) {
         return;
@@ -144,7 +144,7 @@ fn judge_loop(run: &Timeline<'_>, pod: &PodLife<'_>, seen: &mut Seen) {
 /// A pod changes from Pending to Running once its main containers are running, and does not change back.
 pub(super) fn moves_to_running(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     judge_unknown(run, seen);
-    // What begins anew with its init containers is Pending again.
+    // A pod that starts again with its init containers is Pending again.
     let anew = |pod: &PodLife<'_>| pod.restarts_as_one() || run.lost_a_sandbox();
     for pod in run.pods.iter().filter(|pod| pod.created.is_some() && !anew(pod)) {
         let Some(left) = pod.revisions.iter().find(|revision| revision.phase() != "Pending") else {
@@ -181,7 +181,7 @@ fn judge_move(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, left: &Rev
     let Some(began) = all_began(run, pod) else { return };
     if run.clocks.order(&left.at, &began) == Order::Before {
         let finding = format!("{} was Running before all of its containers had started", pod.key);
-        // A container counts as made before its process begins: so long the runtime may take.
+        // A container counts as created before its process begins; the runtime may take this long in between.
         let quantity = "from the Running phase to the start of the last container";
         let bound = clause.in_time();
         if let Some(measured) = run.measure(quantity, &pod.node, left, &began, bound)

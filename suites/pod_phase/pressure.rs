@@ -1,4 +1,4 @@
-//! Pods that use more of their node's disk than they may.
+//! Pods that use more of their node's disk than their limit.
 
 use probity_model::measure::Fit;
 use probity_model::timeline::{ContainerKind, ContainerLife, Life, Line, PodLife};
@@ -36,7 +36,8 @@ pub(super) fn is_not_survived(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
     }
 }
 
-/// The status of a pod that was evicted. Where all containers exit with 0, the reference implementation takes that for success.
+/// The status of a pod that was evicted. If all containers exit with 0, the reference implementation treats this as
+/// success.
 fn judge_status(life: &Life<'_, '_>, (line, limit): (&Line<'_>, &'static str), seen: &mut Seen) {
     let Some(shown) = life.pod.revisions.iter().rfind(|shown| !shown.gone) else { return };
     let reason = shown.object["status"]["reason"].as_str();
@@ -68,7 +69,7 @@ fn judge_status(life: &Life<'_, '_>, (line, limit): (&Line<'_>, &'static str), s
     seen.facet("limit", limit);
 }
 
-/// The record of a write to a volume beyond a limit, and which limit that is.
+/// The record of a write that exceeds the limit of a volume, and which limit that is.
 fn exceeded<'t, 'h>(life: &Life<'t, 'h>) -> Option<(&'t Line<'h>, &'static str)> {
     let plan = life.container.plan()?;
     let mut paths = plan.process.consume.iter().filter_map(|consumer| match consumer {
@@ -88,7 +89,7 @@ fn exceeded<'t, 'h>(life: &Life<'t, 'h>) -> Option<(&'t Line<'h>, &'static str)>
     Some((line, limit))
 }
 
-/// The `emptyDir` on the disk of the node in which a file is.
+/// The disk-based `emptyDir` that contains a file.
 fn volume_of<'p>(pod: &'p PodLife<'_>, container: &ContainerLife<'_>, path: &str) -> Option<&'p Value> {
     let mounts = container.spec.get("volumeMounts")?.as_array()?;
     let mount = mounts.iter().find(|mount| {
@@ -100,7 +101,7 @@ fn volume_of<'p>(pod: &'p PodLife<'_>, container: &ContainerLife<'_>, path: &str
     source["medium"].as_str().is_none_or(str::is_empty).then_some(source)
 }
 
-/// The limit of a volume, or of the containers of its pod together.
+/// The limit of a volume, or the total limit of the containers of its pod.
 fn limit_of(pod: &PodLife<'_>, volume: &Value) -> Option<(u64, &'static str)> {
     if let Some(limit) = volume["sizeLimit"].as_str() {
         return Some((bytes(limit)?, "volume"));

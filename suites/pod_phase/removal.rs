@@ -1,4 +1,4 @@
-//! A deleted pod reaches a terminal phase before it is removed, and also if a finalizer keeps it from being removed.
+//! A deleted pod reaches a terminal phase before it is removed, even if a finalizer delays its removal.
 
 use probity_model::measure::Fit;
 use probity_model::timeline::{At, ContainerKind, PodLife};
@@ -43,8 +43,8 @@ pub(super) fn terminal_first(run: &Timeline<'_>, clause: &Clause, seen: &mut See
     }
 }
 
-/// Whether a finalizer keeps a pod that its kubelet ends by itself. Hooks are left out, for the kubelet waits for them after the
-/// process has ended.
+/// Whether a finalizer keeps a pod that its kubelet ends by itself. Pods with hooks are left out, because the kubelet waits for
+/// hooks after the process has ended.
 fn is_held(pod: &PodLife<'_>) -> bool {
     let list = |last: &Value| last["metadata"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
     let hooked = pod.containers.iter().any(|of| of.spec.get("lifecycle").is_some());
@@ -78,7 +78,7 @@ fn judge_held(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut
     }
 }
 
-/// Accuses the kubelet of a pod that has ended and has got no terminal phase, if the history goes on for long enough.
+/// Reports a pod that has ended without a terminal phase, if the history continues for long enough.
 fn judge_unended(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -94,7 +94,7 @@ fn judge_unended(
     }
 }
 
-/// When the last instance of each sidecar had ended. None if that is not known of one.
+/// When the last instance of each sidecar had ended. None if this is not known for one of them.
 fn ends_of_sidecars(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<Vec<At>> {
     let sidecars = pod.containers.iter().filter(|of| of.kind == ContainerKind::Sidecar);
     sidecars.map(|of| End::of(&lives_of(run, pod, of).next_back()?)?.latest).collect()

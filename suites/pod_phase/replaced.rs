@@ -22,7 +22,7 @@ fn request<'h>(run: &Timeline<'h>, pod: &PodLife<'h>) -> Option<At> {
     matches!(deed.did, Did::Deleted { .. }).then(|| At::new(*id, Stamp::harness(deed.began_us)))
 }
 
-/// Whether a workload was changed: then another number of pods may be wanted, or others.
+/// Whether a workload was changed: then a different number of pods may be wanted, or different pods.
 fn workloads_changed(run: &Timeline<'_>) -> bool {
     run.deeds.iter().any(|(_, deed)| match &deed.did {
         Did::Scaled { .. } => true,
@@ -31,7 +31,7 @@ fn workloads_changed(run: &Timeline<'_>) -> bool {
     })
 }
 
-/// A controller creates another pod for one that was deleted, and a pod without a controller is not created again.
+/// A controller replaces a deleted pod, and a pod without a controller is not created again.
 pub(super) fn by_controllers_alone(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
         let Some(asked) = request(run, pod) else { continue };

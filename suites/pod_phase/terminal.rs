@@ -67,8 +67,8 @@ fn judge(run: &Timeline<'_>, clause: &Clause, well: bool, seen: &mut Seen) {
     }
 }
 
-/// A phase that is reached while containers run, or for a reason that nothing explains: no container was stopped, and the pod
-/// has neither a deadline nor a limit that it can exceed.
+/// Reports a terminal phase that is reached while containers run, or that nothing explains: no container was stopped, and the
+/// pod has neither a deadline nor a limit that it can exceed.
 fn judge_phase(run: &Timeline<'_>, wanted: &str, seen: &mut Seen) {
     for pod in &run.pods {
         let Some(shown) = pod.over().filter(|shown| shown.phase() == wanted) else { continue };
@@ -92,8 +92,8 @@ fn judge_phase(run: &Timeline<'_>, wanted: &str, seen: &mut Seen) {
     }
 }
 
-/// The revision in which a pod is Succeeded after all, because all its containers exited with 0 when the kubelet evicted it. In the
-/// revision before, it was Failed for the eviction, and a container was still shown as running.
+/// The revision in which an evicted pod changes from Failed to Succeeded, because all its containers exited with 0. In the
+/// revision before, it was Failed because of the eviction, and a container was still shown as running.
 fn succeeds_after_eviction<'t, 'h>(run: &Timeline<'h>, pod: &'t PodLife<'h>) -> Option<&'t Revision<'h>> {
     let failed =
         pod.over().filter(|over| over.phase() == "Failed" && over.object["status"]["reason"] == EVICTED)?;
@@ -110,7 +110,8 @@ fn succeeds_after_eviction<'t, 'h>(run: &Timeline<'h>, pod: &'t PodLife<'h>) -> 
 
 /// A pod in a terminal phase stays there: its phase does not change, and none of its containers runs again.
 pub(super) fn is_for_good(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    // A pod that the control plane ended while its node was away may run on there, because nobody could tell the kubelet.
+    // A pod that the control plane ended while its node was away may keep running there, because the kubelet could not be
+    // notified.
     let away = run.lost_a_node();
     for pod in run.pods.iter().filter(|_| !away) {
         let Some(over) = pod.over() else { continue };

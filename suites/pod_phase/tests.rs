@@ -234,7 +234,7 @@ fn a_deleted_pod_is_over_before_it_is_gone() {
     assert_eq!(removed(Some(0), "Running", Some(0)), "inconclusive", "it was deleted at once");
 }
 
-/// A pod is removed, and another one comes by its name with this UID, whose process is in this life.
+/// A pod is removed, and a new one with the same name and this UID is created; its process has this attempt number.
 fn replaced(clause: &str, uid: &str, attempt: u64) -> &'static str {
     let mut run = pod(clause, "Always");
     run.status(1.5, &status("Running", 0, runs(), json!({})));
@@ -250,7 +250,7 @@ fn replaced(clause: &str, uid: &str, attempt: u64) -> &'static str {
     verdict(&history, clause)
 }
 
-/// Adds a life of a process of the pod with this UID.
+/// Adds a process of the pod with this UID.
 fn with_uid(mut run: Composer, uid: &str, attempt: u64) -> probity_model::History {
     use probity_model::history::Happening;
     run.start(6.0, attempt);
@@ -308,7 +308,7 @@ fn a_volume_survives_a_restart() {
     let judged = |attempt: u64| {
         let mut run = pod(VOLUME, "Always");
         exits(&mut run, 3.0, 1);
-        // The process cannot tell its lives apart if the file is lost; its name differs all the same.
+        // If the file is lost, the process cannot distinguish its instances, but their names still differ.
         run.of("pod", "target").start(4.0, attempt);
         verdict(&run.done(), VOLUME)
     };

@@ -1,5 +1,5 @@
-//! Pods that are being deleted on a node that is down: they stay until the node has the taint by which an administrator says
-//! that it is out of service, and then the collector removes them.
+//! Pods that are being deleted on a node that is down: they stay until an administrator marks the node with the
+//! out-of-service taint, and then the pod garbage collector removes them.
 
 use probity_model::history::{Did, brings_back};
 use probity_model::measure::Fit;
@@ -9,10 +9,10 @@ use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
 /// The taint: Kubernetes documentation, Non-graceful node shutdown.
 const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 
-/// A node that was taken away and got the taint.
+/// A node that was shut down or disconnected and got the taint.
 struct Outage<'r> {
     node: &'r str,
-    /// The verb that took it away.
+    /// The verb that did this.
     away: EventId,
     /// The taint.
     tainted: At,
@@ -67,7 +67,7 @@ pub(super) fn collected_once_tainted(run: &Timeline<'_>, clause: &Clause, seen: 
     }
 }
 
-/// Before the node has the taint the pod stays: nobody knows whether it still runs.
+/// Before the node has the taint, the pod stays, because it may still run.
 fn judge_before<'h>(
     run: &Timeline<'h>,
     clause: &Clause,
@@ -88,7 +88,7 @@ fn judge_before<'h>(
     }
 }
 
-/// From then on the collector removes it, and marks it as failed unless it was over.
+/// From then on the collector removes the pod, and marks it as Failed unless it has ended already.
 fn judge_after<'h>(
     run: &Timeline<'h>,
     clause: &Clause,

@@ -1,4 +1,4 @@
-//! Hand-written histories for the judges of pods that are collected, and of those that stay.
+//! Hand-written histories for the judges of pods that are garbage collected, and of pods that stay.
 
 mod outage;
 mod threshold;
@@ -62,7 +62,7 @@ fn a_pod_on_a_node_that_does_not_exist_is_removed() {
     assert_eq!(verdict(&Composer::new(&[clause]).done(), clause), "inconclusive");
 }
 
-/// A pod without a node and with these finalizers is deleted at 2 s, and fails later, or is gone.
+/// A pod without a node and with these finalizers is deleted at 2 s, and is Failed or removed later.
 fn unscheduled(finalizers: &[&str], failed: Option<f64>, gone: Option<f64>, until: f64) -> &'static str {
     let clause = "podgc.unscheduled-terminating";
     let shown = |phase: &str, going: bool| {

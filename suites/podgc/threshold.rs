@@ -1,4 +1,4 @@
-//! Pods that are over are collected once there are more of them than a flag of the controller manager allows.
+//! Terminated pods are removed once there are more of them than a flag of the controller manager allows.
 
 use probity_model::clocks::Stamp;
 use probity_model::history::{CONFIGURE_CONTROLLERS, Did};
@@ -40,11 +40,11 @@ fn threshold(run: &Timeline<'_>, seen: &mut Seen) -> Option<Threshold> {
     None
 }
 
-/// A pod that was over, with the revision that showed it.
+/// A pod that had ended, with the revision that showed this.
 struct Over<'t, 'h> {
     pod: &'t PodLife<'h>,
     shown: &'t Revision<'h>,
-    /// When it was created, as the API server writes it: the order of two such times is that of their texts.
+    /// When it was created, as text from the API server; such texts sort by time.
     created: &'h str,
 }
 
@@ -60,7 +60,7 @@ impl<'t, 'h> Over<'t, 'h> {
     }
 }
 
-/// Of the pods that are over, the oldest are removed until no more are left than the threshold. Pods of others count as well, so
+/// The oldest terminated pods are removed until no more are left than the threshold allows. Pods outside the case also count, so
 /// fewer may be left.
 pub(super) fn beyond_it(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let Some(threshold) = threshold(run, seen) else { return };
@@ -99,7 +99,7 @@ pub(super) fn beyond_it(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// None that is left is older than one that was removed.
+/// No remaining pod is older than a removed one.
 fn judge_order(threshold: &Threshold, gone: &[&Over<'_, '_>], kept: &[&Over<'_, '_>], seen: &mut Seen) {
     let oldest = kept.iter().min_by_key(|over| over.created);
     let newest = gone.iter().max_by_key(|over| over.created);

@@ -4,7 +4,7 @@ use probity_model::measure::Fit;
 use probity_model::timeline::{At, PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 
-/// The revision from which a pod without a node is being deleted and held by a finalizer.
+/// The first revision in which a pod without a node is being deleted and a finalizer keeps it.
 fn held<'t, 'h>(pod: &'t PodLife<'h>) -> Option<&'t Revision<'h>> {
     let holds = |shown: &Revision<'_>| {
         let finalizers = shown.object["metadata"].get("finalizers").and_then(|list| list.as_array());

@@ -15,7 +15,7 @@ use probity_script::witness::Fact;
 use super::schedule::{countable, countable_of_all, distribution, open, started_at, watched};
 use crate::reading::absence::{due, judge_absence};
 
-/// No probe arrives before its initial delay is over, and one arrives within a period after that.
+/// No probe arrives before its initial delay has passed, and one arrives within a period after that.
 pub(super) fn is_honored(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in delayed(run) {
         judge_delay(clause, &life, seen);
@@ -46,7 +46,8 @@ pub(super) fn with_larger_period(run: &Timeline<'_>, clause: &Clause, seen: &mut
 }
 
 /// The same in each instance after the first. A kubelet that has not synced the container since its restart still uses
-/// the previous instance, whose delay is over: this is known for readiness after a kill, until the next sync.
+/// the previous instance, whose delay has passed. This is a known deviation for readiness probes after a kill, until
+/// the next sync.
 pub(super) fn in_each_life(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     judge_all_absent(run, clause, seen, |life| life.number > 0);
     for life in delayed(run).filter(|life| life.number > 0) {
@@ -85,7 +86,7 @@ fn judge_delay(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
         let bound = Bound::at_least(delay - CLOCKS_APART, "initialDelaySeconds - 10 ms");
         seen.within(life.run, &life.pod.node, quantity, (&started, *first), bound);
     }
-    // The start that the API shows is the kubelet's own word; the process has another.
+    // The start time in the API comes from the kubelet, and the process records a different one.
     let own = clause.tolerance_us("process");
     let quantity = format!("from the start of the process to the first arrival of {words}");
     let formula = format!("initialDelaySeconds - {}", seconds(own));
@@ -101,10 +102,11 @@ fn judge_delay(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
 /// have.
 fn ungated(life: &ProbedLife<'_, '_>, first: &Probe<'_>) -> Option<At> {
     let gated = life.spec.kind != ProbeKind::Startup && life.container.probe(ProbeKind::Startup).is_some();
-    // A kubelet learns of what runs when it is done with the pod: a hook after the start of any container delays that.
+    // A kubelet learns which containers run when it has finished its sync of the pod, and a postStart hook of any
+    // container delays this.
     let hooked = life.pod.containers.iter().any(|container| container.lifecycle("postStart").is_some());
     let open = open(life).filter(|_| !gated && !hooked)?;
-    // Nor does it before the other containers of a new pod are started as well.
+    // The start of the other containers of a new pod delays it as well.
     let others = life.pod.containers.iter().filter_map(|other| other.attempts.first());
     let last = others.map(|other| &other.began).max_by_key(|began| began.at.hi);
     let later = last.filter(|began| life.number == 0 && began.at.hi > open.at.hi);
@@ -137,7 +139,7 @@ fn judge_origin(clause: &Clause, life: &ProbedLife<'_, '_>, startup: &ProbedLife
     let clocks = &life.run.clocks;
     let spans = (clocks.between(&started, &success), clocks.between(&started, &first.at));
     let (Some(until_success), Some(until_first)) = spans else { return };
-    // Where startup is quick, both ways of counting say about the same.
+    // If startup is quick, both ways of counting give about the same result.
     let telling = until_success.lo > life.spec.period + clause.slack_us();
     if !telling || clocks.order(&first.at, &success) == Order::Before {
         return;
@@ -152,7 +154,7 @@ fn judge_origin(clause: &Clause, life: &ProbedLife<'_, '_>, startup: &ProbedLife
         let quantity = format!("from the startup success to the first arrival of {words}");
         life.within(seen, quantity, (&At::new(passed.id, success), *first), bound);
     } else if until_first.hi >= delay {
-        // Counted from the start, it is due when the delay is over and the gate is open, whichever comes last.
+        // Counted from the start, it is due when both the delay has passed and the gate is open.
         let due = until_success.hi.max(delay);
         let late = until_first.lo - due - life.noise(&success, &first.at) > most;
         let (waited, total) = (seconds(waited), seconds(until_first.lo));
@@ -172,7 +174,7 @@ fn judge_origin(clause: &Clause, life: &ProbedLife<'_, '_>, startup: &ProbedLife
     }
 }
 
-/// Without a delay, the first liveness or startup probe comes within one period, at whatever phase.
+/// Without a delay, the first liveness or startup probe comes at some time within one period.
 pub(super) fn first_within_a_period(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let (mut phases, mut events) = (Vec::new(), Vec::new());
     let lives = || run.lives().of_each(&ProbeKind::STOPPING);

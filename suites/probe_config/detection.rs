@@ -1,4 +1,4 @@
-//! How long it takes until a fault is noticed: `failureThreshold` periods, and its effect follows at once.
+//! How long it takes until a fault is noticed: `failureThreshold` periods. The effect follows at once.
 
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, Fit, Measurement, seconds};

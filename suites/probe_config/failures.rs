@@ -22,7 +22,7 @@ use crate::reading::termination::exhausted;
 /// came so close to the timeout that a stall before the record explains the rest.
 pub(super) fn may_be_missed(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> bool {
     let result = life.attempt.result(probe, life.spec);
-    // The kernel made the connection, and the kubelet's clock ran, while the target was not there to accept it.
+    // The kernel made the connection while the target was stalled, and the kubelet's timeout was already running.
     let connected = life
         .attempt
         .connection_of(probe)
@@ -37,13 +37,13 @@ pub(super) fn was_heard(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> bool {
     life.attempt.result(probe, life.spec).outcome() == ProbeOutcome::Success && !is_unheard(life, probe)
 }
 
-/// Whether an answer may have come too late for a kubelet on an overloaded node, which waits for a processor before it sends a probe
-/// and before it reads the answer, while its clock for the probe runs.
+/// Whether an answer may have come too late for a kubelet on an overloaded node, which waits for a processor before it sends
+/// a probe and before it reads the answer, while its clock for the probe runs.
 fn is_unheard(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> bool {
     let result = life.attempt.result(probe, life.spec);
     let answered = result.at();
     let crowded = |from: &Stamp, to: &Stamp| life.run.crowded_between(&life.node, from, to);
-    // Who waits for a processor waits no longer when there is one again.
+    // A wait for a processor ends as soon as one is free.
     let before = |by: i64| crowded(&probe.at.earlier(by), &probe.at);
     let after = |by: i64| crowded(&answered, &answered.later(by));
     let unsent = if before(NEAR) > 0 { before(SATURATION_DELAYS) } else { 0 };
@@ -146,8 +146,8 @@ fn were_enough(life: &ProbedLife<'_, '_>, before: &[&Probe<'_>], (now, under_way
     i64::try_from(most).is_ok_and(|most| most >= life.spec.failures)
 }
 
-/// Whether the process was running until a revision arrived, without a stop signal or with one after which it keeps serving because
-/// its pod terminates: probes of a terminated process are refused, and leave no record.
+/// Whether the process was running until a revision arrived, without a stop signal or with one after which it keeps serving
+/// because its pod terminates: probes of a terminated process are refused, and leave no record.
 fn serves_until(life: &ProbedLife<'_, '_>, shown: &Revision<'_>, undeleted: bool) -> bool {
     let stop = life.stop().filter(|_| undeleted || !keeps_serving(life.attempt));
     let ends = [stop, life.attempt.exiting()].into_iter().flatten().map(At::of);
@@ -158,7 +158,7 @@ fn serves_until(life: &ProbedLife<'_, '_>, shown: &Revision<'_>, undeleted: bool
 /// Fewer failures, counted from the last success, have no effect. A status update may have been on its way for this
 /// long, while another probe succeeded.
 fn enough_before(life: &ProbedLife<'_, '_>, (what, at, under_way): (&str, &At, i64), seen: &mut Seen) {
-    // A port that was not open all the time has refused probes that nobody saw.
+    // A port that was not open all the time may have refused probes, which leave no record.
     let open = was_always_open(life);
     if !open || matches!(life.spec.handler, Handler::Tcp { .. }) {
         return;
@@ -171,7 +171,7 @@ fn enough_before(life: &ProbedLife<'_, '_>, (what, at, under_way): (&str, &At, i
     }
     let Some(from) = before.iter().rposition(|probe| !may_be_missed(life, probe)) else { return };
     let (Some(well), Some(line)) = (before.get(from), life.last_line()) else { return };
-    // What a new life is shown as at first may still be what the one before it earned.
+    // The first status of a new instance may still show the readiness of the previous one.
     if well.at.at.lo < life.known_from() {
         return;
     }
@@ -193,7 +193,7 @@ fn may_have_failed_unseen(life: &ProbedLife<'_, '_>, probes: &[&Probe<'_>], effe
     let long = |one: &Stamp, next: &Stamp, most: i64| {
         life.run.clocks.between(one, next).is_none_or(|span| span.hi >= most)
     };
-    // A readiness probe may come out of turn, too, but one that failed unseen took all of its timeout.
+    // A readiness probe may also come early, but one that failed unseen took its whole timeout.
     let turn = ONE_MISSED.of(life.spec.period);
     let room = if life.spec.kind == ProbeKind::Readiness { turn.min(life.spec.timeout) } else { turn };
     let between = probes.windows(2).any(|pair| {
@@ -212,8 +212,8 @@ fn not_before(life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     if is_command(life) || !only_its_probe(life) {
         return;
     }
-    // Only a success that was held up on its way makes the time after it seem short. That a failure is missing too, as it
-    // left no trace, is one chance too many.
+    // The measured time is too short only if the success was delayed on its way. A failure without a record at the same
+    // time would be an unlikely second coincidence, so this bound does not allow for both.
     let between = |probe: &&&Probe<'_>| probe.at.at.lo > last.at.at.hi && probe.at.at.hi < stop.at.at.lo;
     let since = life.probes.iter().filter(between).count();
     let enough = i64::try_from(since).is_ok_and(|count| count >= life.spec.failures);
@@ -238,7 +238,7 @@ fn unready_in_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             let Some(measured) = measured.filter(|measured| long || measured.fit() == Fit::Met) else {
                 continue;
             };
-            // Without another failure in between, the status is late, and nothing says that the count was wrong.
+            // Without another failure in between, only the status is late, and nothing shows that the count was wrong.
             let more = life
                 .probes
                 .iter()

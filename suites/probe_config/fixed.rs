@@ -30,7 +30,7 @@ fn names_a_probe(patch: &str) -> bool {
 fn judge_patches(run: &Timeline<'_>, seen: &mut Seen, spoken_of: impl Fn(&str) -> bool) {
     for (id, deed) in &run.deeds {
         match &deed.did {
-            // A failed step is told in words that begin with its verb.
+            // The description of a failed step begins with its verb.
             Did::Failed { what, why } if what.starts_with("patch ") => {
                 if !names_a_probe(what) || !spoken_of(what) {
                     continue;

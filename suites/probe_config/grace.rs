@@ -27,7 +27,7 @@ fn own_grace(life: &ProbedLife<'_, '_>) -> Option<i64> {
     life.spec.grace.filter(|own| *own != life.pod.grace())
 }
 
-/// For a probe without one, the pod's grace period applies.
+/// For a probe without its own grace period, the pod's applies.
 pub(super) fn pods_own_counts(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for kind in ProbeKind::STOPPING {
         for_kills(run, clause, kind, seen, |life| life.spec.grace.is_none().then(|| life.pod.grace()));
@@ -43,7 +43,7 @@ fn for_kills(
 ) {
     for spent in exhausted(run, kind) {
         let (life, Some(grace)) = (&spent.life, grace(&spent.life)) else { continue };
-        // With nothing left to run, the whole pod is stopped, and then its own grace period counts.
+        // If no container is left to run, the whole pod is stopped, and the pod's own grace period counts.
         if life.policy() == "Never" {
             continue;
         }
@@ -65,8 +65,8 @@ struct Left {
 }
 
 impl Left {
-    /// All of it without a hook. The kubelet takes off the whole seconds that a preStop hook took, and may have started the hook's
-    /// command before the target recorded it.
+    /// All of it without a hook. The kubelet takes off the whole seconds that a preStop hook took, and may have started the
+    /// hook's command before the target recorded it.
     fn after_hook(life: &Life<'_, '_>, grace: i64) -> Option<Self> {
         let Some(hook) = life.container.lifecycle("preStop") else {
             return Some(Self { grace, least: grace, most: grace.max(LEAST_GRACE) });
@@ -85,8 +85,8 @@ fn is_hooked(life: &Life<'_, '_>) -> bool {
     life.container.spec.get("lifecycle").is_some()
 }
 
-/// A process that ignores the stop signal is killed when the rest of the grace period is over: not before, and not much
-/// later.
+/// A process that ignores the stop signal is killed at the end of the rest of the grace period: not before, and not
+/// much later.
 fn judge_end(clause: &Clause, life: &Life<'_, '_>, stop: &Line<'_>, left: Left, seen: &mut Seen) {
     let Some(ended) = forced_end(life) else { return };
     let Left { grace, least, most } = left;
@@ -120,7 +120,7 @@ fn whose(life: &Life<'_, '_>, grace: i64) -> &'static str {
 
 /// On deletion the grace period is that of the pod or of the request, whatever a probe sets.
 pub(super) fn deletion_has_its_own(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    // A new kubelet begins a termination again, with all of its grace period.
+    // A restarted kubelet starts the termination again, with the whole grace period.
     if run.node_was_touched() {
         return;
     }
@@ -132,7 +132,7 @@ pub(super) fn deletion_has_its_own(run: &Timeline<'_>, clause: &Clause, seen: &m
             continue;
         }
         let Some(stop) = life.stop().filter(|stop| !life.before_deletion(&stop.at)) else { continue };
-        // A container that was being killed already goes on by what it was told.
+        // A container that was already being killed keeps the grace period of that kill.
         let waited = run.clocks.between(&began, &stop.at).filter(|span| span.hi > 0);
         let Some(waited) = waited else { continue };
         // A sidecar waits for its turn while its grace period runs down.

@@ -34,8 +34,8 @@ pub(super) fn readiness_goes_on(run: &Timeline<'_>, clause: &Clause, seen: &mut 
     }
 }
 
-/// The revision that shows the container running and not ready, and its pod not `Ready`, while its failures last. A
-/// violation if none shows it although the failures lasted longer than the slack.
+/// The revision that shows the container running and not ready, and its pod not `Ready`, while its failures last.
+/// It is a violation if no revision shows this although the failures lasted longer than the slack.
 fn says_unready(clause: &Clause, spent: &Exhausted<'_, '_>, seen: &mut Seen) -> Option<EventId> {
     let life = &spent.life;
     let failed = |probe: &&&Probe<'_>| life.outcome(probe) == ProbeOutcome::Failure;

@@ -40,8 +40,8 @@ pub(super) fn is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// The pairs whose first probe took its time, but less than a period: it delays nothing, but the next may come early. Readiness probes
-/// have their own clauses, and how long a command takes to start is not known.
+/// The pairs whose first probe was slow, but took less than a period: it delays nothing, but the next probe may come early.
+/// Readiness probes have their own clauses, and how long a command takes to start is not known.
 fn after_slow<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Vec<Pair<'t, 'h>> {
     if life.spec.kind == ProbeKind::Readiness || is_command(life) {
         return Vec::new();
@@ -67,7 +67,8 @@ fn at_most_a_period(
 }
 
 /// The pairs whose second probe follows its schedule: readiness probes may come at other times until the container is
-/// ready, and one that was asked for before that may still come. After a pause there may have been failures unseen.
+/// ready, and one that was triggered before that may still come. After a pause, there may have been failures that
+/// left no record.
 fn regular<'t, 'h>(life: &ProbedLife<'t, 'h>, pairs: Vec<Pair<'t, 'h>>) -> Vec<Pair<'t, 'h>> {
     if life.spec.kind != ProbeKind::Readiness {
         return pairs;
@@ -80,17 +81,18 @@ fn regular<'t, 'h>(life: &ProbedLife<'t, 'h>, pairs: Vec<Pair<'t, 'h>>) -> Vec<P
     pairs.chunk_by(goes_on).flat_map(|chain| chain.iter().skip(until_ready).copied()).collect()
 }
 
-/// Whether a probe that left no record may have come between these. If it failed, it may have been followed by others at any time.
+/// Whether a probe that left no record may have come between these. If it failed, it may have been followed by others at any
+/// time.
 fn misses_one(life: &ProbedLife<'_, '_>, (a, b): &Pair<'_, '_>) -> bool {
     b.at.at.hi - a.at.at.lo >= ONE_MISSED.of(life.spec.period)
 }
 
 /// This also applies to the plain probes of an idle pod: lateness that the node does not explain is the kubelet's. If
-/// the node was also late, this says nothing; and what tells of that may still be under way when a case ends.
+/// the node was also late, nothing is concluded. The record of that may not have arrived when a case ends.
 fn judge_metronome(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    // A kubelet that was restarted on purpose sends nothing meanwhile.
+    // A kubelet that the case restarts sends nothing during the restart.
     let late = run.late_kubelet.iter().filter(|_| !run.node_was_touched());
-    // What began before the case may be due to the one before it, which may have restarted the kubelet.
+    // Lateness that began before this case may come from the previous case, which may have restarted the kubelet.
     let began = run.deeds.first().map(|(_, deed)| Stamp::harness(deed.began_us));
     for (id, late) in late {
         let Clock::Node(node) = &late.clock else { continue };
@@ -117,13 +119,14 @@ fn distance(clause: &Clause, life: &ProbedLife<'_, '_>, pair: &Pair<'_, '_>) -> 
 }
 
 /// A late probe does not move the schedule, so the next one comes sooner. How late the first probe of an instance was
-/// cannot be seen: before it, a kubelet announces the new container within itself, which may have to wait.
+/// cannot be seen: before that probe, the kubelet must notify its own prober of the new container, and this may be
+/// delayed.
 fn catching_up(clause: &Clause, life: &ProbedLife<'_, '_>, from: &Probe<'_>, bound: Bound) -> Bound {
     let (Some(before), Some(lower)) = (before(life, from), &bound.lower) else {
         return Bound { lower: None, ..bound };
     };
     let late = from.at.at.hi - before.at.at.lo - life.spec.period;
-    // What is missing between the two came on the schedule, too.
+    // Any probe without a record between the two was also on schedule.
     if late <= slack(clause, life) || !is_followed(life, (before, from)) {
         return bound;
     }
@@ -191,7 +194,7 @@ fn measure(
 pub(super) fn readiness_is_not_forgotten(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let slack = clause.slack_us();
     for life in &countable(run, ProbeKind::Readiness) {
-        // What was sent by the life before is followed by nothing until the new life's turn has come.
+        // A probe of the previous instance is followed by no other until the new instance's first probe is due.
         let failed: Vec<Pair<'_, '_>> = neighbors(life)
             .into_iter()
             .filter(|(a, _)| life.outcome(a) == ProbeOutcome::Failure && !life.is_straggler(a))

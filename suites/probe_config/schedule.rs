@@ -49,12 +49,12 @@ pub(super) fn watched(life: &ProbedLife<'_, '_>, from: &Stamp, to: &Stamp) -> bo
 }
 
 /// Consecutive probes that only the schedule separates: recorded without a gap, and neither the first nor the two
-/// before it took long enough to delay the next. After a slow probe, one that was waiting may follow, with the answer
-/// to a last attempt.
+/// before it took long enough to delay the next. After a slow probe, a waiting one may follow at once, and then the
+/// next scheduled one.
 pub(super) fn neighbors<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Vec<(&'t Probe<'h>, &'t Probe<'h>)> {
     let is_quick = |probe: &&'t Probe<'h>| {
         let took = life.result(probe).took();
-        // What breaks off may be asked for once more by the client itself, out of any schedule.
+        // If a connection breaks, the client itself may repeat the request, outside of any schedule.
         let clear = life.outcome(probe) != ProbeOutcome::Unclear;
         clear && took.is_some_and(|took| took.hi < QUICK.of(life.spec.period))
     };

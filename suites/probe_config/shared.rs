@@ -1,4 +1,5 @@
-//! A liveness or startup probe whose endpoint another probe asks, too: nobody can count its failures, but they take their time.
+//! A liveness or startup probe whose endpoint another probe also uses: its failures cannot be counted, but they still
+//! take a minimum of time.
 
 use probity_model::measure::{Bound, Fit, Measurement, seconds};
 use probity_model::mechanisms::{QUICK, UNNOTICED};
@@ -11,14 +12,14 @@ use crate::reading::causes::only_its_probe;
 use crate::reading::ports::was_always_open;
 use crate::reading::termination::{Exhausted, Stop};
 
-/// The lives whose liveness probe asks at an endpoint that another probe asks, too.
+/// The instances whose liveness probe uses the same endpoint as another probe.
 fn shared<'t, 'h>(run: &'t Timeline<'h>) -> Lives<ProbedLife<'t, 'h>> {
     let lives = run.lives().of(ProbeKind::Liveness).undisturbed().whole();
     lives.only(|life| !life.is_unmistaken() && !is_command(life))
 }
 
-/// After the last success at the endpoint, whoever asked, the first failure may come at once, and the stop signal as many periods
-/// later as the threshold has failures after the first.
+/// After the last success at the endpoint, for either probe, the first failure may come at once. The stop signal comes no
+/// earlier than `failureThreshold` − 1 periods later.
 pub(super) fn not_before(run: &Timeline<'_>, seen: &mut Seen) {
     for life in shared(run) {
         let Some(stop) = life.stop().filter(|_| only_its_probe(&life)) else { continue };
@@ -34,8 +35,7 @@ pub(super) fn not_before(run: &Timeline<'_>, seen: &mut Seen) {
     }
 }
 
-/// Once no probe at the endpoint passes any more, whoever asks, the stop signal comes as many periods later as the threshold has
-/// failures.
+/// Once every probe at the endpoint fails, the stop signal comes within `failureThreshold` periods.
 pub(super) fn not_after(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     // A startup probe at the same endpoint decides when the failures begin to count.
     for life in shared(run).only(|life| life.container.probe(ProbeKind::Startup).is_none()) {
@@ -58,8 +58,8 @@ pub(super) fn not_after(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Each probe asks on its own: an endpoint that the liveness and the readiness probe share gets as many requests as both must
-/// send. Accuses the stretch with the fewest.
+/// Each probe sends its own requests: an endpoint that the liveness and the readiness probe share gets as many requests as
+/// both must send. Reports the period with the fewest requests.
 pub(super) fn each_asks(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let unstarted = |life: &ProbedLife<'_, '_>| life.container.probe(ProbeKind::Startup).is_none();
     for life in shared(run).only(unstarted) {
@@ -76,8 +76,8 @@ pub(super) fn each_asks(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// The requests that follow one of them, for some periods, if all of these were answered at once: how many there were, and how many
-/// both probes must have sent.
+/// The requests during some periods after one of them, if all were answered at once: how many arrived, and how many both probes
+/// must have sent.
 fn stretch(
     clause: &Clause,
     life: &ProbedLife<'_, '_>,
@@ -108,8 +108,8 @@ fn stretch(
     Some(Measurement::count(quantity, last, bound, asked.iter().map(|probe| probe.id).collect()))
 }
 
-/// A life whose last probes at the endpoint all failed, and when its own probe must have reached its threshold: the first failure of
-/// its own may come a period after that of the other probe.
+/// An instance whose last probes at the endpoint all failed, and when its liveness probe must have reached its threshold: its
+/// first failure may come a period after that of the other probe.
 fn spent<'t, 'h>(life: ProbedLife<'t, 'h>) -> Option<Exhausted<'t, 'h>> {
     let from = life.began.at.hi + life.spec.initial_delay;
     let until = life.stop().map_or(i64::MAX, |stop| stop.at.at.lo);

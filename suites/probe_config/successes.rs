@@ -16,7 +16,7 @@ struct ShownReady<'t, 'h> {
     revision: &'t Revision<'h>,
     /// The probes since the last failure that was known when the container was last shown as not ready.
     probes: Vec<&'t Probe<'h>>,
-    /// Whether that failure was in the same life.
+    /// Whether that failure was in the same instance.
     after_failure: bool,
 }
 
@@ -141,7 +141,7 @@ fn cited(turn: &ShownReady<'_, '_>) -> Vec<EventId> {
 }
 
 fn judge_turn(life: &ProbedLife<'_, '_>, turn: &ShownReady<'_, '_>, seen: &mut Seen) {
-    // What a later life owes is another clause's, as long as no failure in it made the count begin anew.
+    // Another clause judges later instances, unless a failure in the instance reset the count.
     let carried = life.number > 0 && !turn.after_failure;
     let (longest, wanted) = (longest(life, &turn.probes), wanted(life));
     if longest.len() >= wanted {

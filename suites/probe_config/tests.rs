@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::tests::verdict;
 
-/// An HTTP probe of `/p` with these fields besides.
+/// An HTTP probe of `/p` with these additional fields.
 fn http(fields: Value) -> Value {
     let mut probe = json!({ "httpGet": { "path": "/p", "port": 8080 }, "periodSeconds": 1 });
     for (field, value) in fields.as_object().cloned().unwrap_or_default() {
@@ -24,7 +24,7 @@ fn http(fields: Value) -> Value {
     probe
 }
 
-/// A pod whose only container has these probes, with ten seconds of grace.
+/// A pod whose only container has these probes, with a grace period of ten seconds.
 fn spec(probes: Value) -> Value {
     let mut container = probes;
     container["name"] = json!("target");
@@ -58,7 +58,7 @@ fn pod(clause: &str, probes: Value) -> Composer {
     run
 }
 
-/// Probes with these answers, from an instant on, a second apart.
+/// Probes with these answers, one each second from this time on.
 fn answers(run: &mut Composer, from: u32, statuses: &[u16]) {
     for (second, status) in (from..).zip(statuses) {
         run.probe(f64::from(second), "/p", *status);

@@ -1,4 +1,5 @@
-//! The timeout: the kubelet closes a probe without an answer at that time, and accepts an answer that comes before.
+//! The timeout: at that time the kubelet closes a probe that has no answer, and it accepts an answer that comes
+//! earlier.
 
 use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::mechanisms::{NEAR, TO_CONNECT, UNKNOWN_LIFE};
@@ -20,7 +21,8 @@ pub(super) fn http(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A probe that follows redirects has one timeout for all of its requests: the last answer that it takes comes within that.
+/// A probe that follows redirects has one timeout for all of its requests: the last answer that it accepts comes within
+/// this time.
 fn judge_led(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     let chains = life.requests.chunk_by(|_, next| next.followed()).filter(|chain| chain.len() > 1);
     for chain in chains {
@@ -138,8 +140,8 @@ fn judge_wait(
     let (timeout, slack) = (life.spec.timeout, given_up_in.unwrap_or_else(|| clause.slack_us()));
     let most = Bound::at_most(timeout + slack, format!("timeoutSeconds + {}", seconds(slack)));
     let formula = format!("timeoutSeconds - {}", seconds(TO_CONNECT));
-    // A node that was held up that long may have held the connection up for longer than its stalls tell: they are those
-    // of one thread, and what waits for that thread comes after it.
+    // If the node was stalled for this long, the connection may have been delayed for longer than the recorded stalls:
+    // they are measured on one thread, and other work waits for that thread.
     let dated = life.run.stalled_at(start) <= TO_CONNECT;
     let (what, bound) = match wait {
         Wait::GivenUp if dated => {
@@ -151,7 +153,7 @@ fn judge_wait(
     };
     let quantity = format!("from the arrival of {} {what}", life.words());
     let measured = life.run.measure(quantity, &life.node, start, answered, bound);
-    // An answer about as late as the timeout may have been taken or not.
+    // An answer that comes at about the timeout may have been accepted or not.
     let telling = measured.filter(|measured| wait == Wait::GivenUp || measured.observed.lo > timeout + slack);
     if let Some(mut measured) = telling {
         measured.events = vec![start.id, asked, answered.id];

@@ -28,7 +28,7 @@ pub(super) fn enough_from_the_start(life: &ProbedLife<'_, '_>, seen: &mut Seen) 
 }
 
 /// Whether no connection reached an instance that lived for long enough for all of its probes to fail: its network may not have
-/// worked. A kubelet that did not send them at all is accused for the missing probes.
+/// worked. If a kubelet did not send them at all, the missing probes are judged by other clauses.
 fn cut_off(life: &ProbedLife<'_, '_>, stop: &Stamp) -> bool {
     let spec = life.spec;
     let least = spec.initial_delay + (spec.failures - 1) * spec.period;

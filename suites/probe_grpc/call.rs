@@ -55,7 +55,7 @@ fn services<'t>(container: &'t ContainerLife<'_>, at: u16) -> impl Iterator<Item
     })
 }
 
-/// The lives of all containers with a health check.
+/// The instances of all containers with a health check.
 pub(super) fn with_checks<'t, 'h>(run: &'t Timeline<'h>) -> Lives<ProbedLife<'t, 'h>> {
     run.lives().of_each(&ProbeKind::ALL).only(|life| matches!(life.spec.handler, Handler::Grpc { .. }))
 }
@@ -136,8 +136,8 @@ fn micros(written: &str) -> Option<i64> {
     UNITS.iter().find_map(of_unit)
 }
 
-/// Each health check has its own connection, which is closed afterwards. Two health checks of a kind are
-/// needed to show it.
+/// Each health check has its own connection, which is closed afterwards. Two health checks of the same
+/// kind are needed to show this.
 pub(super) fn fresh_each_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in with_checks(run) {
         let mut previous = None;

@@ -1,7 +1,7 @@
 //! Where HTTP probes go: address, port, scheme, path, and a connection of their own.
 //!
-//! A probe is known by what arrived. If a request can belong to several different probes, nothing is
-//! concluded.
+//! A probe is identified by the request that arrived. If a request can belong to several different
+//! probes, nothing is concluded.
 
 mod connection;
 mod defaults;

@@ -18,7 +18,7 @@ pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "probe.http.headers-remove", judge: own::removed },
 ];
 
-/// Values of a header in words; `none` is the word where there are none.
+/// The values of a header in words; `none` is the word if there are no values.
 fn list<'v>(values: impl IntoIterator<Item = &'v str>, none: &str) -> String {
     let values: Vec<&str> = values.into_iter().collect();
     if values.is_empty() { none.to_owned() } else { format!("`{}`", values.join("`, `")) }

@@ -1,7 +1,7 @@
 //! HTTPS probes: which certificates they accept, what they offer, and what they do if TLS is not available.
 //!
-//! Which protocols a target offers, and whether it asks for a certificate, is in its plan, which is in the pod's spec.
-//! A pod without a plan is judged only by the negotiated protocol.
+//! The plan in the pod's spec defines which protocols a target offers, and whether it asks for a certificate. A pod
+//! without a plan is judged only by the negotiated protocol.
 
 use probity_model::timeline::{Connection, Handler, ProbeKind};
 use probity_model::verdict::Doubt;
@@ -27,7 +27,8 @@ const ALERTS: [&str; 6] = [
     "UnknownCA",
 ];
 
-/// No target has a certificate that could be verified, so a request after the handshake shows that it was not.
+/// No target has a certificate that could be verified, so a request after the handshake shows that the certificate was
+/// not verified.
 fn certificates_are_not_verified(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     judge_wrong_protocol(
         run,

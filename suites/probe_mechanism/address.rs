@@ -10,8 +10,8 @@ use crate::reading::http::reaction::CountsAs;
 use crate::reading::origin::tcp_comes_to_the_pod;
 use crate::reading::unreachable::{There, UnreachableProbe, judge_unreachable};
 
-/// Without `host`, a probe connects to the pod's address: it does not reach a server that listens to the loopback address
-/// alone.
+/// Without `host`, a probe connects to the pod's address: it does not reach a server that listens only on the loopback
+/// address.
 pub(super) fn targets_pod_ip(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for arrival in arrivals(run).into_iter().filter(|arrival| arrival.get.host.is_none()) {
         let connection = arrival.hit.connection;
@@ -34,7 +34,7 @@ pub(super) fn targets_pod_ip(run: &Timeline<'_>, clause: &Clause, seen: &mut See
     });
 }
 
-/// Whether the container's plan has the probe's port open to the loopback address.
+/// Whether the container's plan opens the probe's port on the loopback address.
 fn listens_to_loopback(probe: &UnreachableProbe<'_, '_>) -> bool {
     let plan = probe.container.plan().unwrap_or_default();
     let port = probe.spec.handler.port();

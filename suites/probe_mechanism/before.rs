@@ -4,8 +4,8 @@ use probity_model::clocks::Order;
 use probity_model::timeline::{Probe, ProbeKind, ProbedLife};
 use probity_model::{Clause, Seen, Stamp, Timeline};
 
-/// Before its first readiness probe a container is not ready, before its first startup probe not started, and before its
-/// first liveness probe it is not killed for one.
+/// A container is not ready before its first readiness probe, not started before its first startup probe, and not killed
+/// because of liveness before its first liveness probe.
 pub(super) fn first_results(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     let delayed =
         |life: &ProbedLife<'_, '_>| life.spec.initial_delay > 0 && life.spec.handler.host().is_none();

@@ -65,8 +65,8 @@ fn judge_given_up(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     judge_all_given_up(clause, life, &all, seen);
 }
 
-/// What a runtime takes to start and to end a command differs from one to the next: of several the shortest and the longest tell
-/// the timeout more exactly than one of them.
+/// The time that a runtime takes to start and to end a command varies: the shortest and the longest of several commands show the
+/// timeout more precisely than a single one.
 fn judge_all_given_up(clause: &Clause, life: &ProbedLife<'_, '_>, all: &[Measurement], seen: &mut Seen) {
     if all.len() < clause.tolerance_times("several") {
         return;
@@ -102,8 +102,8 @@ pub(super) fn spawn_error_not_counted(run: &Timeline<'_>, clause: &Clause, seen:
     judge_unreachable(run, clause, seen, ("whose command is missing", CountsAs::Nothing), has_no_command);
 }
 
-/// A command runs in the namespaces of its container. Only a target that records its own namespaces shows it; the host
-/// name can only refute it.
+/// A command runs in the namespaces of its container. Only a target that records its own namespaces can prove this;
+/// the host name can only disprove it.
 pub(super) fn runs_inside(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for life in run.lives() {
         for command in life.probes.iter().filter_map(|probe| life.command(probe)) {
@@ -146,32 +146,33 @@ fn compare(life: &Life<'_, '_>, command: &Executed<'_>, seen: &mut Seen) {
     }
 }
 
-/// Whether a container has a user of its own, and not that of its pod or of its image.
+/// Whether a container sets its own user, instead of the user of its pod or its image.
 fn has_user(life: &Life<'_, '_>) -> bool {
     life.container.spec["securityContext"]["runAsUser"].is_number()
 }
 
-/// How the record of a target ends a value that was too long for it.
+/// The end of a value that the target truncated in its record.
 const CUT: &str = "...";
 
-/// What a command was given that is not as its container's spec says: its folder, or a variable with a literal value.
+/// What a command got that differs from its container's spec: its working directory, or a variable with a literal
+/// value.
 fn misgiven(life: &Life<'_, '_>, command: &Executed<'_>) -> Option<String> {
     let (spec, inside) = (life.container.spec, &command.seen.command);
-    // The images of targets have no folder of their own.
+    // The images of targets do not set a working directory.
     let plain = spec["workingDir"].as_str().is_none_or(str::is_empty);
     if plain && !["", "/"].contains(&inside.cwd.as_str()) {
         return Some(format!("runs in the folder {}", inside.cwd));
     }
     let variables = spec["env"].as_array().into_iter().flatten();
     let literal = |of: &Value| Some((of["name"].as_str()?.to_owned(), of["value"].as_str()?.to_owned()));
-    // Of several values of one name the last counts, and a dollar may stand for another variable.
+    // If a name has several values, the last one counts, and a dollar sign may refer to another variable.
     let literals: BTreeMap<String, String> = variables.filter_map(literal).collect();
     let plain = literals.into_iter().filter(|(_, value)| !value.contains('$'));
     let differs = |name: &str, value: &str| match inside.env.get(name) {
         Some(own) => own != value && !own.strip_suffix(CUT).is_some_and(|part| value.starts_with(part)),
         None => true,
     };
-    // A record that has no environment at all is of a target that did not write it down.
+    // A record without any environment comes from a target that did not record it.
     let mut known = plain.filter(|_| !inside.env.is_empty());
     let (name, _) = known.find(|(name, value)| differs(name, value))?;
     Some(format!("does not have the variable {name} as its container's spec gives it"))

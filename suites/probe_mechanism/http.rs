@@ -29,7 +29,7 @@ pub(super) fn status_range(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
     }
 }
 
-/// A probe is a GET for its path, with nothing in its body.
+/// A probe is a GET for its path, with an empty body.
 pub(super) fn method_get(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for arrival in arrivals(run) {
         let asked = arrival.hit.asked;
@@ -63,12 +63,13 @@ pub(super) fn method_get(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A path as it is requested: one without a slash at its beginning gets one.
+/// A path as it is requested: a leading slash is added if it is missing.
 fn with_slash(path: &str) -> String {
     if path.starts_with('/') { path.to_owned() } else { format!("/{path}") }
 }
 
-/// Whether a path is sent unchanged: other paths are escaped, or lose their fragment. What is escaped already stays so.
+/// Whether a path is sent unchanged: other paths are escaped, or lose their fragment. Parts that are already escaped do
+/// not change.
 fn is_plain(path: &str) -> bool {
     let escape =
         |at: usize| path.get(at + 1..at + 3).is_some_and(|hex| hex.bytes().all(|c| c.is_ascii_hexdigit()));

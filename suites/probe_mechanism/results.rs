@@ -36,8 +36,8 @@ fn passed(answers: &Answers<'_, '_>, exchange: &Exchange<'_, '_>) -> bool {
     }
 }
 
-/// While probes pass without a pause, no event reports a failure: an event after the first of them and the clause's
-/// slack can only be about them.
+/// While probes pass without a pause, no event reports a failure: an event that comes later than the clause's slack
+/// after the first of these probes can only be about them.
 fn no_failure_is_recorded(
     clause: &Clause,
     course: &Exchanges<'_, '_>,
@@ -60,7 +60,7 @@ fn no_failure_is_recorded(
     let finding =
         format!("every {kind} probe of {name} passed, but an event says otherwise: {}", event.message);
     let events = [first.id, event.id, last.id];
-    // The target never saw a probe that timed out on its way.
+    // The target does not see a probe that times out before it arrives.
     let reaction = Reaction::new(course.run, clause, course);
     let busy = range.clone().any(|at| reaction.is_excused(at, CountsAs::Success));
     if busy || exchanges.windows(2).any(|pair| missed_one(pair, course.spec.period)) {
@@ -125,7 +125,8 @@ fn judge_between(clause: &Clause, course: &Exchanges<'_, '_>, seen: &mut Seen) {
     }
 }
 
-/// An instance is stopped after so many failures with errors in between, unless something else ended it or delays its end.
+/// An instance is stopped after this number of failures with errors in between, unless something else ended it or
+/// delays its end.
 fn judge_stop_after(
     clause: &Clause,
     course: &Exchanges<'_, '_>,

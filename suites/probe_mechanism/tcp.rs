@@ -97,7 +97,7 @@ fn stopped_while_open(
         }
         let (words, span) = (life.words(), seconds(open_for));
         let finding = format!("{words}: stopped, although its port had been open for {span}");
-        // A kubelet that cannot run in time may miss a connection that the kernel made.
+        // A kubelet that does not get to run in time may miss a connection that the kernel made.
         if life.noise(&stop.at.earlier(recent), &stop.at) < life.spec.timeout {
             seen.violated(finding, [opened.id, stop.id]);
         } else {

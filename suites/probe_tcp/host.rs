@@ -1,4 +1,4 @@
-//! Where TCP probes go: the pod's address, unless `host` is set; and that a Service's name does not work as `host`.
+//! Where TCP probes go: to the pod's address, unless `host` is set. The name of a Service does not work as `host`.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ use crate::reading::origin::tcp_comes_to_the_pod;
 use crate::reading::unreachable::judge_unreachable;
 use crate::reading::unvisited::must_be_visited;
 
-/// Without `host`, a probe comes to the pod's address.
+/// Without `host`, a probe arrives at the pod's address.
 pub(super) fn pod_ip_by_default(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (pod, container, spec) in run.probes() {
         if matches!(spec.handler, Handler::Tcp { host: None, .. }) {

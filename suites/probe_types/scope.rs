@@ -18,7 +18,7 @@ pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "probe.scope.pod-ready-iff-all-containers", judge: ready_iff_all_containers },
 ];
 
-/// A pod is ready only when all its containers, and its sidecars with a readiness probe, are.
+/// A pod is ready only when all its containers, and all its sidecars with a readiness probe, are ready.
 fn ready_iff_all_containers(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let patched = |pod: &PodLife<'_>| {
         run.deeds.iter().any(|(_, deed)| {
@@ -106,9 +106,9 @@ fn all_ready_is_shown(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, pod:
     }
 }
 
-/// Whether the `activeDeadlineSeconds` of a revision's pod may be over: it has failed, and is shown as not ready while
-/// its containers terminate. The clause does not cover this. The kubelet counts from `startTime`, which is rounded down to
-/// the second and so can be before the creation.
+/// Whether the pod may have exceeded its `activeDeadlineSeconds` at a revision: then it fails, and is shown as not ready
+/// while its containers terminate. The clause does not cover this. The kubelet counts from `startTime`, which is rounded
+/// down to the second and so can be before the creation.
 fn past_deadline(run: &Timeline<'_>, pod: &PodLife<'_>, revision: &Revision<'_>) -> bool {
     let Some(deadline) = pod.spec.get("activeDeadlineSeconds").and_then(Value::as_i64) else { return false };
     let first = pod.created.map(|(id, _)| id).or_else(|| pod.revisions.first().map(|first| first.id));
@@ -180,8 +180,8 @@ fn seen_before(
     }
 }
 
-/// The container was stopped before it was shown as not ready. Ready=False was due, or the stop came too early: a busy
-/// node can excuse the first, but not the second.
+/// The container was stopped before it was shown as not ready. Either Ready=False was due, or the stop came too early:
+/// a busy node can excuse the former, but not the latter.
 fn never_shown(seen: &mut Seen, life: &ProbedLife<'_, '_>, first: &Probe<'_>, stop: &Line<'_>, most: i64) {
     let lived = stop.at.at.lo - first.at.at.hi;
     let noise = life.noise(&first.at, &stop.at);

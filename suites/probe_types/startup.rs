@@ -1,5 +1,5 @@
-//! The startup probe: it delays the other two until it has succeeded once, and causes a kill of a container that never
-//! starts.
+//! The startup probe: it delays the other two until it has succeeded once, and causes the kill of a container that
+//! never starts.
 
 mod failure;
 mod gate;

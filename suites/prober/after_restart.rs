@@ -1,7 +1,7 @@
 //! After a kubelet restart: which results must not appear, and what must continue, whatever state a container was in.
 //!
 //! A restarted kubelet loses the state of its probes, and starts with what the API and the runtime show. So earlier
-//! results do not count, and everything else continues: probes, kills, back-offs, and restart counts.
+//! results do not count, but everything else continues: probes, kills, back-offs, and restart counts.
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::{Bound, Fit, seconds};
@@ -87,7 +87,7 @@ fn judge_gain<'h>(
         _ => seen.started == Some(true),
     };
     let gained = life.first_shown(&restart.began, has);
-    // What came shortly before the last revision may not have been in it yet.
+    // A result shortly before the last revision may not be in that revision yet.
     let since = before.at.earlier(clause.slack_us());
     let earns = |probe: &&Probe<'_>| {
         let by_then = gained.is_none_or(|gained| run.clocks.order(&probe.at, &gained.at) != Order::After);
@@ -130,9 +130,9 @@ fn judge_gain<'h>(
     }
 }
 
-/// Whether the known deviation explains a gain: the first status after the restart considers a container started or ready because
-/// its probe is not registered yet. For readiness, this concerns only containers that are new to the restarted kubelet, and the
-/// status follows the first failure.
+/// Whether the known deviation explains a gain: the first status after the restart considers a container started or ready
+/// because its probe is not registered yet. For readiness, this concerns only containers that are new to the restarted
+/// kubelet, and the status follows the first failure.
 fn has_no_worker_yet<'h>(
     clause: &Clause,
     life: &ProbedLife<'_, 'h>,
@@ -180,7 +180,7 @@ fn probing_resumes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 if !due && !started {
                     judge_gated(clause, &probed, restart, seen);
                 }
-                // A liveness probe that had failed for good waits for the end of its container.
+                // A liveness probe that has reached its threshold does not run again until its container ends.
                 let early = |probe: &&Probe<'_>| !run.before(&restart.over, &probe.at);
                 let known = probed.probes.iter().copied().filter(early).collect();
                 let known = ProbedLife { probes: known, ..probed.clone() };
@@ -195,7 +195,8 @@ fn probing_resumes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A container that had not started before its kubelet restarted gets its other probes when it has, and not before.
+/// If a container had not started before its kubelet restarted, it gets its other probes once it has started, and not
+/// before.
 fn judge_gated(clause: &Clause, life: &ProbedLife<'_, '_>, restart: &Restart<'_>, seen: &mut Seen) {
     let Some(startup) = life.probed(ProbeKind::Startup) else { return };
     let known = |of: &ProbedLife<'_, '_>| of.is_unmistaken() && of.is_seen() && of.holes.is_empty();
@@ -217,8 +218,8 @@ fn judge_gated(clause: &Clause, life: &ProbedLife<'_, '_>, restart: &Restart<'_>
     }
 }
 
-/// A probe that came before its container had started. Upstream is known to send it once the first status after the restart
-/// shows the container as started, and has no startup probe then that could succeed.
+/// A probe that came before its container had started. This is a known upstream deviation: the kubelet sends the probe once
+/// the first status after the restart shows the container as started.
 fn judge_early(
     clause: &Clause,
     life: &ProbedLife<'_, '_>,
@@ -235,7 +236,7 @@ fn judge_early(
     let gained = gained.filter(|gained| passed.is_none_or(|passed| !run.before(&passed.at, &gained.at)));
     let events = [restart.began.id, early.id].into_iter().chain(gained.map(|gained| gained.id));
     let Some(gained) = gained else {
-        // The status that let the probe through may not have arrived any more, or may have been missed.
+        // The status that opened the gate may have come after the end of the case, or may have been missed.
         let heard = run.gaps.is_empty() && life.watched_for(&early.at, clause.slack_us());
         return match heard {
             true => seen.violated(finding, events),
@@ -273,8 +274,8 @@ fn judge_resumed(clause: &Clause, life: &ProbedLife<'_, '_>, restart: &Restart<'
     }
 }
 
-/// The next probe after an instant comes within what is left of its delay and its period. A delay counts from the start of the
-/// container, whenever the kubelet was started.
+/// The next probe after an instant comes within its period and what is left of its delay. A delay counts from the start of the
+/// container, whenever the kubelet started.
 fn judge_next(clause: &Clause, life: &ProbedLife<'_, '_>, (from, event): (&At, &str), seen: &mut Seen) {
     let (spec, word) = (life.spec, life.spec.kind.word());
     let left = spec.initial_delay - life.run.at_least(&life.began, from).clamp(0, spec.initial_delay);
@@ -319,7 +320,8 @@ fn failures_still_kill(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A restarted kubelet counts anew: before it stops a container, as many failures as the threshold says need their time.
+/// A restarted kubelet starts a new count: it does not stop a container before `failureThreshold` failures can have
+/// occurred.
 fn judge_early_stop(life: &ProbedLife<'_, '_>, restart: &Restart<'_>, seen: &mut Seen) {
     let run = life.run;
     let Some(stop) = life.stop().filter(|stop| run.before(&restart.over, &stop.at)) else { return };
@@ -332,7 +334,7 @@ fn judge_early_stop(life: &ProbedLife<'_, '_>, restart: &Restart<'_>, seen: &mut
     }
     let before = life.probes.iter().filter(|probe| run.before(&probe.at, &restart.began));
     let failed = before.rev().take_while(|probe| life.outcome(probe) != ProbeOutcome::Success).count();
-    // The kubelet may have decided it before the restart, with one failure that nobody saw.
+    // The kubelet may have decided this before the restart, with one failure that left no record.
     if i64::try_from(failed).is_ok_and(|failed| failed + 1 >= life.spec.failures) {
         return;
     }
@@ -354,8 +356,8 @@ fn only_liveness_stops(life: &ProbedLife<'_, '_>) -> bool {
     container.stays() && container.probe(ProbeKind::Startup).is_none() && !done && !patched
 }
 
-/// A container that terminates around a restart of its kubelet is started again, and this counts as one restart. If its policy does
-/// not restart it, its end is shown. Whether the kubelet was down at that very moment is a matter of chance.
+/// A container that terminates around a restart of its kubelet is started again, and this counts as one restart. If its
+/// policy does not restart it, its end is shown. Whether the kubelet was down at that very moment is a matter of chance.
 fn ends_count_once(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for restart in &restarts(run, seen) {
         for of in outlived(run, restart) {
@@ -378,12 +380,12 @@ fn ends_count_once(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// From when on the kubelet knows of an end: not before it runs again.
+/// The time from which the kubelet knows of an end: not before it runs again.
 fn known_from<'s>(life: &Life<'_, '_>, ended: &'s At, restart: &'s Restart<'_>) -> &'s Stamp {
     if life.run.before(&restart.over, ended) { &ended.stamp } else { &restart.over }
 }
 
-/// The status shows an end for good that the kubelet did not see, with its exit status.
+/// The status shows the final end of a container, which the kubelet did not see, with its exit status.
 fn judge_last_end(life: &Life<'_, '_>, (ended, code): (&At, i64), restart: &Restart<'_>, seen: &mut Seen) {
     let allowed = FIRST_BACK_OFF + TO_START;
     let shown = life.termination();

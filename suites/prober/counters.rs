@@ -1,7 +1,7 @@
 //! Counters: what a kubelet reports about its own probes, compared with the target's record.
 //!
 //! A reading took place between its request and its response, and a probe counts when it has a result. So a count is an
-//! interval: from the probes that certainly fell between two readings to those that can have done so.
+//! interval: from the probes that certainly fell between two readings to those that may have.
 
 use probity_model::clocks::Stamp;
 use probity_model::history::{Did, ProbeCount};
@@ -68,7 +68,7 @@ impl CounterReading<'_> {
     }
 }
 
-/// A probe of a container, over all the container's lives.
+/// A probe of a container, over all instances of the container.
 struct CountedProbe<'t, 'h> {
     run: &'t Timeline<'h>,
     pod: &'t PodLife<'h>,

@@ -1,4 +1,4 @@
-//! The end of a pod: which probes stop, and that none of them restarts a container.
+//! The end of a pod: which probes stop, and that no probe restarts a container.
 
 use probity_model::measure::{Bound, Measurement, seconds};
 use probity_model::mechanisms::PERIODS_TO_COME;
@@ -57,7 +57,7 @@ fn passed_until(life: &Life<'_, '_>, stop: &At) -> bool {
 fn judge_silence(clause: &Clause, life: &ProbedLife<'_, '_>, stop: &At, seen: &mut Seen) {
     let probes = || life.attempt.probes_of(life.spec.kind);
     let Some(last) = probes().filter(|probe| probe.at.at.hi <= stop.at.lo).last() else { return };
-    // A probe that ended in an error, such as a body that broke off, is tried again, each time until its timeout.
+    // A probe that ended in an error, such as a truncated body, is retried, each time until its timeout.
     let retries = if life.outcome(last) == ProbeOutcome::Unclear { TRIES - 1 } else { 0 };
     let slack = clause.slack_us() + retries * life.spec.timeout;
     let late = |probe: &&Probe<'_>| probe.at.at.lo > stop.at.hi && life.peer(probe) == life.peer(last);
@@ -75,12 +75,12 @@ fn judge_silence(clause: &Clause, life: &ProbedLife<'_, '_>, stop: &At, seen: &m
     }
 }
 
-/// No sidecar is started again after the deletion of its pod, whatever its liveness probe finds.
+/// No sidecar is started again after the deletion of its pod, whatever the result of its liveness probe.
 fn sidecars_are_not_restarted(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     let sidecars = run.lives().undisturbed().only(|life| life.container.kind == ContainerKind::Sidecar);
     for life in sidecars.of(ProbeKind::Liveness) {
         let Some((deed, deleted)) = life.pod.deleted.zip(run.deletion(life.pod)) else { continue };
-        // A life that ended before the deletion, or soon after, may have had its successor on the way.
+        // If an instance ended before the deletion or soon after it, the next one may already have been starting.
         let lasted = |line: &&Line<'_>| {
             let span = run.clocks.between(&deleted, &line.at);
             span.is_some_and(|span| span.lo > PERIODS_TO_COME.of(life.spec.period))

@@ -37,7 +37,7 @@ impl TryResult {
     }
 }
 
-/// A probe that returns an error is tried three times in a row, and one that fails is not tried again.
+/// A probe that returns an error is tried three times in a row, and one that fails is not retried.
 fn tries(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     if run.node_was_touched() {
         return;
@@ -109,7 +109,7 @@ fn judge_turn(course: &Exchanges<'_, '_>, turn: Range<usize>, seen: &mut Seen) {
             seen.facet("result", if *first == TryResult::Failure { "failure" } else { "error" });
             seen.fine(events);
         }
-        // The kubelet may have begun to stop the container between two tries.
+        // The kubelet may have begun to stop the container between two attempts.
         _ if course.stop().is_some_and(|stop| is_soon(course, tries, stop)) => {
             seen.doubt(Doubt::Ambiguous, format!("{facts}, shortly before the stop signal"), events);
         }

@@ -8,13 +8,15 @@ use probity_model::timeline::{
 use probity_model::{Clause, Judge, Seen, Timeline};
 use probity_script::witness::Fact;
 
+use crate::qos::killed_for_memory;
 use crate::reading::kubelet_restarts::{Restart, restarts};
 use crate::reading::patches::{changes_image, is_resized};
 
 pub(super) const JUDGES: &[Judge] =
     &[Judge { clause: "prober.kubelet-restart.status-kept", judge: status_is_kept }];
 
-/// A container that was running and ready before its kubelet restarted is shown so afterwards while its probes succeed.
+/// A container that was running and ready before its kubelet restarted is still shown as running and ready afterwards
+/// while its probes succeed.
 fn status_is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for Restart { node, began: restart, .. } in &restarts(run, seen) {
         for (pod, container) in run.containers().filter(|(pod, _)| pod.node == *node) {
@@ -50,7 +52,7 @@ impl<'t, 'h> Kept<'t, 'h> {
         was.is_running().then_some((last, was))
     }
 
-    /// Whether a container was ready, and so old that its kubelet takes it for what it was.
+    /// Whether a container was ready, and started so early that its kubelet keeps its state.
     fn was_old(&self, was: &ContainerSeen<'_>) -> bool {
         let State::Running { started: Some(second) } = was.state else { return false };
         let age = self.run.clocks.between(&Stamp::wall_second(&self.pod.node, second), self.restart);
@@ -62,10 +64,10 @@ impl<'t, 'h> Kept<'t, 'h> {
         let (run, name) = (self.run, &self.container.name);
         let Some((before, was)) = self.shown_before() else { return };
         let of_life = || self.container.attempts.iter().filter(|attempt| attempt.number == was.restarts);
-        // What had ended just before was not shown yet.
+        // A container that ended just before the restart may not be shown as ended yet.
         let ended =
             of_life().filter_map(|attempt| attempt.end()).any(|end| !run.before(self.restart, &end.at));
-        // Nor what its probe had condemned, or was about to.
+        // The same applies to a container whose probe had reached its threshold, or was about to.
         let condemned = of_life().any(|attempt| self.was_failing(attempt));
         if ended || condemned {
             return;
@@ -119,7 +121,7 @@ impl<'t, 'h> Kept<'t, 'h> {
         }
     }
 
-    /// A container that is not ready only because its kubelet does not know better is ready again with its next success.
+    /// A container that is not ready only because its kubelet lost its state is ready again after its next success.
     fn judge_return(&self, unready: &Revision<'h>, number: u64, seen: &mut Seen) {
         let (run, pod, container) = (self.run, self.pod, self.container);
         let Some(attempt) = container.attempts.iter().find(|attempt| attempt.number == number) else {
@@ -140,7 +142,8 @@ impl<'t, 'h> Kept<'t, 'h> {
         }
     }
 
-    /// Whether a probe had failed when the kubelet was restarted, or the port of one that stops containers was shut.
+    /// Whether a probe had failed when the kubelet was restarted, or the port of a liveness or startup probe was
+    /// closed.
     fn was_failing(&self, attempt: &'t Attempt<'h>) -> bool {
         let (run, pod, container) = (self.run, self.pod, self.container);
         let life = Life { run, pod, container, attempt };
@@ -153,13 +156,13 @@ impl<'t, 'h> Kept<'t, 'h> {
             .into_iter()
             .filter_map(|kind| life.probed(kind))
             .any(|probed| last(&probed) != Some(true));
-        // The failure of a readiness probe was on its way to the status.
+        // The failure of a readiness probe was not in the status yet.
         let unready = life.probed(ProbeKind::Readiness).is_some_and(|probed| last(&probed) == Some(false));
         stopped || failing || unready
     }
 
     /// Whether a container with a readiness probe lost its readiness in a pod that was not ready as a whole, before a new
-    /// result of it can have been shown.
+    /// result of the probe can have been shown.
     fn follows_the_pod(&self, before: &Revision<'_>, shown: &Revision<'_>) -> bool {
         let kind = ProbeKind::Readiness;
         let after = |at: &Stamp| {
@@ -171,8 +174,8 @@ impl<'t, 'h> Kept<'t, 'h> {
         self.container.probe(kind).is_some() && before.is("Ready") != Some(true) && !asked
     }
 
-    /// The first sign after the restart that the container itself changed: an answer that is not a success, or an end
-    /// by its own will. A stop without a reason must not happen, and is not such a sign.
+    /// The first sign after the restart that the container itself changed: an answer that is not a success, or an
+    /// exit by itself. A stop without a reason must not happen, and is not such a sign.
     fn trouble(&self) -> Option<Stamp> {
         let lives = self.container.attempts.iter().map(|attempt| {
             let (run, pod, container) = (self.run, self.pod, self.container);
@@ -184,13 +187,16 @@ impl<'t, 'h> Kept<'t, 'h> {
                 let failed = life.probes.iter().filter(|probe| life.outcome(probe) != ProbeOutcome::Success);
                 failed.map(|probe| probe.at.clone()).collect::<Vec<_>>()
             });
-            // Who comes to a port that is shut leaves no record.
+            // Connections to a closed port leave no record.
             let shut = life.attempt.lines.iter().filter(|line| match &line.line.fact {
                 Fact::Listening(of) => of.state != "open",
                 _ => false,
             });
             let shut: Vec<Stamp> = shut.map(|line| line.at.clone()).collect();
-            bad.chain(shut).chain(life.attempt.exited_by_itself().map(|(line, _)| line.at.clone()))
+            let out_of_memory = killed_for_memory(&life).and(life.attempt.end()).map(|line| line.at.clone());
+            bad.chain(shut)
+                .chain(out_of_memory)
+                .chain(life.attempt.exited_by_itself().map(|(line, _)| line.at.clone()))
         });
         let after = signs.filter(|at| self.run.before(self.restart, at));
         after.min_by_key(|at| self.run.clocks.on_harness(at).map_or(i64::MAX, |at| at.lo))
@@ -202,7 +208,7 @@ const AGAIN: &str = "started again";
 /// A ready container is no longer shown as ready.
 const UNREADY: &str = "shown as not ready";
 
-/// How a container is shown otherwise than before.
+/// How the shown state of a container differs from before.
 fn changed(was: &ContainerSeen<'_>, now: &ContainerSeen<'_>) -> Option<&'static str> {
     if now.restarts != was.restarts || now.id != was.id {
         Some(AGAIN)

@@ -1,7 +1,7 @@
 //! The instances of a container: what a new one resets, and what stops until the next one.
 //!
-//! For a moment after a restart a kubelet may take the new process for the old one, and the results of its probes then
-//! count for the old one. Conclusions about a later instance start after that moment.
+//! For a moment after a restart, a kubelet may mistake the new process for the old one, and the results of its probes
+//! then count for the old one. Conclusions about a later instance start after that moment.
 
 use probity_model::history::Did;
 use probity_model::measure::seconds;
@@ -51,7 +51,7 @@ fn judge_unready(life: &ProbedLife<'_, '_>, seen: &mut Seen) {
             seen.fine([began, revision.id]);
             seen.facet("policy", life.policy());
         } else if first.is_none() && run.ended_us - revision.at.at.lo < UNDER_WAY {
-            // The lines about the probes of that time may not have arrived before the end.
+            // The records of the probes of that time may not have arrived before the end.
         } else if heard {
             let finding = "a new container instance was shown as ready before its readiness probe succeeded";
             let events = [began, revision.id].into_iter().chain(first.as_ref().map(|first| first.id));
@@ -92,7 +92,7 @@ fn stops_until_a_new_life(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     let ran_by_hand = run.deeds.iter().any(|(_, deed)| matches!(deed.did, Did::Executed { .. }));
     for spent in ProbeKind::STOPPING.into_iter().flat_map(|kind| exhausted(run, kind)) {
         let command = matches!(spent.life.spec.handler, Handler::Exec { .. });
-        // A success whose line was lost would have begun the count anew.
+        // A success whose record was lost would have reset the count.
         let whole = spent.life.holes.is_empty() && !run.node_was_touched();
         if whole && known_as_new(&spent) && !(command && ran_by_hand) {
             judge_end_of_probing(&spent, seen);

@@ -19,7 +19,7 @@ fn change_is_written_at_once(run: &Timeline<'_>, clause: &Clause, seen: &mut See
         for turn in falls(&life) {
             goes_down(clause, seen, &life, &turn);
         }
-        // At first the results of a later life may be about what the kubelet still took for the life before.
+        // At first, results of a later instance may have counted for the previous one.
         let anew = |turn: &Turn<'_, '_>| {
             life.number > 0 && turn.first.at.at.lo < life.began.at.hi.saturating_add(TO_SETTLE)
         };

@@ -1,7 +1,7 @@
 //! Workers: each probe has its own, with rules for the first probe and for extra probes.
 //!
 //! A gap between probes has many legitimate causes (a closed port, a kubelet restart, a slow answer). So only a gap
-//! between two probes of one life without any such cause counts as a violation.
+//! between two probes of one instance without any such cause counts as a violation.
 
 use probity_model::clocks::Stamp;
 use probity_model::measure::{Blur, Bound, Fit, Interval, Measurement, Unit, seconds, whole_seconds};
@@ -85,7 +85,7 @@ fn judge_gaps(clause: &Clause, life: &ProbedLife<'_, '_>, hangs: &[&Hang<'_, '_>
             first.at.at.lo < hang.until.at.hi && second.at.at.hi > hang.probe.at.at.lo
         };
         let Some(hang) = hangs.iter().find(during) else { continue };
-        // At the start of a later life the kubelet may still take it for the previous one.
+        // At the start of a later instance, the kubelet may still mistake it for the previous one.
         let settled = life.number == 0 || first.at.at.lo - life.began.at.hi > UNKNOWN_LIFE;
         if !settled || !life.before_deletion(&second.at) {
             continue;
@@ -231,8 +231,8 @@ fn waits_for_container(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Whether no probe stops a container. A kubelet that is asked to stop one that has just exited by itself starts the next instance with
-/// the status of the one before, and goes on to probe it.
+/// Whether no probe stops a container. If a kubelet is to stop a container that has just exited by itself, it starts the next
+/// instance with the status of the previous one, and keeps probing it.
 fn is_never_stopped_by_probes(container: &ContainerLife<'_>) -> bool {
     ProbeKind::STOPPING.into_iter().all(|kind| container.probe(kind).is_none())
 }

@@ -20,7 +20,7 @@ struct Sent<'h> {
     events: [EventId; 2],
 }
 
-/// All pods and dry runs with a class, except those with resources of the pod as a whole.
+/// All pods and dry runs with a class, except those with pod-level resources.
 fn sent<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Sent<'t>> {
     let pods = run.pods.iter().filter_map(|pod| {
         let ((id, manifest), first) = (pod.created?, pod.revisions.first()?);
@@ -62,8 +62,8 @@ pub(super) fn one_of_three(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Compares what is shown with what follows from the containers. `facets` tells what a pod shows of the clause, if
-/// anything.
+/// Compares what is shown with what follows from the containers. `facets` returns which facets of the clause a pod
+/// shows.
 fn judge(
     run: &Timeline<'_>,
     seen: &mut Seen,
@@ -85,7 +85,7 @@ fn judge(
     }
 }
 
-/// Guaranteed are the pods whose containers all have limits that their requests equal, and no others.
+/// A pod is Guaranteed if and only if all its containers have limits and their requests equal the limits.
 pub(super) fn guaranteed(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     judge(run, seen, |spec, class| {
         let asked =
@@ -110,7 +110,7 @@ fn near_miss(container: &Value) -> Option<&'static str> {
     }
 }
 
-/// Burstable are the pods that are not Guaranteed and request anything of a resource that decides.
+/// A pod is Burstable if it is not Guaranteed and requests or limits any CPU or memory.
 pub(super) fn burstable(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     judge(run, seen, |spec, class| match class {
         BURSTABLE => only(spec).map(|by| ("by", by)).into_iter().collect(),
@@ -118,7 +118,7 @@ pub(super) fn burstable(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     });
 }
 
-/// What alone makes a pod Burstable, if it is one thing.
+/// The only thing that makes a pod Burstable, if there is just one.
 fn only(spec: &Value) -> Option<&'static str> {
     if containers(spec).filter(|of| asks(of)).count() > 1 {
         return None;
@@ -137,7 +137,7 @@ fn only(spec: &Value) -> Option<&'static str> {
     }
 }
 
-/// `BestEffort` are the pods that request nothing of the resources that decide, whatever else they request.
+/// A pod is `BestEffort` if it requests and limits no CPU or memory, whatever else it requests.
 pub(super) fn best_effort(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     judge(run, seen, |spec, class| {
         let named = |of: &Value, resource: &str| {

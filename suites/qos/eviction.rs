@@ -1,4 +1,4 @@
-//! Whom a kubelet evicts where memory is short: in which order, and who is a candidate at all.
+//! Which pods a kubelet evicts when memory is short, and in which order.
 
 use probity_model::measure::seconds;
 use probity_model::timeline::At;
@@ -9,14 +9,15 @@ use crate::reading::ends::End;
 use crate::reading::qos::{BEST_EFFORT, BURSTABLE, GUARANTEED};
 use crate::reading::shortage::{Member, Shortage, shortages};
 
-/// The classes in the order in which their pods go: Kubernetes documentation, Pod Quality of Service Classes.
+/// The classes in the order in which their pods are evicted: Kubernetes documentation, Pod Quality of Service Classes.
 const ORDER: [&str; 3] = [BEST_EFFORT, BURSTABLE, GUARANTEED];
 
 fn rank(member: &Member<'_, '_>) -> Option<usize> {
     ORDER.iter().position(|class| *class == member.class)
 }
 
-/// Pods of a class go before those of the next. The reference implementation compares priorities and amounts instead.
+/// Pods of a class are evicted before those of the next. The reference implementation compares priorities and amounts
+/// instead.
 pub(super) fn by_class(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for shortage in shortages(run, seen) {
         for (gone, at) in shortage.evicted() {
@@ -27,7 +28,7 @@ pub(super) fn by_class(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A pod was evicted while another one was left.
+/// Judges a pod that was evicted while another one was left.
 fn judge_pair(
     run: &Timeline<'_>,
     (gone, at): (&Member<'_, '_>, &At),
@@ -46,7 +47,7 @@ fn judge_pair(
             seen.fine(events());
             seen.facet("later", left.class);
         }
-        // A pod within its requests is no candidate, and may stay whatever its class is.
+        // A pod within its requests is not a candidate, and may stay whatever its class is.
         std::cmp::Ordering::Greater if !left.is_above() => {}
         std::cmp::Ordering::Greater if gone.priority < left.priority => seen.diverges(finding(), events()),
         std::cmp::Ordering::Greater if gone.priority > left.priority => seen.violated(finding(), events()),
@@ -87,7 +88,7 @@ pub(super) fn of_those_above(run: &Timeline<'_>, clause: &Clause, seen: &mut See
     }
 }
 
-/// All containers of an evicted pod end, and none comes back.
+/// All containers of an evicted pod end, and none restarts.
 fn judge_end(run: &Timeline<'_>, clause: &Clause, (gone, at): (&Member<'_, '_>, &At), seen: &mut Seen) {
     let watched = run.watched_for(gone.pod, &at.stamp, clause.tolerance_us("stopped"));
     let mut events = vec![Some(at.id), gone.record];
@@ -122,7 +123,7 @@ fn spared(run: &Timeline<'_>, shortage: &Shortage<'_, '_>, gone: (&Member<'_, '_
     }
 }
 
-/// Nobody was evicted, although the pods of the case alone used more memory than may be used.
+/// Reports that no pod was evicted although the pods of the case alone exceeded the memory threshold.
 fn judge_nobody_went(run: &Timeline<'_>, clause: &Clause, shortage: &Shortage<'_, '_>, seen: &mut Seen) {
     let Some(last) = run.last_event() else { return };
     seen.applies();

@@ -1,7 +1,7 @@
 //! Exclusive CPUs: on which CPUs containers may run, under a kubelet with the CPU manager policy `static`.
 //!
-//! Where a container may run is what the kernel tells its own process. Whether its kubelet has to give it exclusive CPUs
-//! follows from the configuration and the pod's spec.
+//! The CPUs on which a container may run are those that the kernel reports to its process. Whether its kubelet must give
+//! it exclusive CPUs follows from the configuration and the pod's spec.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use crate::reading::kubelet_restarts::next_act_on_a_node;
 use crate::reading::qos::{GUARANTEED, amount, class_of};
 use crate::reading::quantities::WHOLE;
 
-/// Where the kernel tells about a process, and the field that lists its CPUs.
+/// The file with the state of a process, and the field that lists its CPUs.
 const STATUS: &str = "/proc/self/status";
 const ALLOWED: &str = "Cpus_allowed_list:";
 /// The most CPUs that the Linux kernel can be built for: NR_CPUS_RANGE_END of x86-64.
@@ -30,7 +30,7 @@ struct Static<'h> {
     until: Stamp,
 }
 
-/// A view from inside, and the CPUs that it shows.
+/// A view from inside a container, and the CPUs that it shows.
 struct View<'t, 'h> {
     look: Look<'t, 'h>,
     cpus: BTreeSet<u32>,
@@ -56,7 +56,7 @@ pub(super) fn of_whole_requests(run: &Timeline<'_>, clause: &Clause, seen: &mut 
     }
 }
 
-/// The kubelets that were configured so, each until something else was done to its node.
+/// The kubelets that were configured with this policy, each until something else was done to its node.
 fn statics<'h>(run: &'h Timeline<'_>, seen: &mut Seen) -> Vec<Static<'h>> {
     let mut all = Vec::new();
     for (id, deed) in &run.deeds {

@@ -9,7 +9,7 @@ use super::processors::{self, Used, burnt};
 use crate::reading::ends::End;
 use crate::reading::qos::{BURSTABLE, GUARANTEED, class_of};
 
-/// The end of a life before any deletion of its pod, if nothing but a lack of memory explains it: no stop signal came, and
+/// The end of an instance before any deletion of its pod, if only a lack of memory explains it: no stop signal came, and
 /// the process did not exit by itself.
 fn killed(life: &Life<'_, '_>) -> Option<EventId> {
     let end = End::of(life).filter(|end| end.was_killed(life))?;
@@ -17,7 +17,7 @@ fn killed(life: &Life<'_, '_>) -> Option<EventId> {
     (!by_signal).then_some(end.at().id)
 }
 
-/// The end of a life that needed more memory than its limit, and that nothing else ended.
+/// The end of an instance that needed more memory than its limit, and that nothing else ended.
 pub(crate) fn killed_for_memory(life: &Life<'_, '_>) -> Option<EventId> {
     let beyond = |taking: &Taking<'_, '_>| taking.limit.is_some_and(|limit| taking.planned > limit);
     Taking::of(life).filter(beyond).and_then(|_| killed(life))
@@ -42,7 +42,8 @@ fn usage(life: &Life<'_, '_>, used: &Used<'_, '_>, bound: Bound) -> Measurement 
     }
 }
 
-/// The most that a container may use by its limit: its share of the time, and of the periods in which the views were taken.
+/// The most that a container may use under its limit: its share of the elapsed time, and of the periods in which the
+/// two views were recorded.
 fn at_most_its_limit(clause: &Clause, elapsed: i64, share: i64) -> Option<Bound> {
     let most = processors::share_of(elapsed.checked_add(clause.tolerance_us("periods"))?, share)?;
     Some(Bound::at_most(most, "its share of the time and of two periods"))
@@ -77,8 +78,8 @@ fn judge_starved(life: &Life<'_, '_>, used: &Used<'_, '_>, share: i64, seen: &mu
     }
 }
 
-/// Whether a process used all that its limit allows, as far as its node was not busy: whatever got less was not held back
-/// by its limit.
+/// Whether a process used all that its limit allows, as far as its node was not busy. A process that got less was not
+/// throttled by its limit.
 fn is_held_back(life: &Life<'_, '_>, used: &Used<'_, '_>, clause: &Clause, share: i64) -> bool {
     let busy = life.noise(&used.from.at, &used.to.at);
     let counted = used.elapsed - busy - clause.tolerance_us("periods");
@@ -103,7 +104,7 @@ fn judge_memory(life: &Life<'_, '_>, taking: &Taking<'_, '_>, clause: &Clause, s
             _ => {}
         }
     } else if let Some(end) = stopped(life).filter(|_| taking.planned + taking.planned <= limit) {
-        // The program itself needs some memory, too.
+        // The program itself also needs some memory.
         seen.violated(format!("{name} was stopped, although it was within its limits"), [life.began.id, end]);
     } else if let Some(line) = taking.more_than(taking.planned - 1)
         && life.watched_for(&line.at, clause.tolerance_us("watched"))
@@ -156,7 +157,7 @@ fn judge_without_a_limit(life: &Life<'_, '_>, clause: &Clause, seen: &mut Seen) 
     }
 }
 
-/// A container that exceeds a limit is killed and restarted, and the other containers of its pod go on.
+/// A container that exceeds a limit is killed and restarted, and the other containers of its pod keep running.
 pub(super) fn exceeded(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in run.lives().undisturbed().whole().staying() {
         let Some(taking) = Taking::of(&life) else {
@@ -174,7 +175,7 @@ pub(super) fn exceeded(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// The restart after a kill for memory, and the containers beside it.
+/// Judges the restart after an OOM kill, and the other containers of the pod.
 fn judge_restart(life: &Life<'_, '_>, (last, end): (EventId, EventId), clause: &Clause, seen: &mut Seen) {
     let name = life.name();
     let gone = End::of(life);
@@ -211,7 +212,7 @@ fn judge_restart(life: &Life<'_, '_>, (last, end): (EventId, EventId), clause: &
     }
 }
 
-/// A container that would use more processor time than its limit: the documentation says that it is killed.
+/// A container that would use more CPU time than its limit: according to the documentation, it is killed.
 fn judge_processors(life: &Life<'_, '_>, clause: &Clause, seen: &mut Seen) {
     let Some((used, share)) = burnt(life).zip(processors::share(life, "limits")) else { return };
     let name = life.name();

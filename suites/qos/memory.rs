@@ -1,4 +1,4 @@
-//! Memory that a process takes, as its own record tells it.
+//! Memory that a process takes, according to its own record.
 
 use probity_model::timeline::{Life, Line};
 use probity_script::{Consumer, Fact};
@@ -6,9 +6,9 @@ use probity_script::{Consumer, Fact};
 use crate::reading::qos::amount;
 use crate::reading::quantities::WHOLE;
 
-/// A process that takes memory: how much it is to take, and in which record it took it.
+/// A process that takes memory: how much it is planned to take, and the records of how much it took.
 pub(super) struct Taking<'t, 'h> {
-    /// In the end, in bytes.
+    /// The planned total in bytes.
     pub(super) planned: i128,
     /// The limit of its container in bytes.
     pub(super) limit: Option<i128>,
@@ -19,7 +19,7 @@ pub(super) struct Taking<'t, 'h> {
 }
 
 impl<'t, 'h> Taking<'t, 'h> {
-    /// Of a life whose plan takes memory once.
+    /// For an instance whose plan takes memory once.
     pub(super) fn of(life: &Life<'t, 'h>) -> Option<Self> {
         let plan = life.container.plan()?;
         let mut planned = plan.process.consume.iter().filter_map(|consumer| match consumer {

@@ -9,19 +9,19 @@ use serde_json::Value;
 use crate::reading::dumps::looks;
 use crate::reading::qos::{BEST_EFFORT, GUARANTEED, amount, class_of};
 
-/// The file in which a process finds its score.
+/// The file that shows a process its score.
 const SCORE: &str = "/proc/self/oom_score_adj";
 /// The scores of the classes: Kubernetes documentation, Node out of memory behavior.
 const OF_GUARANTEED: i64 = -997;
-/// A runtime that may not lower scores gives its own instead.
+/// A runtime that is not allowed to lower scores uses its own score instead.
 const UNDER_BURSTABLE: i64 = 1;
 const OF_BEST_EFFORT: i64 = 1000;
 const OF_BURSTABLE: RangeInclusive<i64> = 2..=999;
 /// Pods that the node itself needs are treated as Guaranteed, whatever their class is.
 const FOR_THE_NODE: &str = "system-node-critical";
 
-/// The score follows from the class of the pod. In a Burstable pod the share of the node's memory that the container requests counts
-/// too, and no container gets the score of a `BestEffort` pod.
+/// The score follows from the class of the pod. In a Burstable pod, the score also depends on the share of the node's memory
+/// that the container requests, and no container gets the score of a `BestEffort` pod.
 pub(super) fn score_follows_class(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for look in looks(run) {
         let spec = look.life.pod.spec;

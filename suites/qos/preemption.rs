@@ -1,4 +1,4 @@
-//! Who is preempted: the pod with the lowest priority, whatever the classes of the pods are.
+//! Which pod is preempted: the one with the lowest priority, whatever the classes of the pods are.
 
 use probity_model::measure::Fit;
 use probity_model::timeline::{At, PodLife};
@@ -12,7 +12,7 @@ fn class(pod: &PodLife<'_>) -> &'static str {
     pod.created.and_then(|(_, manifest)| manifest.get("spec")).map_or("", |spec: &Value| class_of(spec))
 }
 
-/// The class of a pod decides neither whether it is preempted nor who is preempted first.
+/// The class of a pod decides neither whether it is preempted nor which pod is preempted first.
 pub(super) fn is_not_about_classes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for contest in contests(run) {
         if contest.lower().is_empty() {
@@ -23,7 +23,7 @@ pub(super) fn is_not_about_classes(run: &Timeline<'_>, clause: &Clause, seen: &m
     }
 }
 
-/// Nobody has a lower priority: everybody stays, and the new pod waits.
+/// If no pod has a lower priority, all pods stay, and the new pod waits.
 fn judge_equals(run: &Timeline<'_>, clause: &Clause, contest: &Contest<'_, '_>, seen: &mut Seen) {
     let wants = &contest.wants.0.key;
     if let Some((pod, _, going)) = contest.gone(run).first() {
@@ -45,7 +45,7 @@ fn judge_equals(run: &Timeline<'_>, clause: &Clause, contest: &Contest<'_, '_>, 
     }
 }
 
-/// Somebody has to go: it is the one with the lowest priority.
+/// If a pod must be preempted, it is the one with the lowest priority.
 fn judge_choice(run: &Timeline<'_>, clause: &Clause, contest: &Contest<'_, '_>, seen: &mut Seen) {
     let (wants, lowest) = (&contest.wants.0.key, contest.lowest());
     let gone = contest.gone(run);

@@ -1,4 +1,4 @@
-//! Processor time that a process used, as the kernel counts it, between two views from inside.
+//! The CPU time that a process used between two views from inside, as the kernel counts it.
 
 use probity_model::timeline::{Life, Line};
 use probity_script::Consumer;
@@ -9,11 +9,11 @@ use crate::reading::quantities::WHOLE;
 
 /// The kernel's count for the whole process.
 const STAT: &str = "/proc/self/stat";
-/// The place of the time in user mode behind the name of the program, by the manual of Linux.
+/// The position of the time in user mode after the name of the program, according to the Linux manual.
 const USER: usize = 11;
-/// The place of the time in the kernel behind the name of the program, by the manual of Linux.
+/// The position of the time in kernel mode after the name of the program, according to the Linux manual.
 const KERNEL: usize = 12;
-/// How long a unit of this count is: 100 of them make a second wherever Linux runs containers.
+/// The length of one unit of this count: a second has 100 of them on every platform on which Linux runs containers.
 const TICK_US: i64 = 10_000;
 
 /// What a process used between two views.
@@ -36,8 +36,8 @@ fn used(dump: &Dump) -> Option<i64> {
     of(USER)?.checked_add(of(KERNEL)?)?.checked_mul(TICK_US)
 }
 
-/// What a process that burns processor time used from its first view while it burned to its last one. None if it does not
-/// burn, or was not seen twice meanwhile.
+/// The CPU time of a process that burns CPU, from its first to its last view while it burned. None if it does not burn
+/// CPU, or if there are fewer than two such views.
 pub(super) fn burnt<'t, 'h>(life: &Life<'t, 'h>) -> Option<Used<'t, 'h>> {
     let plan = life.container.plan()?;
     let mut burning = plan.process.consume.iter().filter(|consumer| matches!(consumer, Consumer::Cpu { .. }));
@@ -51,7 +51,7 @@ pub(super) fn burnt<'t, 'h>(life: &Life<'t, 'h>) -> Option<Used<'t, 'h>> {
     });
     let views: Vec<_> = views.collect();
     let ((from, before), (to, after)) = (views.first()?, views.last()?);
-    // Of one process, on one clock: how the clock compares with others does not matter.
+    // Both times are from one process and one clock, so other clocks do not matter.
     let elapsed = i64::try_from(to.line.mono_us.checked_sub(from.line.mono_us)?).ok()?;
     (elapsed > 0).then_some(Used { from, to, elapsed, used: after - before })
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::reading::qos::amount;
 use crate::reading::quantities::thousandths;
 
-/// The words with which the API server refuses what exceeds a quota.
+/// The words in the API server's rejection of a pod that exceeds a quota.
 const EXCEEDED: &str = "exceeded quota";
 
 /// A quota in force: its event, and for each resource the amount that is left.
@@ -31,20 +31,21 @@ fn quotas<'h>(run: &Timeline<'h>) -> Vec<Quota<'h>> {
     quotas.collect()
 }
 
-/// How much a pod's containers request of a quota's resource together, such as `limits.memory`.
+/// How much a pod's containers together request of a quota's resource, such as `limits.memory`.
 fn sum(spec: &Value, resource: &str) -> Option<i128> {
     let (list, resource) = resource.split_once('.')?;
     Some(spec.get("containers")?.as_array()?.iter().filter_map(|of| amount(of, list, resource)).sum())
 }
 
-/// What a message says that a pod requests of a resource, as in `requested: limits.cpu=600m, used:`.
+/// The amount of a resource that a pod requests according to a message, as in `requested: limits.cpu=600m, used:`.
 fn told(message: &str, resource: &str) -> Option<i128> {
     let requested = message.split_once("requested: ")?.1.split_once(", used:")?.0;
     let mut pairs = requested.split(',').filter_map(|pair| pair.split_once('='));
     thousandths(pairs.find(|(name, _)| *name == resource)?.1)
 }
 
-/// A quota admits a pod whose containers together request no more than is left, and no other; it says how much that is.
+/// A quota admits a pod if and only if its containers together request no more than is left. A rejection reports their
+/// total.
 pub(super) fn as_a_quota_counts(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     let quotas = quotas(run);
     for (id, tried) in &run.tried {

@@ -26,7 +26,7 @@ fn limits(of: &Value) -> Value {
     json!([{ "name": "c", "resources": of }])
 }
 
-/// Whatever facets one history shows: a clause with more of them is half seen.
+/// The verdicts on a correct history: one history may not show all facets of a clause.
 const RIGHT: [&str; 2] = ["holds", "inconclusive"];
 
 #[test]
@@ -109,7 +109,7 @@ fn memory_beyond_a_limit_and_within_it() {
     assert_eq!(taking(clause, &asked, 64, is_killed), "violated");
 }
 
-/// A container that may use half a processor burns, and has used this many hundredths of a second in ten seconds.
+/// A container with a limit of half a CPU burns CPU, and has used this many hundredths of a second in ten seconds.
 fn burning(clause: &str, ticks: u64) -> &'static str {
     let mut run = Composer::new(&[clause]);
     let plan = r#"{"process":{"consume":[{"cpu":{"threads":1,"for":"30s"}}]}}"#;
@@ -140,7 +140,7 @@ fn processor_time_is_compared_with_the_limit() {
     assert_eq!(burning(clause, 100), "inconclusive", "it was not held back by its limit");
 }
 
-/// A pod whose two containers request 100m each, under a quota with this much, and what came of it.
+/// A pod whose two containers request 100m each, under a quota of this amount, and the answer.
 fn under_a_quota(hard: &str, refused: Option<&str>) -> &'static str {
     let clause = "qos.pod-sums";
     let mut run = Composer::new(&[clause]);

@@ -30,7 +30,8 @@ pub(crate) fn judge_end(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut S
         return;
     };
     let spent = life.stretches().last().is_none_or(|(outcome, of)| match (life.spec.kind, outcome) {
-        // A container that has started is asked no more, and one that failed too often is to be killed.
+        // A container that has started gets no more startup probes, and one that failed too often is about to be
+        // killed.
         (ProbeKind::Startup, outcome) if *outcome != ProbeOutcome::Failure => true,
         (ProbeKind::Readiness, _) | (_, ProbeOutcome::Success) => false,
         (_, ProbeOutcome::Unclear) => true,
@@ -74,7 +75,7 @@ fn silence(measured: &Measurement) -> String {
 fn would_be_seen(life: &ProbedLife<'_, '_>) -> bool {
     let (container, spec) = (life.container, life.spec);
     let port = spec.handler.port();
-    // What breaks off before it says what it wants may have been the probe.
+    // A connection that breaks before its request may have been the probe.
     let mute = |life: &ProbedLife<'_, '_>| {
         let bare = life.connections.iter().any(|of| of.port() == port && of.requests == 0);
         bare && !matches!(spec.handler, Handler::Tcp { .. })
@@ -88,7 +89,8 @@ fn would_be_seen(life: &ProbedLife<'_, '_>) -> bool {
         && starts_a_command(life)
 }
 
-/// Whether a command, if the probe is one, exists in the image: the target's own program, asked for an answer of its plan.
+/// Whether the command of a probe, if it has one, exists in the image: it is the target's own program, which gives an
+/// answer of its plan.
 fn starts_a_command(life: &ProbedLife<'_, '_>) -> bool {
     let Handler::Exec { command } = &life.spec.handler else { return true };
     let [program, word, name, ..] = command.as_slice() else { return false };
@@ -117,7 +119,7 @@ pub(crate) fn due(life: &ProbedLife<'_, '_>) -> Option<At> {
     Some([through, others].into_iter().flatten().fold(open, |one, other| later(life.run, one, other)))
 }
 
-/// The later of two instants, as far as their clocks tell.
+/// The later of two instants, as far as their clocks can be compared.
 fn later(run: &Timeline<'_>, one: At, other: At) -> At {
     if run.at_least(&one, &other) > 0 { other } else { one }
 }
@@ -137,14 +139,14 @@ pub(crate) fn last_to_begin(
     began?.into_iter().reduce(|one, other| later(run, one, other))
 }
 
-/// When a container that only sleeps was shown to run.
+/// When a container that only sleeps was shown as running.
 fn shown_running(pod: &PodLife<'_>, container: &ContainerLife<'_>) -> Option<At> {
     let runs = |shown: &&Revision<'_>| shown.container(&container.name).is_some_and(|seen| seen.is_running());
     pod.revisions.iter().filter(|_| sleeps(container)).find(runs).map(At::of)
 }
 
-/// Until when the process could certainly be probed: its stop signal, its end, a change of its port, or the end of the
-/// case, minus the time that its lines need to arrive.
+/// The time until which the process could certainly be probed: its stop signal, its end, a change of its port, or the
+/// end of the case minus the time that its lines need to arrive.
 fn until(life: &ProbedLife<'_, '_>) -> Option<At> {
     let exiting = life.lines.iter().find(|line| matches!(line.line.fact, Fact::Exiting(_)));
     let own = [life.stop(), exiting].into_iter().flatten().map(At::of).min_by_key(|at| at.at.lo);

@@ -8,9 +8,9 @@ use probity_model::{EventId, Seen, Timeline};
 use super::ends::End;
 use super::mains::lives_of;
 
-/// Accuses a revision with a terminal phase while a container still ran, by its own record or, if it is a main container, by the
-/// same revision; whether it did. The control plane ends a pod on a node that is away, and one that is deleted by force, while
-/// its containers run.
+/// Reports a revision with a terminal phase while a container still ran, according to the container's own record or, for a main
+/// container, to the same revision. Returns whether it did. The control plane may end a pod while its containers run if its node
+/// is away or if its deletion is forced.
 pub(crate) fn accuse_living(
     run: &Timeline<'_>,
     pod: &PodLife<'_>,
@@ -26,7 +26,8 @@ pub(crate) fn accuse_living(
     true
 }
 
-/// The first container that ran when its pod was shown as over, and the line that proves it, if it is not the revision itself.
+/// The first container that ran when its pod was shown in a terminal phase, and the line that proves this, unless the
+/// revision itself does.
 fn living<'p>(
     run: &Timeline<'_>,
     pod: &'p PodLife<'_>,
@@ -36,7 +37,7 @@ fn living<'p>(
         let main = container.kind == ContainerKind::Main;
         let shown = main && over.container(&container.name).is_some_and(|status| status.is_running());
         let last = lives_of(run, pod, container).next_back();
-        // The status of a container that has just ended may be a moment older than the phase beside it.
+        // The status of a container that has just ended may be slightly older than the phase in the same revision.
         let ended = last.as_ref().and_then(End::of).is_some_and(|end| {
             run.before(end.at(), &over.at) && run.at_least(end.at(), &over.at) <= UNDER_WAY
         });

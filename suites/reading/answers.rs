@@ -1,8 +1,8 @@
 //! The probes of any mechanism with their answers, in an order that shows their effects.
 //!
-//! A probe that was answered in time has a meaning; one that the kubelet may have closed has none. Where a port changed
-//! its state, or a connection came that can be a probe cut short, a *break* is put between the probes: nothing is
-//! concluded across it.
+//! A probe that was answered in time has a meaning; one that the kubelet may have closed has none. If a port changed
+//! its state, or a connection arrived that may be a truncated probe, a *break* is inserted between the probes: nothing
+//! is concluded across it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +30,7 @@ pub(crate) fn of_http<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Answers<'t, 'h>> {
     whole.map(|course| Answers::with(course, BTreeMap::new())).collect()
 }
 
-/// The probes by any mechanism but HTTP. Those that can be mistaken for others of their container are left out.
+/// The probes of all mechanisms except HTTP. Probes that can be mistaken for others of their container are left out.
 pub(crate) fn of_others<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Answers<'t, 'h>> {
     let readable = |life: &ProbedLife<'_, '_>| {
         let handler = &life.spec.handler;
@@ -81,7 +81,7 @@ impl<'t, 'h> Answers<'t, 'h> {
         Self { course, certain, breaks }
     }
 
-    /// The answer to a probe by another mechanism than HTTP.
+    /// The answer to a probe of a mechanism other than HTTP.
     pub(crate) fn answer(&self, exchange: &Exchange<'_, '_>) -> Option<ProbeAnswer<'h>> {
         self.certain.get(&exchange.id).copied()
     }
@@ -92,7 +92,7 @@ impl<'t, 'h> Answers<'t, 'h> {
         Some((status, self.leaves_child(exchange.id)))
     }
 
-    /// Whether the plan says that a command leaves a child behind; none if the plan was changed meanwhile.
+    /// Whether the plan says that a command leaves a child behind; none if the plan was changed in the meantime.
     fn leaves_child(&self, command: EventId) -> Option<bool> {
         let command = self.course.commands.iter().find(|of| of.id == command)?;
         let Endpoint::Exec(name) = &command.seen.endpoint else { return None };
@@ -101,7 +101,7 @@ impl<'t, 'h> Answers<'t, 'h> {
         Some(answer.settings()?.fork.is_some())
     }
 
-    /// Judges each run of probes that mean the same: `means` says what, and why.
+    /// Judges each run of probes that mean the same: `means` returns the meaning and the reason.
     pub(crate) fn judge(
         &self,
         clause: &Clause,
@@ -110,7 +110,7 @@ impl<'t, 'h> Answers<'t, 'h> {
     ) {
         let reaction = Reaction::new(self.course.run, clause, &self.course);
         for ((promise, words), range) in self.course.runs(means) {
-            // A break is no probe: that it came shows neither that the container was left alone nor that it was asked again.
+            // A break is not a probe: it shows neither that the container was left alone nor that it was probed again.
             let misread = match self.course.spec.kind {
                 ProbeKind::Liveness => promise == CountsAs::Failure,
                 ProbeKind::Startup => promise == CountsAs::Success,
@@ -128,7 +128,7 @@ impl<'t, 'h> Answers<'t, 'h> {
 fn breaks(course: &Exchanges<'_, '_>) -> Vec<At> {
     let Some(port) = course.spec.handler.port() else { return Vec::new() };
     let Some(first) = course.exchanges.first().map(|exchange| exchange.at.at.lo) else { return Vec::new() };
-    // A port that closes has no address any more, only its listener's name.
+    // A closed port no longer has an address, only the name of its listener.
     let plan = course.container.plan().unwrap_or_default();
     let has_name = |name: &String| plan.listeners.get(name).is_some_and(|listener| listener.port == port);
     let has_port =

@@ -46,7 +46,7 @@ pub(crate) struct Get<'t, 'h> {
     pub(crate) headers: &'t [(String, String)],
 }
 
-/// A request that can be a kubelet's, at the pod where it arrived.
+/// A request that a kubelet may have sent, with the pod where it arrived.
 #[derive(Clone, Copy)]
 pub(crate) struct Hit<'t, 'h> {
     pub(crate) pod: &'t PodLife<'h>,
@@ -86,13 +86,13 @@ impl<'t, 'h> Get<'t, 'h> {
         lists.flatten().find(named)?.get(self.spec.kind.field())?.get("httpGet")
     }
 
-    /// Whether a request for this target can be its.
+    /// Whether this probe can have sent a request for this target.
     pub(crate) fn asks_for(&self, target: &str) -> bool {
         self.path.trim_start_matches('/') == target.trim_start_matches('/')
     }
 
-    /// Whether a request to a pod can be its: by default its own pod, else the pod that `host` leads to. A name or an
-    /// address that is no pod's (of a service, perhaps) may lead anywhere.
+    /// Whether this probe can have sent a request to a pod: by default to its own pod, otherwise to the pod at
+    /// `host`. A name, or an address that is not a pod's (for example of a Service), may lead anywhere.
     fn can_reach(&self, run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
         let own = self.pod.name == pod.name && self.pod.uid == pod.uid;
         let shares_node = on_node_network(self.pod) && on_node_network(pod) && self.pod.node == pod.node;
@@ -106,7 +106,7 @@ impl<'t, 'h> Get<'t, 'h> {
 }
 
 impl<'h> Hit<'_, 'h> {
-    /// The Host header or what stands for it in HTTP/2.
+    /// The Host header, or its counterpart in HTTP/2.
     pub(crate) fn hosts(&self) -> Vec<&str> {
         let authority = self.asked.request.headers.iter().filter(|(name, _)| name == ":authority");
         self.asked.header("host").chain(authority.map(|(_, value)| value.as_str())).collect()
@@ -121,7 +121,7 @@ impl<'h> Hit<'_, 'h> {
     }
 }
 
-/// Whether a pod lives in its node's network.
+/// Whether a pod uses its node's network.
 pub(crate) fn on_node_network(pod: &PodLife<'_>) -> bool {
     pod.spec.get("hostNetwork").and_then(Value::as_bool).unwrap_or(false)
 }
@@ -147,7 +147,7 @@ pub(crate) fn gets<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Get<'t, 'h>> {
     run.probes().filter_map(get).collect()
 }
 
-/// All requests that can be a kubelet's first ones of a probe.
+/// All requests that can be the first request of a kubelet's probe.
 pub(crate) fn hits<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Hit<'t, 'h>> {
     let hooks = hooks(run);
     let mut hits = Vec::new();
@@ -178,7 +178,7 @@ pub(crate) fn arrivals<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Arrival<'t, 'h>> {
     attributed(run, |_, _| true, |hit, get| hit.has_port_of(get) && hit.has_path_of(get))
 }
 
-/// Requests for a path that no probe asks for, on a port that only one probe goes to.
+/// Requests for a path that no probe requests, on a port that only one probe uses.
 pub(crate) fn astray<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Arrival<'t, 'h>> {
     let unasked = |hit: &Hit<'_, '_>, gets: &[Get<'_, '_>]| {
         hit.asked.from_prober() && !gets.iter().any(|get| hit.has_path_of(get))
@@ -186,8 +186,8 @@ pub(crate) fn astray<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Arrival<'t, 'h>> {
     attributed(run, unasked, Hit::has_port_of)
 }
 
-/// Requests for a path that no probe asks for at that port, each with the probes that go to the port. If a target redirects,
-/// the path of any probe may be asked for at any port.
+/// Requests for a path that no probe requests on that port, each with the probes that use the port. If a target redirects,
+/// the path of any probe may be requested on any port.
 pub(crate) fn strays<'t, 'h>(run: &'t Timeline<'h>) -> Vec<(Hit<'t, 'h>, Vec<Get<'t, 'h>>)> {
     let gets = gets(run);
     let redirects = run.lives().iter().any(|life| life.attempt.requests.iter().any(is_redirected));
@@ -203,7 +203,7 @@ pub(crate) fn strays<'t, 'h>(run: &'t Timeline<'h>) -> Vec<(Hit<'t, 'h>, Vec<Get
     found.filter(|(_, gets)| !gets.is_empty()).collect()
 }
 
-/// Requests for a path that only one probe asks for, on a port that it should not go to.
+/// Requests for a path that only one probe requests, on a port that the probe should not use.
 pub(crate) fn elsewhere<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Arrival<'t, 'h>> {
     let wrong = |hit: &Hit<'_, '_>, gets: &[Get<'_, '_>]| {
         hit.asked.from_prober() && !gets.iter().any(|get| hit.has_port_of(get) && hit.has_path_of(get))
@@ -211,7 +211,7 @@ pub(crate) fn elsewhere<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Arrival<'t, 'h>> {
     attributed(run, wrong, Hit::has_path_of)
 }
 
-/// The requests that are looked for, each with the only probe that fits.
+/// The requests that match a search, each with the only probe that fits.
 fn attributed<'t, 'h>(
     run: &'t Timeline<'h>,
     looked_for: impl Fn(&Hit<'t, 'h>, &[Get<'t, 'h>]) -> bool,
@@ -233,7 +233,7 @@ fn is_redirected(asked: &Asked<'_>) -> bool {
     asked.status().is_some_and(|status| REDIRECTS.contains(&status))
 }
 
-/// Whether HTTPS probes of a pod are redirected: what they then ask for without TLS names no referrer.
+/// Whether HTTPS probes of a pod are redirected: their later requests without TLS have no Referer header.
 fn leaves_tls(pod: &PodLife<'_>) -> bool {
     pod.containers.iter().flat_map(|container| &container.attempts).any(|attempt| {
         attempt.requests.iter().any(|asked| {
@@ -243,7 +243,7 @@ fn leaves_tls(pod: &PodLife<'_>) -> bool {
     })
 }
 
-/// Whether another pod connected: kubelets come from the node.
+/// Whether another pod connected: kubelets connect from the node.
 pub(crate) fn from_a_pod(run: &Timeline<'_>, connection: &Connection<'_>) -> bool {
     let Ok(peer) = connection.peer_address().parse::<IpAddr>() else { return false };
     run.pods.iter().any(|pod| !on_node_network(pod) && has_ip(pod, peer))

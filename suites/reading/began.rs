@@ -8,9 +8,9 @@ use probity_model::timeline::{At, ContainerLife, PodLife, State};
 
 use super::absence::last_to_begin;
 
-/// When a life began: by its process's own word, else by `startedAt`, which is cut to the second. A kubelet shows nothing of a new
-/// pod before it has started all that it starts in one go, so the first life counts from the last of them. None if that is not
-/// known, or a hook may have held the kubelet up.
+/// When an instance began, according to its process or else to `startedAt`, which is truncated to the second. A kubelet shows
+/// nothing of a new pod before it has started all containers that it starts in one sync, so the first instance counts from the
+/// last of them. None if that is not known, or if a hook may have delayed the kubelet.
 pub(crate) fn began(
     run: &Timeline<'_>,
     pod: &PodLife<'_>,
@@ -30,7 +30,7 @@ pub(crate) fn began(
     Some(if run.at_least(&own, &last) > 0 { last } else { own })
 }
 
-/// The revision that shows since which second a life runs, and that second.
+/// The revision that shows in which second an instance started, and that second.
 fn started_at(pod: &PodLife<'_>, container: &ContainerLife<'_>, number: u64) -> Option<At> {
     pod.revisions.iter().find_map(|revision| {
         let status = revision.container(&container.name)?;

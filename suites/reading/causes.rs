@@ -1,4 +1,4 @@
-//! Why a container was stopped: what a case gives as reasons.
+//! Why a container was stopped: the possible reasons in a case.
 
 use probity_model::Seen;
 use probity_model::clocks::{Order, Stamp};
@@ -9,7 +9,7 @@ use probity_model::timeline::{Handler, Life, Probe, ProbeKind, ProbeOutcome, Pro
 use super::termination::Exhausted;
 use super::unvisited::{opened, was_open_in_time};
 
-/// Whether only this one of its own probes can have stopped this instance: the case has no other cause.
+/// Whether only this probe can have stopped this instance: the case has no other cause.
 pub(crate) fn only_its_probe(life: &ProbedLife<'_, '_>) -> bool {
     let (pod, container) = (life.pod, life.container);
     let other = ProbeKind::STOPPING
@@ -23,11 +23,11 @@ pub(crate) fn only_its_probe(life: &ProbedLife<'_, '_>) -> bool {
     stays && lawful && !other && !hooked && life.only_probes_stop_it()
 }
 
-/// Accuses a kubelet that stopped a first instance before its probe can have failed as often as its threshold says, and tells
-/// whether it did. The probes need not have left a trace: so many of them take their time, seen or not.
+/// Reports a kubelet that stopped a first instance before its probe can have reached its failure threshold, and returns
+/// whether it did. The probes need not have left records: that number of failures takes a minimum of time.
 pub(crate) fn stopped_too_early(life: &ProbedLife<'_, '_>, seen: &mut Seen) -> bool {
     let spec = life.spec;
-    // Failures of an instance before may count, too.
+    // Failures of an earlier instance may also count.
     let first = life.number == 0 && life.is_numbered() && !life.pod.restarts_as_one();
     let Some(stop) = life.stop().filter(|_| first && only_its_probe(life)) else { return false };
     let least = spec.initial_delay + (spec.failures - 1) * spec.period - TO_BEGIN;
@@ -43,8 +43,8 @@ pub(crate) fn stopped_too_early(life: &ProbedLife<'_, '_>, seen: &mut Seen) -> b
 }
 
 /// The most failures in a row that the kubelet can have counted for a probe when the instance got its stop signal: those that
-/// the process recorded, those that came before the port opened, and those of the instance before. None if others can have
-/// failed that left no trace, or if it is not certain what was answered.
+/// the process recorded, those that came before the port opened, and those of the instance before. None if other probes may
+/// have failed without a record, or if the answers are not certain.
 pub(crate) fn most_failures(life: &ProbedLife<'_, '_>) -> Option<i64> {
     if matches!(life.spec.handler, Handler::Exec { .. }) {
         return most_runs(life);
@@ -70,7 +70,7 @@ pub(crate) fn most_failures(life: &ProbedLife<'_, '_>) -> Option<i64> {
     Some(recorded + refused + inherited(life)?)
 }
 
-/// The most runs of a command that its period lets happen from the start of the instance to its stop signal: a command may fail
+/// The most runs of a command that its period allows between the start of the instance and its stop signal: a command may fail
 /// before the process knows of it.
 fn most_runs(life: &ProbedLife<'_, '_>) -> Option<i64> {
     let started = life.probes.iter().any(|probe| life.surely(probe) == ProbeOutcome::Success);
@@ -82,7 +82,8 @@ fn most_runs(life: &ProbedLife<'_, '_>) -> Option<i64> {
     Some(runs + inherited(life)?)
 }
 
-/// Whether the node or the process was held up for so long that a probe can have timed out although the process answered.
+/// Whether the node or the process was stalled for so long that a probe may have timed out although the process
+/// answered.
 fn is_stalled(life: &ProbedLife<'_, '_>) -> bool {
     let ended = life.ended.as_ref().map(|ended| &ended.stamp);
     let until = life.stop().map(|stop| &stop.at).or(ended);
@@ -90,13 +91,14 @@ fn is_stalled(life: &ProbedLife<'_, '_>) -> bool {
     life.noise(&life.began.stamp, until.unwrap_or(&end)) >= life.spec.timeout
 }
 
-/// Whether the startup probe of this very instance has succeeded: it is not sent again.
+/// Whether the startup probe of this instance has succeeded: then it is not sent again.
 fn has_started(life: &ProbedLife<'_, '_>) -> bool {
     let own = |success: &Probe<'_>| success.at.at.lo >= life.known_from();
     life.spec.kind == ProbeKind::Startup && life.first_success().is_some_and(own)
 }
 
-/// The failures of the instance before that may count in this one: none if it had started, or if this probe ended it.
+/// The failures of the previous instance that may count in this one: none if that instance had started, or if this
+/// probe ended it.
 fn inherited(life: &ProbedLife<'_, '_>) -> Option<i64> {
     if life.number == 0 {
         return Some(0);
@@ -106,10 +108,10 @@ fn inherited(life: &ProbedLife<'_, '_>) -> Option<i64> {
         return Some(0);
     }
     if before.stop().is_some() {
-        // What else stopped it may have let the probe fail until its end.
+        // If something else stopped it, the probe may have failed until its end.
         return Exhausted::of(before).map(|_| 0);
     }
-    // A process that ends refuses the last probes before its end is noticed.
+    // After a process has ended, the last probes are refused until its end is noticed.
     most_failures(&before).map(|most| most + 2)
 }
 

@@ -1,4 +1,4 @@
-//! What a node has of a pod, as the user's command read it from the runtime and from the control groups.
+//! A node's view of a pod, which the user's command read from the runtime and from the control groups.
 
 use probity_model::clocks::Stamp;
 use probity_model::history::{DESCRIBE_POD, Did};
@@ -11,7 +11,7 @@ use serde_json::Value;
 pub(crate) struct Described<'h> {
     /// The deed.
     pub(crate) id: EventId,
-    /// When the command was started: what it read is not older.
+    /// When the command was started: the facts are not older.
     pub(crate) began: Stamp,
     /// What it printed.
     pub(crate) facts: &'h Value,

@@ -5,6 +5,9 @@ use probity_model::clocks::Order;
 use probity_model::timeline::{Life, Line};
 use probity_script::witness::{Dump, Fact, TrialSeen};
 
+/// The file in which Linux lists the mounts of a process: the fifth field of each line is the mount point.
+pub(crate) const MOUNTS: &str = "/proc/self/mountinfo";
+
 /// A view of a container from inside.
 pub(crate) struct Look<'t, 'h> {
     /// The instance of the container.
@@ -28,7 +31,7 @@ pub(crate) fn looks<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Look<'t, 'h>> {
     all
 }
 
-/// The pairs of views from two containers of one node, taken by processes of which one began while the other ran.
+/// The pairs of views from two containers on one node, recorded by processes of which one began while the other ran.
 pub(crate) fn side_by_side<'l, 't, 'h>(
     run: &'l Timeline<'_>,
     all: &'l [Look<'t, 'h>],
@@ -42,7 +45,7 @@ pub(crate) fn side_by_side<'l, 't, 'h>(
     })
 }
 
-/// Whether two views were taken by processes of which one began while the other ran.
+/// Whether two views were recorded by processes of which one began while the other ran.
 pub(crate) fn overlap(run: &Timeline<'_>, one: &Look<'_, '_>, other: &Look<'_, '_>) -> bool {
     let ran_on = |first: &Look<'_, '_>, second: &Look<'_, '_>| {
         let ended = first.life.attempt.ended.as_ref();
@@ -51,7 +54,7 @@ pub(crate) fn overlap(run: &Timeline<'_>, one: &Look<'_, '_>, other: &Look<'_, '
     ran_on(one, other) && ran_on(other, one)
 }
 
-/// What a process tried that may be forbidden, and the line in which it recorded that.
+/// The attempts of a process to do something that may be forbidden, each with its line.
 pub(crate) fn trials<'t, 'h>(
     run: &'t Timeline<'h>,
 ) -> impl Iterator<Item = (Life<'t, 'h>, &'t Line<'h>, &'h TrialSeen)> {

@@ -13,7 +13,7 @@ pub(crate) struct Fall<'t, 'h> {
     pub(crate) pod: &'t PodLife<'h>,
     /// The revision that showed it.
     pub(crate) shown: &'t Revision<'h>,
-    /// How long after that it cannot have been ready again.
+    /// For how long after that it cannot have been ready again.
     pub(crate) lasted: i64,
 }
 

@@ -12,13 +12,13 @@ use probity_model::history::Happening;
 
 use super::termination::KILLED;
 
-/// The end of a life, as its process and its connection tell it.
+/// The end of an instance, as its process and its connection show it.
 pub(crate) struct End {
-    /// It did not end before this: the last that was heard of it.
+    /// It did not end before this: its last record.
     pub(crate) earliest: At,
-    /// It had ended by then: its connection was gone. None if that was not heard.
+    /// It had ended by then: its connection was closed. None if that was not recorded.
     pub(crate) latest: Option<At>,
-    /// The exit status, if the process or the way of its end tells it.
+    /// The exit status, if the process or the way it ended shows it.
     pub(crate) code: Option<i64>,
 }
 
@@ -32,7 +32,7 @@ impl End {
         }
         let gone = latest?;
         let earliest = At::new(gone.id, last_word(life, &gone)?);
-        // Whoever exits says so: without a word, and with no line missing, it was killed.
+        // A process that exits records this. If there is no such record, and no line is missing, it was killed.
         let code = life.holes.is_empty().then_some(KILLED);
         Some(Self { earliest, latest: Some(gone), code })
     }
@@ -42,7 +42,8 @@ impl End {
         self.latest.as_ref().unwrap_or(&self.earliest)
     }
 
-    /// From when on others wait no more for it: the exit that it recorded, or, without one, when it had surely ended.
+    /// The time from which others no longer wait for it: the exit that it recorded, or, without one, when it had
+    /// certainly ended.
     pub(crate) fn over_at(&self, life: &Life<'_, '_>) -> &At {
         if life.exiting().is_some() { &self.earliest } else { self.at() }
     }
@@ -53,7 +54,7 @@ impl End {
     }
 }
 
-/// The end of a process that was killed, if its connection was heard to go after its last line.
+/// The end of a process that was killed, if its connection was seen to close after its last line.
 pub(crate) fn heard_kill(life: &Life<'_, '_>) -> Option<At> {
     End::of(life).filter(|end| end.was_killed(life))?.latest
 }
@@ -64,7 +65,7 @@ pub(crate) fn killed_at<'t>(life: &Life<'t, '_>) -> Option<&'t At> {
     life.attempt.ended.as_ref().filter(|_| silent)
 }
 
-/// The last that the recorder heard of a life before its connection was gone, on its node's clock.
+/// The last time that the recorder heard from an instance before its connection was closed, on its node's clock.
 fn last_word(life: &Life<'_, '_>, gone: &At) -> Option<Stamp> {
     let told = match &life.run.history.get(gone.id)?.what {
         Happening::Witness(heard) => match &heard.entry {
@@ -80,8 +81,8 @@ fn last_word(life: &Life<'_, '_>, gone: &At) -> Option<Stamp> {
     ))
 }
 
-/// The revisions that show the end of a life, each with the state that does: `state`, or `lastState` once the container waits or
-/// runs again.
+/// The revisions that show the end of an instance, each with the state that shows it: `state`, or `lastState` once the container
+/// waits or runs again.
 pub(crate) fn shown_ends<'t, 'h>(
     life: &Life<'t, 'h>,
 ) -> impl Iterator<Item = (&'t Revision<'h>, State<'h>)> + use<'t, 'h> {
@@ -105,8 +106,8 @@ pub(crate) fn shown_ends<'t, 'h>(
     })
 }
 
-/// Whether `state` and `lastState` show the same termination, which happens if a pod is deleted while its container waits for its
-/// restart.
+/// Whether `state` and `lastState` show the same termination, which happens if a pod is deleted while its container waits for
+/// its restart.
 fn is_of_itself(pod: &PodLife<'_>, name: &str, shown: &Revision<'_>, seen: &ContainerSeen<'_>) -> bool {
     let waited = |earlier: &Revision<'_>| {
         earlier.container(name).is_some_and(|was| {
@@ -128,14 +129,14 @@ pub(crate) fn has_wall_clock(life: &Life<'_, '_>) -> bool {
     life.run.clocks.on_harness(&zero).is_some()
 }
 
-/// Whether nothing of the pod but this container can hold up what the kubelet does for it and shows of it: no hook after a start,
-/// and no other container that was told to stop.
+/// Whether no other part of the pod can delay the kubelet's work on this container and its status: there is no postStart hook,
+/// and no other container got a stop signal.
 pub(crate) fn is_undivided(life: &Life<'_, '_>) -> bool {
     !may_be_busy(life.pod, Some(&life.container.name))
 }
 
-/// Whether the kubelet may be busy with a pod for long: with a hook after a start, or with the end of a container that was told to
-/// stop, except the named one.
+/// Whether the kubelet may be busy with a pod for long: with a postStart hook, or with the end of a container that got a stop
+/// signal, except the named one.
 pub(crate) fn may_be_busy(pod: &PodLife<'_>, except: Option<&str>) -> bool {
     let stops = |other: &ContainerLife<'_>| other.attempts.iter().any(|attempt| attempt.stop().is_some());
     let mut others = pod.containers.iter().filter(|other| Some(other.name.as_str()) != except);

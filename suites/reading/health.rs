@@ -11,7 +11,8 @@ pub(crate) fn by_serving(serving: bool) -> CountsAs {
     if serving { CountsAs::Success } else { CountsAs::Failure }
 }
 
-/// Judges each run of checks by what their answers mean: the answer as the target writes it down, and whether it is SERVING.
+/// Judges each run of health checks by the meaning of their answers. `means` gets the answer as the target records it,
+/// and whether it is SERVING.
 pub(crate) fn judge_checks(
     run: &Timeline<'_>,
     clause: &Clause,

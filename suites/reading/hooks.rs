@@ -9,11 +9,11 @@ use serde_json::Value;
 
 /// A run of a hook.
 pub(crate) struct HookRun {
-    /// When it came.
+    /// When it began.
     pub(crate) began: At,
-    /// When the target was done with it.
+    /// When the target had finished it.
     pub(crate) ended: Option<At>,
-    /// What it came to: the exit status of a command, or the status of an answer.
+    /// Its outcome: the exit status of a command, or the status of an answer.
     pub(crate) outcome: Option<u16>,
 }
 
@@ -24,7 +24,7 @@ pub(crate) enum HookKind {
     Exec,
     /// A request.
     Http,
-    /// A pause of so many seconds.
+    /// A pause of this number of seconds.
     Sleep(i64),
 }
 
@@ -38,7 +38,7 @@ impl HookKind {
         }
     }
 
-    /// How this hook acts, if it leaves a trace in its own container or needs none.
+    /// How this hook acts, if it leaves a record in its own container or needs none.
     pub(crate) fn of(hook: &Value) -> Option<Self> {
         if let Some(seconds) = hook.get("sleep").and_then(|sleep| sleep.get("seconds")?.as_i64()) {
             return Some(Self::Sleep(seconds));
@@ -50,8 +50,8 @@ impl HookKind {
         (program == "/agnhost-rs").then_some(Self::Exec)
     }
 
-    /// How soon a hook of this kind begins: within the slack of the clause. If the node was saturated meanwhile, the runtime may
-    /// take longer to start a command.
+    /// How soon a hook of this kind begins: within the slack of the clause. If the node was saturated at that time, the runtime
+    /// may take longer to start a command.
     pub(crate) fn begins_in_time(
         self,
         clause: &Clause,
@@ -75,7 +75,8 @@ impl HookRun {
     }
 }
 
-/// Judges that a container's preStop hook ran before the stop signal, if it is a command, which the target records; whether it is.
+/// Judges that a container's preStop hook ran before the stop signal, if the hook is a command, which the target
+/// records. Returns whether it is.
 pub(crate) fn judge_command_before_stop(
     life: &Life<'_, '_>,
     since: EventId,
@@ -103,7 +104,8 @@ pub(crate) fn judge_command_before_stop(
     true
 }
 
-/// Whether a hook still ran long after the stop signal, although its container's grace period was not over when the signal arrived.
+/// Whether a hook still ran long after the stop signal, although its container's grace period had not ended when the
+/// signal arrived.
 fn is_cut_short(life: &Life<'_, '_>, run: &HookRun, stop: &Line<'_>) -> bool {
     let clocks = &life.run.clocks;
     let noise = life.run.stalled_at(&stop.at);
@@ -111,7 +113,7 @@ fn is_cut_short(life: &Life<'_, '_>, run: &HookRun, stop: &Line<'_>) -> bool {
         .between(&run.began, &stop.at)
         .is_some_and(|span| span.hi + noise < life.pod.grace() - WHOLE_SECOND);
     let ran_on = run.ended.as_ref().is_some_and(|ended| {
-        // The target writes down that a command has ended after it has.
+        // The target records the end of a command only after it has ended.
         clocks
             .between(&stop.at, ended)
             .is_some_and(|span| span.lo > NEAR + noise + life.run.stalled_at(ended))
@@ -119,7 +121,7 @@ fn is_cut_short(life: &Life<'_, '_>, run: &HookRun, stop: &Line<'_>) -> bool {
     early && ran_on && life.before_deletion(&stop.at)
 }
 
-/// Whether a container should listen on the port that its hook asks.
+/// Whether a container should listen on the port that its hook uses.
 pub(crate) fn listens(container: &ContainerLife<'_>, get: &Value) -> bool {
     let port = Port::of(container.spec, get).number;
     let plan = container.plan();
@@ -139,12 +141,12 @@ pub(crate) fn is_refused(pod: &PodLife<'_>, hook: &Value) -> bool {
     own && HookKind::of(hook) == Some(HookKind::Http) && pod.containers.iter().all(closed)
 }
 
-/// Whether a request says that a hook of a kubelet sent it: the User-Agent of Kubernetes' `pkg/kubelet/lifecycle`.
+/// Whether a request shows that a hook of a kubelet sent it: the User-Agent of Kubernetes' `pkg/kubelet/lifecycle`.
 pub(crate) fn is_of_hook(asked: &Asked<'_>) -> bool {
     asked.header("user-agent").any(|agent| agent.starts_with("kube-lifecycle/"))
 }
 
-/// The run of the hook in a life: the first that came.
+/// The first run of the hook in an instance.
 pub(crate) fn hook_run(life: &Life<'_, '_>, hook: &Value) -> Option<HookRun> {
     if let Some(http) = hook.get("httpGet") {
         let path = http.get("path").and_then(Value::as_str).unwrap_or("/");

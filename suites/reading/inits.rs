@@ -30,7 +30,7 @@ pub(crate) fn success<'t, 'h>(container: &'t ContainerLife<'h>) -> Option<(&'t A
     })
 }
 
-/// When the process was gone of the life of an init container that succeeded.
+/// When the process of an init container that succeeded was gone.
 pub(crate) fn end_of_success(
     run: &Timeline<'_>,
     pod: &PodLife<'_>,
@@ -41,7 +41,7 @@ pub(crate) fn end_of_success(
 }
 
 /// The pods with init containers or sidecars in which only the containers and their policy decide what is started next: no
-/// hook holds the kubelet up.
+/// hook delays the kubelet.
 pub(crate) fn plain_pods<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = &'t PodLife<'h>> {
     run.pods.iter().filter(move |pod| {
         let staged = pod.containers.iter().any(|of| of.kind != ContainerKind::Main);
@@ -49,7 +49,7 @@ pub(crate) fn plain_pods<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = 
     })
 }
 
-/// Whether a revision shows that a container was made.
+/// Whether a revision shows that a container was created.
 pub(crate) fn was_made(pod: &PodLife<'_>, container: &ContainerLife<'_>) -> bool {
     let made = |shown: &Revision<'_>| {
         shown.container(&container.name).is_some_and(|status| !status.id.is_empty() || status.restarts > 0)
@@ -57,7 +57,7 @@ pub(crate) fn was_made(pod: &PodLife<'_>, container: &ContainerLife<'_>) -> bool
     pod.revisions.iter().any(made)
 }
 
-/// The time in which a pod was initializing, as its init containers tell it.
+/// The time in which a pod was initializing, according to its init containers.
 pub(crate) struct Initializing<'t, 'h> {
     /// The first line of the first init container.
     pub(crate) began: &'t At,
@@ -65,11 +65,11 @@ pub(crate) struct Initializing<'t, 'h> {
     pub(crate) done: Option<&'t Line<'h>>,
 }
 
-/// When a pod was initializing. None if it has no init containers, or what they did is not known.
+/// When a pod was initializing. None if it has no init containers, or if their records are incomplete.
 pub(crate) fn initializing<'t, 'h>(run: &Timeline<'h>, pod: &'t PodLife<'h>) -> Option<Initializing<'t, 'h>> {
     let first = inits(pod).next()?.attempts.first()?;
     let known = |of: &ContainerLife<'_>| match of.attempts.is_empty() {
-        // Those after one that never succeeded were never made.
+        // Init containers after one that never succeeded were never created.
         true => of.plan().is_some() && !was_made(pod, of),
         false => is_told(of),
     };
@@ -85,14 +85,14 @@ pub(crate) fn initializing<'t, 'h>(run: &Timeline<'h>, pod: &'t PodLife<'h>) -> 
 }
 
 impl Initializing<'_, '_> {
-    /// Whether a revision was heard before the last init container had succeeded.
+    /// Whether a revision arrived before the last init container had succeeded.
     pub(crate) fn covers(&self, run: &Timeline<'_>, revision: &Revision<'_>) -> bool {
         self.done.is_none_or(|done| run.clocks.order(&revision.at, &done.at) == Order::Before)
     }
 }
 
-/// When a sidecar counts as started: with its first success of a startup probe, in whichever life, or when it runs, if it has
-/// none.
+/// When a sidecar counts as started: with the first success of its startup probe, in any instance, or, without such a probe,
+/// when it runs.
 pub(crate) fn start_of_sidecar(container: &ContainerLife<'_>) -> Option<At> {
     if container.probe(ProbeKind::Startup).is_none() {
         return Some(container.attempts.first()?.began.clone());
@@ -101,8 +101,9 @@ pub(crate) fn start_of_sidecar(container: &ContainerLife<'_>) -> Option<At> {
     success.settled.clone()
 }
 
-/// When all was done that the main containers of a pod wait for: each init container had succeeded and each sidecar had
-/// started. None if that is not known, or if the pod was deleted or one of its containers stopped within a time after it.
+/// When everything that the main containers of a pod wait for was done: each init container had succeeded and each
+/// sidecar had started. None if that is not known, or if within a time after it the pod was deleted or one of its
+/// containers was stopped.
 pub(crate) fn all_helped(run: &Timeline<'_>, pod: &PodLife<'_>, within: i64) -> Option<At> {
     let mut done = match inits(pod).next() {
         Some(_) => Some(At::of(initializing(run, pod)?.done?)),
@@ -124,7 +125,7 @@ pub(crate) fn all_helped(run: &Timeline<'_>, pod: &PodLife<'_>, within: i64) -> 
     (!disturbed && run.before_deletion(pod, &by)).then_some(done)
 }
 
-/// The first life that is told to stop or begins after an event that the harness knows, before the pod is deleted.
+/// The first instance that gets a stop signal or begins after an event of the harness, before the pod is deleted.
 pub(crate) fn touched_after(run: &Timeline<'_>, pod: &PodLife<'_>, id: EventId) -> Option<(String, EventId)> {
     let since = run.heard(id);
     let after = |at: &At| run.clocks.order(&since, at) == Order::Before && run.before_deletion(pod, at);

@@ -12,8 +12,8 @@ pub(crate) fn sleeps(container: &ContainerLife<'_>) -> bool {
     program && container.plan().is_none() && container.spec.get("args") == Some(&json!(["pause"]))
 }
 
-/// The containers that a kubelet may have to start before it looks at the probes of this one: all that stay. For a sidecar
-/// with a startup probe these are only the ones before it, since the others wait for that probe.
+/// The containers that a kubelet may have to start before it handles the probes of this one: all that keep running. For a
+/// sidecar with a startup probe these are only the earlier ones, because the others wait for that probe.
 pub(crate) fn started_before<'t, 'h>(
     pod: &'t PodLife<'h>,
     container: &'t ContainerLife<'h>,

@@ -1,8 +1,9 @@
 //! The restarts of kubelets that the harness caused, and that their nodes prove.
 
 use probity_model::clocks::Stamp;
-use probity_model::history::{Did, NodeProof, NodeVerb, RESTART_KUBELET};
-use probity_model::timeline::At;
+use probity_model::history::{Deed, Did, NodeProof, NodeVerb, RESTART_KUBELET};
+use probity_model::mechanisms::TO_RESUME;
+use probity_model::timeline::{At, Life};
 use probity_model::verdict::Doubt;
 use probity_model::{EventId, Seen, Timeline};
 
@@ -16,7 +17,7 @@ pub(crate) struct Restart<'h> {
     pub(crate) over: Stamp,
 }
 
-/// Whether a deed restarted a kubelet, with other settings or not, and its node proves it.
+/// Whether a deed restarted a kubelet, with new settings or not, and the node proves it.
 pub(crate) fn is_proven_restart(did: &Did) -> bool {
     let restarts = matches!(did, Did::NodeVerb { verb, .. } if NodeVerb::of(verb).restarts_kubelet);
     restarts && did.unproven().is_none()
@@ -46,4 +47,20 @@ pub(crate) fn restarts<'h>(run: &Timeline<'h>, seen: &mut Seen) -> Vec<Restart<'
         proven.push(Restart { node, began, over: Stamp::harness(*ended_us) });
     }
     proven
+}
+
+/// For how long after the end of a life its kubelet may still have been starting, if it was restarted before the next life was
+/// due.
+pub(crate) fn restart_of_kubelet(life: &Life<'_, '_>, end: &Stamp, due: i64) -> i64 {
+    let by = end.later(due);
+    let down = |of: &Did| {
+        matches!(of, Did::NodeVerb { node, .. } if *node == life.pod.node) && is_proven_restart(of)
+    };
+    let until = |(id, deed): &(EventId, &Deed)| {
+        let resumed = Stamp::harness(life.run.heard(*id).at.hi).later(TO_RESUME);
+        let began = Stamp::harness(deed.began_us);
+        let span = down(&deed.did).then(|| life.run.clocks.between(end, &resumed))??;
+        life.run.before(&began, &by).then_some(span.hi.max(0))
+    };
+    life.run.deeds.iter().filter_map(until).max().unwrap_or_default()
 }

@@ -17,7 +17,7 @@ pub(crate) struct Over {
     pub(crate) well: bool,
 }
 
-/// The lives of a container, in order.
+/// The instances of a container, in order.
 pub(crate) fn lives_of<'t, 'h>(
     run: &'t Timeline<'h>,
     pod: &'t PodLife<'h>,
@@ -41,7 +41,7 @@ pub(crate) fn are_told(pod: &PodLife<'_>) -> bool {
     })
 }
 
-/// Whether nothing but its containers, their policies and their rules ends a pod, and each of them restarts alone.
+/// Whether only its containers, their policies and their rules end a pod, and each container restarts alone.
 pub(crate) fn ends_with_its_containers(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
     pod.spec.get("activeDeadlineSeconds").is_none()
         && !pod.was_ended_from_outside()
@@ -49,12 +49,12 @@ pub(crate) fn ends_with_its_containers(run: &Timeline<'_>, pod: &PodLife<'_>) ->
         && !run.node_was_touched()
 }
 
-/// Whether nothing but its containers and their policy ends a pod, and they are started again by its policy alone.
+/// Whether only its containers and their policy end a pod, and only the pod's policy restarts them.
 pub(crate) fn is_plain(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
     ends_with_its_containers(run, pod) && pod.containers.iter().all(|container| rules(container).is_empty())
 }
 
-/// The end of the pod's work, if every main container ended and neither its policy nor a rule brings it back.
+/// The end of the pod's work, if every main container ended and neither its policy nor a rule restarts it.
 pub(crate) fn over(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<Over> {
     if !are_told(pod) {
         return None;
@@ -84,7 +84,7 @@ pub(crate) fn ended(life: &Life<'_, '_>) -> Option<(At, i64)> {
     Some((end.latest.clone()?, end.code?))
 }
 
-/// The later of two instants, the other one if there is only one.
+/// The later of two instants, or the other one if there is only one.
 pub(crate) fn later(run: &Timeline<'_>, one: Option<At>, other: At) -> Option<At> {
     Some(match one {
         Some(one) if run.clocks.order(&one, &other) != Order::Before => one,
@@ -92,19 +92,19 @@ pub(crate) fn later(run: &Timeline<'_>, one: Option<At>, other: At) -> Option<At
     })
 }
 
-/// When the work of a pod was done: the last end of its main containers, as their processes show it; of those that are no
-/// targets, only the status is known. `None` if one of them still runs, or it is not known.
+/// When the work of a pod was done: the last end of its main containers, as their processes show it; for a container that
+/// is not a target, only the status is known. `None` if one of them still runs, or it is not known.
 pub(crate) fn work_done(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<At> {
     ends_of_work(run, pod, |_, end| end.latest)
 }
 
-/// From when on the kubelet may have known that the work of a pod was done: the exit that the last of its main containers recorded.
-/// That a connection has gone may be heard later.
+/// The earliest time at which the kubelet may have known that the work of a pod was done: the exit that the last of its main
+/// containers recorded. The end of a connection may be noticed later.
 pub(crate) fn work_over(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<At> {
     ends_of_work(run, pod, |life, end| end.latest.is_some().then(|| end.over_at(life).clone()))
 }
 
-/// The last end of the main containers of a pod, taken in this way.
+/// The last end of the main containers of a pod, with this way to get each end.
 fn ends_of_work(
     run: &Timeline<'_>,
     pod: &PodLife<'_>,
@@ -143,7 +143,7 @@ pub(crate) fn judge_unrestarted_sidecar(
 /// The end of a life after which its policy does not restart the container.
 fn end_for_good(life: &Life<'_, '_>) -> Option<End> {
     let end = End::of(life)?;
-    // An exit status that is not known brings nothing back that a success would not.
+    // An unknown exit status is treated as a success, which restarts the fewest containers.
     let restarts = life.pod.restarts_after(life.container, end.code.unwrap_or(0));
     (!restarts).then_some(end)
 }
@@ -153,10 +153,19 @@ pub(crate) fn all_began(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<At> {
     first_lives(pod)?.into_iter().fold(None, |one, first| later(run, one, first.began.clone()))
 }
 
-/// The first life of each main container. None if one of them was not heard from its first line on.
+/// The first life of each main container. None if the first line of one of them is missing.
 pub(crate) fn first_lives<'t, 'h>(pod: &'t PodLife<'h>) -> Option<Vec<&'t Attempt<'h>>> {
     let first = |container: &'t ContainerLife<'h>| {
         container.attempts.first().filter(|first| first.number == 0 && first.is_numbered())
     };
     mains(pod).map(first).collect()
+}
+
+/// The sidecars of a pod, each in its last instance.
+pub(crate) fn last_sidecars<'t, 'h>(
+    run: &'t Timeline<'h>,
+    pod: &'t PodLife<'h>,
+) -> impl Iterator<Item = Life<'t, 'h>> {
+    let sidecars = pod.containers.iter().filter(|of| of.kind == ContainerKind::Sidecar);
+    sidecars.filter_map(move |of| lives_of(run, pod, of).next_back())
 }

@@ -20,7 +20,7 @@ pub(crate) fn tcp_probes(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
 
 fn come_from_the_node(run: &Timeline<'_>, seen: &mut Seen, concerns: impl Fn(&Probe<'_>) -> bool) {
     for life in run.lives().only(|life| !on_node_network(life.pod)) {
-        // By the kinds that each probe can be: whether any came from the node, and those that came from inside.
+        // For each set of possible kinds: whether any probe came from the node, and the probes that came from inside.
         let mut unsigned: BTreeMap<_, (bool, Vec<EventId>)> = BTreeMap::new();
         for probe in life.probes.iter().filter(|probe| concerns(probe)) {
             let Some(connection) = life.connection_of(probe) else { continue };
@@ -38,7 +38,8 @@ fn come_from_the_node(run: &Timeline<'_>, seen: &mut Seen, concerns: impl Fn(&Pr
                 ids.extend(inside.then_some(connection.id));
             }
         }
-        // A bare connection from inside can be anybody's. But if all come from inside, they are the probe's.
+        // A single bare connection from inside may have another source. But if all come from inside, they are the
+        // probe's.
         for (_, ids) in unsigned.into_values().filter(|(from_node, ids)| !from_node && ids.len() > 1) {
             let of = life.name();
             seen.violated(
@@ -49,7 +50,7 @@ fn come_from_the_node(run: &Timeline<'_>, seen: &mut Seen, concerns: impl Fn(&Pr
     }
 }
 
-/// Whether a connection came from inside of the pod; none if it came from another pod, or its origin is not known.
+/// Whether a connection came from inside the pod; none if it came from another pod, or if its origin is not known.
 fn inside(run: &Timeline<'_>, pod: &PodLife<'_>, connection: &Connection<'_>) -> Option<bool> {
     let peer: IpAddr = connection.peer_address().parse().ok()?;
     let address = |of: &PodLife<'_>| of.ip().and_then(|ip| ip.parse::<IpAddr>().ok());
@@ -60,7 +61,7 @@ fn inside(run: &Timeline<'_>, pod: &PodLife<'_>, connection: &Connection<'_>) ->
     (!of_another).then_some(false)
 }
 
-/// TCP probes without `host` come to the pod's address.
+/// TCP probes without `host` arrive at the pod's address.
 pub(crate) fn tcp_comes_to_the_pod(run: &Timeline<'_>, seen: &mut Seen) {
     for life in run.lives().of_each(&ProbeKind::ALL).only(|life| life.pod.ip().is_some()) {
         if !matches!(life.spec.handler, Handler::Tcp { host: None, .. }) {
@@ -73,7 +74,7 @@ pub(crate) fn tcp_comes_to_the_pod(run: &Timeline<'_>, seen: &mut Seen) {
         });
         let (right, wrong): (Vec<_>, Vec<_>) = connections.partition(|(_, ip)| has_ip(life.pod, *ip));
         let ids = |of: Vec<(EventId, IpAddr)>| of.into_iter().map(|(id, _)| id);
-        // A single connection elsewhere can be anybody's.
+        // A single connection to another address may have another source.
         if right.is_empty() && wrong.len() > 1 {
             let finding = format!("{} has no host, but never arrived at the pod's address", life.words());
             seen.violated(finding, ids(wrong));

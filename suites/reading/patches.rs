@@ -8,10 +8,10 @@ use probity_model::timeline::{ContainerLife, PodLife, Revision};
 use probity_model::{EventId, Timeline};
 use serde_json::Value;
 
-/// The subresource by which ephemeral containers are added.
+/// The subresource through which ephemeral containers are added.
 pub(crate) const EPHEMERAL: &str = "ephemeralcontainers";
 
-/// The subresource by which resources are changed in place.
+/// The subresource through which resources are changed in place.
 pub(crate) const RESIZE: &str = "resize";
 
 /// The field of an ephemeral container that names the container whose process namespace it shares.
@@ -23,13 +23,13 @@ pub(crate) struct Patch<'t, 'h> {
     pub(crate) id: EventId,
     /// When it began.
     pub(crate) began: Stamp,
-    /// When its answer was there.
+    /// When its answer arrived.
     pub(crate) done: Stamp,
     /// The pod.
     pub(crate) pod: &'t PodLife<'h>,
-    /// What was asked for.
+    /// The requested change.
     pub(crate) asked: Value,
-    /// What the API server said if it rejected the patch.
+    /// The API server's message if it rejected the patch.
     pub(crate) refused: Option<&'h str>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn of_pods<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Patch<'t, 'h>> {
     of_part(run, "")
 }
 
-/// All patches of a subresource of pods, in order, ephemeral containers that steps added among them.
+/// All patches of a subresource of pods, in order, including ephemeral containers that steps added.
 pub(crate) fn of_part<'t, 'h>(run: &'t Timeline<'h>, part: &str) -> Vec<Patch<'t, 'h>> {
     let read = |(id, deed): &(EventId, &'h probity_model::history::Deed)| {
         let began = Stamp::harness(deed.began_us);
@@ -60,11 +60,11 @@ pub(crate) fn of_part<'t, 'h>(run: &'t Timeline<'h>, part: &str) -> Vec<Patch<'t
     run.deeds.iter().filter_map(read).collect()
 }
 
-/// The pod's key and the patch of this subresource. Of a failed step only its sentence is known, which is written as a
-/// case writes a patch.
+/// The pod's key and the patch of this subresource. For a failed step, only its sentence is known, which has the form
+/// in which a case writes a patch.
 fn from_words<'w>(what: &'w str, part: &str) -> Option<(&'w str, Value)> {
     let rest = what.strip_prefix("patch the pod")?;
-    // Older histories say `by`.
+    // Older histories use `by`.
     let parts = [" with ", " by "].into_iter().filter_map(|word| rest.split_once(word));
     let (whose, patch) = parts.min_by_key(|(whose, _)| whose.len())?;
     let (pod, of) = match whose.rsplit_once(" (") {
@@ -102,7 +102,7 @@ fn is_accepted(run: &Timeline<'_>, pod: &PodLife<'_>, part: &str, asks: impl Fn(
     patches.iter().any(|patch| patch.pod.uid == pod.uid && patch.refused.is_none() && asks(&patch.asked))
 }
 
-/// Whether a value has all that another one asks for; the API server fills in defaults.
+/// Whether a value contains everything that another one asks for; the API server sets defaults.
 pub(crate) fn is_part_of(asked: &Value, shown: &Value) -> bool {
     match (asked, shown) {
         (Value::Object(asked), Value::Object(shown)) => {
@@ -127,7 +127,7 @@ impl<'t, 'h> Patch<'t, 'h> {
         self.pod.revisions.iter().filter(move |shown| known.is_none_or(|known| shown.id > known))
     }
 
-    /// Whether the API server rejected it as invalid, and not for another reason.
+    /// Whether the API server rejected it because it is invalid, and not for another reason.
     pub(crate) fn is_invalid(&self) -> bool {
         self.refused.is_some_and(|why| why.contains("422 Invalid"))
     }

@@ -15,7 +15,7 @@ pub(crate) fn listening<'t, 'h>(
         let of = state.address.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
         of.is_some() && of == port
     };
-    // A port that closes has no address any more, only its listener's name.
+    // A closed port no longer has an address, only the name of its listener.
     let mut names: Vec<&'h str> = Vec::new();
     life.attempt.lines.iter().filter_map(move |line| match &line.line.fact {
         Fact::Listening(state) if at(state) => {
@@ -29,13 +29,13 @@ pub(crate) fn listening<'t, 'h>(
     })
 }
 
-/// Whether the probe's port was open in all of its states: a closed one refuses probes, and nobody sees them.
+/// Whether the probe's port was open in all of its states: a closed one refuses probes, which leave no record.
 pub(crate) fn was_always_open(life: &ProbedLife<'_, '_>) -> bool {
     listening(life).all(|(state, _)| state == "open")
 }
 
-/// Whether a connection was still open so long after an instant, with nothing that could have hidden its end: the process went on,
-/// and all of its lines arrived.
+/// Whether a connection was still open this long after an instant, and nothing can have hidden its end: the process kept
+/// running, and all of its lines arrived.
 pub(crate) fn stays_open(
     run: &Timeline<'_>,
     (pod, attempt): (&PodLife<'_>, &Attempt<'_>),

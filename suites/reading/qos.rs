@@ -1,4 +1,5 @@
-//! The class of a pod, and the amounts that its containers request, by the Kubernetes documentation on quality of service.
+//! The class of a pod, and the amounts that its containers request, according to the Kubernetes documentation on
+//! quality of service.
 
 use serde_json::Value;
 
@@ -7,7 +8,7 @@ use super::quantities::thousandths;
 pub(crate) const GUARANTEED: &str = "Guaranteed";
 pub(crate) const BURSTABLE: &str = "Burstable";
 pub(crate) const BEST_EFFORT: &str = "BestEffort";
-/// The resources that decide about the class.
+/// The resources that decide the class.
 pub(crate) const DECIDING: [&str; 2] = ["cpu", "memory"];
 /// The lists of containers that count.
 const LISTS: [&str; 2] = ["initContainers", "containers"];
@@ -17,14 +18,14 @@ pub(crate) fn containers(spec: &Value) -> impl Iterator<Item = &Value> + use<'_>
     LISTS.into_iter().filter_map(|list| spec.get(list)?.as_array()).flatten()
 }
 
-/// How much of a resource a container requests, or is limited to; nothing counts as none, and so does zero.
+/// How much of a resource a container requests, or is limited to; none if the amount is missing or zero.
 pub(crate) fn amount(container: &Value, list: &str, resource: &str) -> Option<i128> {
     let given = container.get("resources")?.get(list)?.get(resource)?;
     let given = given.as_str().map_or_else(|| given.to_string(), str::to_owned);
     thousandths(&given).filter(|amount| *amount > 0)
 }
 
-/// Whether a container has a limit of each resource that decides, and no request that is another amount.
+/// Whether a container has a limit for each deciding resource, and no request that differs from the limit.
 pub(crate) fn is_limited(container: &Value) -> bool {
     DECIDING.into_iter().all(|resource| {
         let limit = amount(container, "limits", resource);
@@ -32,14 +33,14 @@ pub(crate) fn is_limited(container: &Value) -> bool {
     })
 }
 
-/// Whether a container requests anything of a resource that decides, or is limited in it.
+/// Whether a container has a request or a limit for a deciding resource.
 pub(crate) fn asks(container: &Value) -> bool {
     ["requests", "limits"]
         .iter()
         .any(|list| DECIDING.into_iter().any(|resource| amount(container, list, resource).is_some()))
 }
 
-/// The class of a pod with this spec, as sent or as stored. Resources of the pod as a whole are not evaluated.
+/// The class of a pod with this spec, as sent or as stored. Pod-level resources are not evaluated.
 pub(crate) fn class_of(spec: &Value) -> &'static str {
     match () {
         () if containers(spec).all(is_limited) => GUARANTEED,

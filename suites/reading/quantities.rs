@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// The suffixes of quantities as factors of thousandths, by the Kubernetes documentation on resource units.
+/// The suffixes of quantities as factors of thousandths, according to the Kubernetes documentation on resource units.
 const SUFFIXES: [(&str, i128); 10] = [
     ("Ki", 1_024_000),
     ("Mi", 1_048_576_000),
@@ -15,7 +15,7 @@ const SUFFIXES: [(&str, i128); 10] = [
     ("m", 1),
     ("", WHOLE),
 ];
-/// Thousandths of one, by the Kubernetes documentation on resource units.
+/// One, in thousandths, according to the Kubernetes documentation on resource units.
 pub(crate) const WHOLE: i128 = 1_000;
 
 /// A quantity in thousandths. None if it is written in a rarer way, or is not a whole number of thousandths.

@@ -1,8 +1,8 @@
 //! Readiness: the changes of a readiness probe from failure to success and back, and what the API must show then.
 //!
-//! A probe counts only where its answer leaves no choice to the kubelet, and a container only where its probes cannot
-//! be mistaken for those of others. Revisions can be coalesced, so a turn counts against a cluster only if the probes
-//! stayed the same for longer than the clause allows.
+//! A probe counts only if its answer leaves the kubelet no choice, and a container only if its probes cannot be
+//! mistaken for others. Revisions can be coalesced, so a change of the result counts against a cluster only if the
+//! probes stayed the same for longer than the clause allows.
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::{Fit, Interval, seconds};
@@ -14,7 +14,7 @@ use probity_model::timeline::{
 };
 use probity_model::{Clause, EventId, Seen, Timeline};
 
-/// Probes in a row of one outcome, enough of them to count.
+/// Consecutive probes with one outcome, enough of them to reach the threshold.
 pub(crate) struct Turn<'t, 'h> {
     /// The first of them.
     pub(crate) first: &'t Probe<'h>,
@@ -44,7 +44,7 @@ pub(crate) fn earliest_success(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> 
     At::new(probe.id, stamp)
 }
 
-/// The longest pause that the spec itself makes between two probes: a probe that hangs holds up the next one.
+/// The longest pause that the spec itself causes between two probes: a probe that hangs delays the next one.
 pub(crate) fn pace(life: &ProbedLife<'_, '_>) -> i64 {
     let quick = life.probes.iter().all(|probe| {
         let settled = probe.settled.as_ref();
@@ -53,8 +53,8 @@ pub(crate) fn pace(life: &ProbedLife<'_, '_>) -> i64 {
     if quick { life.spec.period } else { life.pace() }
 }
 
-/// The stretches of probes of one outcome that are long enough for their threshold. Where an endpoint is shared with
-/// another probe, nobody can count: there the threshold is reached once enough periods have gone by.
+/// The series of probes with one outcome that are long enough for their threshold. If an endpoint is shared with
+/// another probe, probes cannot be counted: then the threshold is reached once enough periods have passed.
 pub(crate) fn turns<'t, 'h>(life: &ProbedLife<'t, 'h>, wanted: ProbeOutcome) -> Vec<Turn<'t, 'h>> {
     let longest = PERIODS_TO_COME.of(life.pace());
     let together = |a: &&'t Probe<'h>, b: &&'t Probe<'h>| {
@@ -93,27 +93,28 @@ fn turn<'t, 'h>(
     Some(Turn { first, due: At::new(first.id, first.at.later(periods + waited)), last, next: None })
 }
 
-/// The turns to failure of a life that was shown as ready.
+/// The changes to failure in an instance that was shown as ready.
 pub(crate) fn falls<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Vec<Turn<'t, 'h>> {
     let turns = turns(life, ProbeOutcome::Failure).into_iter();
     turns.filter(|turn| life.showed_ready(&turn.first.at, true)).collect()
 }
 
-/// The turns to success of a life that was shown as not ready.
+/// The changes to success in an instance that was shown as not ready.
 pub(crate) fn rises<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Vec<Turn<'t, 'h>> {
     let turns = turns(life, ProbeOutcome::Success).into_iter();
     turns.filter(|turn| life.showed_ready(&turn.first.at, false)).collect()
 }
 
 impl Turn<'_, '_> {
-    /// How long the probes stayed the same after the threshold, delays of the machine taken off.
+    /// How long the probes stayed the same after the threshold, minus delays of the machine.
     pub(crate) fn lasted(&self, life: &Life<'_, '_>) -> i64 {
         let until = self.next.unwrap_or(self.last);
         until.at.at.lo - self.due.at.hi - life.noise(&self.due, &until.at)
     }
 }
 
-/// After failures: the container and both conditions of its pod are not ready in time. The revision that shows it.
+/// Judges that after failures the container and both conditions of its pod become not ready in time. Returns the
+/// revision that shows this.
 pub(crate) fn goes_down<'t, 'h>(
     clause: &Clause,
     seen: &mut Seen,
@@ -127,7 +128,7 @@ pub(crate) fn goes_down<'t, 'h>(
     follows(clause, seen, life, turn, ("from the decisive failure to Ready=False", &down))
 }
 
-/// After successes: the container is ready in time. The revision that shows it.
+/// Judges that after successes the container becomes ready in time. Returns the revision that shows this.
 pub(crate) fn comes_up<'t, 'h>(
     clause: &Clause,
     seen: &mut Seen,
@@ -162,7 +163,7 @@ fn follows<'t, 'h>(
     let mut measured = life.run.measure(quantity, &life.node, &turn.due, revision, clause.in_time())?;
     measured.events = [turn.first.id, turn.due.id, revision.id].into();
     let met = measured.fit() == Fit::Met;
-    // A status that came, with no other answer in between, is that of this turn, however short it was.
+    // If a status came with no other answer in between, it belongs to this change, however short it was.
     let other = life.probes.iter().any(|probe| {
         probe.at.at.lo > turn.last.at.at.lo && life.run.clocks.order(&probe.at, &revision.at) != Order::After
     });
@@ -183,13 +184,13 @@ pub(crate) fn stays_alive(seen: &mut Seen, life: &ProbedLife<'_, '_>, turn: &Tur
     }
 }
 
-/// A stop signal after an instant that nothing explains but the readiness probe.
+/// A stop signal after an instant that only the readiness probe explains.
 pub(crate) fn stopped_after(life: &ProbedLife<'_, '_>, from: &Stamp) -> Option<EventId> {
     let stop = life.stop()?;
     (stop.at.at.lo > from.at.lo && !explained(life, &stop.at)).then_some(stop.id)
 }
 
-/// Whether a stop signal can have another reason than the readiness probe: someone wanted it, or another probe of the
+/// Whether a stop signal can have a reason other than the readiness probe: it was requested, or another probe of the
 /// container may have failed.
 fn explained(life: &ProbedLife<'_, '_>, signal: &Stamp) -> bool {
     let mut others =
@@ -200,7 +201,8 @@ fn explained(life: &ProbedLife<'_, '_>, signal: &Stamp) -> bool {
         || others.any(|other| !passed_until(&other, signal))
 }
 
-/// Whether all probes passed, and no probe was missing before a signal. A startup probe that has passed cannot fail any more.
+/// Whether all probes passed, and no probe was missing before a signal. A startup probe that has passed can no longer
+/// fail.
 fn passed_until(life: &ProbedLife<'_, '_>, signal: &Stamp) -> bool {
     if life.spec.kind == ProbeKind::Startup {
         let passed = life.probes.last().filter(|last| life.surely(last) == ProbeOutcome::Success);

@@ -13,19 +13,19 @@ pub(crate) fn restarts_all(rule: &Value) -> bool {
     rule["action"] == "RestartAllContainers"
 }
 
-/// Whether a rule is about an exit status.
+/// Whether a rule applies to an exit status.
 pub(crate) fn knows(rule: &Value, code: u8) -> bool {
     let values = rule["exitCodes"]["values"].as_array();
     let listed = values.is_some_and(|values| values.iter().any(|value| *value == code));
     listed == (operator(rule) == "In")
 }
 
-/// Whether a rule restarts this container alone after an exit status.
+/// Whether a rule restarts only this container after an exit status.
 pub(crate) fn is_restarted(container: &ContainerLife<'_>, code: u8) -> bool {
     rules(container).iter().find(|rule| knows(rule, code)).is_some_and(|rule| !restarts_all(rule))
 }
 
-/// Whether the codes of a rule are those that it is about, or those that it is not about.
+/// Whether the codes of a rule are those to which it applies, or those to which it does not.
 pub(crate) fn operator(rule: &Value) -> &str {
     rule["exitCodes"]["operator"].as_str().unwrap_or_default()
 }

@@ -5,15 +5,15 @@ use serde_json::{Value, json};
 
 use crate::tests::verdict;
 
-/// A history in the making.
+/// A history that a test builds.
 pub(crate) struct Scene {
     pub(crate) run: Composer,
     clause: String,
 }
 
 impl Scene {
-    /// A container with a probe of this handler and this plan, which runs at 1.2 s. It is not ready, nor started if
-    /// that is for the probe to say.
+    /// A container with a probe of this handler and this plan, which runs at 1.2 s. It is not ready, and with a
+    /// startup probe also not started.
     pub(crate) fn new(clause: &str, kind: &str, handler: &Value, plan: &Value) -> Self {
         let mut probe = handler.clone();
         probe["periodSeconds"] = json!(1);
@@ -26,7 +26,7 @@ impl Scene {
         Self { run, clause: clause.to_owned() }
     }
 
-    /// The container is killed for its liveness probe.
+    /// The container is killed because of its liveness probe.
     pub(crate) fn killed(&mut self, at: f64) -> &mut Self {
         self.run.signal(at, "SIGTERM");
         let message = "Container target failed liveness probe, will be restarted";

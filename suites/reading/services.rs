@@ -16,7 +16,7 @@ pub(crate) struct Service<'t, 'h> {
     pub(crate) name: &'h str,
     /// `publishNotReadyAddresses`
     pub(crate) publishes: bool,
-    /// Its address, if the service itself was sighted.
+    /// Its address, if the watch showed the Service itself.
     address: Option<&'h str>,
     selector: &'h Map<String, Value>,
     seen: Option<&'t ServiceSeen<'h>>,
@@ -24,11 +24,11 @@ pub(crate) struct Service<'t, 'h> {
     vague: bool,
 }
 
-/// What the slices of a service show of a pod from one revision on.
+/// What the EndpointSlices of a Service show of a pod from one revision on.
 pub(crate) struct Entry<'t, 'h> {
     /// The event of the revision.
     pub(crate) id: EventId,
-    /// When it was heard.
+    /// When it was received.
     pub(crate) at: &'t Stamp,
     /// The pod's endpoint. None if no slice has it.
     pub(crate) endpoint: Option<&'t EndpointSeen<'h>>,
@@ -109,7 +109,7 @@ impl<'t, 'h> Service<'t, 'h> {
         entries
     }
 
-    /// Whether another pod was ready in all its revisions from the last one before an instant on.
+    /// Whether the endpoint of another pod was ready at an instant and in all later revisions.
     pub(crate) fn has_another(&self, run: &Timeline<'_>, pod: &PodLife<'_>, from: &Stamp) -> bool {
         run.pods.iter().filter(|other| other.name != pod.name && self.selects(other)).any(|other| {
             let entries = self.entries(other);
@@ -129,7 +129,7 @@ impl<'t, 'h> Service<'t, 'h> {
         revisions.map(|(id, at, object)| (*id, at, lists(object))).collect()
     }
 
-    /// Whether a request of one of our clients came to a pod through it.
+    /// Whether a request of one of our clients reached a pod through it.
     pub(crate) fn brought(&self, pod: &PodLife<'_>, asked: &Asked<'_>) -> bool {
         let host = asked.header("host").next().map(without_port);
         asked.from_our_client() && host.is_some_and(|host| self.is_at(pod, host))
@@ -141,7 +141,8 @@ impl<'t, 'h> Service<'t, 'h> {
         authority.is_some_and(|authority| self.is_at(pod, without_port(authority)))
     }
 
-    /// An address that is not the pod's own is that of a service. Of which one is known only where the services were sighted.
+    /// An address that is not the pod's own belongs to a Service. Which Service it is is known only if the watch showed
+    /// the Services.
     fn is_at(&self, pod: &PodLife<'_>, host: &str) -> bool {
         match self.address {
             Some(address) => address == host,

@@ -1,8 +1,9 @@
-//! Nodes whose kubelets were told to keep more memory free than there is, and what their pods used and became.
+//! Nodes whose kubelets were configured to keep more memory free than there is, how much memory their pods used, and
+//! what happened to the pods.
 //!
-//! How much a process took is what its own records tell. What its program needs besides is not known, and counts for
-//! nothing. That a node is short of memory follows from the configuration, its allocatable memory before it, and these
-//! records, and never from what its kubelet says.
+//! A process's own records show how much memory it took. The additional memory of its program is not known, and is not
+//! counted. Whether a node is short of memory follows from the configuration, from its allocatable memory before that,
+//! and from these records, and never from its kubelet's reports.
 
 #[cfg(test)]
 pub(crate) mod scene;
@@ -21,7 +22,7 @@ use super::mains::{are_told, lives_of};
 use super::qos::{amount, class_of};
 use super::quantities::{WHOLE, thousandths};
 
-/// Where the least amount of free memory is in the settings of a kubelet.
+/// The settings of a kubelet that define the minimum free memory.
 const THRESHOLDS: [&str; 2] = ["/evictionHard/memory.available", "/evictionSoft/memory.available"];
 
 /// A node whose kubelet has to evict pods until more memory is free.
@@ -42,7 +43,7 @@ pub(crate) struct Shortage<'t, 'h> {
 pub(crate) struct Member<'t, 'h> {
     /// The pod.
     pub(crate) pod: &'t PodLife<'h>,
-    /// Its class, by its spec.
+    /// Its class, according to its spec.
     pub(crate) class: &'static str,
     /// Its priority.
     pub(crate) priority: i64,
@@ -79,7 +80,7 @@ pub(crate) fn shortages<'t, 'h>(run: &'t Timeline<'h>, seen: &mut Seen) -> Vec<S
     all
 }
 
-/// What can be used of the memory of a node whose kubelet is to keep so much of it free, in bytes.
+/// How much memory can be used on a node whose kubelet must keep this much free, in bytes.
 fn spare(run: &Timeline<'_>, node: &str, least: &str) -> Option<i128> {
     let all = thousandths(run.history.header.nodes.get(node)?.allocatable.get("memory")?)? / WHOLE;
     let kept = match least.strip_suffix('%') {
@@ -90,7 +91,7 @@ fn spare(run: &Timeline<'_>, node: &str, least: &str) -> Option<i128> {
 }
 
 impl<'t, 'h> Shortage<'t, 'h> {
-    /// Whether the pods of the case alone use more than may be used.
+    /// Whether the pods of the case alone use more memory than the kubelet allows.
     pub(crate) fn is_certain(&self) -> bool {
         let taken: i128 = self.members.iter().map(|member| member.taken).sum();
         self.spare.is_some_and(|spare| taken > spare)
@@ -146,17 +147,17 @@ impl<'t, 'h> Member<'t, 'h> {
         Some(Self { pod, class, priority, request, taken, record, evicted })
     }
 
-    /// Whether it surely used more than it requested.
+    /// Whether it certainly used more than it requested.
     pub(crate) fn is_above(&self) -> bool {
         self.taken > self.request
     }
 
-    /// Whether it surely used less than it requested: its program needs some memory, too.
+    /// Whether it certainly used less than it requested, including some memory for its program.
     pub(crate) fn is_below(&self) -> bool {
         self.record.is_some() && self.taken + self.taken <= self.request
     }
 
-    /// Whether it surely used more beyond its request than another one: programs need some memory, too.
+    /// Whether it certainly exceeded its request by more than another pod did, including some memory for the programs.
     pub(crate) fn is_further_above(&self, other: &Self) -> bool {
         let beyond = |of: &Self| of.taken - of.request;
         self.is_above() && beyond(self) > beyond(other) + beyond(other).max(0)
@@ -167,7 +168,7 @@ impl<'t, 'h> Member<'t, 'h> {
         self.evicted.as_ref()
     }
 
-    /// Whether it was not evicted, and all its processes run on.
+    /// Whether it was not evicted, and all its processes keep running.
     pub(crate) fn stays(&self, run: &'t Timeline<'h>) -> bool {
         self.evicted.is_none() && self.lives(run).all(|life| life.lives_on())
     }
@@ -195,8 +196,8 @@ fn memory_of(
     })
 }
 
-/// The first sign that a pod was evicted between two instants: a stop signal to one of its processes, the end of one
-/// without any, or that the API shows it as over.
+/// The first sign that a pod was evicted between two instants: a stop signal to one of its processes, the end of a
+/// process without a stop signal, or a terminal phase in the API.
 fn eviction(run: &Timeline<'_>, pod: &PodLife<'_>, (from, to): (&Stamp, &Stamp)) -> Option<At> {
     let mut signs: Vec<At> = pod.over().map(At::of).into_iter().collect();
     for life in pod.containers.iter().flat_map(|container| lives_of(run, pod, container)) {

@@ -1,4 +1,4 @@
-//! Containers that were killed without a stop signal and started again, though nothing condemned them.
+//! Containers that were killed without a stop signal and restarted, although nothing required this.
 
 use probity_model::timeline::{At, Life};
 use probity_model::verdict::Doubt;
@@ -6,7 +6,7 @@ use probity_model::{EventId, Seen};
 
 use super::ends::heard_kill;
 
-/// A life that was killed without a stop signal, and the next one that shows that its pod went on.
+/// An instance that was killed without a stop signal, and the next one, which shows that its pod kept running.
 pub(crate) struct Silent {
     name: String,
     /// When it had ended.
@@ -14,8 +14,8 @@ pub(crate) struct Silent {
     again: EventId,
 }
 
-/// How a life ended that was killed without a stop signal and is followed by another. The kernel may kill what has a limit of
-/// memory, or takes resources; a deletion explains an end, too.
+/// The end of an instance that was killed without a stop signal and is followed by another. None if the kernel may have
+/// killed it, because it has a memory limit or takes resources, or if a deletion explains its end.
 pub(crate) fn silent_end(life: &Life<'_, '_>) -> Option<Silent> {
     let taking = life.container.plan().is_none_or(|plan| !plan.process.consume.is_empty());
     if taking || life.container.has_memory_limit() || !life.is_numbered() || life.stop().is_some() {
@@ -26,7 +26,7 @@ pub(crate) fn silent_end(life: &Life<'_, '_>) -> Option<Silent> {
     Some(Silent { name: life.name(), ended, again })
 }
 
-/// Judges the ends without a cause of a history. One may be the work of a node that lacks memory; two are not.
+/// Judges the ends without a cause in a history. A lack of memory on the node may explain one such end, but not two.
 pub(crate) fn judge_silent_ends(ends: &[Silent], seen: &mut Seen) {
     let events = ends.iter().flat_map(|end| [end.ended.id, end.again]);
     let names: Vec<&str> = ends.iter().map(|end| end.name.as_str()).collect();

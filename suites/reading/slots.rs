@@ -1,7 +1,7 @@
 //! Slots: places for a fixed number of pods, made of topology spread constraints, and the priorities of the pods that want
 //! one.
 //!
-//! With fewer domains than `minDomains`, the scheduler takes 0 for the smallest number of matching pods in a domain. So where
+//! With fewer domains than `minDomains`, the scheduler takes 0 for the smallest number of matching pods in a domain. So if
 //! all nodes are in one domain, `maxSkew` is the number of matching pods that can be on them, without any change to a node.
 //! Pods that are being deleted do not count.
 
@@ -78,14 +78,14 @@ pub(crate) fn contests<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Contest<'t, 'h>> {
     run.pods.iter().filter_map(contest).collect()
 }
 
-/// Whether a pod has a node and is neither over nor going.
+/// Whether a pod has a node and has neither ended nor begun to terminate.
 fn is_placed(shown: &Revision<'_>) -> bool {
     let over = matches!(shown.phase(), "Succeeded" | "Failed");
     shown.object["spec"]["nodeName"].is_string() && !over && !shown.terminating() && !shown.gone
 }
 
 impl<'t, 'h> Contest<'t, 'h> {
-    /// The holders that may have to give way: those of a lower priority.
+    /// The holders that may be preempted: those with a lower priority.
     pub(crate) fn lower(&self) -> Vec<(&'t PodLife<'h>, i64)> {
         self.holders.iter().copied().filter(|(_, priority)| *priority < self.wants.1).collect()
     }
@@ -95,7 +95,8 @@ impl<'t, 'h> Contest<'t, 'h> {
         self.holders.iter().map(|(_, priority)| *priority).min()
     }
 
-    /// The holders that went from then on, though the harness did not ask for that, each with the revision that shows it.
+    /// The holders that began to terminate after that without a request of the harness, each with the revision that
+    /// shows this.
     pub(crate) fn gone(&self, run: &Timeline<'h>) -> Vec<(&'t PodLife<'h>, i64, &'t Revision<'h>)> {
         let went = self.holders.iter().filter(|(pod, _)| pod.deleted.is_none());
         let went = went.filter_map(|(pod, priority)| {

@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use super::statuses::statuses;
 
-/// The reasons that runtimes give for a container that they could not start: containerd and cri-o, and cri-dockerd.
+/// The reasons for a container that could not be started: of containerd and CRI-O, and of cri-dockerd.
 const START_ERRORS: [&str; 2] = ["StartError", "ContainerCannotRun"];
 
-/// Judges what follows if the runtime cannot start a container: with Never its pod fails, and otherwise the kubelet tries again
-/// within the slack. The policy, if it was followed.
+/// Judges what follows if the runtime cannot start a container: with restartPolicy Never its pod fails, and otherwise the
+/// kubelet retries within the slack. Returns the policy, if it was followed.
 pub(crate) fn judge_start_error<'p>(
     run: &Timeline<'_>,
     slack: i64,

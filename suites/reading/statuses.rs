@@ -3,7 +3,7 @@
 use probity_model::timeline::{PodLife, Revision, State};
 use serde_json::Value;
 
-/// The reason of a container that waits for its back-off, by the Kubernetes documentation.
+/// The reason of a container that waits for its back-off, according to the Kubernetes documentation.
 pub(crate) const CRASH_LOOP: &str = "CrashLoopBackOff";
 
 /// The reasons of a container whose image could not be pulled: Kubernetes' `pkg/kubelet/images`.
@@ -15,7 +15,7 @@ pub(crate) const NEVER_PULLED: &str = "ErrImageNeverPull";
 /// The reason of a pod that its kubelet evicted: Kubernetes documentation, Node-pressure Eviction.
 pub(crate) const EVICTED: &str = "Evicted";
 
-/// The reason of a pod beyond its deadline, by the Kubernetes API reference.
+/// The reason of a pod that exceeded its deadline, according to the Kubernetes API reference.
 pub(crate) const EXCEEDED: &str = "DeadlineExceeded";
 
 /// Whether a container waits for its back-off.
@@ -23,7 +23,7 @@ pub(crate) fn is_crash_loop(state: &State<'_>) -> bool {
     matches!(state, State::Waiting { reason } if *reason == CRASH_LOOP)
 }
 
-/// The lists of a pod's status that hold those of its containers.
+/// The lists of container statuses in a pod's status.
 const LISTS: [&str; 3] = ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"];
 
 /// Whether a revision shows that a container of its pod runs.
@@ -44,7 +44,8 @@ pub(crate) const ADDED: [&str; 4] = ["PodReadyToStartContainers", "Initialized",
 /// The fields that only a kubelet fills.
 const FILLED: [&str; 4] = ["startTime", "podIP", "initContainerStatuses", "containerStatuses"];
 
-/// Whether a container of a pod ran, by its own record or by a status. A pod that its kubelet refused has none.
+/// Whether a container of a pod ran, according to its own record or to a status. In a pod that its kubelet rejected,
+/// none ran.
 pub(crate) fn has_run(pod: &PodLife<'_>) -> bool {
     let made = |shown: &Revision<'_>, name: &str| {
         shown.container(name).is_some_and(|status| !status.id.is_empty() || status.restarts > 0)
@@ -54,8 +55,8 @@ pub(crate) fn has_run(pod: &PodLife<'_>) -> bool {
     })
 }
 
-/// The revisions of a pod whose status its kubelet wrote: such a status has something that nobody else writes. A pod that
-/// was ended from outside before any of its containers ran is left out, for its kubelet may have refused it.
+/// The revisions of a pod whose status its kubelet wrote: such a status has a field that only a kubelet writes. A pod
+/// that was ended from outside before any of its containers ran is left out, because its kubelet may have rejected it.
 pub(crate) fn of_kubelet<'p, 'h>(pod: &'p PodLife<'h>) -> impl Iterator<Item = &'p Revision<'h>> {
     let refused = pod.was_ended_from_outside() && !has_run(pod);
     pod.revisions.iter().filter(move |shown| !refused && !shown.gone && is_of_kubelet(shown))

@@ -1,14 +1,12 @@
 //! What follows when a probe reaches its failure threshold: the stop signal, and then the action of the restart policy.
 //!
-//! A stop signal has many causes, usually a deletion, so nothing here starts from the signal. Where something else may
-//! have ended a life, the judges say nothing about it.
+//! A stop signal has many causes, usually a deletion, so nothing here starts from the signal. If something else may
+//! have ended an instance, the judges ignore it.
 
-use probity_model::clocks::{Order, Stamp};
-use probity_model::history::{Deed, Did};
+use probity_model::clocks::Order;
 use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
 use probity_model::mechanisms::{
-    DOUBTFUL, FIRST_BACK_OFF, LONGEST_BACK_OFF, NEAR, TO_RESUME, TO_SETTLE, TO_START, TO_START_AGAIN,
-    UNDER_WAY, YOUNG,
+    DOUBTFUL, FIRST_BACK_OFF, LONGEST_BACK_OFF, NEAR, TO_SETTLE, TO_START, TO_START_AGAIN, UNDER_WAY, YOUNG,
 };
 use probity_model::timeline::{
     At, Attempt, ContainerKind, ContainerLife, Happened, Life, Line, PodLife, Probe, ProbeKind, ProbeOutcome,
@@ -17,13 +15,13 @@ use probity_model::timeline::{
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
-use super::kubelet_restarts::is_proven_restart;
+use super::kubelet_restarts::restart_of_kubelet;
 
 /// The exit status of a process that SIGKILL ended: 128 and the number of the signal, as in the Kubernetes documentation,
 /// Pod Lifecycle.
 pub(crate) const KILLED: i64 = 128 + 9;
 
-/// A life in which a probe failed as often in a row as its `failureThreshold` says.
+/// An instance in which a probe failed `failureThreshold` times in a row.
 pub(crate) struct Exhausted<'t, 'h> {
     /// The life.
     pub(crate) life: ProbedLife<'t, 'h>,
@@ -37,24 +35,24 @@ pub(crate) struct Exhausted<'t, 'h> {
 pub(crate) enum Stop<'t, 'h> {
     /// The stop signal came.
     Came(&'t Line<'h>),
-    /// It did not, though the life was watched for long enough: its last line.
+    /// It did not come, although the instance was watched for long enough: its last line.
     Missing(&'t Line<'h>),
-    /// The life ended without a stop signal and not by its own will.
+    /// The instance ended without a stop signal and did not exit by itself.
     Abrupt(&'t At),
-    /// Lines are missing that could have told of it.
+    /// Lines that could have shown it are missing.
     Unheard,
-    /// Something else ended the life, or the case ended first.
+    /// Something else ended the instance, or the case ended first.
     Moot,
 }
 
-/// Every life in which a probe of this kind failed as often as it may.
+/// Every instance in which a probe of this kind reached its failure threshold.
 pub(crate) fn exhausted<'t, 'h>(run: &'t Timeline<'h>, kind: ProbeKind) -> Vec<Exhausted<'t, 'h>> {
-    // A kubelet that starts afresh counts afresh.
+    // A restarted kubelet starts a new count.
     run.lives().of(kind).undisturbed().into_iter().filter_map(Exhausted::of).collect()
 }
 
 impl<'t, 'h> Exhausted<'t, 'h> {
-    /// The first run of certain failures in a life that is as long as the threshold of the probe.
+    /// The first run of certain failures in an instance that is as long as the probe's threshold.
     pub(crate) fn of(life: ProbedLife<'t, 'h>) -> Option<Self> {
         let wanted = usize::try_from(life.spec.failures).ok()?;
         let failed = |probe: &&Probe<'h>| {
@@ -74,12 +72,13 @@ impl<'t, 'h> Exhausted<'t, 'h> {
         self.failures.iter().flat_map(|probe| probe.events()).collect()
     }
 
-    /// Whether all of them failed for want of an answer in time.
+    /// Whether all of them failed because there was no answer in time.
     pub(crate) fn by_timeouts(&self) -> bool {
         self.failures.iter().all(|probe| self.life.result(probe).timed_out())
     }
 
-    /// How long after the last failure the stop signal may come: the clause's slack, and what comes before it.
+    /// How long after the last failure the stop signal may come: the clause's slack, plus everything that comes before
+    /// the signal.
     pub(crate) fn allowance(&self, clause: &Clause) -> (i64, String) {
         let slack = clause.slack_us();
         match self.waited_for() {
@@ -90,8 +89,8 @@ impl<'t, 'h> Exhausted<'t, 'h> {
         }
     }
 
-    /// What lawfully comes before the stop signal, and how long it takes at most: the container's own hook, and the end of another
-    /// container, since the worker of a pod ends one after the other.
+    /// What may come before the stop signal, and how long it takes at most: the container's own hook, and the end of another
+    /// container, because the worker of a pod ends one after the other.
     fn waited_for(&self) -> Option<(i64, &'static str)> {
         let grace = self.life.spec.grace.unwrap_or_else(|| self.life.pod.grace());
         let hook = self.life.container.lifecycle("preStop").map(|hook| {
@@ -109,8 +108,8 @@ impl<'t, 'h> Exhausted<'t, 'h> {
         }
     }
 
-    /// For how long after the last failure the worker of the pod may have been busy with another container: with its hook after a
-    /// start, or until it had ended, if it was being stopped meanwhile.
+    /// For how long after the last failure the worker of the pod may have been busy with another container: with its postStart
+    /// hook, or until it had ended, if it was being stopped at that time.
     fn kept_by(&self, other: &ContainerLife<'_>) -> Option<i64> {
         let (pod, run) = (self.life.pod, self.life.run);
         let lethal = ProbeKind::STOPPING.iter().any(|kind| other.probe(*kind).is_some());
@@ -157,16 +156,16 @@ impl<'t, 'h> Exhausted<'t, 'h> {
         }
     }
 
-    /// How much later a stop signal may come to a life that has only just begun, on a node that is held up: the kubelet
-    /// is done with starting it, and has a list of containers that shows it, after its process and its first probe. A stall
-    /// holds up both, so it counts once more than it does anyway.
+    /// How much later a stop signal may come to an instance that has only just begun, on a stalled node. The kubelet
+    /// finishes the start, and has a list of containers that shows the instance, only after the process has started and got
+    /// its first probe. A stall delays both steps, so it counts one more time than usual.
     pub(crate) fn unsettled(&self) -> i64 {
         let began = &self.life.began;
         let young = self.life.number > 0 && self.at.at.lo - began.at.hi < YOUNG;
         if young { self.life.noise(began, &self.at.later(YOUNG)).min(TO_SETTLE) } else { 0 }
     }
 
-    /// Judges that the stop signal came in time, and gives it back.
+    /// Judges that the stop signal came in time, and returns it.
     pub(crate) fn judge_stop(&self, clause: &Clause, seen: &mut Seen) -> Option<&'t Line<'h>> {
         let (allowed, formula) = self.allowance(clause);
         let count = self.failures.len();
@@ -205,8 +204,8 @@ impl<'t, 'h> Exhausted<'t, 'h> {
         None
     }
 
-    /// The probe that came though the ones before were failures enough. A kubelet that was restarted counts anew, and one
-    /// that was held up may have heard an answer that the target took for too late.
+    /// A probe that came although the earlier failures had reached the threshold. A restarted kubelet starts a new count,
+    /// and a stalled one may have accepted an answer that the target considered too late.
     fn one_too_many(&self) -> Option<EventId> {
         let (life, last) = (&self.life, *self.failures.last()?);
         let stop = life.stop().map_or(i64::MAX, |stop| stop.at.at.lo);
@@ -220,7 +219,7 @@ impl<'t, 'h> Exhausted<'t, 'h> {
 }
 
 /// How long the worker of a pod may have been busy with the ends of the pod's other containers: it stops one after the other.
-/// Only those count that were stopped after this time of their node.
+/// Only containers that were stopped after this time of their node count.
 pub(crate) fn time_of_ends(run: &Timeline<'_>, pod: &PodLife<'_>, of: &str, since: i64) -> i64 {
     let others = pod.containers.iter().filter(|other| other.name != of);
     let span = |other: &ContainerLife<'_>, attempt: &Attempt<'_>| {
@@ -234,7 +233,7 @@ pub(crate) fn time_of_ends(run: &Timeline<'_>, pod: &PodLife<'_>, of: &str, sinc
     spans.fold(0, i64::saturating_add)
 }
 
-/// Judges that a life that ended is followed by another.
+/// Judges that an instance that ended is followed by another.
 pub(crate) fn judge_restart(life: &Life<'_, '_>, ended: &(impl Happened + ?Sized), seen: &mut Seen) {
     let (pod, number) = (life.pod, life.number);
     let (wait, words) = back_off(number);
@@ -243,7 +242,7 @@ pub(crate) fn judge_restart(life: &Life<'_, '_>, ended: &(impl Happened + ?Sized
         seen.facet("policy", life.policy());
         if let Some(next) = life.next() {
             let quantity = format!("from the end of instance {} to the start of the next", number + 1);
-            // Where the end itself was seen, nothing waits for a grace period any more.
+            // If the end itself was recorded, there is no grace period left to wait for.
             match life.attempt.exiting().map(At::of).or_else(|| life.ended.clone()) {
                 Some(end) => {
                     let busy = busy_with_others(life, &end, &next.began);
@@ -268,12 +267,13 @@ pub(crate) fn judge_restart(life: &Life<'_, '_>, ended: &(impl Happened + ?Sized
     let due = pod.grace() + back_off(number.max(1)).0;
     let allowed = due.max(restart_of_kubelet(life, ended.when(), due));
     let policy = life.policy();
-    // A start that waits for its back-off is decided anew by the exit status, which a kill may leave at 0.
+    // Whether a container that waits for its back-off restarts depends on the exit status, which may be 0 even after a
+    // kill.
     if policy == "OnFailure" && number > 0 {
         return;
     }
     match pod.over().filter(|over| life.before_deletion(&over.at)) {
-        // A sidecar is not started again once the pod is done with its work.
+        // A sidecar is not restarted once the work of the pod is done.
         Some(_) if pod.was_ended_from_outside() || life.container.kind != ContainerKind::Main => {}
         Some(over) => {
             let finding = format!("the pod became {} under the restart policy {policy}", over.phase());
@@ -287,7 +287,7 @@ pub(crate) fn judge_restart(life: &Life<'_, '_>, ended: &(impl Happened + ?Sized
     }
 }
 
-/// The API counts each restart once: the last life is shown with as many as there were.
+/// The API counts each restart once: the last instance is shown with the right restart count.
 pub(crate) fn judge_count(last: &Life<'_, '_>, seen: &mut Seen) {
     if !last.is_numbered() || last.ended.is_some() || !last.watched_for(&last.began, TO_SETTLE) {
         return;
@@ -296,7 +296,7 @@ pub(crate) fn judge_count(last: &Life<'_, '_>, seen: &mut Seen) {
     let Some(status) = revision.container(&last.container.name).filter(|status| status.is_running()) else {
         return;
     };
-    // The lines of an instance that the status has just begun to show may not have arrived before the end.
+    // The lines of an instance that the status has just begun to show may not have arrived before the case ended.
     let more = |shown: &&Revision<'_>| {
         shown.container(&last.container.name).is_some_and(|status| status.restarts > last.number)
     };
@@ -313,8 +313,8 @@ pub(crate) fn judge_count(last: &Life<'_, '_>, seen: &mut Seen) {
     }
 }
 
-/// How long after the end of a life the next may begin, and the words for it. The first restart waits for nothing; the delay
-/// before the second is the first of the back-off.
+/// How long after the end of an instance the next may begin, and the words for it. The first restart has no delay; the
+/// back-off begins with the second.
 fn back_off(number: u64) -> (i64, String) {
     if number == 0 {
         return (TO_START_AGAIN, format!("{}, without back-off", seconds(TO_START_AGAIN)));
@@ -324,8 +324,8 @@ fn back_off(number: u64) -> (i64, String) {
     (delay + TO_START, format!("{} of back-off + {}", seconds(delay), seconds(TO_START)))
 }
 
-/// The longer of two waits for the next life: the one of the back-off, or that for a kubelet that was restarted, which has forgotten
-/// the back-off.
+/// The longer of two waits for the next instance: the back-off, or the wait for a restarted kubelet, which has forgotten the
+/// back-off.
 fn or_after_kubelet((wait, words): (i64, String), down: i64) -> (i64, String) {
     let back = down + TO_START_AGAIN;
     if down > 0 && back > wait {
@@ -335,24 +335,8 @@ fn or_after_kubelet((wait, words): (i64, String), down: i64) -> (i64, String) {
     }
 }
 
-/// For how long after the end of a life its kubelet may still have been starting, if it was restarted before the next life was
-/// due.
-fn restart_of_kubelet(life: &Life<'_, '_>, end: &Stamp, due: i64) -> i64 {
-    let by = end.later(due);
-    let down = |of: &Did| {
-        matches!(of, Did::NodeVerb { node, .. } if *node == life.pod.node) && is_proven_restart(of)
-    };
-    let until = |(id, deed): &(EventId, &Deed)| {
-        let resumed = Stamp::harness(life.run.heard(*id).at.hi).later(TO_RESUME);
-        let began = Stamp::harness(deed.began_us);
-        let span = down(&deed.did).then(|| life.run.clocks.between(end, &resumed))??;
-        life.run.before(&began, &by).then_some(span.hi.max(0))
-    };
-    life.run.deeds.iter().filter_map(until).max().unwrap_or_default()
-}
-
-/// For how long after the end of a life the worker of its pod was busy with other containers, before it came to the next: it ends
-/// them one after the other, and waits for their hooks.
+/// For how long after the end of an instance the worker of its pod was busy with other containers before it handled the next
+/// instance: it ends them one after the other, and waits for their hooks.
 fn busy_with_others(life: &Life<'_, '_>, end: &At, next: &At) -> i64 {
     let run = life.run;
     if life.pod.containers.iter().any(|container| container.lifecycle("postStart").is_some()) {
@@ -367,7 +351,7 @@ fn busy_with_others(life: &Life<'_, '_>, end: &At, next: &At) -> i64 {
     others.flat_map(|other| &other.attempts).filter_map(until).max().unwrap_or(0)
 }
 
-/// Judges that a life that ended is the container's last, and that the pod is over if it was its only container.
+/// Judges that an instance that ended is the container's last, and that the pod ends if this was its only container.
 pub(crate) fn judge_no_restart(life: &Life<'_, '_>, ended: &(impl Happened + ?Sized), seen: &mut Seen) {
     if let Some(next) = life.lives_again() {
         let finding =
@@ -393,7 +377,8 @@ pub(crate) fn judge_no_restart(life: &Life<'_, '_>, ended: &(impl Happened + ?Si
     }
 }
 
-/// The end of a process that was killed, as far as is known, when its grace period was over. None where it ended by itself.
+/// The end of a process that was killed, as far as is known, at the end of its grace period. None if it ended by
+/// itself.
 pub(crate) fn forced_end<'t>(life: &Life<'t, '_>) -> Option<&'t At> {
     let killed = life.termination().is_none_or(|(_, code)| code == KILLED);
     let told = life.attempt.exiting().is_some() || !life.attempt.holes.is_empty();

@@ -1,7 +1,7 @@
 //! Probes that cannot succeed because nothing listens at their destination, or cannot answer.
 //!
-//! No target sees such a probe, or none sees more than a connection. That it cannot succeed follows from the plans in the
-//! pod's spec, and only if every container of the pod has one that was never changed.
+//! No target sees such a probe, or the target sees only a connection. Whether it cannot succeed follows from the plans in
+//! the pod's spec, and only if every container of the pod has a plan that was never changed.
 
 use probity_model::measure::{Bound, Fit};
 use probity_model::mechanisms::{FIRST_TURNS, START_OF_A_COMMAND, UNKNOWN_LIFE};
@@ -28,18 +28,18 @@ pub(crate) struct UnreachableProbe<'t, 'h> {
     pub(crate) spec: &'t ProbeSpec,
 }
 
-/// Who listens where a probe goes to.
+/// What listens at the destination of a probe.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum There {
-    /// Nobody, or nobody outside of the pod can reach it.
+    /// Nothing, or nothing that can be reached from outside the pod.
     Nobody,
     /// This listener.
     Listener(Box<Listener>),
-    /// The plans do not say.
+    /// The plans do not show it.
     Unknown,
 }
 
-/// Who listens at a port of a pod, by the plans of its containers.
+/// What listens on a port of a pod, according to the plans of its containers.
 fn there(pod: &PodLife<'_>, port: u16) -> There {
     let stays = pod.containers.iter().filter(|container| container.stays());
     let plan = |of: &ContainerLife<'_>| of.plan().or_else(|| sleeps(of).then(Plan::default));
@@ -54,7 +54,7 @@ fn there(pod: &PodLife<'_>, port: u16) -> There {
     let listeners = plans.into_iter().flat_map(|plan| plan.listeners.into_values());
     let mut open = listeners.filter(|listener| listener.port == port && !shut(listener));
     match (open.next(), open.next()) {
-        // Whoever was seen at the port may have met a listener of the target's own.
+        // Connections that were seen on the port may belong to one of the target's own listeners.
         (None, _) if attempts().any(|attempt| attempt.holds_port(port)) => There::Unknown,
         (None, _) => There::Nobody,
         (Some(one), None) => There::Listener(Box::new(one)),
@@ -87,7 +87,7 @@ pub(crate) fn has_no_command(probe: &UnreachableProbe<'_, '_>) -> bool {
 }
 
 impl UnreachableProbe<'_, '_> {
-    /// Who listens where it goes to.
+    /// What listens at its destination.
     pub(crate) fn there(&self) -> There {
         let port = self.spec.handler.port().filter(|_| self.spec.handler.host().is_none());
         port.map_or(There::Unknown, |port| there(self.pod, port))
@@ -101,8 +101,8 @@ impl UnreachableProbe<'_, '_> {
         port.number.is_none() && !port.written.is_empty() && port.written.parse::<i64>().is_err()
     }
 
-    /// Whether it can never succeed, and no target records it: nobody listens where it goes to, it does not know where to go, or
-    /// the image lacks its command.
+    /// Whether it can never succeed, and no target records it: nothing listens at its destination, its port is unknown, or the
+    /// image does not contain its command.
     pub(crate) fn is_hopeless(&self) -> bool {
         has_no_command(self) || self.has_no_port() || self.there() == There::Nobody
     }
@@ -114,7 +114,8 @@ impl UnreachableProbe<'_, '_> {
             self.spec.kind != ProbeKind::Startup && self.container.probe(ProbeKind::Startup).is_some();
         let attempt = self.container.attempts.first().filter(|_| self.container.stays() && !gated)?;
         let spec = self.spec;
-        // What cannot be carried out is tried again at once, and a command that does not exist takes the runtime a moment too.
+        // A probe that cannot be carried out is retried at once, and a command that does not exist also takes the
+        // runtime a moment.
         let takes = spec.timeout.max(START_OF_A_COMMAND);
         let turns = spec.initial_delay + FIRST_TURNS.of(spec.period) + takes + UNKNOWN_LIFE;
         let others = time_of_ends(run, self.pod, &self.container.name, i64::MIN);
@@ -128,7 +129,7 @@ impl UnreachableProbe<'_, '_> {
         (calm && attempt.holes.is_empty() && lasted()).then_some(by)
     }
 
-    /// Judges what followed from it.
+    /// Judges the effects of the probe.
     fn judge(&self, run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, why: &str, comes: CountsAs) {
         let word = self.spec.kind.word();
         let of = format!("the {word} probe of {}/{}, {why},", self.pod.key, self.container.name);
@@ -177,8 +178,8 @@ impl UnreachableProbe<'_, '_> {
         self.pod.events.iter().find(fits).map(|event| event.id)
     }
 
-    /// A liveness or startup probe that only fails stops the container in time, unless something prevents that. What the kubelet
-    /// reports about it proves nothing.
+    /// A liveness or startup probe that only fails stops the container in time, unless something prevents that. The kubelet's
+    /// own reports about it prove nothing.
     fn judge_kill(&self, run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, of: &str) {
         let gated =
             self.spec.kind == ProbeKind::Liveness && self.container.probe(ProbeKind::Startup).is_some();
@@ -213,7 +214,7 @@ impl UnreachableProbe<'_, '_> {
         }
     }
 
-    /// Until when a container that nobody stopped was watched: its deletion, or the end of the history.
+    /// The time until which a container that nothing stopped was watched: its deletion, or the end of the history.
     fn end_of_watch(&self, run: &Timeline<'_>) -> Option<At> {
         let deleted = self.pod.deleted.map(|id| At::new(id, run.heard(id)));
         let leaving = || self.pod.revisions.iter().find(|revision| revision.terminating()).map(At::of);
@@ -229,8 +230,8 @@ impl UnreachableProbe<'_, '_> {
         spec.initial_delay + probes + others + clause.slack_us()
     }
 
-    /// When the last of the pod's containers began: a kubelet may not look at the first before. None if that is not known, or
-    /// a hook may have delayed a start.
+    /// When the last of the pod's containers began: a kubelet may not probe the first one before that. None if that is not
+    /// known, or a hook may have delayed a start.
     fn last_to_begin(&self, run: &Timeline<'_>) -> Option<At> {
         let hooked = |container: &ContainerLife<'_>| container.spec.get("lifecycle").is_some();
         let known = !started_before(self.pod, self.container).any(hooked);

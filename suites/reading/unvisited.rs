@@ -1,7 +1,7 @@
 //! An open port without any connection: the probe went elsewhere, or was not sent.
 //!
-//! That nothing came proves little while a kubelet may have reasons to wait. Each of them silences this reading: another
-//! probe or container that must start first, a hook, lines that were not heard, a node that was touched.
+//! A missing connection proves little if the kubelet may have a reason to wait. Each such reason disables this reading:
+//! another probe or container that must start first, a hook, missing lines, or a deed that affected the node.
 
 use std::net::IpAddr;
 
@@ -14,8 +14,8 @@ use probity_model::timeline::{
 use probity_model::{Clause, Seen, Stamp, Timeline};
 use probity_script::witness::{Fact, Listening};
 
-/// A violation if a port was open for long and no connection at all came to it. Says nothing otherwise, nor where a reason
-/// other than the probe's address is possible.
+/// Reports a violation if a port was open for long and no connection at all came to it. Reports nothing otherwise, or if a
+/// cause other than the probe's address is possible.
 pub(crate) fn must_be_visited(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -45,8 +45,8 @@ fn unvisited(clause: &Clause, life: &Life<'_, '_>, spec: &ProbeSpec, port: u16) 
     life.run.measure(what, &life.node, from, end(life)?, bound)
 }
 
-/// When the last of a pod's containers first began: until all are started, a kubelet may not look at the first. None if
-/// one was never heard of, or has a hook that delays its start.
+/// When the last of a pod's containers first began: until all are started, a kubelet may not probe the first. None if
+/// one of them left no records, or has a hook that delays its start.
 fn last_to_begin<'t>(pod: &'t PodLife<'_>) -> Option<&'t At> {
     let began = |container: &'t ContainerLife<'_>| {
         let first = container.attempts.first().filter(|_| container.lifecycle("postStart").is_none())?;
@@ -62,7 +62,7 @@ pub(crate) fn opened<'t, 'h>(attempt: &'t Attempt<'h>, port: u16) -> Option<&'t 
     opened_in(&attempt.lines, port)
 }
 
-/// The same for the time until an instant of the process's own clock.
+/// The same, until an instant of the process's own clock.
 pub(crate) fn opened_until<'t, 'h>(
     attempt: &'t Attempt<'h>,
     port: u16,
@@ -87,19 +87,19 @@ fn opened_in<'t, 'h>(lines: &'t [Line<'h>], port: u16) -> Option<&'t Line<'h>> {
         let (local, of) = local_port(listening)?;
         (of == port).then_some((line, local, listening))
     })?;
-    // A port that closes has no address any more, only its listener's name.
+    // A closed port no longer has an address, only the name of its listener.
     let stays = states.all(|(_, later)| later.listener != first.listener || later.state == "open");
     (first.state == "open" && stays && !local).then_some(line)
 }
 
-/// The port of a listener, and whether it is open to the loopback address alone.
+/// The port of a listener, and whether it is open only on the loopback address.
 pub(crate) fn local_port(listening: &Listening) -> Option<(bool, u16)> {
     let (host, port) = listening.address.rsplit_once(':')?;
     let host = host.trim_start_matches('[').trim_end_matches(']');
     Some((host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback()), port.parse().ok()?))
 }
 
-/// Until when probes are due: the end of the process, of the pod, or of the case.
+/// The time until which probes are due: the end of the process, of the pod, or of the case.
 fn end(life: &Life<'_, '_>) -> Option<At> {
     let (run, pod) = (life.run, life.pod);
     if let Some(stop) = life.stop() {

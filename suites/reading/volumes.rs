@@ -5,7 +5,7 @@ use probity_model::history::Did;
 use probity_model::timeline::PodLife;
 use serde_json::Value;
 
-/// Whether a volume of a pod cannot be mounted: nobody ever made what is in it.
+/// Whether a volume of a pod cannot be mounted: its content was never created.
 pub(crate) fn lacks_volume(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
     let volumes = pod.spec.get("volumes").and_then(Value::as_array).into_iter().flatten();
     let mut wanted = volumes.filter_map(|volume| {
@@ -16,7 +16,7 @@ pub(crate) fn lacks_volume(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
         };
         of("ConfigMap", "configMap", "name").or_else(|| of("Secret", "secret", "secretName"))
     });
-    // Each namespace has one of these by itself.
+    // Each namespace has this ConfigMap by default.
     wanted.any(|(kind, name)| name != "kube-root-ca.crt" && !was_made(run, kind, name))
 }
 

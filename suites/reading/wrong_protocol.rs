@@ -1,7 +1,7 @@
 //! Probes with a different protocol than their listener and their spec: TLS instead of plain text, or the other way
 //! round; and probes that only connect.
 //!
-//! The target breaks such connections off before there is any request, or the kubelet leaves without one, so nothing else of the
+//! The target closes such connections before any request, or the kubelet closes them without a request, so nothing else of the
 //! probe is seen.
 
 use probity_model::timeline::{Connection, Handler, ProbeKind, ProbeSpec, ProbedLife};
@@ -11,7 +11,8 @@ use probity_script::{ClientCertificate, Listener, Protocol};
 
 use super::arrivals::from_a_pod;
 
-/// Accuses probes with handlers of this kind none of which was understood, though the listener speaks what the spec asks for.
+/// Reports probes with such handlers if none of them was understood although the listener uses the protocol of the
+/// spec.
 pub(crate) fn judge_wrong_protocol(run: &Timeline<'_>, seen: &mut Seen, of: impl Fn(&Handler) -> bool) {
     for life in run.lives().of_each(&ProbeKind::ALL).whole() {
         if of(&life.spec.handler) && life.is_asked_alone() && is_matched(&life) {
@@ -34,7 +35,8 @@ pub(crate) fn judge_wrong_protocol(run: &Timeline<'_>, seen: &mut Seen, of: impl
     }
 }
 
-/// Accuses a kubelet that connects at least as often without a word as it sends probes: it asks by connecting, or besides.
+/// Reports a kubelet that opens at least as many connections without data as it sends probes: it probes by connecting,
+/// instead of a request or in addition to it.
 fn judge_silent(life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     let by_tcp = |other: &ProbeSpec| {
         matches!(other.handler, Handler::Tcp { .. }) && other.handler.port() == life.spec.handler.port()
@@ -43,7 +45,7 @@ fn judge_silent(life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     let ([first, _, .., last], false) = (silent.as_slice(), life.container.probes.iter().any(by_tcp)) else {
         return;
     };
-    // Three of them are no accident, but a kubelet that is held up may give up a connection before it has said anything.
+    // Three of them are not a coincidence, but a stalled kubelet may close a connection before it has sent anything.
     let calm = life.noise(&first.at, &last.at) < life.spec.timeout;
     if calm && silent.len() >= life.probes.len() {
         let finding = format!(
@@ -55,7 +57,7 @@ fn judge_silent(life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     }
 }
 
-/// Whether a connection of the node was left by its peer before that had said anything.
+/// Whether the peer closed a connection from the node before it had sent anything.
 fn is_silent(life: &ProbedLife<'_, '_>, connection: &Connection<'_>) -> bool {
     let left = connection.closed.as_ref().is_some_and(|closed| {
         closed.received == 0 && matches!(closed.how, Ending::PeerClosed | Ending::PeerReset)
@@ -68,7 +70,7 @@ fn is_silent(life: &ProbedLife<'_, '_>, connection: &Connection<'_>) -> bool {
         && !from_a_pod(life.run, connection)
 }
 
-/// Whether the target broke off a connection of the node because of what it received.
+/// Whether the target closed a connection from the node because of what it received.
 fn is_broken_off(life: &ProbedLife<'_, '_>, connection: &Connection<'_>) -> bool {
     let failed_handshake = connection.tls.is_some_and(|(_, tls)| tls.error.is_some());
     let by_us = connection.closed.as_ref().is_some_and(|closed| {
@@ -82,7 +84,7 @@ fn is_broken_off(life: &ProbedLife<'_, '_>, connection: &Connection<'_>) -> bool
         && !from_a_pod(life.run, connection)
 }
 
-/// Whether the listener at the port speaks what the spec asks for.
+/// Whether the listener on the port uses the protocol of the spec.
 fn is_matched(life: &ProbedLife<'_, '_>) -> bool {
     let port = life.spec.handler.port();
     let plan = life.container.plan().filter(|_| !life.was_changed()).unwrap_or_default();

@@ -1,13 +1,13 @@
-//! The table: which fields the API server must reject or accept, and which defaults it must fill in.
+//! The table: which fields the API server must reject or accept, and which defaults it must set.
 //!
-//! A new clause about a refused field is one entry here. The path of a field begins at the container; `*Probe` stands for
-//! each of the three probes, and `spec.` for the pod itself.
+//! A new clause about a rejected field is one entry here. The path of a field begins at the container; `*Probe` stands
+//! for each of the three probes, and `spec.` for the pod itself.
 
 use serde_json::Value;
 
 use super::{ManifestField, is_unset};
 
-/// A rule about fields that are refused if they are not valid, and not refused if they are.
+/// A rule about fields that are rejected if and only if they are not valid.
 pub(super) struct FieldRule {
     /// The clause that says so.
     pub(super) clause: &'static str,
@@ -15,11 +15,11 @@ pub(super) struct FieldRule {
     pub(super) fields: &'static [&'static str],
     /// Whether a field is valid; none if the rule does not apply to it.
     pub(super) valid: fn(&ManifestField<'_>) -> Option<bool>,
-    /// What a refusal must say, if it is not the last two words of the path.
+    /// The text that a rejection must contain, if it is not the last two words of the path.
     pub(super) words: Option<&'static str>,
     /// Whether the right answer is evidence that the clause holds. Otherwise only wrong answers count.
     pub(super) proves: bool,
-    /// Whether the reference implementation replaces zero by the default instead of refusing it.
+    /// Whether the reference implementation replaces zero by the default instead of rejecting it.
     pub(super) zero_means_default: bool,
 }
 
@@ -31,7 +31,7 @@ const fn rule(
     FieldRule { clause, fields, valid, words: None, proves: true, zero_means_default: false }
 }
 
-/// What the API server fills in for a field that is not set.
+/// The default that the API server sets for a field that is not set.
 pub(super) struct FieldDefault {
     /// The clause that says so.
     pub(super) clause: &'static str,
@@ -39,8 +39,8 @@ pub(super) struct FieldDefault {
     pub(super) field: &'static str,
     /// The values that may be read back, as JSON; null stands for a field that stays unset.
     pub(super) read_back: &'static [&'static str],
-    /// Whether a pod that shows the default is evidence that the clause holds. Otherwise only dry runs are: the pod's
-    /// probes show more.
+    /// Whether a pod that shows the default is evidence that the clause holds. Otherwise only dry runs are evidence,
+    /// because the pod's probes show more.
     pub(super) pods_prove: bool,
 }
 
@@ -98,7 +98,7 @@ pub(super) const DEFAULTS: &[FieldDefault] = &[
     FieldDefault { pods_prove: false, ..default(SCHEME, "*Probe.httpGet.scheme", &["\"HTTP\""]) },
 ];
 
-/// The values that are valid, field by field, by the Kubernetes API reference.
+/// The valid values, field by field, according to the Kubernetes API reference.
 pub(super) const RULES: &[FieldRule] = &[
     rule(MINIMUMS, &["*Probe.initialDelaySeconds"], |delay| at_least(0, delay)),
     FieldRule { zero_means_default: true, ..rule(MINIMUMS, COUNTS, |count| at_least(1, count)) },
@@ -221,7 +221,7 @@ fn is_rule(rule: &Value) -> bool {
     rule["action"] == "Restart" && (operator == "In" || operator == "NotIn")
 }
 
-/// That a field of an init container is set is valid, if it is one of this kind.
+/// Whether a field may be set in its init container: only if that container is of this kind.
 fn set_in(field: &ManifestField<'_>, sidecar: bool) -> Option<bool> {
     let is_sidecar = field.init_container()?["restartPolicy"] == "Always";
     (!field.value.is_null() && is_sidecar == sidecar).then_some(true)
@@ -249,10 +249,10 @@ fn is_port_name(text: &str) -> bool {
         && !(text.starts_with('-') || text.ends_with('-') || text.contains("--"))
 }
 
-/// The longest name in a label's key, by the Kubernetes documentation.
+/// The longest name in a label's key, according to the Kubernetes documentation.
 const LABEL_NAME: usize = 63;
 
-/// Whether a text has the format of a label's key: a name, and before a slash the name of a domain if there is one.
+/// Whether a text has the format of a label's key: a name, optionally after a domain name and a slash.
 fn is_label_key(text: &str) -> bool {
     let (prefix, name) = text.split_once('/').map_or((None, text), |(prefix, name)| (Some(prefix), name));
     let framed = |part: &str| {

@@ -43,12 +43,12 @@ fn page_file() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/regressions.md")
 }
 
-/// A text that can stand in a cell.
+/// A text in a form that can be used in a table cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
-/// What stands above the table.
+/// The text above the table.
 const TOP: &str = "\
 <!-- Written by suites/regressions/tests.rs from suites/regressions/*.yaml; do not edit. -->
 # Known bugs, as cases

@@ -1,4 +1,4 @@
-//! What an event says of itself: the pod and the container that it is about, who recorded it, and its type.
+//! The metadata of an event: the pod and the container that it is about, the component that recorded it, and its type.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{KUBELET, kind_of, of_containers, word};
 
-/// Judges each event about a container by what is wrong with it; one without fault is cited for each reason.
+/// Judges each event about a container by what is wrong with it; for each reason, one correct event is cited.
 fn judge_each<'p, 'h: 'p>(
     pods: impl IntoIterator<Item = &'p PodLife<'h>>,
     seen: &mut Seen,
@@ -27,7 +27,7 @@ fn judge_each<'p, 'h: 'p>(
     }
 }
 
-/// An event names its pod by everything that tells it from other objects.
+/// An event names its pod with everything that distinguishes it from other objects.
 pub(super) fn names_its_pod(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     judge_each(&run.pods, seen, misnamed);
     for event in run.strays.iter().filter(|event| kind_of(event).is_some()) {
@@ -62,7 +62,7 @@ pub(super) fn names_its_kubelet(run: &Timeline<'_>, _: &Clause, seen: &mut Seen)
     judge_each(bound, seen, |pod, event| {
         let node = pod.node.as_str();
         let mut fields = vec![("/source/component", KUBELET), ("/source/host", node)];
-        // An event that stands for many is a copy without these two.
+        // A combined event is a copy without these two fields.
         if !event.is_combined() {
             fields.extend([("/reportingComponent", KUBELET), ("/reportingInstance", node)]);
         }
@@ -78,13 +78,12 @@ pub(super) fn names_its_container(run: &Timeline<'_>, _: &Clause, seen: &mut See
         let mut said = BTreeSet::new();
         for event in of_containers(pod) {
             let path = event.text("/involvedObject/fieldPath").unwrap_or_default();
-            // Nothing but its reason and its type is sure of an event that stands for many. The image of a volume belongs to no
-            // container.
+            // Only the reason and the type of a combined event are certain. The image of a volume belongs to no container.
             if event.is_combined() || (path.is_empty() && may_be_of_a_volume(pod, event)) {
                 continue;
             }
             let container = event.container.and_then(|name| container_of(pod, name));
-            // Where the record of the pod has gaps, an ephemeral container may have been added unseen.
+            // If the record of the pod has gaps, an ephemeral container may have been added unseen.
             if container.is_none() && path.starts_with("spec.ephemeralContainers") && !run.gaps.is_empty() {
                 continue;
             }
@@ -120,7 +119,7 @@ fn may_be_of_a_volume(pod: &PodLife<'_>, event: &KubeEvent<'_>) -> bool {
     of_pull && volumes.is_some_and(|volumes| volumes.iter().any(|volume| volume.get("image").is_some()))
 }
 
-/// A container of a pod, also one that was added to it.
+/// A container of a pod, including one that was added to it.
 fn container_of<'p, 'h>(pod: &'p PodLife<'h>, name: &str) -> Option<&'p ContainerLife<'h>> {
     pod.container(name).or_else(|| pod.ephemeral.iter().find(|of| of.name == name))
 }

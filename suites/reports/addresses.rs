@@ -1,4 +1,4 @@
-//! The addresses of a pod, and since when its kubelet has it.
+//! The addresses of a pod, and when its kubelet got it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -23,7 +23,7 @@ fn status<'h>(shown: &Revision<'h>, field: &str) -> Option<&'h Value> {
     shown.object.get("status")?.get(field)
 }
 
-/// The addresses agree with their lists, stay, and are those to which probes connect.
+/// The addresses agree with their lists, do not change, and are those to which probes connect.
 pub(super) fn as_connections_show(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     if run.lost_a_sandbox() {
         return;
@@ -113,7 +113,7 @@ fn judge_network(run: &Timeline<'_>, pod: &PodLife<'_>, seen: &mut Seen) {
         return;
     }
     let shares = of_host.any(|one| one == ip);
-    // Some providers give each pod a machine of its own, whose address is that of the pod.
+    // Some providers give each pod its own machine, whose address is the pod's address.
     let alone = !run.pods.iter().any(|other| other.node == pod.node && other.uid != pod.uid);
     match on_node_network(pod) {
         true if !shares => {
@@ -131,8 +131,8 @@ fn judge_network(run: &Timeline<'_>, pod: &PodLife<'_>, seen: &mut Seen) {
     }
 }
 
-/// Whether a pod was over before its kubelet was restarted. The new kubelet takes addresses from sandboxes that are ready, and that
-/// of the pod is not any more.
+/// Whether a pod had ended before its kubelet was restarted. The restarted kubelet takes addresses from sandboxes that are
+/// ready, and the pod's sandbox no longer is.
 fn was_over_for_its_kubelet(run: &Timeline<'_>, pod: &PodLife<'_>, shown: &Revision<'_>) -> bool {
     let Some(over) = pod.over() else { return false };
     run.deeds.iter().any(|(id, deed)| {
@@ -140,7 +140,8 @@ fn was_over_for_its_kubelet(run: &Timeline<'_>, pod: &PodLife<'_>, shown: &Revis
     })
 }
 
-/// Whether a revision shows a pod that is being deleted and none of whose containers runs, by their own records too.
+/// Whether a revision shows a pod that is being deleted and whose containers have all ended, which their own records
+/// confirm.
 fn is_torn_down(run: &Timeline<'_>, pod: &PodLife<'_>, shown: &Revision<'_>) -> bool {
     let stopped = |of: &ContainerLife<'_>| {
         let says_later =
@@ -151,7 +152,7 @@ fn is_torn_down(run: &Timeline<'_>, pod: &PodLife<'_>, shown: &Revision<'_>) -> 
     shown.terminating() && pod.containers.iter().all(stopped)
 }
 
-/// All probes that name no other host came to one address that others can reach: that is the pod's.
+/// All probes without another host arrived at one address that others can reach, which is the pod's.
 fn judge_connections(run: &Timeline<'_>, pod: &PodLife<'_>, shown: Option<(&str, EventId)>, seen: &mut Seen) {
     let Some((ip, id)) = shown else { return };
     let lives = pod.containers.iter().flat_map(|container| lives_of(run, pod, container));

@@ -1,4 +1,4 @@
-//! Events about containers that wait to be started again.
+//! Events about containers that wait for their restart.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::reading::inits::is_told;
 use crate::reading::mains::{ended, is_plain, lives_of};
 use crate::reading::statuses::is_crash_loop;
 
-/// Each wait is reported, and no wait is before a container has ended.
+/// Each wait is reported, and no wait is reported before a container has ended.
 pub(super) fn each_wait(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     if run.node_was_touched() {
         return;
@@ -67,8 +67,8 @@ fn judge(
     }
 }
 
-/// A pause between two instances is reported soon after the end of the first of them, long before the status shows it: none
-/// of the restarts after the first comes at once.
+/// A pause between two instances is reported soon after the end of the first of them, long before the status shows it: only
+/// the first restart comes at once.
 fn judge_pauses(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -96,8 +96,8 @@ fn judge_pauses(
     }
 }
 
-/// The end of an instance that the kubelet starts again only after a pause. On a node that is stalled for as long as a pause,
-/// nothing may be left to wait for.
+/// The end of an instance that the kubelet starts again only after a pause. If a node is stalled for as long as a pause,
+/// there may be no time left to wait.
 fn pause(clause: &Clause, life: &Life<'_, '_>) -> Option<At> {
     let run = life.run;
     let (end, code) = ended(life).filter(|_| life.number > 0)?;
@@ -112,20 +112,28 @@ fn pause(clause: &Clause, life: &Life<'_, '_>) -> Option<At> {
     (comes_back && pauses && is_undivided(life) && life.before_deletion(&due)).then_some(end)
 }
 
-/// A container whose first instance is still running has nothing to wait for.
+/// Reports an event about a wait of a container whose first or second instance is still running: the first restart follows
+/// immediately, unless the runtime could not carry it out.
 fn judge_haste(
     run: &Timeline<'_>,
     (pod, container): (&PodLife<'_>, &ContainerLife<'_>),
     tally: &Tally<'_, '_>,
     seen: &mut Seen,
 ) {
-    let Some(attempt) = container.attempts.first().filter(|attempt| attempt.number == 0) else { return };
-    let life = Life { run, pod, container, attempt };
-    let shown = life.revisions().any(|(_, seen)| seen.is_running());
     let Some(event) = tally.nth(1, |event| is_wait(event, container)) else { return };
-    let Some(last) = attempt.last_line().filter(|_| shown && life.is_numbered()) else { return };
-    if run.before(&event.at, &last.at) {
-        let finding = format!("an event says {:?}, but the first instance was still running", event.message);
-        seen.violated(finding, [event.id, last.id]);
+    let failed = pod.events.iter().any(|event| event.is_of(&container.name, "Failed"));
+    for (attempt, words) in container.attempts.iter().zip(["first", "second"]) {
+        let life = Life { run, pod, container, attempt };
+        let shown = life.revisions().any(|(_, seen)| seen.is_running());
+        let Some(last) = attempt.last_line().filter(|_| shown && life.is_numbered()) else { return };
+        if run.before(&event.at, &last.at) {
+            let finding =
+                format!("an event says {:?}, but the {words} instance was still running", event.message);
+            seen.violated(finding, [event.id, last.id]);
+            return;
+        }
+        if failed || attempt.number != 0 {
+            return;
+        }
     }
 }

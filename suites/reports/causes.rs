@@ -37,20 +37,20 @@ pub(super) fn names_the_cause(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
     }
 }
 
-/// How the message about a stop without a cause begins, by the reference implementation of Kubernetes.
+/// The beginning of the message about a stop without a cause, in the reference implementation of Kubernetes.
 const PLAIN_STOP: &str = "Stopping container";
 
 fn is_killing(event: &KubeEvent<'_>, container: &ContainerLife<'_>) -> bool {
     event.is_of(&container.name, "Killing")
 }
 
-/// What the event about a kill says of a probe.
+/// The text about a probe in the event about a kill.
 fn blamed(kind: ProbeKind) -> String {
     format!("failed {} probe", kind.word())
 }
 
-/// Each kill by a probe is reported as one, if the container is started again: what is left of a pod that is over is stopped as
-/// a whole, without a cause.
+/// Each kill because of a probe is reported with that cause, if the container is restarted. Otherwise the rest of the pod is
+/// stopped as a whole, without a cause.
 fn judge_kills(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -82,7 +82,7 @@ fn judge_kills(
     }
 }
 
-/// The probe that ended an instance, if nothing else can have: its last results were failures, as many as it takes.
+/// The probe that ended an instance, if nothing else can have ended it: its last results were enough failures.
 fn killer(life: &Life<'_, '_>) -> Option<ProbeKind> {
     let stop = life.stopped_undeleted()?;
     let hooked = life.container.lifecycle("postStart").is_some();
@@ -113,7 +113,7 @@ fn judge_deletion(
     tally: &Tally<'_, '_>,
     seen: &mut Seen,
 ) {
-    // A kubelet ends every deletion with a grace period of zero; a forced one begins with it.
+    // At the end of every deletion, a kubelet sets a grace period of zero; a forced deletion begins with it.
     let first = pod.revisions.iter().find(|shown| shown.terminating());
     let forced = first.is_some_and(|shown| shown.deletion_grace() == Some(0));
     let Some(deletion) = run.deletion(pod).filter(|_| !forced) else { return };
@@ -147,7 +147,7 @@ fn was_failing(run: &Timeline<'_>, pod: &PodLife<'_>, container: &ContainerLife<
     })
 }
 
-/// No more kills by probes are reported than instances ended.
+/// No more kills because of probes are reported than instances ended.
 fn judge_excess(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -184,7 +184,8 @@ fn judge_excess(
     }
 }
 
-/// An event that blames a probe is about a container that has one, and that was not stopped for another reason alone.
+/// An event that blames a probe is about a container that has such a probe, and that was not stopped only for another
+/// reason.
 fn judge_blame(
     run: &Timeline<'_>,
     (pod, container, kind): (&PodLife<'_>, &ContainerLife<'_>, ProbeKind),

@@ -17,7 +17,7 @@ pub(super) fn counts_up(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         for event in of_containers(pod) {
             let name = event.text("/metadata/name").unwrap_or_default();
             let before = last.insert(name, event);
-            // A watch that starts again shows what it has shown.
+            // A restarted watch repeats what it has shown before.
             let revision = |of: &KubeEvent<'_>| of.text("/metadata/resourceVersion").map(str::to_owned);
             if before.is_some_and(|before| revision(before).is_some() && revision(before) == revision(event))
             {
@@ -39,7 +39,7 @@ pub(super) fn counts_up(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// The last time of an event that goes on to occur moves.
+/// The last time of an event that keeps occurring changes.
 fn judge_last_times(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
     let mut first: BTreeMap<&str, &KubeEvent<'_>> = BTreeMap::new();
     for event in of_containers(pod) {

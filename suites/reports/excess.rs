@@ -24,8 +24,8 @@ impl<'t, 'h> Excess<'t, 'h> {
         Self { run, pod, tally, more: 0, cited: Vec::new() }
     }
 
-    /// Counts the events that are wanted beyond those that are allowed. What came shortly before the end may be about something
-    /// that is still to be heard.
+    /// Counts the matching events beyond the allowed number. An event shortly before the end may be about something whose
+    /// record has not arrived yet.
     pub(super) fn count(&mut self, allowed: u64, wanted: impl Fn(&KubeEvent<'h>) -> bool) {
         let heard = |event: &KubeEvent<'_>| self.run.at_least(&event.at, &self.run.end()) > UNDER_WAY;
         let of = self.tally.iter().filter(|(event, _)| wanted(event) && heard(event));
@@ -35,7 +35,7 @@ impl<'t, 'h> Excess<'t, 'h> {
         self.cited.extend(last.filter(|_| excess > 0));
     }
 
-    /// Accuses the kubelet if there are more over the whole pod than the clause tolerates.
+    /// Reports a violation if the whole pod has more excess events than the clause tolerates.
     pub(super) fn judge(self, clause: &Clause, what: &str, seen: &mut Seen) {
         let more = usize::try_from(self.more).unwrap_or(usize::MAX);
         if more >= clause.tolerance_times("more") {
@@ -45,7 +45,7 @@ impl<'t, 'h> Excess<'t, 'h> {
     }
 }
 
-/// How many instances a container had, if each of them was heard from its first line to its last, and none failed to start.
+/// How many instances a container had, if the records of each are complete and none failed to start.
 pub(super) fn instances(pod: &PodLife<'_>, container: &ContainerLife<'_>) -> Option<u64> {
     let lives = &container.attempts;
     let numbered = (0..)

@@ -1,4 +1,4 @@
-//! Events about failed probes: one for each, which names the kind of probe.
+//! Events about failed probes: one for each failed probe, with the kind of the probe.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -98,10 +98,10 @@ fn judge_unseen(
     }
 }
 
-/// What the kubelet says of a status code that fails a probe.
+/// The kubelet's words before a status code that fails a probe.
 const CODE: &str = "statuscode: ";
 
-/// A status code is reported as often as a probe got it, at most: each of these responses is in the target's record.
+/// A status code is reported at most as often as a probe got it: each of these responses is in the target's record.
 fn judge_excess(
     run: &Timeline<'_>,
     (pod, container): (&PodLife<'_>, &ContainerLife<'_>),
@@ -110,7 +110,7 @@ fn judge_excess(
 ) {
     let lives: Vec<_> = lives_of(run, pod, container).collect();
     let whole = lives.iter().all(|life| life.holes.is_empty() && life.is_numbered());
-    // Where a probe asks somebody else, or is led there, the responses are in other records.
+    // If a probe goes to another host, or is redirected there, the responses are in other records.
     let own = container.probes.iter().all(|probe| probe.handler.host().is_none());
     let led = lives.iter().any(|life| life.requests.iter().any(|asked| asked.followed()));
     let heard = !run.gaps.iter().any(|(_, gap)| matches!(gap.of, Source::Witness { .. } | Source::Recorder));
@@ -118,7 +118,7 @@ fn judge_excess(
         return;
     }
     let mut told: BTreeMap<(String, &str), (u64, EventId)> = BTreeMap::new();
-    // The line about a response may still be under way when the case ends.
+    // The case may end before the record of a response arrives.
     let heard = |event: &KubeEvent<'_>| run.at_least(&event.at, &run.end()) > UNDER_WAY;
     let about = |event: &KubeEvent<'_>| event.is_of(&container.name, "Unhealthy") && heard(event);
     for (event, times) in tally.iter().filter(|(event, _)| about(event)) {
@@ -131,7 +131,7 @@ fn judge_excess(
     for ((kind, code), (times, id)) in told {
         let got = |life: &Life<'_, '_>, probe: &Probe<'_>| {
             let could = ProbeKind::ALL.into_iter().any(|of| of.word() == kind && probe.can_be(of));
-            // What follows on a redirect can have any status, and so can a response of which none is known.
+            // The answer after a redirect can have any status, and so can a response whose status is not known.
             let status = life.attempt.request(probe).and_then(Asked::status);
             let other =
                 status.is_some_and(|status| !REDIRECTS.contains(&status) && status.to_string() != code);
@@ -150,8 +150,8 @@ fn judge_excess(
     }
 }
 
-/// The probes of a kind that failed for sure, in all instances of a container, before its pod was deleted: each with when the
-/// kubelet knew.
+/// The probes of a kind that certainly failed, in all instances of a container, before its pod was deleted, each with the
+/// time at which the kubelet knew.
 fn failures(
     run: &Timeline<'_>,
     pod: &PodLife<'_>,
@@ -192,7 +192,7 @@ fn printed(container: &ContainerLife<'_>, probe: &ProbeSpec) -> Option<String> {
     failing.all(|text| text == Some(said)).then(|| said.clone())
 }
 
-/// An event about a failed probe names a kind of probe that the container has, and says what its command printed.
+/// An event about a failed probe names a kind of probe that the container has, and contains what its command printed.
 pub(super) fn names_a_probe(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
         let mut said = BTreeSet::new();

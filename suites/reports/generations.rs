@@ -1,4 +1,4 @@
-//! Which version of a pod a status is about, and the class of its resources.
+//! Which generation of a pod a status is about, and the QoS class of the pod.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -12,7 +12,7 @@ use crate::reading::qos::class_of;
 use crate::reading::statuses::{ADDED, of_kubelet};
 use crate::reading::targets::TARGET;
 
-/// The class follows from what the containers request, and stays.
+/// The class follows from what the containers request, and does not change.
 pub(super) fn class_of_resources(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in run.pods.iter().filter(|pod| pod.spec.get("resources").is_none()) {
         let (wanted, mut said) = (class_of(pod.spec), false);
@@ -29,9 +29,9 @@ pub(super) fn class_of_resources(run: &Timeline<'_>, _: &Clause, seen: &mut Seen
     }
 }
 
-/// The generation that a status is about is known, is not one to come, and does not go back.
+/// The generation that a status is about exists, is not in the future, and never decreases.
 pub(super) fn never_ahead(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    // The manifest of a static pod has no generation, so the status of its mirror pod tells none.
+    // The manifest of a static pod has no generation, so the status of its mirror pod has none.
     for pod in run.pods.iter().filter(|pod| !pod.is_static) {
         judge_stale(run, clause, pod, seen);
         judge_followed(run, clause, pod, seen);
@@ -67,8 +67,8 @@ pub(super) fn never_ahead(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
     }
 }
 
-/// What is wrong with the generations of the conditions that only the kubelet writes. It writes them with the status, so they are
-/// about at least that generation.
+/// What is wrong with the generations of the conditions that only the kubelet writes. It writes them with the status, so they
+/// are about at least that generation.
 fn of_conditions(shown: &Revision<'_>, known: RangeInclusive<i64>) -> Option<String> {
     ADDED.into_iter().filter_map(|kind| Some((kind, shown.condition(kind)?))).find_map(|(kind, of)| match of
         .get("observedGeneration")
@@ -86,14 +86,14 @@ fn of_conditions(shown: &Revision<'_>, known: RangeInclusive<i64>) -> Option<Str
     })
 }
 
-/// The lowest generation that a status is about, in itself and in the conditions that each sync of the pod writes anew.
+/// The lowest generation in a status and in the conditions that each sync of the pod writes again.
 fn oldest(shown: &Revision<'_>) -> Option<i64> {
     let of_condition = |kind| shown.condition(kind)?.get("observedGeneration")?.as_i64();
     let conditions = ADDED.into_iter().filter_map(of_condition);
     conditions.chain(number(shown, "/status/observedGeneration")).min()
 }
 
-/// What the kubelet writes about containers long after a change of the pod is about the changed pod.
+/// A status that the kubelet writes about containers long after a change of the pod is about the changed pod.
 fn judge_stale(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
     if run.node_was_touched() {
         return;
@@ -123,7 +123,7 @@ fn judge_stale(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mu
 }
 
 /// Each generation of a pod that runs is followed in time by a status that is about it, whatever else changes; so is the
-/// one that its deletion brings.
+/// generation that its deletion causes.
 fn judge_followed(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
     if run.node_was_touched() || may_be_busy(pod) || pod.restarts_as_one() {
         return;
@@ -157,14 +157,14 @@ fn judge_followed(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: 
     }
 }
 
-/// Whether the API server may have been away since shortly before a revision. A kubelet hears of changes again only when it tries
-/// again, after a back-off of its own.
+/// Whether the API server may have been unavailable since shortly before a revision. A kubelet then learns of changes only when
+/// it reconnects, after a back-off of its own.
 fn may_be_deaf(run: &Timeline<'_>, clause: &Clause, from: &Revision<'_>) -> bool {
     let since = from.at.at.lo - clause.tolerance_us("hears-again");
     run.gaps.iter().any(|(_, gap)| matches!(gap.of, Source::Watch(_)) && gap.to_us > since)
 }
 
-/// Whether a revision shows a pod that a kubelet runs and that stays.
+/// Whether a revision shows a pod that a kubelet runs and that is not being deleted.
 fn lives(shown: &Revision<'_>) -> bool {
     runs(shown) && !shown.terminating()
 }
@@ -185,7 +185,7 @@ fn is_deleted_at(pod: &PodLife<'_>, at: usize) -> bool {
 }
 
 /// Whether the kubelet may be busy with the pod for long: it runs a hook, or stops a container whose probe failed or that was
-/// changed. It looks at the pod again only after that.
+/// changed. It syncs the pod again only after that.
 fn may_be_busy(pod: &PodLife<'_>) -> bool {
     let waits = |of: &ContainerLife<'_>| of.spec.get("lifecycle").is_some() || !of.probes.is_empty();
     let part = |shown: &Revision<'_>, list: &str| shown.object.pointer(list).cloned();

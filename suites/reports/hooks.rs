@@ -1,4 +1,4 @@
-//! Events about failed lifecycle hooks: for those that fail, and for no other.
+//! Events about failed lifecycle hooks: each hook that fails has one, and no other hook does.
 
 use probity_model::timeline::{At, ContainerLife, KubeEvent, Life, PodLife};
 use probity_model::{Clause, Seen, Timeline};
@@ -33,8 +33,8 @@ pub(super) fn failed_ones_only(run: &Timeline<'_>, clause: &Clause, seen: &mut S
     }
 }
 
-/// The runs of a hook that is a command of the target, or a request that was refused: the end of each, and whether it failed. None
-/// if it is another hook, or if the runs cannot be told from those of another one.
+/// The runs of a hook that is a command of the target, or a request that was refused: the end of each, and whether it failed.
+/// None if it is another hook, or if the runs cannot be told from those of another one.
 fn runs(
     run: &Timeline<'_>,
     (pod, container): (&PodLife<'_>, &ContainerLife<'_>),
@@ -66,8 +66,8 @@ fn refused(life: &Life<'_, '_>, field: &str) -> Option<At> {
     stop.filter(|_| life.holes.is_empty() && life.pod.grace() > 0).map(At::of)
 }
 
-/// In how many instances a hook can have failed: all but those in which it surely succeeded. None if it may have run more than
-/// once in an instance.
+/// In how many instances a hook can have failed: all but those in which it certainly succeeded. None if it may have run more
+/// than once in an instance.
 fn may_have_failed(
     run: &Timeline<'_>,
     (pod, container): (&PodLife<'_>, &ContainerLife<'_>),

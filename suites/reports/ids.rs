@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::reading::statuses::{EVICTED, of_kubelet, statuses};
 
-/// What tells the instances of a container apart in its statuses: the count of its restarts, and the second of its start.
+/// What distinguishes the instances of a container in its statuses: the restart count, and the second of the start.
 type Instance = (u64, Option<i64>);
 
-/// Each instance of a container has an ID of its own, and the status of an ended instance has the ID that it had.
+/// Each instance of a container has its own ID, which the status keeps after the instance has ended.
 pub(super) fn of_each_instance(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
         for container in &pod.containers {
@@ -61,8 +61,8 @@ fn judge(pod: &PodLife<'_>, container: &ContainerLife<'_>, seen: &mut Seen) {
     }
 }
 
-/// An instance that has ended has the ID that was shown while it ran. A state that a kubelet makes up, because it does not know
-/// what became of a container, has no time of the start and is not judged.
+/// An instance that has ended has the ID that was shown while it ran. If a kubelet does not know what happened to a container,
+/// it writes a state without a start time, which is not judged.
 fn judge_ended(
     status: &ContainerSeen<'_>,
     shown: &Revision<'_>,
@@ -110,11 +110,11 @@ fn ended_id<'h>(shown: &Revision<'h>, container: &ContainerLife<'_>, place: &str
     status.get(place)?.get("terminated")?.get("containerID")?.as_str().filter(|id| !id.is_empty())
 }
 
-/// A status names the image, and that of a container that was created its ID too.
+/// A status names the image, and the status of a created container also the image's ID.
 pub(super) fn of_its_image(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
         let mut said = BTreeSet::new();
-        // A kubelet that evicts a pod for its storage removes its containers, and may no longer know of what they were made.
+        // A kubelet that evicts a pod for its storage removes its containers, and may no longer know their images.
         let evicted = pod.reason() == Some(EVICTED) && pod.has_limited_storage();
         for shown in of_kubelet(pod) {
             for (name, status) in statuses(shown) {
@@ -123,7 +123,7 @@ pub(super) fn of_its_image(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                 let given = |field: &str| {
                     status.get(field).and_then(Value::as_str).is_some_and(|text| !text.is_empty())
                 };
-                // A container of a pod that was deleted before it could start is shown as terminated, too.
+                // A container that could not start before its pod was deleted is also shown as terminated.
                 let lived = || {
                     let mut lives = pod.containers.iter().filter(|of| of.name == *name);
                     lives.any(|of| !of.attempts.is_empty())

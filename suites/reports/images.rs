@@ -16,12 +16,12 @@ const NOWHERE: &str = "localhost:9/";
 
 /// Why the image of a container cannot be used.
 #[derive(Clone, Copy)]
-enum Lack {
+pub(super) enum Lack {
     /// Its policy forbids a pull, and no node has it.
     Unpulled,
-    /// Its name is not that of any image.
+    /// Its name is not a valid image name.
     Misnamed,
-    /// Nobody serves it.
+    /// No registry serves it.
     Unserved,
 }
 
@@ -37,17 +37,17 @@ impl Lack {
         }
     }
 
-    /// What such a container waits for, by the reference implementation of Kubernetes.
+    /// The waiting reasons of such a container, in the reference implementation of Kubernetes.
     fn reasons(self) -> &'static [&'static str] {
         match self {
             Self::Unpulled => &["ErrImageNeverPull"],
             Self::Misnamed => &["InvalidImageName"],
-            // Some runtimes say by themselves that it is the registry that does not answer.
+            // Some runtimes report that the registry does not answer.
             Self::Unserved => &["ErrImagePull", "ImagePullBackOff", "RegistryUnavailable"],
         }
     }
 
-    /// The events about it, each with its type, by the reference implementation of Kubernetes.
+    /// The events about it, each with its type, in the reference implementation of Kubernetes.
     fn events(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Unpulled => &[("ErrImageNeverPull", WARNING), ("Failed", WARNING)],
@@ -64,8 +64,8 @@ fn is_misnamed(image: &str) -> bool {
     name.chars().any(|char| char.is_ascii_uppercase())
 }
 
-/// The first containers of pods: nothing but their images keeps these from starting.
-fn lacking<'t, 'h>(
+/// The first containers of pods that only their images keep from starting.
+pub(super) fn lacking<'t, 'h>(
     run: &'t Timeline<'h>,
 ) -> impl Iterator<Item = (&'t PodLife<'h>, &'t ContainerLife<'h>, Lack)> {
     let plain = run.pods.iter().filter(|pod| {
@@ -79,7 +79,7 @@ fn lacking<'t, 'h>(
     lacks.filter(|(pod, of, _)| !changes_image(run, pod, of))
 }
 
-/// The first revision that shows that the network of a pod is there, so that its containers can be started.
+/// The first revision that shows that a pod has its network, so that its containers can be started.
 fn begun<'p, 'h>(pod: &'p PodLife<'h>) -> Option<&'p Revision<'h>> {
     of_kubelet(pod).find(|shown| shown.is("PodReadyToStartContainers") == Some(true))
 }
@@ -97,7 +97,7 @@ pub(super) fn waits(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                         seen.facet("reason", reason);
                     }
                 }
-                // So it is shown before it is looked at.
+                // It is shown in this way before the kubelet handles it.
                 State::Waiting { reason: "ContainerCreating" | "PodInitializing" } if said.is_empty() => {}
                 State::Waiting { reason } => {
                     seen.violated(
@@ -116,7 +116,7 @@ pub(super) fn waits(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// What is tried for an image, and what comes of it, is reported.
+/// Each attempt to get an image is reported, with its result.
 pub(super) fn reported(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (pod, container, lack) in lacking(run) {
         let (tally, Some(first)) = (Tally::of(run, pod), begun(pod)) else { continue };

@@ -9,19 +9,19 @@ use serde_json::Value;
 use crate::reading::mains::lives_of;
 use crate::reading::statuses::{of_kubelet, statuses};
 
-/// The policy by which the log of a container stands in for its message, by the Kubernetes API reference.
+/// The policy that uses the log of a container in place of its message, according to the Kubernetes API reference.
 const LOGS: &str = "FallbackToLogsOnError";
-/// The file of the message, unless the container names another one, by the Kubernetes API reference.
+/// The default file of the message, according to the Kubernetes API reference.
 const USUAL_PATH: &str = "/dev/termination-log";
 
-/// How the target's message ends if there is no such file, no permission, or only a read-only file system.
+/// The end of the target's message if the file does not exist, permission is missing, or the file system is read-only.
 const NO_FILE: [&str; 3] = ["(os error 2)", "(os error 13)", "(os error 30)"];
 
 /// An instance of a container that ended by itself, or after its stop signal.
 struct Ended<'t, 'h> {
     life: Life<'t, 'h>,
     code: u8,
-    /// How much it wrote to the file of its message.
+    /// How many bytes it wrote to the file of its message.
     written: usize,
     logs: bool,
     /// The first status that shows its end, and the message in it.
@@ -53,7 +53,7 @@ fn text<'h>(of: &'h Value, field: &str) -> &'h str {
     of.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// What an instance should write to a file: to the file of its message, and so many bytes.
+/// What an instance should write: whether to the file of its message, and how many bytes.
 struct Planned {
     to_its_message: bool,
     bytes: u64,
@@ -74,7 +74,7 @@ fn planned(life: &Life<'_, '_>) -> Option<Option<Planned>> {
     files.next().is_none().then_some(first)
 }
 
-/// What an instance says about its writing.
+/// What an instance records about its writing.
 fn consumed<'t>(life: &'t Life<'_, '_>) -> impl Iterator<Item = (EventId, &'t Consumed)> {
     life.lines.iter().filter_map(|line| match &line.line.fact {
         Fact::Consumed(of) if of.resource == "disk" => Some((line.id, of)),
@@ -89,7 +89,7 @@ fn written(life: &Life<'_, '_>) -> Option<usize> {
     (filled && planned.to_its_message).then(|| usize::try_from(planned.bytes).ok())?
 }
 
-/// Why a process could not write to the file of its message: the file is not there, or not for the process.
+/// Why a process could not write to the file of its message: the file does not exist, or the process has no access.
 fn denied<'t>(life: &'t Life<'_, '_>) -> Option<(EventId, &'t str)> {
     planned(life)??.to_its_message.then_some(())?;
     let told = |(id, of): (EventId, &'t Consumed)| Some((id, of.error.as_deref()?));
@@ -106,14 +106,14 @@ fn end_in<'h>(shown: &Revision<'h>, container: &ContainerLife<'_>, number: u64) 
     place.get("terminated").filter(|_| is_last || restarts == number)
 }
 
-/// The instances of containers of which everything is known.
+/// The instances of containers whose records are complete.
 fn known<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Life<'t, 'h>> {
     let calm = run.pods.iter().filter(|_| !run.node_was_touched());
     let lives = calm.flat_map(move |pod| pod.containers.iter().flat_map(move |of| lives_of(run, pod, of)));
     lives.filter(|life| life.is_numbered() && life.holes.is_empty())
 }
 
-/// Those that chose how they ended, by themselves or after a stop signal, and are shown so.
+/// Those that exited, by themselves or after a stop signal, and are shown with their exit status.
 fn ended<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Ended<'t, 'h>> {
     known(run).filter_map(|life| {
         let Fact::Exiting(Exiting { code, .. }) = life.exiting()?.line.fact else { return None };
@@ -137,12 +137,12 @@ fn retold<'t, 'h>(of: &Ended<'t, 'h>) -> Option<&'t Revision<'h>> {
     })
 }
 
-/// The most bytes that a message may have: its container has its own limit, and an equal share of the limit of its pod.
+/// The maximum size of a message in bytes: the limit of a container, or its equal share of the limit of the pod.
 fn limit(of: &Ended<'_, '_>, clause: &Clause) -> usize {
     share(of, clause).min(clause.tolerance_times("longest"))
 }
 
-/// The share of a container in what all messages of its pod may have.
+/// A container's share of the limit for all messages of its pod.
 fn share(of: &Ended<'_, '_>, clause: &Clause) -> usize {
     let pod = of.life.pod;
     clause.tolerance_times("of-all-containers") / (pod.containers.len() + pod.ephemeral.len()).max(1)
@@ -174,7 +174,7 @@ pub(super) fn of_its_file(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
     }
 }
 
-/// A message that is too long is cut, and not before the limit.
+/// A message that is too long is truncated at the limit, and not before it.
 pub(super) fn cut_at_limit(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for of in ended(run).filter(|of| of.written > limit(of, clause)) {
         seen.check(of.length() == limit(&of, clause), || of.finding(), [of.life.began.id, of.shown.id]);
@@ -185,19 +185,20 @@ pub(super) fn cut_at_limit(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
     }
 }
 
-/// The log of an instance: its records, one a line. None if it cannot be written again as it was.
+/// The log of an instance: its records, one a line. None if it cannot be reproduced exactly.
 fn log(lines: &[Line<'_>]) -> Option<String> {
     let line = |line: &Line<'_>| Some(serde_json::to_string(line.line).ok()? + "\n");
     lines.iter().map(line).collect()
 }
 
-/// The lines up to the last word of an instance. What another thread recorded after that may not have come into the log any more.
+/// The lines up to the exit of an instance. Anything that another thread recorded after that may not have reached the
+/// log.
 fn until_exit<'a, 'h>(life: &'a Life<'_, 'h>) -> &'a [Line<'h>] {
     let exit = life.lines.iter().position(|line| matches!(line.line.fact, Fact::Exiting(_)));
     exit.and_then(|exit| life.lines.get(..=exit)).unwrap_or(&life.lines)
 }
 
-/// Whether the target writes records as this program does: another version may write more fields.
+/// Whether the target writes records in the same form as this program: another version may write more fields.
 fn is_written_alike(message: &str) -> bool {
     let last = message.trim_end().lines().next_back().unwrap_or_default();
     let parsed = serde_json::from_str::<WitnessLine>(last).ok();
@@ -211,7 +212,7 @@ pub(super) fn end_of(log: &str, lines: usize, bytes: usize) -> Option<&str> {
     last.get(last.len().saturating_sub(bytes)..)
 }
 
-/// The log stands in for a message that was not written, if the container failed.
+/// The log is used in place of a message that was not written, if the container failed.
 pub(super) fn of_its_log(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let (longest, lines) = (clause.tolerance_times("longest"), clause.tolerance_times("lines"));
     for of in ended(run).filter(|of| of.logs && of.written == 0) {
@@ -223,7 +224,7 @@ pub(super) fn of_its_log(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             seen.facet("exit", of.exit());
             continue;
         }
-        // In a pod of many containers, the message is cut once more.
+        // In a pod with many containers, the message is truncated further.
         let whole = log(&of.life.lines).filter(|_| share(&of, clause) >= longest);
         let (Some(whole), Some(exited)) = (whole, log(until_exit(&of.life))) else { continue };
         if !is_written_alike(of.message) {

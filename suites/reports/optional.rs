@@ -8,10 +8,10 @@ use super::references::{Existence, Reference, existence, of_environment, referen
 use super::settings::NO_CONFIGURATION;
 use crate::reading::statuses::{of_kubelet, statuses};
 
-/// The kinds of volumes that a kubelet makes by itself, by the Kubernetes API reference.
+/// The kinds of volumes that a kubelet creates by itself, according to the Kubernetes API reference.
 const OWN: [&str; 5] = ["emptyDir", "configMap", "secret", "downwardAPI", "projected"];
 
-/// A container does not wait for what its environment calls optional.
+/// A container does not wait for optional references in its environment.
 pub(super) fn waits_for_nothing_optional(run: &Timeline<'_>, seen: &mut Seen) {
     for (pod, container) in run.containers() {
         let optional = of_environment(container.spec).filter(|of| of.optional);
@@ -30,7 +30,7 @@ pub(super) fn waits_for_nothing_optional(run: &Timeline<'_>, seen: &mut Seen) {
     }
 }
 
-/// What a pod refers to that does not exist, if all of that is optional.
+/// The missing objects to which a pod refers, if all these references are optional.
 fn missing<'h>(run: &Timeline<'h>, pod: &PodLife<'h>) -> Option<Vec<Reference<'h>>> {
     let (created, _) = pod.created?;
     let mut all = Vec::new();
@@ -38,7 +38,7 @@ fn missing<'h>(run: &Timeline<'h>, pod: &PodLife<'h>) -> Option<Vec<Reference<'h
         match existence(run, &of, created) {
             Existence::Later(None) if of.optional => all.push(of),
             Existence::Always => {}
-            // What exists later may exist when the kubelet looks for it.
+            // An object that is created later may exist when the kubelet looks for it.
             _ if of.optional => {}
             _ => return None,
         }
@@ -57,7 +57,7 @@ fn may_wait(pod: &PodLife<'_>) -> bool {
     !target || volumes.into_iter().any(slow) || pod.was_ended_from_outside()
 }
 
-/// A pod that lacks only what is optional starts without it.
+/// A pod that lacks only optional objects starts without them.
 pub(super) fn starts_anyway(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in run.pods.iter().filter(|_| !run.node_was_touched()) {
         let Some(missing) = missing(run, pod) else { continue };

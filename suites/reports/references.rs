@@ -1,4 +1,5 @@
-//! What pods refer to in their environment and their volumes: ConfigMaps, Secrets and keys in them, and since when they exist.
+//! What pods refer to in their environment and their volumes: ConfigMaps, Secrets and keys in them, and when these were
+//! created.
 
 use std::collections::BTreeSet;
 
@@ -7,9 +8,9 @@ use probity_model::timeline::{At, ContainerLife, PodLife};
 use probity_model::{EventId, Stamp, Timeline};
 use serde_json::Value;
 
-/// How the names begin of ConfigMaps and Secrets that nobody creates. Others may have existed before the run.
+/// The prefix of the names of ConfigMaps and Secrets that do not exist. Others may have existed before the run.
 const NOBODYS: &str = "probity-no-such-";
-/// The ConfigMap that each namespace has by itself, by the Kubernetes documentation.
+/// The ConfigMap that each namespace has by default, according to the Kubernetes documentation.
 const EVERYBODYS: &str = "kube-root-ca.crt";
 
 /// A reference to an object, or to keys in it.
@@ -26,13 +27,13 @@ pub(super) struct Reference<'h> {
     pub(super) optional: bool,
 }
 
-/// Since when something exists that a pod refers to.
+/// Since when the object of a pod's reference exists.
 pub(super) enum Existence {
-    /// Since before the pod was created.
+    /// It existed before the pod was created.
     Always,
     /// The run did not create it, so it may exist or not.
     Unknown,
-    /// It did not exist when the pod was created. Then this created it, if anything did.
+    /// It did not exist when the pod was created. The value is the time of its creation, if it was created later.
     Later(Option<At>),
 }
 
@@ -57,7 +58,7 @@ fn list<'h>(of: &'h Value, field: &str) -> impl Iterator<Item = &'h Value> + use
     of.get(field).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// What a container's environment refers to.
+/// The references in a container's environment.
 pub(super) fn of_environment(spec: &Value) -> impl Iterator<Item = Reference<'_>> {
     let variables = list(spec, "env").filter_map(|variable| variable.get("valueFrom"));
     let variables = variables.filter_map(|from| {
@@ -71,8 +72,8 @@ pub(super) fn of_environment(spec: &Value) -> impl Iterator<Item = Reference<'_>
     variables.chain(all)
 }
 
-/// What a pod refers to, in the order in which its kubelet looks for it: in its volumes, which all containers wait for, and in the
-/// environment of each container.
+/// What a pod refers to, in the order in which its kubelet looks for it: first the volumes, for which all containers wait, then
+/// the environment of each container.
 pub(super) fn references<'p, 'h>(
     pod: &'p PodLife<'h>,
 ) -> impl Iterator<Item = (Option<&'p ContainerLife<'h>>, Reference<'h>)> {
@@ -89,7 +90,7 @@ pub(super) fn references<'p, 'h>(
     mounted.chain(used)
 }
 
-/// Since when a reference of a pod that was created then points at something.
+/// Since when the object of a reference exists, for a pod that was created at this time.
 pub(super) fn existence(run: &Timeline<'_>, of: &Reference<'_>, created: EventId) -> Existence {
     if of.name == EVERYBODYS {
         return Existence::Always;

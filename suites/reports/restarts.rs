@@ -1,4 +1,4 @@
-//! The count of a container's restarts, beside the instances that its target saw.
+//! A container's restart count, compared with the instances that its target recorded.
 
 use probity_model::timeline::{ContainerLife, Life, PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
@@ -7,7 +7,7 @@ use crate::reading::ends::is_undivided;
 use crate::reading::mains::lives_of;
 use crate::reading::statuses::of_kubelet;
 
-/// The count is that of the restarts: it never falls, grows with each, and with nothing else.
+/// The count never decreases, and it grows with each restart and with nothing else.
 pub(super) fn each_restart(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     if run.lost_a_sandbox() {
         return;
@@ -42,8 +42,8 @@ fn judge_fall(pod: &PodLife<'_>, container: &ContainerLife<'_>, seen: &mut Seen)
     }
 }
 
-/// What is shown as running for a while has started so often. An instance that lives for milliseconds may leave no line, and
-/// so may one whose number is missing between others.
+/// A container that is shown as running for a while has restarted as often as its count shows. An instance that runs only
+/// for milliseconds may leave no line, and neither may one whose number is missing between others.
 fn judge_excess(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -79,14 +79,14 @@ fn judge_excess(
     }
 }
 
-/// An instance is shown with its number before long.
+/// An instance is soon shown with its number.
 fn judge_life(clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) {
     let name = life.name();
     let counted = of_kubelet(life.pod).find(|shown| {
         shown.container(&life.container.name).is_some_and(|status| status.restarts >= life.number)
     });
     match counted {
-        // A hook, or a container that is slow to stop, holds up what the kubelet shows of the whole pod.
+        // A hook, or a container that is slow to stop, delays the status of the whole pod.
         Some(shown) if life.number > 0 && is_undivided(life) => {
             let quantity = format!("from restart {} of {name} to the status that counts it", life.number);
             let bound = clause.in_time();

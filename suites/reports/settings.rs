@@ -1,5 +1,5 @@
 //! Pods that refer to a ConfigMap or a Secret, or to a key in one, that does not exist: what they wait for, the events
-//! about that, and that they start once it exists.
+//! about this, and that they start once it exists.
 
 use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::timeline::{At, ContainerKind, ContainerLife, KubeEvent, PodLife, State};
@@ -11,22 +11,23 @@ use super::references::{Existence, existence, references};
 use super::tally::{Tally, Told};
 use crate::reading::statuses::of_kubelet;
 
-/// What a container waits for that lacks a part of its configuration, by the reference implementation of Kubernetes.
+/// The waiting reason of a container that lacks a part of its configuration, in the reference implementation of
+/// Kubernetes.
 pub(super) const NO_CONFIGURATION: &str = "CreateContainerConfigError";
-/// What a container waits for whose pod lacks a volume, by the Kubernetes documentation.
+/// The waiting reason of a container whose pod lacks a volume, according to the Kubernetes documentation.
 const NO_VOLUME: [&str; 2] = ["ContainerCreating", "PodInitializing"];
 
 /// A reference of a pod to something that did not exist when the pod was created.
 struct Missing<'p, 'h> {
-    /// The container that needs it; none if it is a volume, which all containers of the pod wait for.
+    /// The container that needs it; none for a volume, for which all containers of the pod wait.
     container: Option<&'p ContainerLife<'h>>,
-    /// The kind of what it refers to.
+    /// The kind of the missing object.
     object: &'static str,
     /// How it is used.
     usage: &'static str,
-    /// The words of which an event has one: the name of the object, of a key or of the volume.
+    /// An event has one of these words: the name of the object, of a key or of the volume.
     named: Vec<&'h str>,
-    /// When it came to exist, if it did.
+    /// When it was created, if it was.
     supplied: Option<At>,
 }
 
@@ -36,8 +37,8 @@ impl Missing<'_, '_> {
     }
 }
 
-/// What a pod lacked when it was created. A pod that lacks several things waits for one after the other, so it is unclear
-/// what can be said of each: such a pod is left out.
+/// What a pod lacked when it was created. A pod that lacks several objects waits for one after the other, so nothing
+/// certain can be concluded about each of them: such a pod is left out.
 fn missing<'p, 'h>(run: &Timeline<'h>, pod: &'p PodLife<'h>) -> Option<Missing<'p, 'h>> {
     let (created, _) = pod.created?;
     let mut only = None;
@@ -52,7 +53,7 @@ fn missing<'p, 'h>(run: &Timeline<'h>, pod: &'p PodLife<'h>) -> Option<Missing<'
         }
     }
     let only = only?;
-    // A container whose turn comes later is not looked at before.
+    // The kubelet does not handle a later container before its turn.
     let first = pod.containers.first().filter(|first| first.kind != ContainerKind::Main);
     let its_turn = only.container.is_none_or(|of| first.is_none_or(|first| first.name == of.name));
     its_turn.then_some(only)
@@ -70,7 +71,7 @@ fn lacking<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (&'t PodLife<'
 pub(super) fn reported(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (pod, missing) in lacking(run) {
         let (tally, Some(first)) = (Tally::of(run, pod), of_kubelet(pod).next()) else { continue };
-        // Once it exists, nothing need be said any more.
+        // Once the object exists, no event is needed.
         let due = first.at.later(clause.slack_us());
         if missing.supplied.as_ref().is_some_and(|at| !run.before(&due, &at.stamp)) {
             continue;
@@ -96,7 +97,7 @@ pub(super) fn reported(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// The container that needs what is missing waits, and its status says for what.
+/// The container that needs the missing object waits, and its status shows the reason.
 pub(super) fn waits(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     waits_for_nothing_optional(run, seen);
     for (pod, missing) in lacking(run) {
@@ -157,7 +158,7 @@ fn judge_wait(
     }
 }
 
-/// How long a pod may take to start once what it lacked exists: it is tried again after delays that double.
+/// How long a pod may take to start once what it lacked exists: it is retried after delays that double.
 fn patience(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, supplied: &At) -> Option<Bound> {
     let first = of_kubelet(pod).next()?;
     let waited = run.clocks.between(&first.at, &supplied.stamp)?.hi;
@@ -165,7 +166,7 @@ fn patience(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, supplied: &A
     Some(Bound::at_most(waited + clause.slack_us(), formula))
 }
 
-/// A pod starts once what was missing exists, and not before.
+/// A pod starts once the missing object exists, and not before.
 pub(super) fn starts_then(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     starts_anyway(run, clause, seen);
     for (pod, missing) in lacking(run) {

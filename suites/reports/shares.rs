@@ -1,4 +1,4 @@
-//! What a status says that a container was given: its resources, its volumes and its user.
+//! What a container got according to its status: its resources and its user.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::reading::quantities::is_same;
 use crate::reading::statuses::{of_kubelet, statuses};
 
 /// Each container of a pod in each status that its kubelet wrote.
-fn shown<'p, 'h>(
+pub(super) fn shown<'p, 'h>(
     pod: &'p PodLife<'h>,
 ) -> impl Iterator<Item = (&'p Revision<'h>, &'p ContainerLife<'h>, &'h Value)> {
     let of_each = move |shown: &'p Revision<'h>| {
@@ -23,7 +23,7 @@ fn shown<'p, 'h>(
     of_kubelet(pod).flat_map(of_each)
 }
 
-fn runs(status: &Value) -> bool {
+pub(super) fn runs(status: &Value) -> bool {
     status.get("state").is_some_and(|state| state.get("running").is_some())
 }
 
@@ -48,7 +48,7 @@ fn settled<'t, 'h>(
     })
 }
 
-/// Whether the kubelet says that the newest spec is in force.
+/// Whether the kubelet reports that the newest spec is in force.
 fn knows_its_spec(shown: &Revision<'_>) -> bool {
     let (spec, seen) =
         (&shown.object["metadata"]["generation"], &shown.object["status"]["observedGeneration"]);
@@ -83,7 +83,7 @@ fn surplus<'h>(
     entries.map(|(resource, amount)| (resource.as_str(), amount)).find(|(resource, _)| unasked(resource))
 }
 
-/// The node has set aside for a running container what it requests.
+/// A running container has its requests allocated on the node.
 pub(super) fn allocated(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
         let mut said = BTreeSet::new();
@@ -116,7 +116,7 @@ pub(super) fn allocated(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A running container has what its spec asks for.
+/// A running container has the resources of its spec.
 pub(super) fn enacted(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
         let mut said = BTreeSet::new();
@@ -152,45 +152,7 @@ pub(super) fn enacted(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A mount by its volume, its path, and whether it is read-only.
-fn mounts(of: &Value) -> BTreeSet<(&str, &str, bool)> {
-    let all = of.get("volumeMounts").and_then(Value::as_array).into_iter().flatten();
-    all.filter_map(|mount| {
-        let read_only = mount.get("readOnly").and_then(Value::as_bool).unwrap_or(false);
-        Some((mount.get("name")?.as_str()?, mount.get("mountPath")?.as_str()?, read_only))
-    })
-    .collect()
-}
-
-/// A status lists the volumes that are mounted into its container.
-pub(super) fn mounted(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    for pod in &run.pods {
-        let mut said = BTreeSet::new();
-        for (shown, container, status) in shown(pod).filter(|(_, _, status)| runs(status)) {
-            let (wanted, is) = (mounts(container.spec), mounts(status));
-            if wanted != is {
-                let finding = format!(
-                    "{}/{} mounts {} volumes, but its status has {}, or different ones",
-                    pod.key,
-                    container.name,
-                    wanted.len(),
-                    is.len()
-                );
-                seen.violated(finding, [shown.id]);
-                continue;
-            }
-            for (_, _, read_only) in wanted {
-                let word = if read_only { "read-only" } else { "read-write" };
-                if said.insert(word) {
-                    seen.fine([shown.id]);
-                    seen.facet("mount", word);
-                }
-            }
-        }
-    }
-}
-
-/// The user in a status is the one that the process has found itself to be.
+/// The user in a status is the user that the process itself recorded.
 pub(super) fn user(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for life in run.pods.iter().flat_map(|pod| pod.containers.iter().flat_map(|of| lives_of(run, pod, of))) {
         let seen_by_itself = life.lines.iter().find_map(|line| match &line.line.fact {
@@ -207,7 +169,7 @@ pub(super) fn user(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             let Some(user) = linux.filter(|user| user.is_object() && same && runs(status)) else { continue };
             let number = |of: &Value| of.as_u64().and_then(|of| u32::try_from(of).ok());
             let all = user.get("supplementalGroups").and_then(Value::as_array).into_iter().flatten();
-            // Some runtimes count the group of the user among the others, and some do not.
+            // Some runtimes list the user's group among the supplemental groups, and some do not.
             let with_own = |of: &mut dyn Iterator<Item = u32>| of.chain([*gid]).collect::<BTreeSet<u32>>();
             let wrong = match () {
                 () if user.get("uid").and_then(number) != Some(*uid) => Some("user"),
@@ -235,7 +197,7 @@ pub(super) fn user(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Whether the spec of a pod gives its processes further groups.
+/// Whether the spec of a pod gives its processes supplemental groups.
 fn pod_has_groups(pod: &PodLife<'_>) -> bool {
     let context = pod.spec.get("securityContext");
     let given = |field: &str| context.is_some_and(|of| of.get(field).is_some());
@@ -275,6 +237,6 @@ pub(super) fn one_for_each(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// The lists of a status, each with that of the spec that it is about.
+/// The lists of a status, each with the matching list of the spec.
 const LISTS: [(&str, &str); 2] =
     [("initContainerStatuses", "initContainers"), ("containerStatuses", "containers")];

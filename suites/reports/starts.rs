@@ -69,8 +69,8 @@ fn judge(
     }
 }
 
-/// A container is reported as created before it is reported as started, and as started only when the instance before has
-/// ended.
+/// A container is reported as created before it is reported as started, and as started only when the previous instance
+/// has ended.
 pub(super) fn in_order(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     if run.node_was_touched() {
         return;
@@ -88,11 +88,11 @@ fn judge_order(tally: &Tally<'_, '_>, (pod, container): (&PodLife<'_>, &Containe
     let ours =
         |reason: &'static str| tally.iter().filter(move |(event, _)| event.is_of(&container.name, reason));
     for (event, _) in ours("Started") {
-        // One that was dropped for their number is not out of order.
+        // An event that was dropped because there were too many is not out of order.
         if tally.is_crowded(NORMAL, &event.at) {
             return;
         }
-        // What was heard in the same instant may have come in either order.
+        // Events that were received at the same instant may have come in either order.
         let by_then = |(other, _): &(&KubeEvent<'_>, u64)| other.at.at.lo <= event.at.at.hi;
         let before =
             |(other, _): &(&KubeEvent<'_>, u64)| other.at.at.lo < event.at.at.lo || other.id == event.id;

@@ -1,4 +1,4 @@
-//! No event says that a container is stopped unless it is.
+//! No event reports that a container is stopped unless it is.
 
 use probity_model::history::Did;
 use probity_model::timeline::{ContainerLife, KubeEvent, PodLife, ProbeKind};
@@ -6,7 +6,7 @@ use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::mains::lives_of;
 
-/// A container that ended by itself was not stopped, and no event says that it was.
+/// A container that ended by itself was not stopped, and no event reports that it was.
 pub(super) fn only_what_is_stopped(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     if run.was_touched() {
         return;
@@ -40,14 +40,14 @@ pub(super) fn only_what_is_stopped(run: &Timeline<'_>, clause: &Clause, seen: &m
     }
 }
 
-/// Whether something beside deletion may stop the containers of a pod: a deadline, or an end from outside.
+/// Whether something other than deletion may stop the containers of a pod: a deadline, or an end from outside.
 fn may_be_stopped(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
     let evicted = |did: &Did| matches!(did, Did::Evicted { pod: of, .. } if *of == pod.name);
     let deadline = pod.spec.get("activeDeadlineSeconds").is_some();
     deadline || pod.was_ended_from_outside() || run.deeds.iter().any(|(_, deed)| evicted(&deed.did))
 }
 
-/// Whether nothing that a container has can lead to its being stopped, and neither can the end of its pod.
+/// Whether nothing can cause a container to be stopped: none of its own fields, and not the end of its pod.
 fn is_left_alone(pod: &PodLife<'_>, container: &ContainerLife<'_>) -> bool {
     let probed = ProbeKind::STOPPING.into_iter().any(|kind| container.probe(kind).is_some());
     !probed && container.lifecycle("postStart").is_none() && !pod.work_is_done(container)

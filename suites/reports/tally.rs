@@ -1,7 +1,7 @@
 //! The events that were recorded for a pod, counted, and whether one came for something that happened.
 //!
 //! An event that occurs again is the same object with a higher count. A kubelet sends a limited number of events of one
-//! type about one pod: once so many were recorded, the absence of another one says nothing.
+//! type about one pod: once that number was recorded, the absence of another event proves nothing.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ impl<'t, 'h> Tally<'t, 'h> {
         Self { run, pod, seen }
     }
 
-    /// The event that was the nth of those that are wanted.
+    /// The nth of the matching events.
     pub(super) fn nth(&self, nth: u64, wanted: impl Fn(&KubeEvent<'h>) -> bool) -> Option<&'t KubeEvent<'h>> {
         let mut count = 0;
         let mut of = self.seen.iter().filter(|(event, _)| wanted(event));
@@ -50,7 +50,7 @@ impl<'t, 'h> Tally<'t, 'h> {
         })
     }
 
-    /// Whether something that happened was followed in time by the nth event of those that are wanted. They have this type.
+    /// Whether something that happened was followed in time by the nth of the matching events, which have this type.
     pub(super) fn told(
         &self,
         clause: &Clause,
@@ -68,7 +68,7 @@ impl<'t, 'h> Tally<'t, 'h> {
         }
     }
 
-    /// Until when an event about something must have come. None if the case ended before.
+    /// The time by which an event about something must have come. None if the case ended earlier.
     fn due(&self, clause: &Clause, happened: &Stamp) -> Option<Stamp> {
         let at_best = happened.later(clause.slack_us());
         let mut by = at_best.clone();
@@ -92,8 +92,8 @@ impl<'t, 'h> Tally<'t, 'h> {
         on_the_way.max(self.run.noise_between(node, happened, by))
     }
 
-    /// Whether by an instant so many events of a type were recorded that another one may have been dropped, or combined
-    /// with others.
+    /// Whether, at an instant, so many events of a type had been recorded that another one may have been dropped or
+    /// combined with others.
     pub(super) fn is_crowded(&self, kind: &str, by: &Stamp) -> bool {
         let heard = |event: &KubeEvent<'_>| self.run.clocks.order(by, &event.at) != Order::Before;
         let of = self.seen.iter().filter(|(event, _)| event.kind == kind && heard(event));

@@ -55,7 +55,7 @@ fn told(run: &mut Composer, at: f64, event: &Value) {
     run.sighting(at, "Event", &name, Change::Added, event.clone());
 }
 
-/// An object with another value at a path.
+/// An object with a new value at a path.
 fn with(mut object: Value, path: &str, value: Value) -> Value {
     if let Some(place) = object.pointer_mut(path) {
         *place = value;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::reading::patches::{Patch, RESIZE, container_in, of_part};
 use crate::reading::quantities::{WHOLE, is_same, thousandths};
 
-/// No node has more processors than this, the largest number of them that Linux supports on x86.
+/// No node has more CPUs than this, the largest number that Linux supports on x86.
 const CORES: i128 = 8192;
 
 /// A resize, whether it was accepted or not.
@@ -17,7 +17,7 @@ pub(super) struct Resize<'t, 'h> {
     pub(super) patch: Patch<'t, 'h>,
     /// The last revision before it.
     pub(super) before: &'t Revision<'h>,
-    /// The pod with the resources that were asked for; only its spec.
+    /// The spec of the pod with the requested resources.
     pub(super) after: Value,
     /// When its pod was resized again or deleted, or the history ended.
     pub(super) until: Stamp,
@@ -33,7 +33,7 @@ pub(super) struct Amount<'a> {
     pub(super) new: &'a Value,
 }
 
-/// All resizes, in order. What is done to a node has effects of its own, so nothing is judged then.
+/// All resizes, in order. Nothing is judged if the case did something to a node, because this has effects of its own.
 pub(super) fn resizes<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Resize<'t, 'h>> {
     if run.node_was_touched() {
         return Vec::new();
@@ -59,7 +59,7 @@ pub(super) fn feasible<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Re
     resizes(run).into_iter().filter(|resize| resize.patch.refused.is_none() && !resize.is_too_large())
 }
 
-/// A pod, of which only the spec matters, with the resources that a patch asks for.
+/// The spec of a pod with the resources that a patch requests.
 fn with_resources(pod: &Value, asked: &Value) -> Value {
     let mut new = json!({ "spec": pod["spec"] });
     for list in ["containers", "initContainers"] {
@@ -85,7 +85,7 @@ impl<'t, 'h> Resize<'t, 'h> {
         self.patch.pod
     }
 
-    /// All that a container has when the resize is complete.
+    /// All resources of a container when the resize is complete.
     pub(super) fn amounts(&self, container: &str) -> Vec<Amount<'_>> {
         let (old, new) = (resources_of(self.before.object, container), resources_of(&self.after, container));
         let of_list = |list: &'static str| {
@@ -95,7 +95,7 @@ impl<'t, 'h> Resize<'t, 'h> {
         ["requests", "limits"].into_iter().flat_map(of_list).collect()
     }
 
-    /// What it changes of a container.
+    /// The resources of a container that it changes.
     pub(super) fn changes(&self, container: &str) -> Vec<Amount<'_>> {
         self.amounts(container).into_iter().filter(Amount::is_changed).collect()
     }
@@ -123,7 +123,7 @@ impl<'t, 'h> Resize<'t, 'h> {
         self.changes(container).iter().any(says)
     }
 
-    /// The instance of a container that ran when it was asked for.
+    /// The instance of a container that ran when the resize was requested.
     pub(super) fn life(
         &self,
         run: &'t Timeline<'h>,
@@ -137,7 +137,7 @@ impl<'t, 'h> Resize<'t, 'h> {
         runs.then_some(life)
     }
 
-    /// The containers that it can concern: those that stay.
+    /// The containers that it can affect: those that keep running.
     pub(super) fn containers(&self) -> impl Iterator<Item = &'t ContainerLife<'h>> + use<'t, 'h> {
         self.pod().containers.iter().filter(|container| container.stays())
     }
@@ -148,7 +148,7 @@ impl<'t, 'h> Resize<'t, 'h> {
         clause.slack_us() + if restarts { self.pod().grace() } else { 0 }
     }
 
-    /// When it must be complete, if no other resize came before that and the pod was watched for so long.
+    /// When it must be complete, if no other resize came before that and the pod was watched until then.
     pub(super) fn due(&self, run: &Timeline<'_>, clause: &Clause) -> Option<Stamp> {
         let due = self.patch.done.later(self.time(clause));
         let quiet = run.watched_for(self.pod(), &self.patch.done, self.time(clause));

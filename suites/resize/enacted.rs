@@ -1,4 +1,4 @@
-//! What a container gets by a resize, and what its status shows.
+//! What a container gets from a resize, and what its status shows.
 
 use std::collections::BTreeMap;
 
@@ -19,12 +19,12 @@ pub(super) const PENDING: &str = "PodResizePending";
 
 /// More than any limit.
 const UNLIMITED: i128 = i128::MAX;
-/// The CPU shares of a whole processor in cgroup v1, by the Linux documentation.
+/// The CPU shares of one whole CPU in cgroup v1, according to the Linux documentation.
 const SHARES: i128 = 1024;
-/// The least CPU shares in cgroup v1, by the Linux documentation.
+/// The minimum CPU shares in cgroup v1, according to the Linux documentation.
 const LEAST_SHARES: i128 = 2;
 
-/// What a container's own cgroup has for a list and a resource, in thousandths of a processor or of a byte, and what it should have.
+/// The value of an amount in a container's own cgroup, in thousandths of a CPU or of a byte, and the value that it should have.
 /// Cgroup v1 and v2 have different files. Requests of CPU are compared only in v1, where their conversion is fixed.
 fn in_cgroup(files: &BTreeMap<String, String>, amount: &Amount<'_>) -> Option<(i128, i128)> {
     let wanted = amount.new.as_str().and_then(thousandths)?;
@@ -55,7 +55,7 @@ fn in_cgroup(files: &BTreeMap<String, String>, amount: &Amount<'_>) -> Option<(i
     }
 }
 
-/// The files of a container's own cgroup, each time that it read them.
+/// The files of a container's own cgroup, each time it read them.
 fn readings<'t, 'h>(
     container: &'t ContainerLife<'h>,
 ) -> impl Iterator<Item = (&'t Line<'h>, &'h BTreeMap<String, String>)> {
@@ -118,7 +118,7 @@ fn judge_limit(
             let falls = amount.old.and_then(number) > number(amount.new);
             seen.facet("direction", if falls { "fall" } else { "rise" });
         }
-        // A container that has read its limits before does so afterwards, too.
+        // A container that read its limits before the resize also reads them afterwards.
         None if changed && !all.is_empty() && resize.due(run, clause).is_some() => {
             let why =
                 format!("{}/{} did not read its limits after the resize", resize.pod().key, container.name);
@@ -132,7 +132,8 @@ fn judge_limit(
 pub(super) fn shown(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for resize in feasible(run) {
         let pod = resize.pod();
-        // What the last revision before the resize is due shows, it shows then; a gap in the watch may hide another.
+        // The last revision before the resize is due shows the state at that time, unless a gap in the watch hides
+        // another revision.
         let due = resize.due(run, clause);
         let last =
             due.and_then(|due| pod.revisions.iter().take_while(|shown| run.before(&shown.at, &due)).last());

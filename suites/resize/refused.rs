@@ -11,7 +11,7 @@ use super::enacted::PENDING;
 use crate::reading::qos::class_of;
 use crate::reading::statuses::statuses;
 
-/// A resize beyond every node is rejected, or marked as infeasible; the container runs on as before.
+/// A resize that fits on no node is rejected, or marked as infeasible; the container keeps running as before.
 pub(super) fn too_large(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for resize in resizes(run).iter().filter(|resize| resize.is_too_large()) {
         if let Some(id) = disturbed(run, resize) {
@@ -28,7 +28,7 @@ pub(super) fn too_large(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A rejection counts if it gives one of these reasons.
+/// Judges a rejection, which counts if it gives one of these reasons.
 fn judge_refusal(
     resize: &Resize<'_, '_>,
     why: &str,
@@ -46,7 +46,7 @@ fn judge_refusal(
     }
 }
 
-/// The revision that shows that a container has other resources than before, or was restarted.
+/// The revision that shows that a container has different resources than before, or was restarted.
 fn disturbed(run: &Timeline<'_>, resize: &Resize<'_, '_>) -> Option<EventId> {
     let state = |shown: &Revision<'_>| -> Vec<Value> {
         let all = statuses(shown);

@@ -8,7 +8,7 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use super::asked::{Resize, feasible};
 use crate::reading::patches::changes_image;
 
-/// Whether something else than the resize may end a container: one of its probes, a new image, or the process itself.
+/// Whether something other than the resize may end a container: one of its probes, a new image, or the process itself.
 fn may_end_anyway(life: &Life<'_, '_>) -> bool {
     let failed = |kind: &ProbeKind| {
         let probed = life.probed(*kind);
@@ -19,7 +19,7 @@ fn may_end_anyway(life: &Life<'_, '_>) -> bool {
         || life.exiting().is_some() && life.stop().is_none()
 }
 
-/// When a life was stopped or killed before an instant, and before any deletion of its pod.
+/// The event of an instance's stop or kill before this instant, and before any deletion of its pod.
 fn stopped(life: &Life<'_, '_>, until: &Stamp) -> Option<EventId> {
     let signal = life.stopped_undeleted().map(|stop| (stop.id, &stop.at));
     let ended = life.ended.as_ref().map(|ended| (ended.id, &ended.stamp));

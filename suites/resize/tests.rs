@@ -38,7 +38,7 @@ fn dump(run: &mut Composer, at: f64, files: &[(&str, &str)]) {
     run.fact(at, Fact::Dump(Dump { files: files.collect::<BTreeMap<_, _>>(), ..Dump::default() }));
 }
 
-/// A pod with two containers; the memory of the first grows at 10 s.
+/// A pod with two containers; the memory of the first is increased at 10 s.
 fn grown(clause: &str, policy: &str) -> Composer {
     let mut run = Composer::new(&[clause]);
     run.create(0.0, &spec("100m", "64Mi", policy)).start(1.0, 0);

@@ -14,11 +14,11 @@ use crate::reading::rules::{knows, restarts_all, rules};
 struct Exit<'t, 'h> {
     life: Life<'t, 'h>,
     line: &'t Line<'h>,
-    /// Whether the rule is about its status.
+    /// Whether the rule applies to its exit status.
     known: bool,
 }
 
-/// Such exits of each pod that a rule is about, and in pods without one the first that none is about.
+/// For each pod, the exits to which a rule applies, or, if there are none, the first exit to which no rule applies.
 fn telling_exits<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Exit<'t, 'h>> {
     let mut all: Vec<Exit<'_, '_>> = Vec::new();
     for (life, line, code) in exits(run) {
@@ -64,12 +64,12 @@ pub(super) fn all_containers(run: &Timeline<'_>, clause: &Clause, seen: &mut See
 /// Whether all containers restarted in their order.
 fn judge_course(run: &Timeline<'_>, clause: &Clause, exit: &Exit<'_, '_>, seen: &mut Seen) -> bool {
     let Exit { life, line, .. } = exit;
-    // The last word of the init container before, or the first of the sidecar.
+    // The exit of the previous init container, or the first line of the sidecar.
     let (mut since, mut after_sidecar) = (At::of(*line), false);
     for of in life.pod.containers.iter().filter(|of| !of.attempts.is_empty()) {
         let Some(next) = again(run, of, line) else {
             let mut mains = mains(life.pod).filter_map(|main| again(run, main, line));
-            // What follows an init container does not begin without it.
+            // The next container does not start before its init container has succeeded.
             let overtaken = mains.next().filter(|_| of.kind == ContainerKind::Init).map(|main| main.began.id);
             let late = run.watched_for(life.pod, &since.stamp, clause.slack_us());
             if let Some(shown) = overtaken.or_else(|| run.last_event().filter(|_| late)) {
@@ -103,7 +103,8 @@ fn judge_course(run: &Timeline<'_>, clause: &Clause, exit: &Exit<'_, '_>, seen: 
     true
 }
 
-/// One exit restarts each container once: the new instance of a main container without probes is not stopped before another exit.
+/// One exit restarts each container once: the new instance of a main container without probes is not stopped before
+/// another such exit.
 fn judge_second_round(run: &Timeline<'_>, exit: &Exit<'_, '_>, all: &[Exit<'_, '_>], seen: &mut Seen) {
     let Exit { life, line, .. } = exit;
     let probed = |of: &ContainerLife<'_>| !of.probes.is_empty();
@@ -123,7 +124,7 @@ fn judge_second_round(run: &Timeline<'_>, exit: &Exit<'_, '_>, all: &[Exit<'_, '
     }
 }
 
-/// An exit with a status that no rule is about restarts no other container.
+/// An exit with a status to which no rule applies restarts no other container.
 fn judge_others(run: &Timeline<'_>, clause: &Clause, exit: &Exit<'_, '_>, seen: &mut Seen) {
     let Exit { life, line, .. } = exit;
     let others = life.pod.containers.iter().filter(|of| of.name != life.container.name);

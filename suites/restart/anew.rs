@@ -1,4 +1,4 @@
-//! A change of a container's image or resources begins its back-off anew.
+//! A change of a container's image or resources resets its back-off.
 
 use probity_model::clocks::Stamp;
 use probity_model::history::Did;
@@ -14,7 +14,7 @@ use crate::reading::ends::End;
 use crate::reading::mains::lives_of;
 use crate::reading::patches::container_in;
 
-/// The fields of a container that its back-off depends on, in a pod and in this order of names: facet and field.
+/// The fields of a container on which its back-off depends. Each name is also a facet.
 const DECIDING: [&str; 2] = ["image", "resources"];
 
 /// A patch that changed what the back-off of a container depends on.
@@ -61,7 +61,7 @@ impl Changed<'_> {
         self.pod == pod.name && self.container == container.name
     }
 
-    /// Whether the pod shows another value than before.
+    /// Whether the pod shows a different value than before.
     fn is_shown(&self, pod: &PodLife<'_>) -> bool {
         let value = |shown: &Revision<'_>| {
             container_in(shown.object, self.container).map(|of| of[self.field].clone())
@@ -71,7 +71,8 @@ impl Changed<'_> {
     }
 }
 
-/// A container that waited for its restart when it was changed starts at once, and its delays begin with the first.
+/// A container that was changed while it waited for its restart starts at once, and its delays start again with the
+/// first.
 pub(super) fn with_a_change(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let changes = changes(run);
     let known = crashes(run, clause.tolerance_us("near-ten-minutes"));

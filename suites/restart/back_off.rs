@@ -1,4 +1,4 @@
-//! How long a container that exited by itself waits before it is started again.
+//! How long a container that exited by itself waits before it is restarted.
 
 use std::collections::BTreeSet;
 
@@ -20,12 +20,12 @@ pub(super) fn first_is_immediate(run: &Timeline<'_>, clause: &Clause, seen: &mut
     }
 }
 
-/// Also after ten minutes without a crash.
+/// The same after ten minutes without a crash.
 pub(super) fn is_reset(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let crashes = crashes(run, clause.tolerance_us("near-ten-minutes"));
     for (at, crash) in crashes.iter().enumerate().filter(|(_, crash)| crash.wait == Wait::Reset) {
         judge_at_once(clause, crash, seen);
-        // What follows counts from the first delay on.
+        // The next delay is the first one again.
         let next = crashes.get(at + 1).filter(|next| next.life.number == crash.life.number + 1);
         if let Some(next) = next
             && let Wait::Delay { by, .. } = next.wait
@@ -73,7 +73,9 @@ pub(super) fn judge_missing(life: &Life<'_, '_>, crash: &Crash<'_, '_>, allowed:
     if done.is_some_and(|done| !crash.is_over(&done, allowed)) {
         return;
     }
-    if life.lives_again().is_none() && life.watched_for(crash.end.at(), allowed) {
+    // A pod that has reached its deadline restarts nothing.
+    let expired = life.pod.had_deadline() && life.pod.over().is_some();
+    if !expired && life.lives_again().is_none() && life.watched_for(crash.end.at(), allowed) {
         let finding =
             format!("{} terminated, but was not started again within {}", life.name(), seconds(allowed));
         let events = [Some(crash.end.earliest.id), Some(crash.end.at().id), life.run.last_event()];
@@ -102,7 +104,8 @@ pub(super) fn is_capped(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A restart does not come before its delay is over, and follows soon after that. Whether both were observed.
+/// A restart does not come before its delay has passed, and follows soon after that. Returns whether both were
+/// observed.
 pub(super) fn judge_delay(clause: &Clause, crash: &Crash<'_, '_>, by: i64, seen: &mut Seen) -> bool {
     let life = &crash.life;
     let soon = Crash::soon_after(clause, by);
@@ -111,7 +114,7 @@ pub(super) fn judge_delay(clause: &Clause, crash: &Crash<'_, '_>, by: i64, seen:
         return false;
     };
     let quantity = || format!("from termination {} of {} to its restart", life.number + 1, life.name());
-    // The process says that it ends just before it does.
+    // The process records its exit just before it ends.
     let early = life.within(seen, quantity(), (&crash.end.earliest, next), Crash::not_before(by));
     let late = life.within(seen, quantity(), (crash.end.at(), next), soon);
     early == Some(Fit::Met) && late == Some(Fit::Met)
@@ -134,7 +137,7 @@ pub(super) fn of_other_causes(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
     }
 }
 
-/// A restart without any wait.
+/// Reports a restart without any wait.
 fn judge_skipped(crash: &Crash<'_, '_>, (by, next): (i64, &At), cause: &str, seen: &mut Seen) {
     let early = crash.life.run.measure(
         String::new(),

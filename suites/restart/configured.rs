@@ -1,4 +1,4 @@
-//! The maximum of the back-off in the configuration of a kubelet.
+//! The maximum back-off in the configuration of a kubelet.
 
 use probity_model::clocks::Stamp;
 use probity_model::history::{CONFIGURE_KUBELET, Deed, Did};
@@ -16,7 +16,7 @@ use super::expected::{Crash, Limits, Wait, follow};
 /// The shortest maximum that can be configured: Kubernetes documentation, Pod Lifecycle.
 const SHORTEST: i64 = SECOND;
 
-/// A kubelet that got a maximum, or refused it.
+/// A kubelet that accepted or rejected a maximum.
 struct Configured<'r> {
     id: EventId,
     deed: &'r Deed,
@@ -46,7 +46,7 @@ fn configurations<'r>(run: &'r Timeline<'_>, seen: &mut Seen) -> Vec<Configured<
 }
 
 impl Configured<'_> {
-    /// Whether a pod was created on the node while its kubelet had this maximum, and the time at which that ended.
+    /// The time until which this maximum applied, if a pod was created on the node while its kubelet had it.
     fn covers(&self, run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<Stamp> {
         let next = run.deeds.iter().find(|(id, deed)| *id > self.id && deed.did.acts_on_node());
         let until = next.map_or_else(|| run.end(), |(_, deed)| Stamp::harness(deed.began_us));
@@ -82,7 +82,8 @@ fn judge_delays(run: &Timeline<'_>, clause: &Clause, wanted: impl Fn(i64) -> boo
     }
 }
 
-/// Not before the delay is over, and soon after it. Kubelets that know the setting wake up when the delay is over.
+/// Judges that a restart comes not before the end of its delay, and soon after it. Kubelets that know the setting wake
+/// up at the end of the delay.
 fn judge_delay(clause: &Clause, crash: &Crash<'_, '_>, by: i64, seen: &mut Seen) -> bool {
     let life = &crash.life;
     let soon = Crash::soon(clause, by);
@@ -101,7 +102,7 @@ pub(super) fn is_the_maximum(run: &Timeline<'_>, clause: &Clause, seen: &mut See
     judge_delays(run, clause, |maximum| maximum > FIRST_BACK_OFF, seen);
 }
 
-/// A maximum below the first delay is every delay, the first included.
+/// If the maximum is below the default first delay, every delay equals the maximum, including the first.
 pub(super) fn is_every_delay(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     judge_delays(run, clause, |maximum| maximum < FIRST_BACK_OFF, seen);
 }

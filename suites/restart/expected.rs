@@ -46,8 +46,9 @@ pub(super) struct Crash<'t, 'h> {
     pub(super) wait: Wait,
 }
 
-/// All instances that ended although nobody stopped them and that restart, in containers without other kinds of ends, starting with the
-/// first, until the image or the resources of the container change. The clause defines how close a run may come to ten minutes.
+/// All instances that ended although nobody stopped them and that restart, in containers without other kinds of ends,
+/// starting with the first, until the image or the resources of the container change. The clause defines how close a run may
+/// come to ten minutes.
 pub(super) fn crashes<'t, 'h>(run: &'t Timeline<'h>, near: i64) -> Vec<Crash<'t, 'h>> {
     if run.node_was_touched() {
         return Vec::new();
@@ -65,7 +66,7 @@ pub(super) struct Limits {
     pub(super) longest: i64,
 }
 
-/// The same for the pods that a kubelet with these limits runs, up to a time.
+/// The same with these limits, for a pod and until a time.
 pub(super) fn follow<'t, 'h>(
     run: &'t Timeline<'h>,
     near: i64,
@@ -81,7 +82,7 @@ pub(super) fn follow<'t, 'h>(
             if usize::try_from(life.number) != Ok(at) || !life.is_numbered() || !is_undivided(&life) {
                 break;
             }
-            // What is changed begins anew.
+            // A changed container starts with a new back-off.
             let back = |since: &Stamp| life.next().is_some_and(|next| run.before(&next.attempt.began, since));
             if changed.is_some_and(|changed| !back(&changed.began)) {
                 break;
@@ -117,8 +118,8 @@ pub(super) fn follow<'t, 'h>(
     crashes
 }
 
-/// When an instance ended that nobody stopped, and its exit status: it exited by itself, or the kernel killed it because it needed
-/// more memory than its limit.
+/// The end and the exit status of an instance that nobody stopped: it exited by itself, or the kernel killed it because it
+/// needed more memory than its limit.
 fn exit_of(life: &Life<'_, '_>) -> Option<(At, u8)> {
     if let Some((line, code)) = life.exited_by_itself() {
         return Some((At::of(line), code));
@@ -127,9 +128,10 @@ fn exit_of(life: &Life<'_, '_>) -> Option<(At, u8)> {
     Some((End::of(life)?.at().clone(), u8::try_from(KILLED).ok()?))
 }
 
-/// Whether a probe told the kubelet of this end before the runtime did: it then stops the container as well, and starts it
-/// again in the same sync, with the old status and so without counting it for the back-off. There must have been time for
-/// as many failures as the probe allows, so that no kubelet gets out of a back-off by saying that it stopped the container.
+/// Whether the kubelet may have learned of this end from a probe before the runtime reported it. Then it also stops the
+/// container, and restarts it in the same sync with the old status, so the end does not count for the back-off. There must
+/// have been time for `failureThreshold` failures, so that a kubelet cannot avoid a back-off just by reporting that it
+/// stopped the container.
 fn is_stopped_again(life: &Life<'_, '_>, exit: &At) -> bool {
     let Some(next) = life.next() else { return false };
     let apart = life.run.clocks.between(exit, &next.began);
@@ -148,27 +150,27 @@ fn is_stopped_again(life: &Life<'_, '_>, exit: &At) -> bool {
 impl<'t, 'h> Crash<'t, 'h> {
     /// The start of the next instance.
     pub(super) fn next(&self) -> Option<&'t At> {
-        // Without its first line there is no telling when it began.
+        // Without its first line, the time of its start is not known.
         Some(&self.life.next().filter(|next| next.is_numbered())?.attempt.began)
     }
 
-    /// Whether so much time had passed since the end when something else happened.
+    /// Whether this much time had passed since the end when something else happened.
     pub(super) fn is_over(&self, at: &Stamp, allowed: i64) -> bool {
         self.life.run.clocks.between(self.end.at(), at).is_some_and(|span| span.lo > allowed)
     }
 
-    /// Not before the delay is over.
+    /// Not before the end of the delay.
     pub(super) fn not_before(by: i64) -> Bound {
         Bound::at_least(by, format!("the back-off of {}", seconds(by)))
     }
 
-    /// Soon after the delay is over. The kubelet adds up to half of the delay, and at most half a minute; older ones
-    /// try again every ten seconds.
+    /// Soon after the end of the delay. The kubelet adds up to half of the delay, and at most half a minute; older
+    /// kubelets retry every ten seconds.
     pub(super) fn soon_after(clause: &Clause, by: i64) -> Bound {
         Self::within(clause, by, TO_START)
     }
 
-    /// The same for kubelets that wake up when the delay is over.
+    /// The same for kubelets that wake up at the end of the delay.
     pub(super) fn soon(clause: &Clause, by: i64) -> Bound {
         Self::within(clause, by, 0)
     }

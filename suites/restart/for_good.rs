@@ -1,5 +1,5 @@
-//! What is over stays over: a pod that gets another sandbox, or a kubelet that was restarted, does not make a container run again that
-//! its policy lets end for good.
+//! A final end stays final: if a container's policy does not restart it, it does not run again when its pod gets a new sandbox
+//! or its kubelet is restarted.
 
 use probity_model::history::{Did, REMOVE_SANDBOX};
 use probity_model::timeline::{At, ContainerKind, Life};
@@ -7,9 +7,10 @@ use probity_model::{Clause, Seen, Stamp, Timeline};
 
 use crate::reading::ends::End;
 use crate::reading::kubelet_restarts::is_proven_restart;
+use crate::reading::patches::changes_image;
 use crate::reading::rules::rules;
 
-/// What may make a kubelet forget that a container had ended.
+/// A reason for a kubelet to forget that a container had ended.
 #[derive(Clone, Copy, PartialEq)]
 enum Cause {
     LostSandbox,
@@ -25,7 +26,7 @@ impl Cause {
     }
 }
 
-/// The last such deed to a pod.
+/// The last such deed that affected a pod.
 struct Interruption {
     cause: Cause,
     began: At,
@@ -64,6 +65,7 @@ pub(super) fn judge(run: &Timeline<'_>, clause: &Clause, policy: &str, seen: &mu
             && life.container.spec.get("restartPolicy").is_none()
             && rules(life.container).is_empty()
             && !life.pod.restarts_as_one()
+            && !changes_image(run, life.pod, life.container)
     };
     for life in run.lives().whole().only(|life| life.is_numbered() && plain(life)) {
         let Some(interruption) = Interruption::of(run, &life) else { continue };

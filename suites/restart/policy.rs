@@ -8,6 +8,7 @@ use probity_model::{Clause, Seen, Timeline};
 use super::for_good;
 use crate::reading::ends::End;
 use crate::reading::mains::{is_plain, judge_unrestarted_sidecar, mains};
+use crate::reading::patches::changes_image;
 use crate::reading::rules::rules;
 use crate::reading::start_errors::judge_start_error;
 use crate::reading::termination::{judge_no_restart, judge_restart};
@@ -41,7 +42,7 @@ fn exit(code: u8) -> &'static str {
     if code == 0 { "zero" } else { "non-zero" }
 }
 
-/// With Always a main container restarts, whatever its exit status.
+/// With restartPolicy Always, a main container restarts, whatever its exit status.
 pub(super) fn always(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     judge_unstartable(run, "Always", seen);
     for (life, line, code) in ended_by_themselves(run).filter(|(life, ..)| is_main_under(life, "Always")) {
@@ -52,7 +53,7 @@ pub(super) fn always(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// With OnFailure it restarts after a nonzero exit status.
+/// With restartPolicy OnFailure, it restarts after a nonzero exit status.
 pub(super) fn on_failure(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for_good::judge(run, clause, "OnFailure", seen);
     judge_unstartable(run, "OnFailure", seen);
@@ -71,7 +72,7 @@ pub(super) fn on_failure(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// With Never it does not restart, whatever stopped it.
+/// With restartPolicy Never, it does not restart, whatever stopped it.
 pub(super) fn never(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for_good::judge(run, clause, "Never", seen);
     judge_unstartable(run, "Never", seen);
@@ -85,7 +86,8 @@ pub(super) fn never(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         .lives()
         .undisturbed()
         .only(|life| is_main_under(life, "Never") && has_no_rules(life) && life.exited_by_itself().is_none());
-    for life in others {
+    // A container that is stopped for a new image starts again, whatever its policy.
+    for life in others.into_iter().filter(|life| !changes_image(run, life.pod, life.container)) {
         let Some(again) = End::of(&life).and_then(|_| life.lives_again()) else { continue };
         seen.violated(
             "a container was started again although the restart policy is Never",
@@ -94,7 +96,8 @@ pub(super) fn never(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A main container that the runtime cannot start, and that is alone in its pod, has failed, and restarts as its policy says.
+/// If the runtime cannot start the only main container of a pod, the container has failed, and restarts according to
+/// its policy.
 fn judge_unstartable(run: &Timeline<'_>, policy: &str, seen: &mut Seen) {
     let untouched = |pod: &&PodLife<'_>| is_plain(run, pod) && !pod.had_deadline() && !run.node_was_touched();
     for pod in run.pods.iter().filter(untouched) {
@@ -113,7 +116,7 @@ fn is_main_under(life: &Life<'_, '_>, policy: &str) -> bool {
 
 /// The pod's policy applies to main and init containers; a sidecar restarts with any policy.
 pub(super) fn scope(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    // What has a policy of its own does not follow the one of its pod.
+    // A container with its own policy does not follow the policy of its pod.
     let follows = |life: &Life<'_, '_>| {
         life.container.kind == ContainerKind::Sidecar || life.container.spec.get("restartPolicy").is_none()
     };
@@ -205,7 +208,7 @@ pub(super) fn same_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A restart that no revision shows.
+/// Reports a restart that no revision shows.
 fn judge_uncounted(clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) {
     let later = life.pod.revisions.iter().rfind(|revision| {
         !revision.gone && life.run.clocks.order(&life.began, &revision.at) == Order::Before

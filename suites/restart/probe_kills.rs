@@ -74,8 +74,8 @@ pub(super) fn two_for_nothing(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
 /// The restarts that a facet names.
 const RESTARTS: [&str; 4] = ["first", "second", "third", "fourth"];
 
-/// The restart after the last of these kills waits if it comes within the delay after the end of the previous instance. The delay
-/// has doubled with each of these restarts. Whether it waited, and not for too long.
+/// The restart after the last of these kills waits if it comes within the delay after the end of the previous instance. The
+/// delay has doubled with each of these restarts. Returns whether it waited, and not for too long.
 fn judge_wait(clause: &Clause, kills: &[Kill<'_, '_>], next: &Life<'_, '_>, seen: &mut Seen) -> bool {
     let ([.., before, kill], [_, _, waits @ ..]) = (kills, kills) else { return false };
     let run = kill.life.run;

@@ -18,7 +18,7 @@ pub(super) fn own_policy(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         let (kind, pod) = (life.container.kind, life.pod.restart_policy());
         let Some(own) = life.container.spec.get("restartPolicy").and_then(Value::as_str) else { continue };
         let restarts = comes_back(kind, own, code);
-        // Where the pod's policy decides the same, nothing shows which of them counts.
+        // If the pod's policy has the same result, nothing shows which of them applies.
         if kind == ContainerKind::Sidecar || restarts == comes_back(kind, pod, code) {
             continue;
         }
@@ -30,7 +30,7 @@ pub(super) fn own_policy(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// The first rule that knows the exit status restarts the container; without one its policy decides.
+/// The first rule that applies to the exit status restarts the container; if there is none, its policy decides.
 pub(super) fn exit_codes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (life, line, code) in exits(run).filter(|(life, ..)| !life.pod.restarts_as_one()) {
         let (rules, policy) = (rules(life.container), life.policy());
@@ -60,7 +60,7 @@ fn comes_back(kind: ContainerKind, policy: &str, code: u8) -> bool {
     }
 }
 
-/// Judges whether the first restart of a container came at once; `None` if nothing tells when it was due.
+/// Judges whether the first restart of a container came at once; `None` if it is not known when it was due.
 fn judge_first(clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) -> Option<bool> {
     let first = life.number == 0 && is_undivided(life) && life.pod.containers.len() == 1;
     let (end, next) = (End::of(life).filter(|_| first)?, life.next().filter(|next| next.is_numbered())?);

@@ -55,7 +55,7 @@ fn judge_sight(
             );
             seen.diverges(finding, [crash.end.at().id, revision.id]);
         }
-        // Whether this wait was shown soon or at its end is not known; either is.
+        // It is not known whether this wait was shown soon or at its end; both are correct.
         Some(Fit::Undecided) if at_the_end => {}
         _ => {
             if life.within(seen, quantity(), (crash.end.at(), revision), soon(clause)) == Some(Fit::Met) {
@@ -83,8 +83,8 @@ fn judge_last_sight(clause: &Clause, crash: &Crash<'_, '_>, seen: &mut Seen) {
     }
 }
 
-/// A long back-off that no revision shows. A kubelet that shows it only at its end may replace that status with the
-/// status of the restart before writing it; then other waits of the container are shown.
+/// Reports a long back-off that no revision shows. A kubelet that shows it only at its end may replace that status
+/// with the status of the restart before writing it; then other waits of the container are shown.
 fn judge_unseen(clause: &Clause, (crash, by): (&Crash<'_, '_>, i64), elsewhere: bool, seen: &mut Seen) {
     let life = &crash.life;
     let until = crash.next().cloned().unwrap_or_else(|| At::new(crash.end.at().id, life.run.end()));

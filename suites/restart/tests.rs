@@ -227,8 +227,8 @@ fn a_sidecar_whose_pod_is_done_does_not_restart() {
     assert_eq!(sidecar_waits(SEQUENCE, Some(45.0)), "violated", "long after its wait was over");
 }
 
-/// A container ends, is said to be stopped because of its liveness probe, starts at this time, ends again, and starts after
-/// 2 s.
+/// A container ends, an event reports that it was stopped because of its liveness probe, and it starts at this time. It
+/// ends again and starts 2 s later.
 fn stopped_again(probe: &Value, at: f64) -> &'static str {
     let mut run = Composer::new(&[SEQUENCE]);
     run.create(0.0, &json!({ "containers": [{ "name": "target", "livenessProbe": probe }] })).start(1.0, 0);
@@ -265,7 +265,8 @@ fn no_delay_is_longer_than_five_minutes() {
     assert_eq!(capped(290.0), "violated");
 }
 
-/// The fourth life runs for so long, and the next two begin so long after the ends before.
+/// The fourth instance runs for `lasted` seconds. The next two begin `next` and `after` seconds after the end of the
+/// instance before.
 fn reset(lasted: f64, next: f64, after: f64) -> &'static str {
     let mut run = crashes(RESET, &[1.0, 3.0, 14.5, 36.0], "plan");
     let end = 36.0 + lasted;
@@ -284,7 +285,7 @@ fn ten_good_minutes_begin_the_count_anew() {
     assert_eq!(reset(300.0, 45.0, 90.0), "inconclusive", "five minutes are not enough");
 }
 
-/// What is shown after the second end, at this time. The next life begins after twenty seconds at least.
+/// The status at this time, after the second end. The next instance begins after at least twenty seconds.
 fn looping(clause: &str, why: &str, reason: &str, at: f64) -> &'static str {
     let next = at.max(25.0) + 1.0;
     let mut run = crashes(clause, &[1.0, 3.0], why);
@@ -303,7 +304,8 @@ fn a_wait_is_shown_as_such() {
     assert_eq!(verdict(&crashes(SHOWN, &[1.0, 3.0], "plan").done(), SHOWN), "inconclusive");
 }
 
-/// The third life ends at 17 s and waits for 20 s. When its wait is shown, if it is; the next life follows half a second later.
+/// The third instance ends at 17 s, and its restart waits for 20 s. The wait may be shown at this time; the next
+/// instance follows half a second after the wait.
 fn second_wait(shown: Option<f64>) -> &'static str {
     let mut run = pod(SHOWN, "Always");
     let waits = [(1.0, None), (4.0, Some(5.0)), (16.0, shown)];
@@ -335,12 +337,12 @@ fn what_lacks_its_configuration_waits_too() {
     assert_eq!(verdict(&early.done(), OTHERS), "violated");
 }
 
-/// Lives that fail their first liveness probe and are stopped after a second each.
+/// Instances that fail their first liveness probe and are stopped after one second each.
 fn killed(clause: &str, lives: &[f64], shown: Option<f64>) -> &'static str {
     killed_after(1.8, clause, lives, shown)
 }
 
-/// The same with instances that last so long.
+/// The same with instances that last this long.
 fn killed_after(lasts: f64, clause: &str, lives: &[f64], shown: Option<f64>) -> &'static str {
     let probe =
         json!({ "httpGet": { "path": "/live", "port": 8080 }, "periodSeconds": 1, "failureThreshold": 1 });

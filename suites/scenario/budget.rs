@@ -42,7 +42,7 @@ fn evictions(run: &Timeline<'_>, budget: &Sighting) -> Vec<(EventId, i64, bool)>
 fn ignores_budget(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for revisions in objects(run, "PodDisruptionBudget") {
         let Some((_, _, latest)) = revisions.last() else { continue };
-        // Had the budget no force, to ignore it would show nothing.
+        // If the budget rejects no eviction, the restarts prove nothing.
         for (passed, at, _) in evictions(run, latest).into_iter().filter(|(_, _, refused)| !refused) {
             let of_its_time = revisions.iter().rfind(|(_, us, _)| *us < at);
             if let Some((id, _, budget)) = of_its_time
@@ -61,7 +61,7 @@ fn ignores_budget(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             .filter(|spent| spent.life.number == 0 && selects(latest, spent.life.pod))
             .filter_map(|spent| forbidden(&spent).map(|budget| (spent, budget)))
             .collect();
-        // One restart proves nothing: only several at once are more than any budget allows.
+        // One restart proves nothing: only several at the same time exceed every budget.
         if failed.len() < 2 {
             continue;
         }

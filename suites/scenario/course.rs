@@ -43,7 +43,7 @@ pub(super) fn listener(plan: &Plan, port: u16) -> Option<&Listener> {
     plan.listeners.values().find(|listener| listener.port == port)
 }
 
-/// The URL that the endpoint of an HTTP probe requests before it answers, by the plan in the pod's spec.
+/// The URL that the endpoint of an HTTP probe requests before it answers, according to the plan in the pod's spec.
 pub(super) fn depends_on(container: &ContainerLife<'_>, spec: &ProbeSpec) -> Option<String> {
     let Handler::Http { path, port, .. } = &spec.handler else { return None };
     let plan = container.plan()?;
@@ -56,7 +56,7 @@ pub(super) fn depends_on(container: &ContainerLife<'_>, spec: &ProbeSpec) -> Opt
     })
 }
 
-/// Host and port of a URL; 80 is the default port of HTTP by RFC 9110.
+/// The host and the port of a URL; 80 is the default port of HTTP according to RFC 9110.
 pub(super) fn host_and_port(url: &str) -> Option<(&str, u16)> {
     let authority = url.strip_prefix("http://")?.split('/').next()?;
     let (host, port) = authority.rsplit_once(':').unwrap_or((authority, "80"));
@@ -72,7 +72,7 @@ pub(super) fn refused_by_dependency(attempt: &Attempt<'_>, endpoint: &str, span:
     })
 }
 
-/// When a port was first opened in a life.
+/// When a port was first opened in an instance.
 pub(super) fn opened<'t, 'h>(attempt: &'t Attempt<'h>, port: u16) -> Option<&'t Line<'h>> {
     let end = format!(":{port}");
     attempt.lines.iter().find(|line| match &line.line.fact {
@@ -154,7 +154,7 @@ pub(super) fn objects<'h>(run: &Timeline<'h>, wanted: &str) -> impl Iterator<Ite
     objects.into_values()
 }
 
-/// Notes the time from the first of several stop signals on a node to the last.
+/// Notes the time between the first and the last of several stop signals on a node.
 pub(super) fn note_spread(
     run: &Timeline<'_>,
     seen: &mut Seen,

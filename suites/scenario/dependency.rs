@@ -1,6 +1,6 @@
 //! Probes whose endpoint calls a dependency: an outage of the dependency affects every container that calls it.
 //!
-//! The plans in the pods' specs show the dependencies. That a dependency was lost follows from the target's calls and
+//! The plans in the pods' specs show the dependencies. The loss of a dependency follows from the target's calls and
 //! from answers that never came. The reaction of the cluster is judged for each container by its own probes, and the
 //! effect is complete only if it reached all of them.
 
@@ -28,7 +28,8 @@ pub(super) const JUDGES: &[Judge] = &[
 /// The default of `timeoutSeconds`: Kubernetes API reference, Probe.
 const DEFAULT_TIMEOUT: i64 = SECOND;
 
-/// First lives of containers by the URL that their readiness endpoint asks, where at least two pods share it.
+/// The first instances of containers, grouped by the URL that their readiness endpoint requests; at least two pods
+/// share each URL.
 fn sharing<'a, 't, 'h>(lives: &'a [ProbedLife<'t, 'h>]) -> Vec<Vec<&'a ProbedLife<'t, 'h>>> {
     let mut groups: BTreeMap<String, Vec<&ProbedLife<'_, '_>>> = BTreeMap::new();
     for life in lives.iter().filter(|life| life.number == 0) {
@@ -42,7 +43,7 @@ fn sharing<'a, 't, 'h>(lives: &'a [ProbedLife<'t, 'h>]) -> Vec<Vec<&'a ProbedLif
     groups.into_values().filter(several).collect()
 }
 
-/// The first turn to not ready that the dependency caused.
+/// The first change to not ready that the dependency caused.
 fn blamed<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Option<Turn<'t, 'h>> {
     falls(life).into_iter().find(|turn| {
         let (Some(endpoint), Some(settled)) = (turn.first.endpoint, &turn.first.settled) else {
@@ -144,7 +145,7 @@ fn latency_spike(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Slow answers in a row that all passed: the container stays ready.
+/// A series of slow answers that all passed: the container stays ready.
 fn patient<'t, 'h>(clause: &Clause, seen: &mut Seen, life: &ProbedLife<'t, 'h>) {
     let slow = |probe: &&'t Probe<'h>| {
         let took = life.result(probe).took().map_or(0, |took| took.lo);

@@ -11,7 +11,7 @@ use crate::reading::termination::exhausted;
 pub(super) const JUDGES: &[Judge] =
     &[Judge { clause: "scenario.liveness.restart-downtime", judge: restart_downtime }];
 
-/// From the stop signal of a liveness restart until the container is ready again takes at least its start-up time.
+/// After the stop signal of a liveness restart, it takes at least the container's startup time until it is ready again.
 fn restart_downtime(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let lives = readiness_lives(run);
     for spent in exhausted(run, ProbeKind::Liveness) {

@@ -16,7 +16,7 @@ pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "scenario.readiness.mgmt-port-hides-saturation", judge: hides_saturation },
 ];
 
-/// The ports of a container's plan that its readiness probe does not ask.
+/// The ports in a container's plan that its readiness probe does not use.
 fn other_ports(life: &ProbedLife<'_, '_>) -> Vec<u16> {
     let Some(plan) = life.container.plan() else { return Vec::new() };
     let asked = life.spec.handler.port();
@@ -86,7 +86,7 @@ fn hides_saturation(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// While requests waited long, the probes of another port passed: the container stays ready.
+/// While requests waited for a long time, the probes of another port passed: the container stays ready.
 fn stays_ready_while(
     clause: &Clause,
     seen: &mut Seen,

@@ -107,7 +107,7 @@ fn judge_life<'t, 'h>(clause: &Clause, life: &ProbedLife<'t, 'h>, seen: &mut See
     let before = |probe: &&Probe<'_>| probe.at.at.lo < stop.at.at.lo;
     let good = |probe: &&'t Probe<'h>| life.surely(probe) == ProbeOutcome::Success;
     let passed = life.probes.iter().copied().filter(before).rfind(good);
-    // A probe that found no room in the queue may have left no trace, but it came no sooner than its turn.
+    // A probe that found no room in the queue may have left no record, but it did not come before it was due.
     let Some(passed) = passed else { return };
     let least = life.spec.failures * life.spec.period - OFF_BEAT.of(life.spec.period);
     let after = life.run.clocks.between(&passed.at, &stop.at);
@@ -127,8 +127,8 @@ fn restarts(run: &Timeline<'_>, loaded: &LoadedService<'_, '_>) -> Vec<EventId> 
     stops.collect()
 }
 
-/// Whether the last probes before a stop, as many as `failureThreshold` says, had no answer that was surely in time. The
-/// stop itself usually cuts off the answer to the last of them.
+/// Whether none of the last `failureThreshold` probes before a stop certainly had an answer in time. The stop itself
+/// usually cuts off the answer to the last of them.
 fn is_earned(life: &ProbedLife<'_, '_>, stop: &Line<'_>) -> bool {
     let tolerated = usize::try_from(life.spec.failures).unwrap_or(usize::MAX);
     let probes = life.attempt.probes_of(ProbeKind::Liveness).filter(|probe| probe.at.at.lo < stop.at.at.lo);

@@ -1,7 +1,7 @@
 //! Rollouts: an update whose pods never become available stops, and the old pods continue to serve.
 //!
 //! It is judged from the revisions of the Deployment, its `ReplicaSet`s and its pods. The label of the Deployment's
-//! controller says which pods are new; the answers of their targets say why they fail.
+//! controller shows which pods are new; the answers of their targets show why they fail.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "scenario.rollout.blocked-by-crashloop", judge: blocked_by_crashloop },
 ];
 
-/// The label that tells the pods of a Deployment's versions apart.
+/// The label that distinguishes the pods of a Deployment's versions.
 const VERSION: &str = "pod-template-hash";
 /// The default of `progressDeadlineSeconds`: Kubernetes API reference, DeploymentSpec.
 const PROGRESS_DEADLINE: i64 = 600;
@@ -128,20 +128,20 @@ fn blocked_by_crashloop(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A pod of a version that fails its liveness probe, which stayed ready for `minReadySeconds` by what it shows, before its
-/// first back-off.
+/// A pod of a version that fails its liveness probe, but which, according to its status, stayed ready for
+/// `minReadySeconds` before its first back-off.
 struct Early {
     /// The pod.
     pod: String,
     /// The revision from which on it was ready.
     shown: EventId,
-    /// The time from which it may count as available, in the harness's time.
+    /// The time from which it may count as available, on the harness's clock.
     from: i64,
-    /// The stop signal that came meanwhile, and did not show; none if it was not stopped for so long.
+    /// The stop signal that came during this time but did not show; none if it was not stopped.
     stop: Option<EventId>,
 }
 
-/// When a pod became ready by its own status, in the harness's time: the status may have reached us late.
+/// When a pod became ready according to its own status, on the harness's clock: the status may have arrived late.
 fn ready_since(run: &Timeline<'_>, pod: &PodLife<'_>, revision: &Revision<'_>) -> i64 {
     let written = revision.turned("Ready").and_then(|second| {
         let clock = Clock::Wall(pod.node.clone());
@@ -170,7 +170,7 @@ fn is_ready(revision: &Revision<'_>) -> bool {
 }
 
 impl Update<'_, '_> {
-    /// The stop signals of new pods after as many liveness failures as `failureThreshold` says, one for each pod.
+    /// The stop signals of new pods after `failureThreshold` liveness failures, one for each pod.
     fn killed(&self) -> Vec<EventId> {
         let spent = exhausted(self.run, ProbeKind::Liveness);
         let of_pod = |pod: &PodLife<'_>| {
@@ -192,7 +192,7 @@ impl Update<'_, '_> {
         sightings(self.run, "ReplicaSet").find(|(_, _, set)| counts(set)).map(|(id, us, _)| (id, us))
     }
 
-    /// The new version was counted as available: by what its pods showed it may have been, or not.
+    /// Judges that the new version was counted as available, which the status of its pods may justify or not.
     fn judge_counted(
         &self,
         seen: &mut Seen,
@@ -217,10 +217,10 @@ impl Update<'_, '_> {
         }
     }
 
-    /// The new pods that stayed ready for `minReadySeconds`, each with the stop that came meanwhile.
+    /// The new pods that stayed ready for `minReadySeconds`, each with the stop during that time.
     fn early(&self) -> Vec<Early> {
         let Some((_, _, deployment)) = self.revisions.last() else { return Vec::new() };
-        // The controllers compute with times that are cut to seconds.
+        // The controllers compute with times that are truncated to seconds.
         let wanted = whole_seconds(number(deployment, "spec", "minReadySeconds", 0)) - CUT_TO_SECONDS;
         self.new.iter().filter(|pod| !probed(pod)).flat_map(|pod| self.early_pod(pod, wanted)).collect()
     }
@@ -235,7 +235,7 @@ impl Update<'_, '_> {
             .of(ProbeKind::Liveness)
             .only(|life| life.container.kind == ContainerKind::Main && std::ptr::eq(life.pod, pod));
         let (mut end, mut found) = (end_of_all, Vec::new());
-        // From the last stretch to the first: the end of each is the beginning of the next.
+        // From the last period to the first: the end of each is the beginning of the next.
         for stretch in calm.chunk_by(|one, next| is_ready(one) == is_ready(next)).rev() {
             let Some(first) = stretch.first() else { continue };
             let since = ready_since(run, pod, first);
@@ -253,7 +253,8 @@ impl Update<'_, '_> {
 
     /// No new pod is available, enough old ones are, and the rollout does not finish.
     ///
-    /// So many new pods were rightly counted for a while by what they showed: as many old ones may be missing.
+    /// If new pods were rightly counted as available for a while according to their status, the same number of old ones
+    /// may be missing.
     fn stalls(&self, clause: &Clause, seen: &mut Seen, failing: &[EventId], early: &[Early]) {
         let Some((last, last_us, deployment)) = self.revisions.last() else { return };
         if let Some((finding, event)) = self.went_on((*last, deployment), early) {
@@ -273,7 +274,7 @@ impl Update<'_, '_> {
         }
     }
 
-    /// What shows that the rollout went on with pods that never became available.
+    /// The evidence that the rollout continued with pods that never became available.
     fn went_on(
         &self,
         (last, deployment): (EventId, &Sighting),
@@ -315,7 +316,7 @@ impl Update<'_, '_> {
         })
     }
 
-    /// After the deadline without progress, a condition of the Deployment says so.
+    /// After the deadline without progress, a condition of the Deployment shows this.
     fn deadline(&self, clause: &Clause, seen: &mut Seen) {
         let [(_, _, first), ..] = self.revisions.as_slice() else { return };
         let limit = number(first, "spec", "progressDeadlineSeconds", PROGRESS_DEADLINE);

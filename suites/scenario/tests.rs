@@ -40,7 +40,7 @@ fn pod(clause: &str, target: &Value) -> Composer {
     run
 }
 
-/// A pod with a label, which a Service or a Deployment knows it by, running and ready at 1.5 s.
+/// A pod with a label by which a Service or a Deployment selects it, running and ready at 1.5 s.
 fn labeled(run: &mut Composer, name: &str, labels: &Value, target: &Value) {
     let spec = json!({ "nodeName": NODE, "containers": [target], "terminationGracePeriodSeconds": 2 });
     run.of(name, "target").sighting(0.5, "Pod", name, Change::Added, object(name, labels, &spec, &json!({})));
@@ -51,7 +51,7 @@ fn object(name: &str, labels: &Value, spec: &Value, status: &Value) -> Value {
     json!({ "metadata": { "name": name, "uid": format!("uid-{name}"), "labels": labels }, "spec": spec, "status": status })
 }
 
-/// A status with an address of its own.
+/// A status with its own address.
 fn status_at(run: &mut Composer, at: f64, address: &str, ready: bool) {
     let mut status = running_status("target", at, ready, true, 0);
     status["podIP"] = json!(address);
@@ -70,7 +70,7 @@ fn opened(run: &mut Composer, at: f64, listener: &str, port: u16) {
     run.fact(at, Fact::Listening(Listening { listener, address, state: "open".to_owned() }));
 }
 
-/// A request that a process sent, when it was done with.
+/// A request that a process sent, at the time of its end.
 fn called(run: &mut Composer, at: f64, by: &str, url: &str, status: Option<u16>, took: f64) {
     let error = status.is_none().then(|| "connection refused".to_owned());
     let took_us = u64::try_from(probity_composer::us(took)).unwrap_or_default();
@@ -78,14 +78,14 @@ fn called(run: &mut Composer, at: f64, by: &str, url: &str, status: Option<u16>,
     run.fact(at, Fact::Call(Call { by, url, status, answered_by: None, error, took_us }));
 }
 
-/// Probes of a path, one a second from the first instant on.
+/// Probes of a path, one each second from the given time on.
 fn probes(run: &mut Composer, from: u32, count: u32, path: &str, status: u16) {
     for at in from..from + count {
         run.probe(f64::from(at), path, status);
     }
 }
 
-/// A probe that is answered so late.
+/// A probe that is answered after this time.
 fn late(run: &mut Composer, at: f64, path: &str, took: f64) {
     run.http(at, &Told { took, ..Told::get(path, 200) });
 }

@@ -1,7 +1,8 @@
 //! Two ways in which a container can report that it is not warm yet: a closed port, or a readiness endpoint that
 //! answers 503.
 //!
-//! Only first lives count, and only containers without a startup probe: other clauses judge what else delays readiness.
+//! Only first instances count, and only containers without a startup probe: other clauses judge what else delays
+//! readiness.
 
 use probity_model::clocks::Stamp;
 use probity_model::measure::Bound;
@@ -20,7 +21,7 @@ pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "scenario.readiness.503-while-warming", judge: says_no_first },
 ];
 
-/// From this status on, an HTTP answer is an error of the server: RFC 9110, section 15.6.
+/// From this status on, an HTTP answer is a server error: RFC 9110, section 15.6.
 const SERVER_ERRORS: u16 = 500;
 
 fn first_lives<'t, 'h>(run: &'t Timeline<'h>) -> Lives<ProbedLife<'t, 'h>> {

@@ -1,7 +1,7 @@
 //! Zombies: child processes of exec probes' commands that remain if the container's first process does not reap.
 //!
-//! Counted in the dumps that the case requests from the target, which show its processes and their states. A container
-//! whose target is not the first process is left out: another process gets its orphans.
+//! They are counted in the dumps that the case requests from the target, which show its processes and their states. A
+//! container whose target is not the first process is left out: another process gets its orphans.
 
 use probity_model::clause::micros;
 use probity_model::measure::{Bound, Measurement};

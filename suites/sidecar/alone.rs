@@ -21,7 +21,7 @@ pub(super) fn has_probes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             run.lives().of(kind).undisturbed().only(|life| life.container.kind == ContainerKind::Sidecar)
         {
             judge_absence(clause, &life, seen);
-            // What may have been another probe is evidence for none.
+            // A request that may belong to another probe is not evidence for either.
             if let Some(probe) = life.probes.iter().find(|probe| probe.is(kind)) {
                 seen.fine([probe.id]);
             }
@@ -90,7 +90,7 @@ fn mains_ready(pod: &PodLife<'_>, shown: &probity_model::timeline::Revision<'_>)
 /// The pod is not ready until the readiness probe has succeeded.
 fn judge_before(life: &ProbedLife<'_, '_>, success: Option<&At>, seen: &mut Seen) {
     let run = life.run;
-    // A probe that may have passed may have been the first that did.
+    // A probe that may have passed may have been the first success.
     let unclear =
         life.probes.iter().find(|probe| life.surely(probe) == ProbeOutcome::Unclear).map(|probe| &probe.at);
     let before = |shown: &&probity_model::timeline::Revision<'_>| {

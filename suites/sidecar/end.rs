@@ -9,11 +9,11 @@ use crate::reading::alive::accuse_living;
 use crate::reading::ends::End;
 use crate::reading::hooks::judge_command_before_stop;
 use crate::reading::inits::plain_pods;
-use crate::reading::mains::{are_told, lives_of, mains, over};
+use crate::reading::mains::{are_told, last_sidecars, lives_of, mains, over};
 use crate::reading::patches::changes_image;
 use crate::termination::judge_kill_within;
 
-/// The main containers of a pod are done: for good, whatever its policy.
+/// The main containers of a pod have ended for good, and its policy restarts none of them.
 struct Done {
     at: At,
     /// All of them exited with status 0.
@@ -29,8 +29,7 @@ impl Done {
 /// Sidecars are stopped when the main containers have completed, and the pod ends whatever the sidecars' exit status.
 pub(super) fn lets_its_pod_end(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in plain_pods(run).filter(|pod| pod.restart_policy() != "Always" && are_told(pod)) {
-        let sidecars = pod.containers.iter().filter(|of| of.kind == ContainerKind::Sidecar);
-        let last: Vec<Life<'_, '_>> = sidecars.filter_map(|of| lives_of(run, pod, of).next_back()).collect();
+        let last: Vec<Life<'_, '_>> = last_sidecars(run, pod).collect();
         let Some(done) = all_done(run, pod).filter(|_| !last.is_empty()) else { continue };
         if !run.before_deletion(pod, &done.at) {
             continue;
@@ -81,7 +80,8 @@ fn judge_order(sidecars: &[Life<'_, '_>], done: &At, seen: &mut Seen) {
     }
 }
 
-/// A sidecar is stopped soon after the main containers complete, its hook first, and has its grace period; whether it was.
+/// A sidecar is stopped soon after the main containers complete. Its hook runs first, and it has its grace period.
+/// Returns whether it was stopped.
 fn judge_stop(clause: &Clause, life: &Life<'_, '_>, done: &At, seen: &mut Seen) -> bool {
     let run = life.run;
     let only = life.pod.containers.iter().filter(|of| of.kind == ContainerKind::Sidecar).count() == 1;
@@ -107,7 +107,7 @@ fn judge_stop(clause: &Clause, life: &Life<'_, '_>, done: &At, seen: &mut Seen) 
             seen.violated(finding, [Some(done.id), run.last_event()].into_iter().flatten());
             false
         }
-        // It had ended before, and waited for its restart.
+        // The sidecar had ended before, and waited for its restart.
         None => life.ended.as_ref().is_some_and(|ended| run.before(ended, done)),
     }
 }
@@ -123,8 +123,8 @@ fn judge_start(clause: &Clause, life: &Life<'_, '_>, done: &At, seen: &mut Seen)
     }
 }
 
-/// A sidecar that was stopped because the main containers had completed does not start again, however soon that would be. Its own
-/// probes and a new image stop it, too, and then it does.
+/// A sidecar that was stopped because the main containers had completed does not start again, however soon that would be. Its
+/// own probes or a new image may also stop it, and then it does start again.
 fn judge_return(last: &Life<'_, '_>, done: &At, seen: &mut Seen) {
     let (run, pod, container) = (last.run, last.pod, last.container);
     let lethal = ProbeKind::STOPPING.iter().any(|kind| container.probe(*kind).is_some());
@@ -143,8 +143,8 @@ fn judge_return(last: &Life<'_, '_>, done: &At, seen: &mut Seen) {
     }
 }
 
-/// Of several sidecars, the last is stopped soon after the main containers complete, and each other soon after those behind it
-/// have ended. What runs a hook first is stopped later.
+/// If there are several sidecars, the last is stopped soon after the main containers complete, and each other one soon after
+/// those defined after it have ended. A sidecar with a hook is stopped later.
 fn judge_turns(clause: &Clause, sidecars: &[Life<'_, '_>], done: &At, seen: &mut Seen) {
     if sidecars.len() < 2 {
         return;

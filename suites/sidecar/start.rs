@@ -95,9 +95,9 @@ impl<'t, 'h> Started<'t, 'h> {
     }
 }
 
-/// A container said that it had begun before a sidecar had started that it follows. The process of a container that its runtime
-/// reports as running may still wait for a CPU, but not twice in a case without a stall of the node, and not for long;
-/// but nothing may begin before a startup probe has succeeded.
+/// A container recorded its start before an earlier sidecar had started. The process of a container that its runtime reports as
+/// running may still wait for a CPU, but not twice in a case without a stall of the node, and not for long. Nothing may begin
+/// before a startup probe has succeeded.
 pub(super) fn judge_inverted(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -117,7 +117,7 @@ pub(super) fn judge_inverted(
     }
 }
 
-/// How many sidecars of a history had not started when a container began that follows them, by more than their node was stalled.
+/// How many sidecars of a history started after a later container began, by more than their node was stalled.
 fn inverted(run: &Timeline<'_>) -> usize {
     let late = |sidecar: &Started<'_, '_>| {
         let mut next = sidecar.next().into_iter().filter_map(|next| next.attempts.first());

@@ -64,8 +64,8 @@ fn status(phase: &str, conditions: &[(&str, bool)], started: bool, ready: bool) 
     })
 }
 
-/// The init container runs from 1 s to 2 s; the sidecar and the main container begin at these times, and the sidecar is told to
-/// stop at that one.
+/// The init container runs from 1 s to 2 s; the sidecar and the main container begin at these times, and the sidecar gets its
+/// stop signal at the last one.
 fn staged(clause: &str, helper: f64, main: Option<f64>, stop: Option<f64>) -> &'static str {
     let mut run = pod(clause, "Always", &[]);
     begins(&mut run, "one", 1.0, 0);
@@ -102,7 +102,7 @@ fn a_main_container_is_over_when_it_has_recorded_its_exit() {
         if let Some(at) = exit {
             run.fact(at, Fact::Exiting(Exiting { code: 0, why: "plan".to_owned() }));
         }
-        // Its connection is heard to close after the stop signal of the sidecar.
+        // The end of its connection is recorded after the stop signal of the sidecar.
         run.of("pod", "helper").signal(10.5, "SIGTERM");
         run.of("pod", "main").left(11.0);
         run.reading(30.0);
@@ -123,7 +123,7 @@ fn a_sidecar_has_its_place_among_the_init_containers() {
     assert_eq!(staged(ORDER, 3.0, Some(14.0), None), "violated", "the next one is late");
 }
 
-/// Two sidecars begin at these times, and the main container at that one.
+/// Two sidecars begin at these times, and the main container at the last one.
 fn two_sidecars(sidecars: [f64; 2], main: f64) -> &'static str {
     let mut run = Composer::new(&[ORDER]);
     let [first, second] = ["first", "second"].map(|name| {
@@ -140,7 +140,7 @@ fn two_sidecars(sidecars: [f64; 2], main: f64) -> &'static str {
     verdict(&run.done(), ORDER)
 }
 
-/// The startup probe of a sidecar succeeds at 8 s; the main container begins at this time, and this is shown at 5 s.
+/// The startup probe of a sidecar succeeds at 8 s; the main container begins at this time, and `early` is shown at 5 s.
 fn gated(main: Option<f64>, early: bool) -> &'static str {
     let mut run = pod(STARTED, "Always", &["startupProbe"]);
     begins(&mut run, "one", 1.0, 0);
@@ -159,7 +159,8 @@ fn gated(main: Option<f64>, early: bool) -> &'static str {
     verdict(&run.done(), STARTED)
 }
 
-/// A sidecar crashes before its startup probe succeeds, in its next life at 9 s; the main container begins at this time.
+/// A sidecar crashes before its startup probe succeeds; its next instance succeeds at 9 s. The main container begins at
+/// this time.
 fn crashed(main: f64) -> &'static str {
     let mut run = pod(STARTED, "Always", &["startupProbe"]);
     begins(&mut run, "one", 1.0, 0);
@@ -195,7 +196,8 @@ fn a_startup_probe_says_when_a_sidecar_has_started() {
     assert_eq!(gated(Some(9.0), true), "violated", "shown as started before");
 }
 
-/// A pod with Never: its init container has ended, its sidecar runs since 3 s, and its main container since 4 s.
+/// A pod with restartPolicy Never: its init container has ended, its sidecar has been running since 3 s, and its main
+/// container since 4 s.
 fn working(clause: &str) -> Composer {
     let mut run = pod(clause, "Never", &[]);
     begins(&mut run, "one", 1.0, 0);
@@ -215,7 +217,7 @@ fn a_sidecar_that_ends_comes_back_alone() {
     assert_eq!(ended(true, false, Some(20.0)), "holds", "a main container ended long after it");
 }
 
-/// A sidecar ends at 6 s, and a main container may be stopped, or gone without a word.
+/// A sidecar ends at 6 s, and a main container may be stopped, or end without a record.
 fn ended(again: bool, stopped: bool, gone: Option<f64>) -> &'static str {
     let mut run = working(RESTARTED);
     exits(&mut run, "helper", 6.0, 1, "plan");
@@ -264,7 +266,8 @@ fn a_sidecar_may_have_probes_and_is_killed_alone() {
     assert_eq!(tried(422, "initContainers[i].livenessProbe: Forbidden"), "violated");
 }
 
-/// The readiness probe of a sidecar fails until 8 s; the pod is ready at 5 s or not, and from this time on or never.
+/// The readiness probe of a sidecar fails until 8 s; the pod is shown as ready at 5 s or not, and is ready from this
+/// time on, or never.
 fn readiness(early: bool, ready: Option<f64>) -> &'static str {
     let mut run = pod(READINESS, "Always", &["readinessProbe"]);
     begins(&mut run, "one", 1.0, 0);
@@ -289,12 +292,13 @@ fn the_readiness_of_a_sidecar_counts() {
     assert_eq!(readiness(false, None), "violated", "never");
 }
 
-/// The main container ends well at 6 s; its sidecar is told to stop at this time, exits with a status, and the pod is shown so.
+/// The main container exits with 0 at 6 s. The sidecar gets its stop signal at this time and exits with a status, and
+/// the pod is shown with this phase.
 fn work_done(stop: Option<f64>, code: Option<u8>, phase: &str) -> &'static str {
     work_done_with(stop, (code, 30.0), phase)
 }
 
-/// The same, with a sidecar without a status that is killed so long after its stop signal.
+/// The same; a sidecar without an exit status is killed this long after its stop signal.
 fn work_done_with(stop: Option<f64>, (code, killed_after): (Option<u8>, f64), phase: &str) -> &'static str {
     let mut run = working(COMPLETES);
     exits(&mut run, "main", 6.0, 0, "plan");
@@ -324,7 +328,7 @@ fn a_sidecar_does_not_keep_its_pod_from_succeeding() {
     assert_eq!(work_done(None, None, ""), "violated", "never told");
 }
 
-/// A sidecar ends at 5 s, a main container well at 6 s, and the sidecar starts again at this time.
+/// A sidecar ends at 5 s, the main container exits with 0 at 6 s, and the sidecar restarts at this time.
 fn waited(again: Option<f64>) -> &'static str {
     let mut run = working(COMPLETES);
     exits(&mut run, "helper", 5.0, 1, "plan");

@@ -1,4 +1,4 @@
-//! The mirror pod of a static pod: the API server shows it, and nothing that is done to it there reaches the pod.
+//! The mirror pod of a static pod: the API server shows it, and changes to it there do not affect the static pod.
 
 use probity_model::clocks::Stamp;
 use probity_model::history::Did;
@@ -13,8 +13,8 @@ use crate::reading::mains::{lives_of, mains};
 /// The annotation of a mirror pod, as in the Kubernetes documentation.
 const MIRRORED: &str = "kubernetes.io/config.mirror";
 
-/// The kubelet shows a static pod by a mirror pod that says so, creates that again when it was deleted, and lets nothing that
-/// is done to it reach the containers.
+/// The kubelet shows a static pod as a mirror pod with the annotation, and creates it again after it was deleted. Changes to
+/// the mirror pod do not affect the containers.
 pub(super) fn is_only_shown(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in static_pods(run) {
         judge_shown(run, clause, pod, seen);
@@ -57,7 +57,7 @@ fn missing(mirror: &Revision<'_>, node: &str) -> Option<&'static str> {
     }
 }
 
-/// The life of a main container that was running at an instant.
+/// The instance of a main container that was running at an instant.
 fn running_at<'t, 'h>(run: &'t Timeline<'h>, pod: &'t PodLife<'h>, at: &Stamp) -> Option<Life<'t, 'h>> {
     let lives = mains(pod).flat_map(|main| lives_of(run, pod, main));
     let lives = lives.filter(|life| {
@@ -73,12 +73,12 @@ fn stopped(run: &Timeline<'_>, attempt: &Attempt<'_>, since: &Stamp) -> Option<E
     signal.or_else(|| attempt.ended.as_ref().filter(|ended| run.before(since, ended)).map(|ended| ended.id))
 }
 
-/// A line of the same process that was written so long after an instant that it surely runs on.
+/// A line that the same process wrote so long after an instant that it certainly keeps running.
 fn runs_on(run: &Timeline<'_>, attempt: &Attempt<'_>, since: &Stamp, span: i64) -> Option<EventId> {
     attempt.lines.iter().find(|line| run.at_least(since, &line.at) > span).map(|line| line.id)
 }
 
-/// A mirror pod that somebody deleted, and that its kubelet does not let go.
+/// Reports a mirror pod that was deleted but that its kubelet does not remove.
 fn judge_unremoved(
     run: &Timeline<'_>,
     clause: &Clause,

@@ -9,8 +9,8 @@ use crate::reading::absence::judge_absence;
 use crate::reading::mains::{lives_of, mains};
 use crate::reading::termination::Exhausted;
 
-/// The probes of a static pod arrive, and have their effects: a container whose liveness or startup probe fails restarts, and one
-/// whose readiness probe fails is shown as not ready.
+/// The probes of a static pod arrive, and have their effects: a container whose liveness or startup probe fails restarts, and
+/// one whose readiness probe fails is shown as not ready.
 pub(super) fn like_any_other(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in static_pods(run) {
         for life in mains(pod).flat_map(|main| lives_of(run, pod, main)) {
@@ -55,7 +55,7 @@ fn judge_restart(clause: &Clause, spent: &Exhausted<'_, '_>, seen: &mut Seen) {
 
 fn judge_unready(clause: &Clause, spent: &Exhausted<'_, '_>, seen: &mut Seen) {
     let life = &spent.life;
-    // The watch may bring the status before the recorder brings the line about the probe.
+    // The watch may deliver the status before the recorder delivers the line about the probe.
     match life.first_shown(&spent.at, |_, shown| !shown.ready) {
         Some(revision) => {
             let quantity = format!("from the last failure of {} to the status", life.words());

@@ -1,4 +1,4 @@
-//! A static pod goes with its manifest.
+//! A static pod terminates when its manifest is removed.
 
 use probity_model::history::{Did, REMOVE_STATIC_PODS};
 use probity_model::measure::{Bound, Fit};
@@ -9,8 +9,8 @@ use crate::reading::ends::{End, killed_at};
 use crate::reading::mains::{later, lives_of, mains};
 use crate::termination::{alive_until, judge_kill_within, was_running};
 
-/// When its manifest is removed, a static pod terminates as if it had been deleted, does not start again, and then its mirror pod
-/// goes.
+/// When its manifest is removed, a static pod terminates as if it had been deleted, does not start again, and then its mirror
+/// pod is removed.
 pub(super) fn ends_gracefully(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let other = |did: &Did| !matches!(did, Did::NodeVerb { verb, .. } if verb == REMOVE_STATIC_PODS);
     if run.deeds.iter().any(|(_, deed)| deed.did.acts_on_node() && other(&deed.did)) {

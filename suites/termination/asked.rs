@@ -13,7 +13,7 @@ use crate::reading::patches::TARGET_CONTAINER;
 use crate::reading::statuses::CRASH_LOOP;
 use crate::reading::volumes::lacks_volume;
 
-/// Why a container waits that cannot start unless somebody changes something: reasons in Kubernetes' `pkg/kubelet/images` and
+/// The waiting reasons of a container that cannot start without a change: Kubernetes' `pkg/kubelet/images` and
 /// `pkg/kubelet/kuberuntime`.
 const FOR_GOOD: [&str; 3] = ["ErrImageNeverPull", "InvalidImageName", "CreateContainerConfigError"];
 
@@ -115,7 +115,8 @@ impl<'t, 'h> Going<'t, 'h> {
         lives.filter(|life| self.run.before(&self.first.at, &life.began)).collect()
     }
 
-    /// The same as [`Self::lives`] for ephemeral containers. One that shares the processes of another container may be killed when that one ends.
+    /// The same as [`Self::lives`] for ephemeral containers. One that shares the processes of another container may be killed
+    /// when that one ends.
     pub(super) fn ephemeral_lives(&self) -> Vec<Life<'t, 'h>> {
         let mut lives = self.running(&self.pod.ephemeral);
         lives.retain(|life| life.container.spec.get(TARGET_CONTAINER).is_none());
@@ -125,15 +126,15 @@ impl<'t, 'h> Going<'t, 'h> {
     fn running(&self, containers: &'t [ContainerLife<'h>]) -> Vec<Life<'t, 'h>> {
         let (run, pod, asked) = (self.run, self.pod, &self.first.at);
         let lives = containers.iter().flat_map(|container| lives_of(run, pod, container));
-        // An ephemeral container has no instance but the first.
+        // An ephemeral container has only one instance.
         let known =
             |life: &Life<'_, '_>| life.is_numbered() || life.container.kind == ContainerKind::Ephemeral;
         lives.filter(|life| known(life) && life.holes.is_empty() && was_running(life, asked)).collect()
     }
 
     /// Whether [`Self::lives`] may lack a container that was running: its last record is incomplete, or its only
-    /// process may have begun after the request, because the node was slow to start it. What waits for the last
-    /// container to terminate cannot be judged then.
+    /// process may have begun after the request, because the node was slow to start it. Then nothing that waits
+    /// for the last container to terminate can be judged.
     pub(super) fn may_lack_one(&self) -> bool {
         let lives = self.lives();
         let ran =
@@ -175,15 +176,15 @@ impl<'t, 'h> Going<'t, 'h> {
         self.lives().into_iter().filter(|life| life.container.kind == ContainerKind::Main).collect()
     }
 
-    /// Whether no main container was running at the request, and nothing was being stopped already: its sidecars wait for none. Not
-    /// known of a container that is no target; and one that had just ended may still get its hook.
+    /// Whether no main container was running at the request, and nothing was already being stopped, so that its sidecars do not
+    /// wait. This is not known for a container that is not a target, and one that had just ended may still get its hook.
     pub(super) fn runs_no_main(&self) -> bool {
         let (run, pod, asked) = (self.run, self.pod, &self.first.at);
         let stops = |life: Life<'_, '_>| {
             let over = End::of(&life).is_some_and(|end| run.before(end.at(), asked));
             !over && life.stop().is_some_and(|stop| run.before(&stop.at, asked))
         };
-        // Every instance of it was heard.
+        // Every instance of it left complete records.
         let heard = |main: &ContainerLife<'_>| {
             let last = main.attempts.last().map_or(0, |last| last.number);
             pod.changes_of(&main.name).all(|(_, status)| status.restarts <= last)
@@ -195,7 +196,8 @@ impl<'t, 'h> Going<'t, 'h> {
         self.mains().is_empty() && !self.may_lack_one() && mains(pod).all(known) && !lives.any(stops)
     }
 
-    /// The instances that wait for no others: of its main containers, and of its init containers, one of which may still run.
+    /// The instances that do not wait for others: those of its main containers, and of an init container that may still
+    /// run.
     pub(super) fn stopped_first(&self) -> Vec<Life<'t, 'h>> {
         self.lives().into_iter().filter(|life| life.container.kind != ContainerKind::Sidecar).collect()
     }
@@ -245,7 +247,7 @@ pub(crate) fn alive_until(life: &Life<'_, '_>) -> Option<At> {
     }
 }
 
-/// Whether a container has a preStop hook that may take time: a request to a closed port is over at once.
+/// Whether a container has a preStop hook that may take time: a request to a closed port fails at once.
 pub(super) fn has_lasting_hook(life: &Life<'_, '_>) -> bool {
     life.container.lifecycle("preStop").is_some_and(|hook| !is_refused(life.pod, hook))
 }

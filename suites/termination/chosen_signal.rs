@@ -1,4 +1,4 @@
-//! Which signal stops a container: that of its image or of its own field, in place of SIGTERM.
+//! Which signal stops a container: the one from its image or from its own field, in place of SIGTERM.
 
 use probity_model::timeline::{Life, Line};
 use probity_model::{Clause, Seen, Timeline};
@@ -7,10 +7,10 @@ use probity_script::witness::Fact;
 use super::asked::{Going, going};
 use crate::reading::ends::killed_at;
 
-/// How the tag of a variant of the target's image begins whose STOPSIGNAL is not SIGTERM: `dev-sigusr1`.
+/// In the tag of a target image with a STOPSIGNAL other than SIGTERM, the part before the signal: `dev-sigusr1`.
 const VARIANT: &str = "-sig";
 
-/// The signal that the image of a container names, which its tag tells.
+/// The signal that the image of a container names, according to its tag.
 fn of_image(life: &Life<'_, '_>) -> Option<String> {
     let image = life.container.spec.get("image")?.as_str()?;
     let (_, signal) = image.rsplit_once('/')?.1.rsplit_once(VARIANT)?;
@@ -22,7 +22,7 @@ fn of_field(life: &Life<'_, '_>) -> Option<String> {
     life.container.lifecycle("stopSignal")?.as_str().map(str::to_owned)
 }
 
-/// The signal that the image names stops a container that names none itself.
+/// If a container does not name a signal itself, the signal from its image stops it.
 pub(super) fn of_the_image(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for (going, life) in stopped(run) {
         if let (Some(wanted), None) = (of_image(&life), of_field(&life)) {
@@ -41,8 +41,8 @@ pub(super) fn of_the_container(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) 
     }
 }
 
-/// Whether the status of the container shows any stop signal, right or wrong. A runtime that is older than the field drops it,
-/// whatever the kubelet asks for, and then the status shows none.
+/// Whether the status of the container shows any stop signal, right or wrong. A runtime that does not know the field drops it,
+/// whatever the kubelet requests, and then the status shows none.
 fn is_known_to_the_runtime(life: &Life<'_, '_>) -> bool {
     life.revisions().any(|(_, seen)| seen.stop_signal.is_some())
 }
@@ -57,7 +57,7 @@ fn stopped<'t, 'h>(run: &'t Timeline<'h>) -> Vec<(Going<'t, 'h>, Life<'t, 'h>)> 
     each.collect()
 }
 
-/// The first signal of its own that a process received after the request.
+/// The first signal that a process itself received after the request.
 fn first_signal<'t, 'h>(going: &Going<'_, '_>, life: &Life<'t, 'h>) -> Option<(&'t Line<'h>, &'h str)> {
     life.attempt.lines.iter().find_map(|line| match &line.line.fact {
         Fact::Signal(signal) if signal.child.is_none() && !going.run.before(&line.at, &going.first.at) => {
@@ -67,7 +67,7 @@ fn first_signal<'t, 'h>(going: &Going<'_, '_>, life: &Life<'t, 'h>) -> Option<(&
     })
 }
 
-/// Judges one container; whether it was stopped by the signal that was wanted.
+/// Judges one container; returns whether it was stopped with the expected signal.
 fn judge(going: &Going<'_, '_>, life: &Life<'_, '_>, wanted: &str, seen: &mut Seen) -> bool {
     let asked = going.first.at.id;
     match (first_signal(going, life), killed_at(life)) {

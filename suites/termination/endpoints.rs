@@ -263,7 +263,7 @@ fn judge_serving(
     }
 }
 
-/// Requests that were open when the stop signal came can be answered until the grace period is over.
+/// Requests that were open when the stop signal came can be answered until the end of the grace period.
 pub(super) fn requests_finish(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for going in going(run).iter().filter(|going| going.is_graceful()) {
         for life in going.lives() {

@@ -17,7 +17,7 @@ pub(super) const DEFAULT: i64 = 30;
 /// The reason of a killed container: Kubernetes documentation.
 const ERROR: &str = "Error";
 
-/// Judges when a process that ignores its stop signal is killed. Whether it was.
+/// Judges when a process that ignores its stop signal is killed. Returns whether it was killed.
 pub(super) fn judge_kill(
     clause: &Clause,
     life: &Life<'_, '_>,
@@ -28,7 +28,7 @@ pub(super) fn judge_kill(
     judge_kill_within(clause.tolerance_us("kill"), life, stop, grace, seen)
 }
 
-/// The same, with so much time for the kill itself.
+/// The same, with this much time for the kill itself.
 pub(crate) fn judge_kill_within(
     slack: i64,
     life: &Life<'_, '_>,
@@ -49,7 +49,7 @@ pub(crate) fn judge_kill_within(
     false
 }
 
-/// Accuses a process that still runs although the time that it had after its stop signal is over.
+/// Reports a process that still runs although its time after the stop signal has passed.
 pub(super) fn accuse_survivor(
     timer: &Timer,
     life: &Life<'_, '_>,
@@ -81,7 +81,7 @@ fn stopped<'t, 'h>(
         .filter_map(|(going, life)| Some((going, life, life.attempt.stop()?)))
 }
 
-/// When the grace period is over, processes that are still running are killed, and the status shows it.
+/// At the end of the grace period, processes that are still running are killed, and the status shows this.
 pub(super) fn ends_in_a_kill(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let all = going(run);
     sidecars_have_the_rest(&all, clause, seen);

@@ -48,7 +48,7 @@ pub(super) fn judge_least(
     life.within(seen, quantity, (&going.first.at, end), bound) == Some(Fit::Met)
 }
 
-/// The grace period counts from the hook on.
+/// The grace period counts from the start of the hook.
 pub(super) fn counts(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     runs(&going(run), |going, hooked, _| {
         let (life, grace, slack) = (&hooked.life, going.grace(), clause.slack_us());
@@ -83,7 +83,7 @@ pub(super) fn counts(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     });
 }
 
-/// If a hook is still running when the grace period is over, the stop signal follows, and two seconds later the kill.
+/// If a hook is still running at the end of the grace period, the stop signal follows, and two seconds later the kill.
 pub(super) fn is_extended_once(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let all = going(run);
     after_long_sleeps(&all, clause, seen);
@@ -112,7 +112,7 @@ pub(super) fn is_extended_once(run: &Timeline<'_>, clause: &Clause, seen: &mut S
     });
 }
 
-/// A sleep that is longer than the grace period leaves no more time than another hook.
+/// A sleep that is longer than the grace period leaves no more time than any other hook.
 fn after_long_sleeps(all: &[Going<'_, '_>], clause: &Clause, seen: &mut Seen) {
     for going in all.iter().filter(|going| going.is_graceful()) {
         for hooked in hooked(going.mains()) {

@@ -1,4 +1,4 @@
-//! The preStop hook: it runs first; and when it does not run at all.
+//! The preStop hook: that it runs first, and when it does not run at all.
 
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
@@ -57,7 +57,7 @@ pub(super) fn runs_first(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// The stop signal came, but the hook did not.
+/// The stop signal came, but the hook left no record.
 pub(super) fn judge_unseen(going: &Going<'_, '_>, hooked: &Hooked<'_, '_>, seen: &mut Seen) {
     if let Some(stop) = hooked.life.stop() {
         let finding = format!("{} received its stop signal, but its hook never ran", hooked.life.name());
@@ -127,7 +127,7 @@ fn judge_sleep(
     seen: &mut Seen,
 ) {
     let (life, asked, slack) = (&hooked.life, &going.first.at, clause.slack_us());
-    // Nothing waits for it longer than for the grace period.
+    // The kubelet waits for it no longer than the grace period.
     let span = whole_seconds(span).min(going.grace());
     let upper = Bound::at_most(span + slack, format!("the seconds of the hook + {}", seconds(slack)));
     let Some(stop) = life.stop() else {
@@ -241,8 +241,8 @@ pub(super) fn runs_before_kills(run: &Timeline<'_>, clause: &Clause, seen: &mut 
     }
 }
 
-/// The hook of a container that exits by itself does not run: its endpoint gets no request, although it does when the
-/// pod is deleted.
+/// The hook of a container that exits by itself does not run: its endpoint gets no request then, but does get one
+/// when the pod is deleted.
 pub(super) fn not_after_exits(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in run.lives().undisturbed().only(|life| life.is_numbered() && life.container.stays()) {
         let exit = life.exited_by_itself().map(|(line, _)| line);
@@ -260,7 +260,7 @@ pub(super) fn not_after_exits(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
         } else if let Some(last) = asked.iter().find(|asked| !life.before_deletion(&asked.at))
             && life.watched_for(&exit.at, clause.slack_us())
         {
-            // That it came later shows that it would have been seen.
+            // The later request shows that an earlier one would have been recorded.
             seen.fine([exit.id, last.id]);
         }
     }

@@ -17,13 +17,13 @@ fn last_end(lives: &[Life<'_, '_>]) -> Option<At> {
     ends?.into_iter().max_by_key(|end| end.at.hi)
 }
 
-/// Whether somebody else has to agree before a pod can be removed.
+/// Whether a finalizer keeps a pod from being removed.
 fn is_held(going: &Going<'_, '_>) -> bool {
     let finalizers = |of: &Value| of["metadata"]["finalizers"].as_array().is_some_and(|of| !of.is_empty());
     going.pod.revisions.iter().any(|shown| finalizers(shown.object))
 }
 
-/// Judges that a pod is removed in time, unless a finalizer holds it. Whether it was.
+/// Judges that a pod is removed in time, unless a finalizer keeps it. Returns whether it was removed.
 fn judge_removal(clause: &Clause, going: &Going<'_, '_>, from: &At, seen: &mut Seen) -> bool {
     let (run, pod) = (going.run, going.pod);
     if is_held(going) {
@@ -115,7 +115,7 @@ pub(super) fn at_once(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A pod with the same name can be created immediately, and runs beside the remaining processes of the old one.
+/// A pod with the same name can be created immediately, and runs at the same time as the remaining processes of the old one.
 pub(super) fn frees_the_name(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for going in &going(run) {
         let Some((asked, lives)) = forced(going) else { continue };

@@ -8,7 +8,7 @@ use probity_model::{Clause, Seen, Timeline};
 use super::asked::{Going, going};
 use crate::reading::ends::killed_at;
 
-/// The time between a pod's creation and its deadline, by the API server's clock (from the pod) and by the harness's
+/// The time between a pod's creation and its deadline, on the API server's clock (from the pod) and on the harness's
 /// clock (from its requests).
 fn beyond_request(run: &Timeline<'_>, going: &Going<'_, '_>, shown: &Revision<'_>) -> Option<Interval> {
     let deadline = shown.second_of("deletionTimestamp")?;
@@ -66,7 +66,7 @@ pub(super) fn only_shortens(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         let (Some(first), Some(second)) = (going.shown(), again.grace.filter(|grace| *grace > 0)) else {
             continue;
         };
-        // The kubelet ends with a request of its own, for zero.
+        // The kubelet's own final request has a grace period of zero.
         let lasting = |revision: &&Revision<'_>| revision.deletion_grace().is_some_and(|grace| grace > 0);
         let later = |revision: &&Revision<'_>| run.before(&again.at, &revision.at);
         let Some(last) = going.pod.revisions.iter().rfind(|revision| lasting(revision) && later(revision))
@@ -74,7 +74,7 @@ pub(super) fn only_shortens(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             continue;
         };
         let (grace, elapsed) = (going.grace(), run.clocks.between(&going.first.at, &again.at));
-        // What is already over cannot be a deadline.
+        // A time in the past cannot be a deadline.
         if elapsed.is_none_or(|elapsed| elapsed.hi >= second) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! A kubelet that is restarted while a pod terminates: it begins again, and the grace period with it.
+//! A kubelet that is restarted while a pod terminates: it starts the termination and the grace period again.
 
 use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::mechanisms::{LEAST_GRACE, NEAR};
@@ -9,7 +9,7 @@ use super::asked::{Going, alive_until, going_anyway, is_hooked};
 use crate::reading::ends::killed_at;
 use crate::reading::kubelet_restarts::{Restart, restarts};
 
-/// A container that ignores its stop signal, on a node whose kubelet restarted before its grace period was over.
+/// A container that ignores its stop signal, on a node whose kubelet restarted before the end of the grace period.
 struct Spared<'t, 'h> {
     going: &'t Going<'t, 'h>,
     life: &'t Life<'t, 'h>,
@@ -40,7 +40,8 @@ pub(super) fn begins_again(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
 }
 
 impl Spared<'_, '_> {
-    /// Whether the restart began after the stop signal, and was over before the first kubelet would have killed.
+    /// Whether the restart began after the stop signal, and ended before the first kubelet would have killed the
+    /// container.
     fn is_early(&self) -> bool {
         let run = self.life.run;
         let grace = self.going.grace();

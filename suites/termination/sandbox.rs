@@ -1,11 +1,11 @@
-//! What a pod leaves on its node: the sandbox of a pod that is gone.
+//! What a pod leaves on its node: the sandbox of a removed pod.
 
 use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::described::descriptions;
 
-/// When a pod is gone, its sandbox has ended, and the runtime soon has no record of it. That there was one must have been seen
-/// before: a command that reads nothing shows nothing.
+/// When a pod has been removed, its sandbox has ended, and the runtime soon has no record of it. The sandbox must have been
+/// seen before: otherwise a command that reads nothing would pass.
 pub(super) fn is_cleaned(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let collected = clause.tolerance_us("collected");
     for pod in &run.pods {

@@ -1,5 +1,5 @@
 //! The order in which sidecars stop: after the main containers, in reverse order of their definition, and all together
-//! when the grace period is over. Their hooks do not wait.
+//! at the end of the grace period. Their hooks do not wait.
 //!
 //! All of this is judged from the records of the pod's own processes, which share one clock.
 
@@ -16,9 +16,10 @@ use super::timers::Timer;
 use crate::reading::ends::{End, killed_at};
 use crate::reading::hooks::HookKind;
 
-/// The terminating pods with a grace period and with sidecars of which all are known, as is what they wait for.
+/// The terminating pods with a grace period and with sidecars, if the records of the sidecars and of everything that
+/// they wait for are complete.
 fn pods<'t, 'h>(going: &'t [Going<'t, 'h>]) -> impl Iterator<Item = Group<'t, 'h>> {
-    // Where one may be missing, the order of the others says nothing.
+    // If one may be missing, the order of the others proves nothing.
     let graceful = going.iter().filter(|going| going.is_graceful() && !going.may_lack_one());
     graceful
         .map(|going| Group { going, mains: going.mains(), sidecars: going.sidecars() })
@@ -32,22 +33,22 @@ struct Group<'t, 'h> {
 }
 
 impl Group<'_, '_> {
-    /// Whether the grace period may have been over at this time: then no container waits for another.
+    /// Whether the grace period may have ended at this time: then no container waits for another.
     fn may_be_over(&self, at: &Line<'_>) -> bool {
         let since = self.going.run.clocks.between(&self.going.first.at, &at.at);
         since.is_none_or(|since| since.hi > self.going.grace() - NEAR)
     }
 
-    /// Whether the end of the grace period may have brought about a stop signal: not if all that it waited for had ended so long
-    /// before that its turn came earlier.
+    /// Whether the end of the grace period may have caused a stop signal: not if everything that the container waited for had
+    /// ended so long before that its turn came earlier.
     fn may_be_of_expiry(&self, clause: &Clause, stop: &Line<'_>, turn: Option<&At>) -> bool {
         let since = turn.and_then(|turn| self.going.run.clocks.between(&self.going.first.at, turn));
         let due = since.is_some_and(|since| since.hi + clause.slack_us() < self.going.grace());
         !due && self.may_be_over(stop)
     }
 
-    /// The stop signal of a container that waits for nothing, which came when the kubelet began to stop the pod: of a main container
-    /// or, if none runs, of the last sidecar.
+    /// The stop signal of a container that waits for nothing, which came when the kubelet began to stop the pod: of a main
+    /// container or, if none runs, of the last sidecar.
     fn first_stop(&self) -> Option<&Line<'_>> {
         let last = self.sidecars.last().filter(|_| self.mains.is_empty());
         let first = self.mains.iter().chain(last).filter(|life| !is_hooked(life));
@@ -59,8 +60,8 @@ impl Group<'_, '_> {
         self.turn_of(self.sidecars.len())
     }
 
-    /// The time at which everything had terminated that the sidecar before this place waits for: the main containers, and the
-    /// sidecars from there on. `None` if that is not known.
+    /// The time at which everything that the sidecar before this place waits for had terminated: the main containers, and the
+    /// sidecars from this place on. `None` if that is not known.
     fn turn_of(&self, place: usize) -> Option<At> {
         let behind = self.sidecars.get(place..).unwrap_or_default();
         let mut ends = self.mains.iter().chain(behind).map(waited_for);
@@ -68,14 +69,15 @@ impl Group<'_, '_> {
         ends.try_fold(first, |last, end| Some(later(self.going.run, last, end?)))
     }
 
-    /// The same; the request itself where it waits for nothing.
+    /// The same; the request itself if the sidecar waits for nothing.
     fn turn_or_request(&self, place: usize) -> Option<At> {
         let none = self.mains.is_empty() && place >= self.sidecars.len();
         if none { Some(self.going.first.at.clone()) } else { self.turn_of(place) }
     }
 }
 
-/// From when on nothing waits for a container any more. Not known if it exited by itself: its hook may have gone on.
+/// The time from which nothing waits for a container any more. Not known if it exited by itself: its hook may have
+/// continued.
 fn waited_for(life: &Life<'_, '_>) -> Option<At> {
     let hook_goes_on = is_hooked(life) && life.exited_by_itself().is_some();
     let end = End::of(life).filter(|_| !hook_goes_on)?;
@@ -137,7 +139,7 @@ fn judge_after_mains(run: &Timeline<'_>, clause: &Clause, group: &Group<'_, '_>,
     }
 }
 
-/// A sidecar that keeps running although those that stop before it have terminated.
+/// Reports a sidecar that keeps running although all containers that stop before it have terminated.
 fn judge_unstopped(clause: &Clause, sidecar: &Life<'_, '_>, end: &At, seen: &mut Seen) {
     let Some(until) = alive_until(sidecar).filter(|_| !is_hooked(sidecar)) else { return };
     let waited = sidecar.run.measure(String::new(), &sidecar.node, end, &until, clause.in_time());
@@ -185,7 +187,7 @@ pub(super) fn in_reverse(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// When the grace period is over, all sidecars get their stop signal at the same time, and the minimum time after it.
+/// At the end of the grace period, all sidecars get their stop signal at the same time, and the minimum time after it.
 pub(super) fn all_at_expiry(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for group in pods(&going(run)) {
         let grace = group.going.grace();
@@ -254,7 +256,7 @@ pub(super) fn all_after_long_hooks(run: &Timeline<'_>, clause: &Clause, seen: &m
     }
 }
 
-/// When its turn comes, a sidecar without a hook has what is left of the grace period, and is killed then.
+/// When its turn comes, a sidecar without a hook has the rest of the grace period, and is killed at its end.
 pub(super) fn sidecars_have_the_rest(all: &[Going<'_, '_>], clause: &Clause, seen: &mut Seen) {
     for group in pods(all).filter(|group| group.going.grace() >= LEAST_GRACE) {
         let Some(first) = group.first_stop() else { continue };
@@ -269,7 +271,7 @@ pub(super) fn sidecars_have_the_rest(all: &[Going<'_, '_>], clause: &Clause, see
     }
 }
 
-/// The kubelet takes off only the whole seconds for which the sidecar waited.
+/// The kubelet subtracts only the whole seconds for which the sidecar waited.
 fn judge_rest(
     clause: &Clause,
     group: &Group<'_, '_>,
@@ -290,7 +292,7 @@ fn judge_rest(
     }
 }
 
-/// A sidecar with a hook is told to stop when the hook is done and its turn has come, not before and soon after.
+/// A sidecar with a hook gets its stop signal soon after its hook is done and its turn has come, and not before.
 pub(super) fn after_own_hooks(all: &[Going<'_, '_>], clause: &Clause, seen: &mut Seen) {
     for group in pods(all) {
         for (place, sidecar) in group.sidecars.iter().enumerate() {

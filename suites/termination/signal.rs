@@ -19,7 +19,7 @@ pub(super) fn comes_promptly(run: &Timeline<'_>, clause: &Clause, seen: &mut See
     for going in going(run).iter().filter(|going| going.is_graceful()) {
         let busy = going.pod.containers.iter().any(|of| of.lifecycle("postStart").is_some());
         let first = going.stopped_first().into_iter().chain(going.ephemeral_lives());
-        // The last sidecar waits for the main containers only.
+        // The last sidecar waits only for the main containers.
         let last = going.sidecars().into_iter().next_back().filter(|_| going.runs_no_main());
         for life in first.chain(last).filter(|life| !busy && !has_lasting_hook(life)) {
             judge_arrival(clause, going, &life, seen);
@@ -115,8 +115,9 @@ pub(super) fn nothing_comes_back(run: &Timeline<'_>, clause: &Clause, seen: &mut
     }
 }
 
-/// Accuses a restart of a sidecar or init container, or of a container that was killed. One that ended before its kubelet knew of
-/// the deletion may come back: it ended because of the deletion if nothing else stops it, or if it ended late enough.
+/// Reports a restart of a sidecar or init container, or of a container that was killed. A container that ended before its
+/// kubelet knew of the deletion may restart. It ended because of the deletion if nothing else stops it, or if it ended late
+/// enough.
 fn accuse_return(clause: &Clause, going: &Going<'_, '_>, life: &Life<'_, '_>, seen: &mut Seen) {
     let (run, asked) = (going.run, &going.first.at);
     if life.container.kind == ContainerKind::Main && life.exiting().is_some() {
@@ -135,7 +136,8 @@ fn accuse_return(clause: &Clause, going: &Going<'_, '_>, life: &Life<'_, '_>, se
     }
 }
 
-/// Accuses what begins in a pod that goes: long after the request, or behind an init container that was told to stop.
+/// Reports containers that begin in a terminating pod: long after the request, or after an init container that got its
+/// stop signal.
 fn accuse_starts(clause: &Clause, going: &Going<'_, '_>, lives: &[Life<'_, '_>], seen: &mut Seen) {
     let (run, asked) = (going.run, &going.first.at);
     if going.pod.containers.iter().any(|of| of.lifecycle("postStart").is_some()) {
@@ -145,7 +147,7 @@ fn accuse_starts(clause: &Clause, going: &Going<'_, '_>, lives: &[Life<'_, '_>],
         |life: &Life<'_, '_>| going.pod.containers.iter().position(|of| of.name == life.container.name);
     let inits = || lives.iter().filter(|life| life.container.kind == ContainerKind::Init);
     for life in going.later_lives().iter().filter(|life| life.is_numbered() && life.holes.is_empty()) {
-        // A process may not get a processor until some time after its container was started.
+        // A process may not get a CPU until some time after its container was started.
         let shown =
             life.revisions().any(|(shown, status)| status.is_running() && run.before(&shown.at, asked));
         let known = clause.tolerance_us("under-way") + life.noise(asked, &life.began);

@@ -75,7 +75,7 @@ fn killed(run: &mut Composer, container: &str, at: f64) {
     run.of("pod", container).left(at);
 }
 
-/// A hook as a command begins, and is done if it is.
+/// A hook command begins, and may end at this time.
 fn hook(run: &mut Composer, container: &str, at: f64, done: Option<f64>) {
     let args = ["/agnhost-rs", "exec", "bye"].map(str::to_owned).to_vec();
     let (answer, command) = ("0".to_owned(), Command { args, ..Command::default() });

@@ -1,6 +1,6 @@
 //! Times that a timer of the kubelet or of the runtime decides, such as the rest of a grace period.
 //!
-//! A timer runs while its node is busy. Noise can delay when it is set and what happens when it is over, but what lies in
+//! A timer runs even while its node is busy. Noise can delay the start of a timer and the effect of its end, but noise in
 //! between delays nothing.
 
 use probity_model::measure::{Bound, Fit, Measurement};
@@ -8,7 +8,7 @@ use probity_model::mechanisms::{SATURATION_DELAYS, START_OF_A_COMMAND, TO_END_A_
 use probity_model::timeline::{Happened, Life};
 use probity_model::{Seen, Stamp};
 
-/// A timer: when it was set, as the process that it is for could see it, and how long it runs.
+/// A timer: when it was set, as far as the affected process could see it, and how long it runs.
 pub(super) struct Timer {
     set: Stamp,
     due: Stamp,
@@ -17,12 +17,13 @@ pub(super) struct Timer {
 }
 
 impl Timer {
-    /// The timer that was set at an instant and runs for so long.
+    /// The timer that was set at an instant and runs for this long.
     pub(super) fn new(set: &Stamp, span: i64) -> Self {
         Self { set: set.clone(), due: set.later(span), late: 0 }
     }
 
-    /// A timer that was set after a hook and is due at another instant. What delayed the stop signal delayed it, too.
+    /// A timer that was set after a hook and is due at another instant. A delay of the stop signal also delayed the
+    /// timer.
     pub(super) fn after_hook(life: &Life<'_, '_>, (ended, set): (&Stamp, &Stamp), due: Stamp) -> Self {
         Self { set: set.clone(), due, late: life.noise(ended, set) }
     }

@@ -1,4 +1,4 @@
-//! The ids in the spec of a pod with users of its own are those inside.
+//! The ids in the spec of a pod with its own user namespace are the ids inside that namespace.
 
 use probity_model::timeline::{Life, PodLife};
 use probity_model::{Clause, Seen, Timeline};
@@ -51,7 +51,7 @@ fn judge_processes(run: &Timeline<'_>, seen: &mut Seen) {
     }
 }
 
-/// A volume that the kubelet made has the group of the pod, as seen from inside.
+/// A volume that the kubelet created has the group of the pod, as seen from inside.
 fn judge_volumes(run: &Timeline<'_>, seen: &mut Seen) {
     for (life, line, trial) in trials(run).filter(|(life, ..)| asks(life.pod.spec)) {
         let (Some(wanted), Some(path)) = (named(&life, "fsGroup"), trial.path.as_deref()) else { continue };
@@ -79,7 +79,7 @@ fn is_emptied(life: &Life<'_, '_>, path: &str) -> bool {
     volumes.iter().any(|volume| volume["name"] == mount["name"] && volume.get("emptyDir").is_some())
 }
 
-/// A container whose user does not exist inside does not start, though another pod with users of its own does.
+/// A container whose user does not exist inside does not start, although another pod with its own user namespace does.
 fn judge_missing(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let all = looks(run);
     let Some(works) = all.iter().find(|look| asks(look.life.pod.spec)) else { return };

@@ -5,14 +5,14 @@ use probity_model::{Clause, Seen, Timeline};
 use super::asks;
 use crate::reading::dumps::{Look, looks, overlap};
 
-/// Where the kernel tells how the users of a namespace map to those outside.
+/// The file in which the kernel shows how the users of a namespace map to those outside.
 pub(super) const USERS: &str = "/proc/self/uid_map";
-/// The same of groups.
+/// The same for groups.
 const GROUPS: &str = "/proc/self/gid_map";
-/// The field of a pod that sees the processes of its node.
+/// The field that makes a pod see the processes of its node.
 const SEES_ALL: &str = "hostPID";
 
-/// Neighboring ids inside, with those outside that they map to.
+/// A range of ids inside, with the ids outside to which they map.
 #[derive(Clone, Copy)]
 pub(super) struct Range {
     inside: u64,
@@ -26,7 +26,7 @@ impl Range {
             && other.outside < self.outside.saturating_add(self.length)
     }
 
-    /// The id outside of one inside.
+    /// The id outside to which an id inside maps.
     fn outside_of(self, id: u64) -> Option<u64> {
         let offset = id.checked_sub(self.inside).filter(|offset| *offset < self.length)?;
         self.outside.checked_add(offset)
@@ -45,7 +45,7 @@ pub(super) fn ranges(map: &str) -> Vec<Range> {
     map.lines().filter_map(range).collect()
 }
 
-/// Whether a map gives each user the number that it has outside.
+/// Whether a map gives each user the same id as outside.
 pub(super) fn is_identity(map: &str) -> bool {
     ranges(map).first().is_some_and(|first| first.inside == first.outside)
 }
@@ -60,23 +60,23 @@ fn ranges_of(look: &Look<'_, '_>, file: &str) -> Vec<Range> {
     look.dump.files.get(file).map(|map| ranges(map)).unwrap_or_default()
 }
 
-/// The number of a user outside.
+/// The id of a user outside.
 fn outside_of(ranges: &[Range], id: u64) -> Option<u64> {
     ranges.iter().find_map(|range| range.outside_of(id))
 }
 
-/// Whether a user of the node is one of those to which a map assigns, and not root.
+/// Whether a user of the node is one of those to which a map leads, and not root.
 fn is_outside_of(ranges: &[Range], user: u64) -> bool {
     let one_of = |range: &Range| user.checked_sub(range.outside).is_some_and(|offset| offset < range.length);
     user != 0 && ranges.iter().any(one_of)
 }
 
-/// How many ids a pod has at least, and how many the node keeps for itself.
+/// The minimum number of ids of a pod, and the number of ids that the node keeps for itself.
 fn least(clause: &Clause) -> u64 {
     clause.tolerance_times("ids") as u64
 }
 
-/// A pod has users of its own if it asks for them, and those of its node otherwise.
+/// A pod has its own users if it requests them, and otherwise those of its node.
 pub(super) fn of_its_own(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let all = looks(run);
     for look in &all {
@@ -114,7 +114,7 @@ fn judge_own(clause: &Clause, look: &Look<'_, '_>, all: &[Look<'_, '_>], seen: &
     }
 }
 
-/// Pods that ask for nothing share the users of their node.
+/// Pods that do not request their own users share the users of their node.
 fn judge_shared(look: &Look<'_, '_>, all: &[Look<'_, '_>], seen: &mut Seen) {
     let beside = all.iter().find(|other| {
         !asks(other.life.pod.spec)
@@ -170,7 +170,7 @@ fn are_apart(one: &Look<'_, '_>, other: &Look<'_, '_>, (words, file): (&str, &st
     }
 }
 
-/// A user of a pod is, on the node, the one that its map names: root is not root.
+/// A user of a pod is the user that its map names on the node: root inside is not root outside.
 pub(super) fn root_is_mapped(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     let all = looks(run);
     let watches = |look: &&Look<'_, '_>| look.life.pod.spec.get(SEES_ALL).is_some_and(|is| *is == true);
@@ -187,7 +187,8 @@ pub(super) fn root_is_mapped(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                 seen.violated(format!("{name} has the users of its node"), events);
                 continue;
             }
-            // The sandbox and the other containers of the pod share its namespace, so there are others beside this user.
+            // The sandbox and the other containers of the pod share its namespace, so there are processes of other
+            // users besides this one.
             let map = users_of(look);
             let of_pod = from_outside.dump.processes.iter().filter(|process| process.users == Some(*space));
             let users: Vec<u64> = of_pod.filter_map(|process| process.uid).map(u64::from).collect();

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::asks;
 use crate::reading::dumps::{looks, trials};
 
-/// A pod with the users of its node whose files another pod sees.
+/// A pod that uses its node's user namespace, and whose files another pod sees.
 struct Maker {
     /// The user that the files belong to on the node.
     user: u64,
@@ -16,7 +16,7 @@ struct Maker {
     line: EventId,
 }
 
-/// The pod whose folder on the node is mounted at the start of a path, if its user is none of the first `ids`.
+/// The pod whose folder on the node is mounted at the start of a path, if its user is not one of the first `ids`.
 fn maker(run: &Timeline<'_>, life: &Life<'_, '_>, path: &str, ids: u64) -> Option<Maker> {
     let list = |of: &Value, field: &str| of.get(field).and_then(Value::as_array).cloned().unwrap_or_default();
     let mounts = list(life.container.spec, "volumeMounts");
@@ -63,7 +63,7 @@ fn judge_owner(
     }
 }
 
-/// A refusal says something only if a process with the users of the node was not refused.
+/// A denied write is evidence only if a process with the users of the node was not denied.
 fn judge_write(
     run: &Timeline<'_>,
     life: &Life<'_, '_>,

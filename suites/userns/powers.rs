@@ -1,4 +1,4 @@
-//! Capabilities of a pod with users of its own.
+//! Capabilities of a pod with its own user namespace.
 
 use probity_model::timeline::{Life, Line};
 use probity_model::{Clause, Seen, Timeline};
@@ -7,12 +7,12 @@ use probity_script::witness::TrialSeen;
 use super::asks;
 use crate::reading::dumps::trials;
 
-/// What a process may do to the namespaces that it has of its own.
+/// What a process may do to its own namespaces.
 const INSIDE: [&str; 2] = ["mount", "set-hostname"];
-/// What concerns the whole node.
+/// Actions that affect the whole node.
 const OUTSIDE: [&str; 2] = ["load-module", "make-device"];
 
-/// They count inside, and for nothing that concerns the node.
+/// Capabilities apply inside the namespace, and to nothing that affects the node.
 pub(super) fn end_at_the_namespace(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for (life, line, trial) in trials(run).filter(|(life, ..)| asks(life.pod.spec)) {
         let Some((control, of_control)) = control(run, &life, trial) else { continue };
@@ -34,7 +34,7 @@ pub(super) fn end_at_the_namespace(run: &Timeline<'_>, _: &Clause, seen: &mut Se
     }
 }
 
-/// The same trial of a container with the same privileges and the users of its node.
+/// The same attempt in a container with the same privileges and the users of its node.
 fn control<'t, 'h>(
     run: &'t Timeline<'h>,
     life: &Life<'_, '_>,

@@ -1,4 +1,4 @@
-//! Hand-written histories of pods that ask for a user namespace.
+//! Hand-written histories of pods that request a user namespace.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +51,7 @@ mod twins;
 
 /// The user namespace of the node.
 const OF_NODE: u64 = 1;
-/// A map that leaves everything as it is.
+/// A map that does not change any id.
 const IDENTITY: &str = "0 0 4294967295\n";
 
 /// A pod whose process records how its users map, its user namespace, and its ids.
@@ -73,7 +73,7 @@ fn records(run: &mut Composer, (users, groups): (&str, &str), space: u64, ids: &
     run.fact(1.1, Fact::Dump(Dump { files, namespaces, ids: ids.to_vec(), ..Dump::default() }));
 }
 
-/// The spec of a pod with users of its own, or of its node.
+/// The spec of a pod with its own users, or with those of its node.
 fn spec(own: bool) -> Value {
     let mut spec = json!({ "nodeName": NODE, "containers": [{ "name": "target" }] });
     if own {

@@ -1,4 +1,4 @@
-//! Applications that know nothing of user namespaces: two pods that differ only in hostUsers behave alike.
+//! Applications that do not know about user namespaces: two pods that differ only in hostUsers behave in the same way.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::asks;
 /// What an application does, each with its first event.
 type Signs = BTreeMap<&'static str, At>;
 
-/// What a pod with the users of its node does, its twin with users of its own does as well.
+/// If a pod with the users of its node does something, its twin with its own users does it as well.
 pub(super) fn works_as_well(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for own in run.pods.iter().filter(|pod| asks(pod.spec)) {
         let Some(plain) = run.pods.iter().find(|plain| are_twins(plain, own)) else { continue };
@@ -31,7 +31,8 @@ pub(super) fn works_as_well(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
     }
 }
 
-/// What two pods must have in common: with another user or another volume an application may do something else.
+/// The fields that two pods must have in common: with another user or another volume, an application may behave
+/// differently.
 const ALIKE: [&str; 3] = ["containers", "securityContext", "volumes"];
 
 /// Whether two pods are alike, and the first has the users of its node.

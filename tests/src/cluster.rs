@@ -1,12 +1,12 @@
-//! The real cluster of `ci/cluster`, as the live tests use it: the program `probity` run against it, and a look at what is
-//! left behind.
+//! The real cluster of `ci/cluster`, as the live tests use it: they run the program `probity` against it, and check what
+//! is left behind.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
-/// The cluster that the tests were given by `ci/live`.
+/// The cluster that `ci/live` gave to the tests.
 pub struct Cluster {
     kubeconfig: PathBuf,
     context: String,
@@ -42,7 +42,7 @@ impl Cluster {
         &self.root
     }
 
-    /// kubectl as the cluster's administrator; the standard output of a command that must succeed.
+    /// Runs kubectl as the cluster's administrator; returns the standard output of a command that must succeed.
     #[must_use]
     pub fn kubectl(&self, arguments: &[&str]) -> String {
         let output = self.try_kubectl(arguments, "");
@@ -54,7 +54,7 @@ impl Cluster {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// kubectl with a standard input.
+    /// Runs kubectl with this standard input.
     #[must_use]
     pub fn try_kubectl(&self, arguments: &[&str], input: &str) -> Output {
         use std::io::Write as _;
@@ -82,7 +82,7 @@ impl Cluster {
         command
     }
 
-    /// Everything of ours that is in the cluster, by name.
+    /// Everything of Probity that is in the cluster, by name.
     #[must_use]
     pub fn remains(&self) -> Vec<String> {
         let namespaces = self.kubectl(&["get", "namespaces", "-l", "probity.dev/run", "-o", "json"]);
@@ -112,7 +112,7 @@ fn names(list: &str) -> Vec<String> {
     items.iter().map(name).collect()
 }
 
-/// The program beside the tests.
+/// The program next to the tests.
 #[must_use]
 pub fn probity() -> Command {
     let own = std::env::current_exe().unwrap_or_else(|error| panic!("where is this test? {error}"));
@@ -125,7 +125,7 @@ pub fn probity() -> Command {
     }))
 }
 
-/// Sends a signal to a program that we started.
+/// Sends a signal to a program that the test started.
 pub fn signal(child: &Child, signal: nix::sys::signal::Signal) {
     let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX));
     let _ = nix::sys::signal::kill(pid, signal);

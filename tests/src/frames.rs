@@ -1,11 +1,11 @@
-//! HTTP/2 frames by hand, for what no HTTP/2 client would send and for seeing how a connection really ends.
+//! HTTP/2 frames written by hand, to send what no HTTP/2 client would send and to see how a connection really ends.
 //!
-//! Headers are written without compression, which every decoder has to understand. It refuses to decode headers.
+//! Headers are written without compression, which every decoder must understand. This module does not decode headers.
 
-/// What an HTTP/2 client says first.
+/// The first bytes from an HTTP/2 client.
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// The kinds of frames that are of use here.
+/// The kinds of frames that are used here.
 pub mod kind {
     /// DATA.
     pub const DATA: u8 = 0;
@@ -23,7 +23,7 @@ pub mod kind {
     pub const CONTINUATION: u8 = 9;
 }
 
-/// A frame that came.
+/// A received frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// Its kind.
@@ -32,7 +32,7 @@ pub struct Frame {
     pub flags: u8,
     /// Its stream.
     pub stream: u32,
-    /// What it carries.
+    /// Its payload.
     pub payload: Vec<u8>,
 }
 
@@ -70,7 +70,7 @@ pub fn call(stream: u32, path: &str, message: &[u8]) -> Vec<u8> {
     [frame(kind::HEADERS, 0x4, stream, &block(&fields)), frame(kind::DATA, 0x1, stream, message)].concat()
 }
 
-/// Header fields, each as a literal that is not remembered.
+/// Header fields, each as a literal without indexing.
 #[must_use]
 pub fn block(fields: &[(&str, &str)]) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -97,7 +97,7 @@ fn text_length(bytes: &mut Vec<u8>, length: usize) {
     bytes.push(u8::try_from(rest).unwrap_or(0));
 }
 
-/// The whole frames among the bytes that came, and what is left over.
+/// The complete frames in the received bytes, and the remaining bytes.
 #[must_use]
 pub fn frames(mut bytes: &[u8]) -> (Vec<Frame>, Vec<u8>) {
     let mut found = Vec::new();

@@ -1,18 +1,18 @@
-//! A client of the gRPC health protocol, by hand: it has to see numbers that no generated client lets through.
+//! A hand-written client of the gRPC health protocol: it must see numbers that no generated client passes on.
 
 use std::time::Duration;
 
 use crate::h2::{H2, Stream};
 use crate::target::PATIENCE;
 
-/// What became of a call.
+/// The outcome of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The serving status, if the call has an answer.
     pub status: Option<i32>,
     /// The gRPC code; 0 is success.
     pub code: Option<u32>,
-    /// The message that goes with the code.
+    /// The message for the code.
     pub message: Option<String>,
 }
 
@@ -27,7 +27,7 @@ pub fn check(h2: &H2, service: &str) -> Result<Outcome, String> {
     check_with(h2, service, &[], PATIENCE)
 }
 
-/// Checks a service with further metadata and waits so long.
+/// Checks a service with additional metadata, and waits for this long.
 ///
 /// # Errors
 ///
@@ -89,7 +89,7 @@ pub fn status(framed: &[u8]) -> i32 {
         Some((0x08, number)) => {
             let bits = |(at, byte): (usize, &u8)| u64::from(byte & 0x7f) << (7 * at);
             let number: u64 = number.iter().take(9).enumerate().map(bits).sum();
-            // Negative numbers come in 64 bits, of which the lower half says it all.
+            // Negative numbers have 64 bits; the lower half contains the value.
             u32::try_from(number & u64::from(u32::MAX)).unwrap_or(0).cast_signed()
         }
         Some(_) => panic!("no health answer: {framed:?}"),

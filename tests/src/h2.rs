@@ -1,6 +1,6 @@
-//! An HTTP/2 client for answers in good order, driven on a thread of its own so that tests stay plain functions.
+//! An HTTP/2 client for valid answers, which runs on its own thread so that tests stay plain functions.
 //!
-//! For frames that are not in good order there is `frames`.
+//! For invalid frames, see `frames`.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use tokio::runtime::Runtime;
 use crate::target::PATIENCE;
 use crate::tls;
 
-/// A connection that speaks HTTP/2.
+/// An HTTP/2 connection.
 pub struct H2 {
     runtime: Runtime,
     sender: SendRequest<Full<Bytes>>,
@@ -28,11 +28,11 @@ pub struct Answer {
     pub status: u16,
     /// The headers.
     pub headers: Vec<(String, String)>,
-    /// What came of the body.
+    /// The received part of the body.
     pub body: Vec<u8>,
     /// The trailers.
     pub trailers: Vec<(String, String)>,
-    /// Why the body broke off, if it did.
+    /// Why the body was cut off, if it was.
     pub broken: Option<String>,
 }
 
@@ -47,7 +47,7 @@ impl H2 {
         Self::open(to, None)
     }
 
-    /// Connects by TLS, offers h2 and takes any certificate.
+    /// Connects over TLS, offers h2 and accepts any certificate.
     ///
     /// # Panics
     ///
@@ -74,13 +74,13 @@ impl H2 {
         Self { runtime, sender, local }
     }
 
-    /// Our own address, by which the witness knows the connection.
+    /// The client's own address, by which the witness identifies the connection.
     #[must_use]
     pub fn local(&self) -> SocketAddr {
         self.local
     }
 
-    /// Asks for a path.
+    /// Requests a path.
     ///
     /// # Errors
     ///
@@ -89,11 +89,11 @@ impl H2 {
         self.send("GET", path, &[], Vec::new(), PATIENCE)
     }
 
-    /// Sends a request and waits for the whole answer; then the request is given up.
+    /// Sends a request and waits for the whole answer, for at most this time.
     ///
     /// # Errors
     ///
-    /// If no head comes, or nothing but silence for so long.
+    /// If no head comes, or nothing comes for this long.
     pub fn send(
         &self,
         method: &str,
@@ -118,7 +118,7 @@ impl H2 {
         })
     }
 
-    /// Begins a request whose answer comes bit by bit.
+    /// Begins a request whose answer comes in pieces.
     ///
     /// # Errors
     ///
@@ -140,7 +140,7 @@ impl H2 {
     }
 }
 
-/// An answer that is still coming.
+/// An incomplete answer.
 pub struct Stream<'a> {
     h2: &'a H2,
     body: Incoming,
@@ -171,7 +171,7 @@ where
         .await
         .unwrap_or_else(|error| panic!("no HTTP/2 on this connection: {error:?}"));
     tokio::spawn(async move {
-        // How it ends is told to whoever waits for an answer.
+        // The result is reported where the answer is awaited.
         let _ = connection.await;
     });
     sender

@@ -1,5 +1,5 @@
-//! Helpers for tests that drive the programs of this workspace from outside: the program as a process, and clients of
-//! several degrees of politeness.
+//! Helpers for tests that drive the programs of this workspace from outside: the program as a process, and clients
+//! that follow their protocols more or less strictly.
 
 pub mod cluster;
 pub mod frames;

@@ -1,6 +1,6 @@
 //! Starts a program as a process, collects what it prints with the time of each line, and ends it when dropped.
 //!
-//! Panics with a sentence where a test can't go on: it is used by tests only.
+//! Panics with a message if a test cannot continue: it is used only by tests.
 
 #![expect(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a test's helper fails the test")]
 
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// As long as a test waits for a program to do something.
+/// How long a test waits for a program to do something.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where a line came from.
@@ -55,7 +55,7 @@ pub struct Program {
 /// The path of a binary of this workspace, built in the same profile as the tests.
 ///
 /// # Panics
-/// If it is not there.
+/// If it does not exist.
 #[must_use]
 pub fn binary(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a test knows its own path");
@@ -69,8 +69,8 @@ pub fn binary(name: &str) -> PathBuf {
     path
 }
 
-/// A port that nobody has, for TCP and for UDP, outside the range from which the system gives out its own: there, a
-/// connection of a test beside this one could take it before it is bound.
+/// A port that is free for TCP and for UDP, outside the system's ephemeral range: a connection of a parallel test
+/// could take an ephemeral port before it is bound.
 ///
 /// # Panics
 /// If there is none.
@@ -139,7 +139,7 @@ impl Program {
         self.printed.lines.lock().unwrap().clone()
     }
 
-    /// Waits for a line that has a text in it.
+    /// Waits for a line that contains a text.
     ///
     /// # Panics
     /// If none comes in time.
@@ -198,7 +198,7 @@ impl Program {
         }
     }
 
-    /// All that was printed to one stream so far, line by line.
+    /// Everything that was printed to one stream so far, line by line.
     #[must_use]
     pub fn text(&self, stream: Stream) -> String {
         let lines = self.lines();

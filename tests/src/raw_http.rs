@@ -1,4 +1,4 @@
-//! One HTTP/1.1 request written by hand over a plain socket, and the answer as it came, header by header.
+//! One HTTP/1.1 request written by hand over a plain socket, and the answer as received, header by header.
 //!
 //! No client library: tests compare what is on the wire.
 
@@ -9,14 +9,14 @@ use std::net::TcpStream;
 
 use crate::program::PATIENCE;
 
-/// An answer as it came.
+/// An answer as received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answered {
     /// The first line, such as `HTTP/1.1 200 OK`; empty if the connection was closed without an answer.
     pub status_line: String,
     /// The header lines in their order.
     pub headers: Vec<String>,
-    /// All bytes after the headers, chunks not joined.
+    /// All bytes after the headers; chunks are not joined.
     pub body: Vec<u8>,
 }
 
@@ -59,7 +59,7 @@ pub fn send(port: u16, request: &str) -> Answered {
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
     let mut whole = Vec::new();
-    // A reset ends an answer as well as an end does.
+    // A reset ends an answer just as an orderly close does.
     let _ = stream.read_to_end(&mut whole);
     parse(&whole)
 }

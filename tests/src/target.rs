@@ -1,7 +1,8 @@
 //! The program under test as a process: started with a plan, watched through its witness, ended with the test.
 //!
-//! Nothing here sleeps in the hope that something has happened by then: a test waits for the line that says so. A
-//! wait that is in vain ends with all that was said instead. It refuses to look inside the program.
+//! Nothing here sleeps in the hope that something has happened by then: a test waits for the line that reports
+//! it. If a wait times out, the failure shows everything that was reported instead. This module does not look
+//! inside the program.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -14,7 +15,7 @@ use std::time::{Duration, Instant};
 use probity_script::witness::{Accepted, Answered, Closed, Request, TlsSeen};
 use probity_script::{Fact, WitnessLine};
 
-/// How long a line may take to come. It is far beyond anything that a busy machine does: only a failure waits so long.
+/// How long a line may take. This is far longer than on any busy machine, so only a failure waits for this long.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A running target. It is killed when it is dropped.
@@ -36,7 +37,7 @@ struct State {
     ended: bool,
 }
 
-/// One request as the witness tells it, from its connection to its answer.
+/// One request as the witness records it, with its answer.
 #[derive(Clone, Debug)]
 pub struct Story {
     /// The request.
@@ -52,7 +53,7 @@ impl Target {
         Self::start_with(plan, &[])
     }
 
-    /// Starts the program with a plan and further environment variables.
+    /// Starts the program with a plan and additional environment variables.
     #[must_use]
     pub fn start_with(plan: &str, env: &[(&str, &str)]) -> Self {
         let program = program();
@@ -76,7 +77,7 @@ impl Target {
         self.child.id()
     }
 
-    /// Where a listener can be reached, once it is open.
+    /// The address of a listener, once it is open.
     #[must_use]
     pub fn address(&self, listener: &str) -> SocketAddr {
         let port = self.wait_for(&format!("the port of listener {listener}"), |line| match &line.fact {
@@ -204,7 +205,7 @@ impl Target {
 
 impl Drop for Target {
     fn drop(&mut self) {
-        // A process that has ended by itself cannot be killed, which is as well.
+        // An error means that the process has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -237,14 +238,14 @@ impl Heard {
     }
 }
 
-/// The last lines of the witness, and what was said on standard error.
+/// The last lines of the witness, and the output on standard error.
 fn told(state: &State) -> String {
     let last = &state.lines[state.lines.len().saturating_sub(40)..];
     let lines: Vec<_> = last.iter().map(|line| format!("  {} {:?}", line.seq, line.fact)).collect();
     format!("{}\nand on standard error:\n{}", lines.join("\n"), state.complaints)
 }
 
-/// The program beside the test: both are built into the same directory.
+/// The program next to the test: both are built into the same directory.
 fn program() -> PathBuf {
     let own = std::env::current_exe().unwrap_or_else(|error| panic!("where is this test? {error}"));
     let found = own.ancestors().skip(1).take(2).map(|dir| dir.join("agnhost-rs")).find(|path| path.is_file());

@@ -1,7 +1,8 @@
-//! A TLS client that takes any certificate and tells what a strict client would have thought of it.
+//! A TLS client that accepts any certificate and reports how a strict client would have judged it.
 //!
-//! A strict client ends the handshake at the first fault, so it cannot show what an expired certificate's listener
-//! goes on to do. This one judges the certificate beside the handshake, with rustls's own verifier.
+//! A strict client ends the handshake at the first fault, so it cannot show what a listener with an expired
+//! certificate does next. This one judges the certificate separately from the handshake, with rustls's own
+//! verifier.
 
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -25,7 +26,7 @@ pub struct Wish<'a> {
     pub alpn: &'a [&'a str],
     /// Versions of TLS.
     pub versions: &'a [&'static SupportedProtocolVersion],
-    /// Whether it shows a certificate if asked.
+    /// Whether it presents a certificate on request.
     pub certificate: bool,
 }
 
@@ -35,10 +36,10 @@ impl Default for Wish<'_> {
     }
 }
 
-/// A connection by TLS.
+/// A TLS connection.
 pub type Secure = StreamOwned<ClientConnection, TcpStream>;
 
-/// Connects and shakes hands.
+/// Connects and does the TLS handshake.
 ///
 /// # Errors
 ///
@@ -71,18 +72,18 @@ pub async fn wrap(
     connector.connect(name(), stream).await.unwrap_or_else(|error| panic!("no TLS: {error}"))
 }
 
-/// The certificate that the other side showed.
+/// The certificate that the other side presented.
 ///
 /// # Panics
 ///
-/// If it showed none.
+/// If it presented none.
 #[must_use]
 pub fn shown(stream: &Secure) -> CertificateDer<'static> {
     let shown = stream.conn.peer_certificates().and_then(<[_]>::first);
     shown.unwrap_or_else(|| panic!("no certificate was shown")).clone().into_owned()
 }
 
-/// What a client thinks of a certificate that trusts it and asked for `name`.
+/// How a client that trusts a certificate and requested `name` judges it.
 ///
 /// # Errors
 ///
@@ -97,7 +98,7 @@ pub fn judge(certificate: &CertificateDer<'static>, name: &str, now: UnixTime) -
     verdict.map(|_| ()).map_err(|error| format!("{error:?}"))
 }
 
-/// A moment so long from now.
+/// The time in this many days.
 #[must_use]
 pub fn in_days(days: u64) -> UnixTime {
     let now = UnixTime::now().as_secs();
@@ -133,7 +134,7 @@ fn own_certificate() -> (CertificateDer<'static>, PrivateKeyDer<'static>) {
     (made.cert.der().clone(), key.unwrap_or_else(|error| panic!("cannot use a key: {error}")))
 }
 
-/// Takes any certificate whose owner holds its key.
+/// Accepts any certificate whose owner holds its key.
 #[derive(Debug)]
 struct Anything(Arc<CryptoProvider>);
 

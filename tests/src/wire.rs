@@ -1,7 +1,7 @@
-//! A client without manners: it sends any bytes and tells what came back, when, and how the connection ended.
+//! A raw client: it sends any bytes and reports what came back, when, and how the connection ended.
 //!
-//! Real HTTP clients hide most of what the target is there for. This one tells FIN from RST, keeps each piece with its
-//! time, and never sends more than it is told. It refuses to interpret more than one plain HTTP/1 reply at a time.
+//! Real HTTP clients hide most of the target's features. This one distinguishes FIN from RST, keeps each piece with
+//! its time, and never sends more than it is given. It interprets at most one plain HTTP/1 reply at a time.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpStream};
@@ -15,40 +15,40 @@ use crate::target::PATIENCE;
 pub struct Wire {
     stream: TcpStream,
     local: SocketAddr,
-    /// The other side aborted while we were still connecting.
+    /// The other side aborted during the connect.
     aborted: bool,
     began: Instant,
     ahead: Vec<u8>,
 }
 
-/// Bytes that came together.
+/// Bytes that arrived together.
 #[derive(Clone, Debug)]
 pub struct Piece {
-    /// When, counted from the last sending.
+    /// When they arrived, counted from the last send.
     pub at: Duration,
-    /// What.
+    /// The bytes.
     pub bytes: Vec<u8>,
 }
 
 /// How the other side ended the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// In good order.
+    /// In an orderly way.
     Fin,
-    /// By an abort.
+    /// With an abort.
     Rst,
-    /// Not at all, as long as we waited.
+    /// Not within the waiting time.
     Open,
 }
 
-/// Everything that came back.
+/// Everything that was received.
 #[derive(Clone, Debug)]
 pub struct Heard {
     /// The pieces in their order.
     pub pieces: Vec<Piece>,
     /// How it ended.
     pub end: End,
-    /// When it ended, counted from the last sending.
+    /// When it ended, counted from the last send.
     pub ended_at: Duration,
 }
 
@@ -59,11 +59,11 @@ pub struct Reply {
     pub status: u16,
     /// The first line.
     pub line: String,
-    /// The headers as they came.
+    /// The headers as received.
     pub headers: Vec<(String, String)>,
-    /// The body, taken out of its framing.
+    /// The body without its framing.
     pub body: Vec<u8>,
-    /// How many bytes it was in all.
+    /// The total number of bytes.
     pub length: usize,
 }
 
@@ -72,21 +72,21 @@ impl Wire {
     ///
     /// # Panics
     ///
-    /// If nobody takes the connection.
+    /// If the connection is not accepted.
     #[must_use]
     pub fn connect(to: SocketAddr) -> Self {
         Self::try_connect(to, PATIENCE).unwrap_or_else(|error| panic!("cannot connect to {to}: {error}"))
     }
 
-    /// Connects, if that is possible within so long. An abort that overtakes our own connect is no failure here: the
-    /// connection was made, and [`hear`](Self::hear) tells how it ended.
+    /// Connects, if that is possible within this time. An abort during the connect is not a failure here: the
+    /// connection was made, and [`hear`](Self::hear) reports how it ended.
     ///
     /// # Errors
     ///
     /// What the system says.
     pub fn try_connect(to: SocketAddr, patience: Duration) -> io::Result<Self> {
         let socket = Socket::new(Domain::for_address(to), Type::STREAM, None)?;
-        // Bound first, so that our address is known even if the connection is gone before we look.
+        // The socket is bound first, so that its address is known even if the connection ends at once.
         let loopback: IpAddr =
             if to.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() };
         socket.bind(&SocketAddr::new(loopback, 0).into())?;
@@ -100,13 +100,13 @@ impl Wire {
         Ok(Self { stream: socket.into(), local, aborted, began: Instant::now(), ahead: Vec::new() })
     }
 
-    /// Our own address, by which the witness knows the connection.
+    /// The client's own address, by which the witness identifies the connection.
     #[must_use]
     pub fn local(&self) -> SocketAddr {
         self.local
     }
 
-    /// The socket, for what has no word here.
+    /// The socket, for operations that have no method here.
     #[must_use]
     pub fn socket(&self) -> &TcpStream {
         &self.stream
@@ -123,7 +123,7 @@ impl Wire {
         self
     }
 
-    /// Sends bytes to somebody who may be gone.
+    /// Sends bytes to a peer that may be gone.
     ///
     /// # Errors
     ///
@@ -133,7 +133,7 @@ impl Wire {
         self.stream.write_all(bytes.as_ref())
     }
 
-    /// Reads until the other side ends the connection, or so long.
+    /// Reads until the other side ends the connection, or for this long.
     pub fn hear(&mut self, patience: Duration) -> Heard {
         let deadline = Instant::now() + patience;
         let mut pieces = Vec::new();
@@ -159,7 +159,7 @@ impl Wire {
         self.hear(PATIENCE)
     }
 
-    /// Reads at least so many bytes, or what comes until the end.
+    /// Reads at least this many bytes, or everything until the end.
     pub fn hear_bytes(&mut self, count: usize) -> Vec<u8> {
         let deadline = Instant::now() + PATIENCE;
         let mut bytes = std::mem::take(&mut self.ahead);
@@ -172,11 +172,11 @@ impl Wire {
         bytes
     }
 
-    /// Reads one HTTP/1 reply; what comes after it is kept.
+    /// Reads one HTTP/1 reply; later bytes are kept.
     ///
     /// # Panics
     ///
-    /// If what comes is no reply.
+    /// If the received bytes are not a reply.
     pub fn reply(&mut self) -> Reply {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -193,9 +193,9 @@ impl Wire {
         panic!("no whole reply came, only: {:?}", String::from_utf8_lossy(&self.ahead));
     }
 
-    /// Ends our half of the connection in good order.
+    /// Closes the client's half of the connection in an orderly way.
     pub fn half_close(&self) {
-        // Should the other side be gone already, there is nothing left to close.
+        // If the other side is already gone, there is nothing left to close.
         let _ = self.stream.shutdown(Shutdown::Write);
     }
 
@@ -209,7 +209,7 @@ impl Wire {
         socket.set_linger(Some(Duration::ZERO)).unwrap_or_else(|error| panic!("cannot abort: {error}"));
     }
 
-    /// What comes next; empty at the end.
+    /// The next bytes; empty at the end.
     fn read(&mut self, deadline: Instant) -> io::Result<Vec<u8>> {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -236,11 +236,11 @@ impl Heard {
         String::from_utf8_lossy(&self.bytes()).into_owned()
     }
 
-    /// The reply that came, its body ending with the connection if nothing else says where.
+    /// The received reply. Its body ends with the connection if its length is not given.
     ///
     /// # Panics
     ///
-    /// If it is none.
+    /// If it is not a reply.
     #[must_use]
     pub fn reply(&self) -> Reply {
         parse(&self.bytes(), true).unwrap_or_else(|| panic!("no reply: {:?} {:?}", self.text(), self.end))
@@ -290,7 +290,7 @@ pub fn get_and_stay(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: target\r\n\r\n")
 }
 
-/// Reads a reply. A body whose end nobody tells is everything, if `at_end`.
+/// Reads a reply. A body without a length consists of all remaining bytes, if `at_end`.
 fn parse(bytes: &[u8], at_end: bool) -> Option<Reply> {
     let head_end = bytes.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
     let head = String::from_utf8_lossy(&bytes[..head_end - 4]).into_owned();

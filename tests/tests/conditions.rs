@@ -1,4 +1,4 @@
-//! The conditions under which an answer is due: number, time, host, life, event and luck.
+//! The conditions under which an answer is due: number, time, host, attempt, event and chance.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -58,7 +58,7 @@ fn a_sequence_in_time_changes_when_it_is_planned() {
         Fact::Request(request) if request.probe == asked => Some(line.mono_us),
         _ => None,
     });
-    // The port opens after the process's start, so 700 ms after the start are less than that after the opening.
+    // The port opens after the process's start, so 700 ms after the start is less than 700 ms after the opening.
     assert!(last_bad.is_some_and(|at| at < opened.mono_us + 700_000), "{last_bad:?} {}", opened.mono_us);
     assert_eq!(first_good.1, 1);
 }
@@ -79,7 +79,7 @@ fn a_window_in_time_has_a_beginning_and_an_end() {
             seen.push(next);
         }
     }
-    // On a very busy machine the process may be asked too late for the first window, but never out of order.
+    // On a very busy machine the first requests may come too late for the first window, but never out of order.
     assert!([vec![418, 503, 200], vec![503, 200]].contains(&seen), "{seen:?}");
 }
 

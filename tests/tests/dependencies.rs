@@ -1,4 +1,4 @@
-//! Answers that depend on something else: a pool of workers, another endpoint, or what the target knows of itself.
+//! Answers that depend on something else: a pool of workers, another endpoint, or what the target knows about itself.
 
 use std::time::{Duration, Instant};
 
@@ -33,7 +33,7 @@ fn a_full_queue_is_answered_503_at_once() {
     assert!(began.elapsed() < Duration::from_millis(600), "it did not wait for a worker");
     assert_eq!([working.hear_all().reply().status, waiting.hear_all().reply().status], [200, 200]);
     assert_eq!(target.story(3).answer.answer, "503");
-    // An arrival is written down before the request asks for a worker, so on a busy machine either may get it first.
+    // An arrival is recorded before the request asks for a worker, so on a busy machine either request may get it first.
     let took = [1, 2].map(|nth| target.story(nth).answer.took_us);
     let longest = took[0].max(took[1]);
     assert!(longest >= 1_200_000, "one waited for the worker and then for its own delay: {took:?}");
@@ -53,7 +53,7 @@ fn without_a_limit_all_wait_for_a_worker() {
     assert_eq!(statuses, [200; 6]);
     let mut took: Vec<_> = (1..=6).map(|nth| target.story(nth).answer.took_us).collect();
     took.sort_unstable();
-    // Six requests of 200 ms by two workers take three rounds; arrivals may be some milliseconds apart.
+    // Six requests of 200 ms with two workers take three rounds; arrivals may be some milliseconds apart.
     assert!(took[5] >= 500_000 && took[0] >= 200_000, "{took:?}");
 }
 

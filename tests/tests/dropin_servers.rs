@@ -1,4 +1,4 @@
-//! The servers among the drop-ins, started as processes and asked over real sockets, with curl where TLS or HTTP/2 is due.
+//! The servers among the drop-ins, started as processes and tested over real sockets, with curl for TLS and HTTP/2.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -279,7 +279,7 @@ fn port_forward_tester_sends_its_chunks_or_names_the_fault() {
         let mut program = start(&["port-forward-tester"], &environment);
         let deadline = Instant::now() + PATIENCE;
         let mut stream = loop {
-            // One connection only: no look ahead at whether the port is open.
+            // Only one connection: the test does not check first whether the port is open.
             match TcpStream::connect(("127.0.0.1", port)) {
                 Ok(stream) => break stream,
                 Err(error) => assert!(Instant::now() < deadline, "{error}"),

@@ -1,5 +1,5 @@
-//! What no decent client does: noise, floods, and connections that never become requests. On every kind of port the
-//! target answers or closes, keeps its memory, and goes on answering and witnessing.
+//! What no well-behaved client does: noise, floods, and connections that never become requests. On every kind of
+//! port the target answers or closes, its memory stays limited, and it keeps answering and recording.
 
 use std::io::{Read as _, Write as _};
 use std::net::SocketAddr;
@@ -15,9 +15,9 @@ use probity_tests::target::{PATIENCE, Target};
 use probity_tests::tls::{self, Wish};
 use probity_tests::wire::{End, Wire, ask, get, get_and_stay};
 
-/// The most memory that the target may hold in any of these tests, in KiB. At rest it holds 10 MiB in this build. To
-/// that come 5 MiB of witness lines, and at worst 64 KiB of head for each of 500 unfinished requests, twice while a
-/// buffer grows: 64 MiB. What is left is room for the allocator.
+/// The most memory that the target may hold in any of these tests, in KiB. At rest it holds 10 MiB in this build. In
+/// addition there are 5 MiB of witness lines, and at worst 64 KiB of head for each of 500 unfinished requests,
+/// doubled while a buffer grows: 64 MiB. The rest is room for the allocator.
 const CEILING: u64 = 96 * 1024;
 
 const PORTS: [&str; 4] = ["web", "safe", "raw", "health"];
@@ -30,7 +30,7 @@ fn target() -> Target {
     Target::start(PLAN)
 }
 
-/// Asks each port what it is for, and looks whether that was witnessed and what it has cost.
+/// Sends a valid request to each port, and checks that it was recorded and how much memory is used.
 fn is_well(target: &Target) {
     let before = target.lines().len();
     assert_eq!(ask(target.address("web"), get("/?after")).reply().status, 200);
@@ -58,8 +58,8 @@ fn is_well(target: &Target) {
     nothing_is_lost_silently(target);
 }
 
-/// Every number of a line is there, or a line says that it is lost. A loss is told once its reader has caught up,
-/// with the next line.
+/// Every line number exists, or another line reports its loss. A loss is reported with the next line, once the
+/// reader has caught up.
 fn nothing_is_lost_silently(target: &Target) {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -79,7 +79,7 @@ fn nothing_is_lost_silently(target: &Target) {
     }
 }
 
-/// Numbers that look random and are the same each time (xorshift).
+/// Pseudo-random numbers that are the same each time (xorshift).
 struct Noise(u64);
 
 impl Noise {
@@ -96,7 +96,7 @@ impl Noise {
     }
 }
 
-/// Sends bytes to somebody who may close at any time, reading all the while, and tells how it ended.
+/// Sends bytes to a peer that may close at any time, reads all the time, and returns how the connection ended.
 fn flood(to: SocketAddr, pieces: impl Iterator<Item = Vec<u8>> + Send + 'static) -> End {
     let mut wire = Wire::connect(to);
     let mut writer = wire.socket().try_clone().unwrap_or_else(|error| panic!("{error}"));
@@ -106,7 +106,7 @@ fn flood(to: SocketAddr, pieces: impl Iterator<Item = Vec<u8>> + Send + 'static)
                 return;
             }
         }
-        // The other side may have left already.
+        // The other side may already be gone.
         let _ = writer.shutdown(std::net::Shutdown::Write);
     });
     let end = wire.hear_all().end;
@@ -130,7 +130,7 @@ fn random_bytes_on_every_port_are_answered_or_closed() {
         for round in 0..60 {
             let mut wire = Wire::connect(target.address(port));
             let bytes = [beginnings[round % beginnings.len()], &noise.bytes(3000)].concat();
-            // Whoever does not like the first bytes may close before the last.
+            // The target may reject the first bytes and close before the last.
             let _ = wire.try_send(&bytes);
             wire.half_close();
             assert_ne!(wire.hear_all().end, End::Open, "{port}, round {round}");
@@ -182,7 +182,7 @@ fn huge_heads_are_refused() {
     let huge = format!("GET /?{} HTTP/1.1\r\n\r\n", "x".repeat(200_000));
     let mut wires: Vec<_> = (0..200).map(|_| Wire::connect(target.address("web"))).collect();
     for wire in &mut wires {
-        // The refusal may come before the end of the head.
+        // The rejection may come before the end of the head.
         let _ = wire.try_send(&huge[..60_000]);
     }
     assert!(target.resident_kib() < CEILING, "{} KiB", target.resident_kib());
@@ -215,7 +215,7 @@ fn a_flood_of_pipelined_requests_is_answered_in_full() {
         assert_eq!(wire.reply().status, 200);
     }
     assert!(sender.join().is_ok_and(|sent| sent.is_ok()));
-    // Whoever reads the witness more slowly than 10,000 requests come loses lines, and is told with a later line.
+    // A reader that is slower than 10,000 requests loses lines, which a later line reports.
     let deadline = Instant::now() + PATIENCE;
     loop {
         let lines = target.lines();
@@ -236,8 +236,9 @@ fn a_reader_who_never_reads_costs_no_memory() {
     for wire in &wires {
         let limit = wire.socket().set_write_timeout(Some(Duration::from_millis(50)));
         limit.unwrap_or_else(|error| panic!("{error}"));
-        // The answers are not read, so at some point nobody reads the requests either. The system's own buffers on both
-        // sides of a connection take some ten megabytes, by its settings; the target's share has a ceiling.
+        // The answers are not read, so at some point the target stops reading the requests. The system's own buffers on
+        // both sides of a connection take about ten megabytes, depending on its settings; the target's share has a
+        // limit.
         let six_megabytes = get_and_stay("/large").repeat(100_000);
         let stuck = (0..10).any(|_| wire.socket().write_all(six_megabytes.as_bytes()).is_err());
         assert!(stuck, "sixty megabytes of requests were taken, although nobody reads the answers");

@@ -1,4 +1,4 @@
-//! The same answers by HTTP/2, with prior knowledge and by TLS.
+//! The same answers over HTTP/2, with prior knowledge and over TLS.
 
 use std::time::Duration;
 

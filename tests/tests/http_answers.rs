@@ -1,4 +1,4 @@
-//! What an HTTP/1 client gets for each kind of answer, byte by byte, and what the witness says about it.
+//! What an HTTP/1 client gets for each kind of answer, byte by byte, and what the witness records about it.
 
 use std::fmt::Write as _;
 

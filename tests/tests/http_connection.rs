@@ -1,4 +1,4 @@
-//! The rules of HTTP/1 connections: who may ask again, who may send a body, and who is turned away.
+//! The rules of HTTP/1 connections: when a connection can be reused, which requests may have a body, and which are rejected.
 
 use probity_script::witness::Ending;
 use probity_tests::target::Target;

@@ -1,6 +1,6 @@
 //! When an answer comes: pauses, drips and silences, measured at the client.
 //!
-//! A lower bound is the plan's own number, without slack: nothing may come before its time. An upper bound allows
+//! A lower bound is the plan's own number, without slack: nothing may come too early. An upper bound allows
 //! [`SLACK`] on top, far more than the target ever takes, so that only a wrong plan fails on a busy machine.
 
 use std::time::Duration;
@@ -20,7 +20,7 @@ fn in_time(at: Duration, planned: Duration) {
     assert!((planned..planned + SLACK).contains(&at), "{at:?} is not {planned:?} and a little");
 }
 
-/// When the head was complete, and when so many bytes of the body were there.
+/// When the head was complete and this many bytes of the body had arrived.
 fn body_at(heard: &Heard, bytes: usize) -> Duration {
     let mut seen: Vec<u8> = Vec::new();
     for piece in &heard.pieces {

@@ -1,4 +1,4 @@
-//! Ports that open late, close early, or are so full that nobody gets an answer.
+//! Ports that open late, close early, or are so full that no client gets an answer.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ fn refused(address: SocketAddr) -> bool {
     Wire::try_connect(address, SECOND).err().map(|error| error.kind()) == Some(ErrorKind::ConnectionRefused)
 }
 
-/// The time of the process's start cannot be seen from here; the first line of the witness comes right behind it.
+/// The time of the process's start cannot be seen from here; the first line of the witness comes right after it.
 fn began(target: &Target) -> u64 {
     target.wait_for("the first line", |line| Some(line.mono_us))
 }
@@ -104,7 +104,7 @@ fn without_an_address_both_families_are_served() {
     assert_eq!(ask(SocketAddr::from(([127, 0, 0, 1], port)), get("/")).reply().status, 200);
     assert_eq!(target.request(1).conn, 0);
     let six = SocketAddr::from((std::net::Ipv6Addr::LOCALHOST, port));
-    // A machine may have no IPv6 at all; then there is no second family to serve.
+    // A machine may have no IPv6 at all; then there is no second address family.
     if std::net::TcpListener::bind("[::1]:0").is_ok() {
         let mut wire = Wire::connect(six);
         assert_eq!(wire.send(get("/")).hear_all().reply().status, 200);

@@ -1,6 +1,6 @@
-//! The harness on a real cluster: whole runs, interruptions, missing permissions, wrong cases, a pod from a bug report.
+//! The harness on a real cluster: whole runs, interruptions, missing permissions, invalid cases, a pod from a bug report.
 //!
-//! These need the cluster that `ci/live` brings up, and run one after another: they look at what is left behind.
+//! These need the cluster that `ci/live` creates, and run one after another, because they check what is left behind.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::fs;
@@ -21,7 +21,7 @@ fn report(out: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(out.join("report.json")).unwrap()).unwrap()
 }
 
-/// Refuses a report in which clauses have this verdict. The findings come last, after what the run said.
+/// Fails if a report has clauses with this verdict. The findings come last, after the output of the run.
 fn none_is(report: &Value, verdict: &str, output: &Output) {
     let found = clauses_that(report, verdict);
     assert!(found.is_empty(), "{}\n\n{verdict}:\n{}", said(output), found.join("\n"));
@@ -58,7 +58,7 @@ fn the_book_holds_on_a_stock_kubelet_and_is_judged_the_same_again_without_it() {
     );
 }
 
-/// Pseudo-random, from a seed that a failure shows.
+/// Pseudo-random times, from a seed that a failure shows.
 fn moments(seed: u64, count: usize, most: Duration) -> Vec<Duration> {
     let mut state = seed | 1;
     let mut next = || {
@@ -79,7 +79,7 @@ fn an_interrupt_at_any_moment_leaves_nothing_behind_and_a_kill_leaves_what_gc_re
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("run");
         let context = format!("seed {seed}, interrupt {at} after {moment:?}");
-        // Its summary speaks of failures that are none of ours, so it is only shown if this test fails.
+        // Its summary contains failures that do not concern this test, so it is shown only if this test fails.
         let words = folder.path().join("words");
         let file = fs::File::create(&words).unwrap();
         let mut command = cluster.run(&out, &["--profile", "core", "probe_types/startup"]);
@@ -99,7 +99,7 @@ fn an_interrupt_at_any_moment_leaves_nothing_behind_and_a_kill_leaves_what_gc_re
                 .unwrap();
             assert!(gc.status.success(), "{context}: {}", said(&gc));
         } else {
-            // Until the run begins nothing is there to clean up, and the signal ends the program as any other.
+            // Before the run begins there is nothing to clean up, and the signal ends the program like any other.
             let ended = matches!(status.code(), Some(5 | 0 | 1 | 3));
             assert!(
                 ended || status.signal() == Some(Signal::SIGINT as i32) && !out.exists(),
@@ -167,7 +167,7 @@ fn each_missing_right_is_named_and_a_needed_one_before_anything_is_created() {
     let _ = cluster.kubectl(&["delete", "clusterrole,clusterrolebinding", "probity"]);
 }
 
-/// A kubeconfig that speaks as the service account of the manifest.
+/// A kubeconfig for the service account of the manifest.
 fn as_service_account(cluster: &Cluster, folder: &Path) -> std::path::PathBuf {
     let token = cluster.kubectl(&["-n", "given", "create", "token", "probity"]);
     let config: Value =
@@ -231,7 +231,7 @@ fn a_pod_from_a_bug_report_with_nothing_but_a_plan_gets_every_applicable_clause_
     assert!(held.len() >= 6, "{held:#?}");
 }
 
-/// A Deployment as people have it, with an image that no node has.
+/// A typical user's Deployment, with an image that no node has.
 const SHOP: &str = "apiVersion: apps/v1
 kind: Deployment
 metadata: { name: shop }
@@ -275,7 +275,7 @@ fn the_settings_of_a_deployment_are_tried_and_do_what_they_promise() {
         let rows = fault["rows"].as_array().cloned().unwrap_or_default();
         rows.into_iter().find(|row| row["quantity"] == quantity).unwrap_or_default()
     };
-    // On a machine that is busy a promise may be undecided; none may be broken.
+    // On a busy machine, a promise may be undecided, but none may be broken.
     assert!(matches!(output.status.code(), Some(0 | 3)), "{}", said(&output));
     assert_eq!(told["violations"], serde_json::json!([]), "{}", said(&output));
     assert_eq!(row("calm", "restarts")["observed"]["times"], 0, "{told:#}");

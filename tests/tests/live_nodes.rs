@@ -1,6 +1,6 @@
-//! The harness on a real cluster of two nodes, one of which it takes away.
+//! The harness on a real cluster of two nodes, one of which it disconnects.
 //!
-//! These need the second cluster that `ci/live` brings up, and run one after another.
+//! These need the second cluster that `ci/live` creates, and run one after another.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::fs;
@@ -18,7 +18,7 @@ fn lose_a_node(cluster: &Cluster, out: &Path) -> Command {
     cluster.run(out, &["--profile", "cluster", "--node-command", &verbs, "pod_phase/node-loss"])
 }
 
-/// Whether all nodes are Ready, and what is said of them.
+/// Whether all nodes are Ready, and their status.
 fn status(cluster: &Cluster) -> Output {
     Command::new(cluster.root().join("ci/cluster")).arg("status").output().unwrap()
 }

@@ -1,6 +1,6 @@
-//! The same promises judged by clients that are not ours: curl, OpenSSL, nghttp2 and grpc-go.
+//! The same promises, tested with clients from other projects: curl, OpenSSL, nghttp2 and grpc-go.
 //!
-//! A test here fails if its tool is missing, and says how to get it: `ci/peers` installs them all.
+//! A test here fails if its tool is missing, and the message shows how to get it: `ci/peers` installs them all.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use probity_tests::target::Target;
 use probity_tests::tls::{self, Wish, shown};
 
-/// What a tool said, standard output first, and how it ended.
+/// The output of a tool, standard output first, and its exit status.
 struct Said {
     text: String,
     code: i32,
@@ -166,7 +166,7 @@ fn nghttp_reads_every_frame_of_an_answer() {
 #[test]
 fn h2load_gets_every_answer_and_each_is_witnessed() {
     let target = Target::start(PLAN);
-    // So few that all their lines fit into the buffer for standard output: a slow reader here loses none.
+    // So few requests that all their lines fit into the buffer for standard output: even a slow reader loses none.
     for (listener, requests) in [("web", 600), ("safe", 300)] {
         let scheme = if listener == "web" { "http" } else { "https" };
         let url = format!("{scheme}://{}/ok", target.address(listener));
@@ -239,7 +239,7 @@ fn grpc_go_watches_a_status_change() {
     let target = Target::start(HEALTH);
     let address = target.address("health").to_string();
     let said = grpc_health(&["-address", &address, "-service", "flip", "-watch", "2", "-timeout", "15s"]);
-    // A machine that is busy for more than a second starts the client behind the change.
+    // On a machine that is busy for more than a second, the client starts after the change.
     let watched = said.text.starts_with("status NOT_SERVING\nstatus SERVING\n");
     assert!(watched || said.text.starts_with("status SERVING\n"), "{}", said.text);
 }

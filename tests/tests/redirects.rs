@@ -1,4 +1,4 @@
-//! Redirects of every kind, followed hop by hop, and what the witness makes of the hops.
+//! Redirects of every kind, followed hop by hop, and what the witness records about the hops.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -7,7 +7,7 @@ use probity_tests::program::free_port;
 use probity_tests::target::Target;
 use probity_tests::wire::{Reply, Wire, ask, get};
 
-/// Follows relative redirects until something else is answered, or so many requests have been made.
+/// Follows relative redirects until there is another answer, or until this many requests have been made.
 fn follow(address: SocketAddr, path: &str, most: usize) -> (usize, Reply) {
     let mut path = path.to_owned();
     for requests in 1.. {

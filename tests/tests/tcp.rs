@@ -54,7 +54,7 @@ fn a_connection_is_closed_or_aborted_at_once_as_planned() {
 fn a_close_stays_in_good_order_although_the_peer_is_still_sending() {
     let target = target("close");
     let mut wire = Wire::connect(target.address("raw"));
-    // The other side may be closed already; what matters is how its end looks to us.
+    // The other side may already be closed; what matters is how the client sees its end.
     let _ = wire.try_send("a request that nobody reads\r\n\r\n");
     assert_eq!(wire.hear_all().end, End::Fin);
     assert_eq!(target.closed(wire.local()).how, Ending::WeClosed);

@@ -1,4 +1,4 @@
-//! TLS as it is planned: certificates of every kind, protocols, versions, and handshakes that fail or never end.
+//! TLS according to the plan: certificates of every kind, protocols, versions, and handshakes that fail or never end.
 
 use std::io::{Read as _, Write as _};
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ fn target(tls: &str) -> Target {
     ))
 }
 
-/// Shakes hands, asks for a path by HTTP/1 and reads all there is.
+/// Does the TLS handshake, requests a path over HTTP/1 and reads to the end.
 fn ask(to: SocketAddr, wish: &Wish<'_>) -> (SocketAddr, Result<String, String>) {
     let (local, stream) = tls::connect(to, wish);
     let answer = stream.and_then(|mut stream| {

@@ -7,7 +7,7 @@ use hyper::StatusCode;
 use probity_script::problem::Problem;
 use serde_json::{Map, Value, json};
 
-/// A request that fails.
+/// The error of a request.
 #[derive(Debug)]
 pub(super) struct ControlError {
     status: StatusCode,

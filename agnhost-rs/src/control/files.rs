@@ -1,7 +1,7 @@
-//! Files as the container sees them: read, written, removed and described, for what volumes do.
+//! Reads, writes, removes and describes files as the container sees them, to test volumes.
 //!
-//! All requests of a token holder are carried out with the process's own rights. The size of each read and write is
-//! limited, and nothing waits for the other end of a pipe.
+//! Requests with the token are executed with the permissions of the process. The size of each read and write is limited,
+//! and nothing waits for the other end of a pipe.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
@@ -17,7 +17,7 @@ use serde::Serialize;
 use super::error::ControlError;
 use probity_document::LARGEST;
 
-/// So many names of a folder are listed.
+/// The maximum number of names of a folder that are listed.
 const MOST_ENTRIES: usize = 10_000;
 
 /// The properties of a file that are known without opening it.
@@ -25,7 +25,7 @@ const MOST_ENTRIES: usize = 10_000;
 pub(super) struct FileStat {
     kind: &'static str,
     size: u64,
-    /// The permission bits, as `ls` and `chmod` number them.
+    /// The permission bits, with the same digits as in `chmod`.
     mode: String,
     uid: u32,
     gid: u32,
@@ -90,12 +90,12 @@ pub(super) fn stat(path: &Path) -> Result<FileStat, ControlError> {
     described().map_err(|error| failed("look at", path, &error))
 }
 
-/// Opens without waiting: a pipe without a reader is an error, not a hang.
+/// Opens a file without waiting. A pipe without a reader is an error.
 fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     options.custom_flags((OFlag::O_NONBLOCK | OFlag::O_NOCTTY).bits()).open(path)
 }
 
-/// Pipes and files of the kernel cannot be synchronized; they need not be.
+/// Ignores the error of pipes and kernel files that they cannot be synchronized, because this is not needed.
 fn unsyncable(error: io::Error) -> io::Result<()> {
     match errno(&error) {
         Some(Errno::EINVAL | Errno::ENOTSUP | Errno::EROFS) => Ok(()),
@@ -127,7 +127,7 @@ fn errno(error: &io::Error) -> Option<Errno> {
     error.raw_os_error().map(Errno::from_raw)
 }
 
-/// The system's own name of the error is what cases compare.
+/// The error of a file operation. It contains the system's name of the error, because cases compare this name.
 fn failed(doing: &str, path: &Path, error: &io::Error) -> ControlError {
     let name = errno(error).map_or_else(|| format!("{:?}", error.kind()), |errno| format!("{errno:?}"));
     let status = match errno(error) {

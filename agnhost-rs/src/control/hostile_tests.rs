@@ -1,4 +1,4 @@
-//! Any client can send anything to the port: it answers or closes the connection, and keeps working.
+//! Any client can send anything to the port. The port answers or closes the connection, and keeps working.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::io::{Read, Write};
@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::tests::{Port, TOKEN, port};
 use super::*;
 
-/// The port still answers, quickly.
+/// Asserts that the port still answers quickly.
 fn lives(port: &Port) {
     let began = Instant::now();
     assert_eq!(port.ask("GET", "/v1/clock", "").status, 200);
@@ -73,7 +73,7 @@ fn slow_heads_and_silent_connections_are_closed_and_their_places_freed() {
     let began = Instant::now();
     let mut silent: Vec<_> = (0..CONNECTIONS).map(|_| port.connect()).collect();
     let _ = silent[0].write_all(b"GET /v1/clock HTTP/1.1\r\nHost: a\r\n");
-    // One more finds no place: it is closed at once, and that is witnessed.
+    // One more connection is too many: it is closed immediately, and this is recorded.
     let mut turned_away = Vec::new();
     let _ = port.connect().read_to_end(&mut turned_away);
     assert!(turned_away.is_empty() && began.elapsed() < HEAD_PATIENCE);

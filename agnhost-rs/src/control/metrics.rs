@@ -18,7 +18,7 @@ pub(super) const TYPE: &str = "application/openmetrics-text; version=1.0.0; char
 
 type Labels = Vec<(&'static str, String)>;
 
-/// Reads all numbers now. They are kept where they arise, so a scrape only copies them.
+/// Reads all current numbers. They are maintained where they occur, so a scrape only copies them.
 pub(super) fn page(control: &Control) -> Result<String, fmt::Error> {
     let (witness, meters) = (control.stage.witness(), &control.meters);
     let mut registry = Registry::with_prefix("agnhost");

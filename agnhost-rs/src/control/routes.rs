@@ -26,14 +26,14 @@ use probity_document as document;
 type SharedControl = State<Arc<Control>>;
 type RouteResult<T> = Result<T, ControlError>;
 
-/// A body has to arrive within this time.
+/// A body must arrive within this time.
 const BODY_PATIENCE: Duration = Duration::from_secs(10);
 /// How long a reader of the witness may wait for a line.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// How many bytes a reader of the witness gets at a time by default, and the maximum.
 const USUAL_LINES: u64 = 1 << 20;
 const MOST_LINES: u64 = 8 << 20;
-/// The answer to an exit order has to leave first.
+/// The pause before the exit, so that the answer to an exit order is sent first.
 const EXIT_PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) fn router(control: Arc<Control>) -> Router {

@@ -16,7 +16,7 @@ pub(super) const TOKEN: &str = "open-sesame";
 
 const PLAN: &str = "listeners: { http: { port: 8080, paths: { /ready: 200, /live: 200 } } }";
 
-/// A control port on a free port of the loopback, and the way in which its exit orders come out.
+/// A control port on a free port of the loopback interface, with the receiver of its exit orders.
 pub(super) struct Port {
     pub(super) address: SocketAddr,
     pub(super) stage: Stage,
@@ -76,7 +76,7 @@ impl Port {
     /// Sends bytes and reads until the other side closes.
     pub(super) fn raw(&self, bytes: &[u8]) -> Vec<u8> {
         let mut stream = self.connect();
-        // The other side may close before it has read everything: that is one of its rights.
+        // The other side may close the connection before it has read everything.
         let _ = stream.write_all(bytes);
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
@@ -98,7 +98,7 @@ impl Port {
         self.ask_as(&format!("Authorization: Bearer {TOKEN}\r\n"), method, target, body.as_bytes())
     }
 
-    /// All facts that were witnessed so far.
+    /// All facts that were recorded so far.
     pub(super) fn facts(&self) -> Vec<WitnessLine> {
         let lines = self.stage.witness().since(0, usize::MAX, Duration::ZERO).concat();
         lines.split_inclusive(|byte| *byte == b'\n').map(|l| serde_json::from_slice(l).unwrap()).collect()

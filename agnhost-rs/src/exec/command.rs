@@ -32,7 +32,7 @@ pub(super) fn look(clock: &Clock) -> Command {
     }
 }
 
-/// As many variables as there is room for, in the order of their names.
+/// As many variables as fit, in the order of their names.
 fn environment(all: BTreeMap<String, String>) -> BTreeMap<String, String> {
     let mut room = MOST;
     let short = all.into_iter().map(|(name, value)| (cut(name), cut(value)));

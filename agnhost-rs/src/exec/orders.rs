@@ -39,11 +39,11 @@ impl ExecFlags {
         *self == Self::default()
     }
 
-    /// The plan's answer with these flags over it.
+    /// The plan's answer, overridden by these flags.
     #[must_use]
     pub fn over(self, answer: &ExecAnswer) -> CommandOrders {
         let CommandOrders { hang, settings: planned } = answer.into();
-        // A status is only reached by a command that ends.
+        // A command that hangs has no exit status, so a given status means that it ends.
         let hang = self.hang || (hang && self.exit.is_none());
         let settings = ExecSettings {
             exit: self.exit.unwrap_or(planned.exit),

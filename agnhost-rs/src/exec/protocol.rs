@@ -1,9 +1,9 @@
-//! How commands and children speak with the serving process: lines of JSON over an abstract unix socket.
+//! How commands and children communicate with the serving process: lines of JSON over an abstract unix socket.
 //!
-//! The socket's name contains the inode of the mount namespace, because containers of one pod share the network
-//! namespace, in which such names live, but not the mount namespace. For the same reason the other containers of the
-//! pod can reach the socket if they want to. They can tell tales there and learn the plan's answers, and nothing
-//! else is to be had: nobody is sent any secret, and what cannot be read is dropped within stated bounds.
+//! The name of the socket contains the inode of the mount namespace. Containers of one pod share the network namespace,
+//! in which such names exist, but not the mount namespace. So the other containers of the pod can reach the socket. They
+//! can send false reports and learn the plan's answers, but nothing more: the socket never sends a secret, and unreadable
+//! input is dropped within limits.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::linux::net::SocketAddrExt;
@@ -34,7 +34,7 @@ pub(crate) enum ExecHello {
     Child { name: String, pid: u32 },
 }
 
-/// The response to a command. A child is not.
+/// The response to a command. A child gets no response.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ExecReply {
@@ -44,7 +44,7 @@ pub(crate) enum ExecReply {
     Unknown { names: Vec<String> },
 }
 
-/// What happens to a command or a child later on.
+/// What happens later to a command or a child.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ExecReport {
@@ -63,7 +63,7 @@ pub(crate) fn address() -> io::Result<SocketAddr> {
     SocketAddr::from_abstract_name(name)
 }
 
-/// The inode of the mount namespace; 0 where the system does not tell.
+/// The inode of the mount namespace. 0 if the system does not provide it.
 fn mount_namespace() -> u64 {
     let number = || {
         let target = std::fs::read_link("/proc/self/ns/mnt").ok()?;
@@ -72,7 +72,7 @@ fn mount_namespace() -> u64 {
     number().unwrap_or(0)
 }
 
-/// Connects to the serving process, which may be just about to start: it is tried for a while.
+/// Connects to the serving process. Tries for a while, because that process may be about to start.
 pub(crate) fn connect(patience: Duration) -> io::Result<UnixStream> {
     let address = address()?;
     let deadline = Instant::now() + patience;
@@ -96,7 +96,7 @@ pub(crate) fn line<T: Serialize>(message: &T) -> io::Result<Vec<u8>> {
     Ok(line)
 }
 
-/// Reads one line, after which nothing may follow for now.
+/// Reads one line. Nothing may follow it yet.
 pub(crate) fn receive<T: DeserializeOwned>(stream: &mut UnixStream) -> io::Result<T> {
     let mut line = Vec::new();
     BufReader::new(stream.take(LONGEST_LINE as u64)).read_until(b'\n', &mut line)?;

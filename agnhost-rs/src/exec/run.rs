@@ -1,4 +1,4 @@
-//! The command's side: ask, behave, tell.
+//! The command's side: it asks what to do, does it, and reports the result.
 
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
@@ -13,13 +13,13 @@ use super::protocol::{self, ExecHello, ExecReply, ExecReport};
 use crate::clock::Clock;
 use crate::lifecycle::{self, SignalQueue};
 
-/// The plan was needed but there is no serving process.
+/// The exit status if the plan is needed but there is no serving process.
 const NO_SERVER: u8 = 125;
-/// The plan does not have this name.
+/// The exit status if the plan does not have the name.
 const UNKNOWN: u8 = 126;
-/// How long a command that needs the plan tries to reach the server: a hook may run before the server is up.
+/// How long a command that needs the plan tries to reach the server. A hook may run before the server has started.
 const SERVER_STARTS: Duration = Duration::from_secs(1);
-/// How long one that needs nothing but its flags does.
+/// How long a command that needs only its flags tries to reach the server.
 const COURTESY: Duration = Duration::from_millis(50);
 /// How long the server may take to answer.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -79,7 +79,7 @@ struct RunningCommand {
 }
 
 impl RunningCommand {
-    /// Prints. Whoever does not read it does not change the exit status.
+    /// Prints the output. A reader that does not read it does not change the exit status.
     fn print(&self) {
         let ExecSettings { print, print_bytes, .. } = &self.orders.settings;
         let mut out = io::stdout().lock();
@@ -98,7 +98,7 @@ impl RunningCommand {
         let _ = out.flush();
     }
 
-    /// Waits, and records signals; one of them may end the command.
+    /// Waits, and records signals, one of which may end the command.
     fn sleep(&mut self) {
         let sleep = self.orders.settings.sleep.unwrap_or_default().0;
         let deadline = (!self.orders.hang).then(|| Instant::now() + sleep);
@@ -123,7 +123,7 @@ impl RunningCommand {
         }
     }
 
-    /// Tells the server, if it is still there.
+    /// Reports to the server, if it still exists.
     fn tell(&mut self, news: &ExecReport) {
         if let Some(server) = &mut self.server {
             let _ = protocol::send(server, news);

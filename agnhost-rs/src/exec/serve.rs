@@ -24,18 +24,18 @@ use crate::stage::{EXEC, ProbedEndpoint, Stage};
 const AT_ONCE: usize = 1024;
 /// How long a connection may take to identify itself.
 const INTRODUCTION: Duration = Duration::from_secs(5);
-/// The longest name that is taken down.
+/// The longest name that is recorded.
 const LONGEST_NAME: usize = 253;
-/// The most signals of one command that are kept.
+/// The maximum number of recorded signals of one command.
 const MOST_SIGNALS: usize = 1000;
-/// What commands without an entry in the plan are counted under.
+/// The name under which commands without an entry in the plan are counted.
 const UNPLANNED: &str = "-";
 
 /// Serves commands and children until the process ends.
 ///
 /// # Errors
 ///
-/// If the container's socket is taken, because another serving process shares the mount namespace.
+/// If the container's socket is in use, because another serving process shares the mount namespace.
 pub fn serve(stage: &Stage, children: &Arc<Children>) -> io::Result<()> {
     let listener = StdListener::bind_addr(&protocol::address()?)?;
     listener.set_nonblocking(true)?;
@@ -77,7 +77,7 @@ async fn accept(listener: UnixListener, server: Arc<ExecServer>) {
 
 type CommandStream = BufReader<UnixStream>;
 
-/// Reads one line; `None` if the connection has ended.
+/// Reads one line. `None` if the connection has ended.
 async fn receive<T: DeserializeOwned>(peer: &mut CommandStream) -> io::Result<Option<T>> {
     let mut line = Vec::new();
     let read = peer.take(LONGEST_LINE as u64).read_until(b'\n', &mut line).await?;
@@ -169,7 +169,8 @@ impl ExecServer {
         reply
     }
 
-    /// Listens to a child. One that a command left behind is none of ours, so its begin and end are told here.
+    /// Serves the connection of a child. This process did not start a child that a command left behind, so its start and
+    /// end are recorded here.
     async fn child(&self, peer: &mut CommandStream, name: String, pid: u32) {
         let name = bounded(name);
         let witness = self.stage.witness();

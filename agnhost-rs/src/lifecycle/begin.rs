@@ -1,4 +1,4 @@
-//! The course of a process's life, in its order.
+//! Starts everything that the process does, in the right order.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use crate::stage::Stage;
 
 /// Starts the process section of the plan, and returns when the ports may be opened.
 ///
-/// Signals, planned ends and commands are served from the beginning, also while the process waits for something. Call it
-/// within the runtime, with a queue that was opened before the runtime was made.
+/// Signals, planned ends and commands are handled from the beginning, even while the process waits for something. Call it
+/// inside the runtime, with a queue that was opened before the runtime was created.
 pub async fn begin(stage: &Stage, gate: &ShutdownGate, queue: SignalQueue, stop: StopSignals) {
     let plan = stage.plan();
     let process = &plan.process;

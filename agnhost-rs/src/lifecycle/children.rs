@@ -38,7 +38,7 @@ impl Children {
 
     /// Starts a child of the plan.
     pub fn start(&self, child: &Child) {
-        // Held until the child is known, so that its end is not taken for an orphan's.
+        // Held until the child is registered, so that its end is not taken for the end of an orphan.
         let mut names = lock(&self.names);
         let mut flags = Vec::new();
         if child.ignore_term {
@@ -56,7 +56,7 @@ impl Children {
         }
     }
 
-    /// Whether this is a child that we started ourselves.
+    /// Whether this process started the child itself.
     #[must_use]
     pub fn knows(&self, pid: u32) -> bool {
         i32::try_from(pid).is_ok_and(|pid| lock(&self.names).contains_key(&pid))
@@ -67,7 +67,7 @@ impl Children {
 ///
 /// # Errors
 ///
-/// If the program cannot be started, for example because there may be no more processes.
+/// If the program cannot be started, for example because of a limit on processes.
 pub(crate) fn spawn(
     name: &str,
     lives: Option<Span>,
@@ -105,7 +105,7 @@ impl ChildArgs {
     pub fn run(self) -> ExitCode {
         let Ok(queue) = SignalQueue::open() else { return ExitCode::FAILURE };
         let deadline = self.lives.map(|lives| Instant::now() + lives.0);
-        // A child without a parent to tell is a child still.
+        // A child also runs without a connection to its parent.
         let mut parent = protocol::connect(std::time::Duration::from_millis(50)).ok();
         if let Some(stream) = &mut parent {
             let _ = protocol::send(stream, &ExecHello::Child { name: self.name, pid: std::process::id() });

@@ -1,4 +1,4 @@
-//! Traffic that the process sends: a bounded number of requests at a steady pace, each written down.
+//! Traffic that the process sends: a limited number of requests at a steady pace, each of which is recorded.
 //!
 //! The pace does not depend on the answers: a request that is due while too many are waiting is recorded as skipped,
 //! so the witness shows the time of every request that was sent or should have been.
@@ -14,12 +14,12 @@ use crate::client::{self, ClientResponse};
 use crate::stage::Stage;
 use crate::witness::Witness;
 
-/// How many requests wait at once if the plan does not say.
+/// The default maximum number of requests that wait at the same time.
 const AT_ONCE: u16 = 64;
-/// The longest host name that is taken from an answer.
+/// The longest host name that is accepted from an answer.
 const LONGEST_HOST: usize = 253;
 
-/// Starts every client of the plan; their times count from the process's start.
+/// Starts every client of the plan. Their times count from the start of the process.
 pub fn start(stage: &Stage) {
     for client in stage.plan().process.clients.clone() {
         tokio::spawn(send(stage.witness().clone(), client));

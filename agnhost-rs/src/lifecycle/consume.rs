@@ -1,7 +1,7 @@
-//! Eating resources, up to the bound that the plan states and not a byte further.
+//! Consumes resources, exactly up to the limit in the plan.
 //!
-//! Each consumer has a thread of its own, so that the runtime answers probes as long as the kernel lets it. What could
-//! not be taken is written down and left at that: running out of room is what consumers are for.
+//! Each consumer has its own thread, so that the runtime answers probes as long as the kernel permits this. If a consumer
+//! cannot take more, this is only recorded, because consumers are meant to exhaust a resource.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -17,10 +17,10 @@ use crate::witness::Witness;
 
 /// The steps in which a file grows.
 const BLOCK: usize = 1 << 20;
-/// How often a growing file is written down.
+/// How often the size of a growing file is recorded.
 const TELL_EVERY: Duration = Duration::from_millis(500);
 
-/// Starts every consumer of the plan; their times count from the process's start.
+/// Starts every consumer of the plan. Their times count from the start of the process.
 pub fn start(stage: &Stage) {
     for consumer in stage.plan().process.consume.clone() {
         let witness = stage.witness().clone();
@@ -81,11 +81,11 @@ fn memory(witness: &Witness, bytes: u64, step: u64, every: Duration) {
             thread::sleep(every);
         }
     }
-    // Kept for the rest of the process's life, without a thread to hold it.
+    // Kept until the process ends, without a thread that holds it.
     std::mem::forget(held);
 }
 
-/// Burns processor time, then says that it has stopped.
+/// Uses CPU time, and then records that it has stopped.
 fn burn(witness: &Witness, threads: u16, lasts: Duration) {
     tell(witness, "cpu", u64::from(threads), None);
     let deadline = Instant::now() + lasts;
@@ -109,11 +109,11 @@ fn burn(witness: &Witness, threads: u16, lasts: Duration) {
     tell(witness, "cpu", 0, trouble);
 }
 
-/// Lets a file grow, from nothing.
+/// Lets a file grow from empty.
 fn disk(witness: &Witness, path: &str, bytes: u64) {
     let mut amount = 0;
     let mut told = Instant::now();
-    // Text, so that it can be shown where the file is a termination message.
+    // Text, so that it can be shown if the file is a termination message.
     let block = vec![b'.'; BLOCK];
     let outcome = File::create(path).and_then(|mut file| {
         while amount < bytes {

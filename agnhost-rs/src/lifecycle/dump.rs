@@ -16,27 +16,27 @@ use probity_script::witness::{Dump, ProcessSeen};
 
 use crate::identity;
 
-/// The most that is read of one file.
+/// The maximum number of bytes that are read of one file.
 const LARGEST: u64 = 64 * 1024;
-/// The most files of the downward API volume, and how deep they may lie.
+/// The maximum number of files of the downward API volume, and their maximum depth.
 const MOST_FILES: usize = 256;
 const DEEPEST: usize = 4;
-/// The most processes that are listed.
+/// The maximum number of listed processes.
 const MOST_PROCESSES: usize = 4096;
-/// Where a downward API volume lies if the environment does not say.
+/// The default path of the downward API volume.
 const PODINFO: &str = "/etc/podinfo";
 
-/// Files of the system, with spaces between.
+/// Files of the system, separated by spaces.
 const SYSTEM: &str = "/proc/self/cgroup /proc/self/cpuset /proc/self/gid_map /proc/self/limits /proc/self/loginuid \
     /proc/self/mountinfo /proc/self/oom_score_adj /proc/self/stat /proc/self/status /proc/self/uid_map /etc/hostname \
     /etc/hosts /etc/resolv.conf";
 
-/// Files of a cgroup of version 2, with spaces between.
+/// Files of a cgroup v2, separated by spaces.
 const CGROUP_2: &str = "cgroup.controllers cpu.max cpu.stat cpu.weight cpuset.cpus cpuset.cpus.effective \
     cpuset.cpus.partition cpuset.mems.effective io.max memory.current memory.events memory.high memory.low memory.max \
     memory.min memory.oom.group memory.swap.max pids.current pids.max";
 
-/// Controllers of cgroups of version 1, and their files with spaces between.
+/// Controllers of cgroup v1, with their files separated by spaces.
 const CGROUP_1: [(&str, &str); 4] = [
     ("memory", "memory.limit_in_bytes memory.usage_in_bytes memory.soft_limit_in_bytes memory.failcnt"),
     ("cpu", "cpu.cfs_period_us cpu.cfs_quota_us cpu.shares cpu.stat"),
@@ -44,7 +44,7 @@ const CGROUP_1: [(&str, &str); 4] = [
     ("pids", "pids.current pids.max"),
 ];
 
-/// Reads all of it.
+/// Reads everything.
 #[must_use]
 pub fn take() -> Dump {
     let downward = std::env::var_os("AGNHOST_DOWNWARD_DIR").map_or_else(|| PODINFO.into(), PathBuf::from);
@@ -65,7 +65,7 @@ pub fn take() -> Dump {
     }
 }
 
-/// A file's path and text, truncated at the limit; invalid UTF-8 is replaced.
+/// A file's path and text, truncated at the limit. Invalid UTF-8 is replaced.
 #[must_use]
 pub fn read(path: &Path) -> Option<(String, String)> {
     let mut bytes = Vec::new();
@@ -73,14 +73,14 @@ pub fn read(path: &Path) -> Option<(String, String)> {
     Some((path.display().to_string(), String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// The environment; invalid UTF-8 is replaced.
+/// The environment. Invalid UTF-8 is replaced.
 #[must_use]
 pub fn environment() -> BTreeMap<String, String> {
     let text = |value: std::ffi::OsString| value.to_string_lossy().into_owned();
     std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect()
 }
 
-/// Our namespaces by kind, as inode numbers.
+/// The namespaces of this process by kind, as inode numbers.
 #[must_use]
 pub fn namespaces() -> BTreeMap<String, u64> {
     let entries = fs::read_dir("/proc/self/ns").into_iter().flatten().flatten();
@@ -116,7 +116,7 @@ fn address(storage: &SockaddrStorage) -> Option<String> {
     v4.or_else(|| storage.as_sockaddr_in6().map(|address| address.ip().to_string()))
 }
 
-/// The files of the cgroups that we are in, by either version's layout.
+/// The files of the cgroups of this process, for both versions of cgroups.
 fn cgroup_files(memberships: &str) -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
     for line in memberships.lines() {
@@ -136,13 +136,13 @@ fn cgroup_files(memberships: &str) -> BTreeMap<String, String> {
     files
 }
 
-/// Inside a cgroup namespace the path leads nowhere and the mount itself is our cgroup.
+/// The folder of a cgroup. Inside a cgroup namespace, the path does not exist, and the mount itself is the cgroup.
 fn cgroup_root(mount: &Path, path: &str) -> PathBuf {
     let full = mount.join(path.trim_start_matches('/'));
     if full.is_dir() { full } else { mount.to_owned() }
 }
 
-/// The files of a volume, without the links by which the kubelet replaces them all at once.
+/// The files of a volume, without the links with which the kubelet replaces all of them at once.
 fn list(directory: &Path, deepest: usize, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();
@@ -157,7 +157,7 @@ fn list(directory: &Path, deepest: usize, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The processes that are visible, with their states.
+/// The visible processes, with their states.
 #[must_use]
 pub fn processes() -> Vec<ProcessSeen> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -170,7 +170,7 @@ pub fn processes() -> Vec<ProcessSeen> {
     entries.filter_map(seen).take(MOST_PROCESSES).collect()
 }
 
-/// A line of the form `7 (name) S 1 ...`; the name may contain anything, parentheses included.
+/// Reads a line of the form `7 (name) S 1 ...`. The name may contain anything, including parentheses.
 fn process(pid: u32, stat: &str) -> Option<ProcessSeen> {
     let (before, after) = stat.rsplit_once(')')?;
     let name = before.split_once('(')?.1.to_owned();

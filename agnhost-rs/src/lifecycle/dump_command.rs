@@ -17,7 +17,7 @@ pub struct DumpArgs {
 }
 
 impl DumpArgs {
-    /// Prints the dump. The status is 1 if standard output is gone or a file that was asked for cannot be read.
+    /// Prints the dump. The status is 1 if standard output is closed, or if a requested file cannot be read.
     #[must_use]
     pub fn run(self) -> ExitCode {
         let mut dump = dump::take();

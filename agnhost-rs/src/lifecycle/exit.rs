@@ -1,6 +1,7 @@
 //! The voluntary end of the process: with an exit status, or like a crash.
 //!
-//! The witness line comes first and gets time to leave, so that the harness can tell a planned end from a real one.
+//! The witness line is written first and gets time to be sent, so that the harness can distinguish a planned end from
+//! a real one.
 
 use std::time::Duration;
 
@@ -12,10 +13,10 @@ use probity_script::{ExitFrom, ExitWay, Fact};
 use crate::stage::Stage;
 use crate::witness::Witness;
 
-/// How long the last lines may take to leave. A reader that has not taken them by then never will.
+/// How long it may take to send the last lines. If the reader has not received them by then, it never will.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
-/// Ends the process when the plan says so for this life of the container, if the time until then counts from this.
+/// Ends the process when the plan for this attempt of the container requires it, if the plan counts the time from `from`.
 pub async fn follow(stage: Stage, from: ExitFrom) {
     let attempt = stage.witness().identity().attempt;
     let plan = stage.plan();
@@ -28,12 +29,12 @@ pub async fn follow(stage: Stage, from: ExitFrom) {
     leave(stage.witness(), exit.code, exit.way, "plan")
 }
 
-/// Writes down that the process ends, and ends it with this status.
+/// Records that the process ends, and ends it with this status.
 pub fn end(witness: &Witness, code: u8, why: &str) -> ! {
     leave(witness, code, ExitWay::Exit, why)
 }
 
-/// Writes the end down and ends the process in the given manner.
+/// Records the end, and ends the process in the given way.
 ///
 /// The first process of a container cannot kill itself: it exits with the status that would have been reported.
 pub fn leave(witness: &Witness, code: u8, way: ExitWay, why: &str) -> ! {
@@ -54,14 +55,14 @@ fn die(way: ExitWay) {
         ExitWay::Exit => {}
         ExitWay::Abort => std::process::abort(),
         ExitWay::Segfault => {
-            // The first one is taken by the runtime's check for stack overflows, which then steps aside.
+            // The runtime's check for stack overflows handles the first signal, and then removes its handler.
             for _ in 0..2 {
                 let _ = raise(Signal::SIGSEGV);
             }
         }
         ExitWay::Kill => {
             let _ = kill(Pid::this(), Signal::SIGKILL);
-            // Death may take a moment to arrive; exiting meanwhile would change its cause.
+            // The signal may take a moment to arrive. An exit before that would change the cause of the end.
             std::thread::sleep(Duration::from_secs(1));
         }
     }

@@ -1,4 +1,4 @@
-//! The shutdown gate: whether listeners take connections, and how many requests are still being answered.
+//! The shutdown gate: whether listeners accept connections, and how many requests are still being answered.
 
 use std::sync::Arc;
 
@@ -78,7 +78,7 @@ impl GateWatcher {
     }
 
     async fn wait(&mut self, wanted: fn(GateState) -> bool) {
-        // Without a sender the process is ending, and nobody is left to act.
+        // Without a sender, the process is ending, and nothing needs to act.
         if self.0.wait_for(|gate| wanted(*gate)).await.is_err() {
             std::future::pending::<()>().await;
         }

@@ -1,8 +1,8 @@
-//! The one place that waits for processes that have ended.
+//! The only place that waits for processes that have ended.
 //!
-//! The first process of a container inherits every process whose parent has gone. If it reaps them, each is
-//! recorded; with `reap: false` in the plan, they remain as zombies, as they do under a program that does not reap.
-//! Our own children are reaped either way.
+//! The first process of a container inherits every process whose parent has ended. If it reaps them, each is recorded.
+//! With `reap: false` in the plan, they remain as zombies, as under a program that does not reap. The children that this
+//! process starts are reaped in both cases.
 
 use nix::errno::Errno;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
@@ -28,12 +28,12 @@ impl Children {
 
     /// Reaps one process. Returns whether there may be more.
     fn collect(&self, which: Option<Pid>) -> bool {
-        // Held meanwhile: a child that is just being started gets its name before its end is looked at.
+        // Held meanwhile, so that a child that is just being started gets its name before its end is handled.
         let mut names = lock(&self.names);
         let (pid, status) = match waitpid(which, Some(WaitPidFlag::WNOHANG)) {
             Ok(WaitStatus::Exited(pid, code)) => (pid, format!("exit {code}")),
             Ok(WaitStatus::Signaled(pid, signal, _)) => (pid, signal.as_str().to_owned()),
-            // A real-time signal has no name, and the process that it ended cannot be told any more.
+            // A real-time signal has no name, and the process that it ended is no longer known.
             Err(Errno::EINTR | Errno::EINVAL) => return true,
             _ => return false,
         };

@@ -1,11 +1,12 @@
 //! Signals as a queue that the process reads.
 //!
-//! The first process of a container has no default dispositions: the kernel drops a signal that nobody handles, so one
-//! that arrives before a handler is installed would be lost. It never drops a *blocked* signal. So a program opens its
-//! queue before anything else: from then on every signal waits until some thread reads it, and no handler interrupts.
+//! The first process of a container has no default dispositions. The kernel drops a signal that nothing handles, so a
+//! signal that arrives before a handler is installed would be lost. The kernel never drops a *blocked* signal. So a
+//! program opens its queue before anything else. From then on, every signal waits until some thread reads it, and no
+//! handler interrupts.
 //!
-//! Signals that report a fault of the process itself are not blocked. Threads and children inherit what is blocked, so the
-//! queue has to be opened before any thread exists; children open their own.
+//! Signals that report a fault of the process itself are not blocked. Threads and children inherit the blocked signals,
+//! so the queue must be opened before any thread exists. Children open their own queue.
 
 use std::fmt;
 use std::io;
@@ -19,7 +20,7 @@ use nix::sys::signal::{SigSet, Signal, raise};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::time::TimeSpec;
 
-/// Never blocked: faults, which must kill, and SIGPIPE, which the runtime ignores.
+/// Signals that are never blocked: faults, which must kill, and SIGPIPE, which the runtime ignores.
 const LEFT_ALONE: [Signal; 8] = [
     Signal::SIGSEGV,
     Signal::SIGBUS,
@@ -31,7 +32,7 @@ const LEFT_ALONE: [Signal; 8] = [
     Signal::SIGPIPE,
 ];
 
-/// The kernel's first real-time signal; the C libraries keep the first few for themselves.
+/// The kernel's first real-time signal. The C libraries reserve the first few.
 const FIRST_REAL_TIME: u32 = 34;
 const LAST_REAL_TIME: u32 = 64;
 
@@ -43,11 +44,11 @@ pub struct SignalQueue {
 }
 
 impl SignalQueue {
-    /// Blocks signals from now on, in this thread and in all threads that it starts: `main` does this first.
+    /// Blocks signals from now on, in this thread and in all threads that it starts. `main` does this first.
     ///
     /// # Errors
     ///
-    /// If the system has no room for one more descriptor.
+    /// If the system has no more descriptors.
     pub fn open() -> io::Result<Self> {
         let mut blocked = SigSet::all();
         LEFT_ALONE.iter().for_each(|signal| blocked.remove(*signal));
@@ -56,7 +57,7 @@ impl SignalQueue {
         Ok(Self { signals, blocked })
     }
 
-    /// The next signal, or `None` if there was none until the deadline. Without a deadline it waits forever.
+    /// The next signal, or `None` if there was none until the deadline. Without a deadline, it waits forever.
     ///
     /// # Errors
     ///
@@ -78,7 +79,7 @@ impl SignalQueue {
         }
     }
 
-    /// Unblocks signals, also those that wait: for programs that need no queue.
+    /// Unblocks signals, including those that wait, for programs that need no queue.
     pub fn release(self) {
         let _ = self.blocked.thread_unblock();
     }
@@ -89,7 +90,7 @@ impl SignalQueue {
         if let Some(signal) = caught.signal() {
             let _ = raise(signal);
         }
-        // Only the first process of a container gets here: it cannot kill itself.
+        // Only the first process of a container reaches this line, because it cannot kill itself.
         std::process::exit(128 + i32::try_from(caught.0).unwrap_or(0))
     }
 }
@@ -111,7 +112,7 @@ impl CaughtSignal {
         self.signal() == Some(Signal::SIGCHLD)
     }
 
-    /// Whether it asks a process to end.
+    /// Whether it requests that a process ends.
     #[must_use]
     pub fn asks_to_end(self) -> bool {
         use Signal::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};

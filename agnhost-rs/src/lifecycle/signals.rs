@@ -1,8 +1,8 @@
-//! How the process handles signals: it records each, and the plan decides about a stop signal.
+//! How the process handles signals: it records each, and the plan determines the reaction to a stop signal.
 //!
-//! Signals are read on a thread of their own, so a busy runtime does not delay the line. Every signal also is an
-//! event that scripts can refer to, by its name in lower case (`sigusr1`); a stop signal moreover makes the event
-//! `sigterm` happen, whatever its own name is.
+//! Signals are read on a separate thread, so a busy runtime does not delay the line. Every signal is also an event that
+//! scripts can refer to by its name in lower case (`sigusr1`). A stop signal is also the event `sigterm`, whatever its
+//! own name is.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::stage::{PROCESS, ProbedEndpoint, STOP_EVENT, Stage};
 pub struct StopSignals(BTreeSet<CaughtSignal>);
 
 impl Default for StopSignals {
-    /// SIGTERM, which container runtimes send, and SIGINT, which a terminal does.
+    /// SIGTERM, which container runtimes send, and SIGINT, which a terminal sends.
     fn default() -> Self {
         use nix::sys::signal::Signal::{SIGINT, SIGTERM};
         Self([SIGTERM.into(), SIGINT.into()].into())
@@ -31,14 +31,14 @@ impl Default for StopSignals {
 }
 
 impl FromIterator<CaughtSignal> for StopSignals {
-    /// These signals and no others; the default if there are none.
+    /// Only these signals. The default if there are none.
     fn from_iter<I: IntoIterator<Item = CaughtSignal>>(signals: I) -> Self {
         let signals: BTreeSet<_> = signals.into_iter().collect();
         if signals.is_empty() { Self::default() } else { Self(signals) }
     }
 }
 
-/// What acts on a signal.
+/// Everything that reacts to a signal.
 struct Watch {
     stage: Stage,
     gate: ShutdownGate,
@@ -47,7 +47,7 @@ struct Watch {
     runtime: Handle,
 }
 
-/// Reads the queue from now on, on its own thread. Call it within the runtime.
+/// Reads the queue from now on, on its own thread. Call it inside the runtime.
 pub fn watch(
     queue: SignalQueue,
     stage: &Stage,
@@ -106,7 +106,7 @@ impl Watch {
         self.stage.witness().arrival(&Fact::Signal(seen));
     }
 
-    /// Chooses the answer to a stop signal and writes both down.
+    /// Chooses the answer to a stop signal and records both.
     fn choose(&self, signal: &str) -> Choice<TerminationAnswer> {
         let probe = self.stage.count(PROCESS, "stop");
         self.stage.with_plan(|plan| {
@@ -139,7 +139,7 @@ impl Watch {
     }
 }
 
-/// Waits until the process has to end, and says why.
+/// Waits until the process must end, and returns why.
 async fn time_to_go(
     gate: &ShutdownGate,
     serving: Serving,

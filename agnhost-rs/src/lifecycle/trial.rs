@@ -1,7 +1,7 @@
-//! `agnhost-rs trial`: tries one thing that needs a privilege or a shared resource, and says whether it was allowed.
+//! `agnhost-rs trial`: tries one action that needs a privilege or a shared resource, and reports whether it was allowed.
 //!
-//! Each trial leaves things as they were as far as it can. One line of JSON is printed; the status is 0 if the thing
-//! was allowed and 1 if not.
+//! Each trial undoes its effects as far as possible. It prints one line of JSON. The status is 0 if the action was
+//! allowed, and 1 if not.
 
 use std::fs;
 use std::io::{self, Write};
@@ -198,20 +198,20 @@ pub(super) fn planned(trial: &PlannedTrial) -> TrialSeen {
     }
 }
 
-/// A file that was not there is removed again.
+/// Opens a file for writing. A file that did not exist before is removed again.
 fn write_nothing(path: &Path) -> io::Result<()> {
     let existed = path.exists();
     drop(fs::OpenOptions::new().append(true).create(true).open(path)?);
     if existed { Ok(()) } else { fs::remove_file(path) }
 }
 
-/// The device that swallows everything; opening it needs no privilege, making it does.
+/// Creates a null device. Using it needs no privilege, but creating it does.
 fn make_device(path: &Path) -> io::Result<()> {
     mknod(path, SFlag::S_IFCHR, Mode::S_IRUSR, makedev(1, 3))?;
     fs::remove_file(path)
 }
 
-/// The kernel looks at the caller's privilege first, and then finds that nothing is no module.
+/// Requests to load an empty module. The kernel first checks the caller's privilege, and then rejects the empty module.
 fn load_nothing() -> io::Result<()> {
     match init_module(&[], c"") {
         Ok(()) | Err(Errno::ENOEXEC | Errno::EINVAL) => Ok(()),
@@ -219,7 +219,7 @@ fn load_nothing() -> io::Result<()> {
     }
 }
 
-/// POSIX shared memory is a file system; a key is a name in it.
+/// The file of a shared memory object. POSIX shared memory is a file system, and a key is a name in it.
 fn shared(key: &str) -> io::Result<PathBuf> {
     if key.is_empty() || key.contains('/') || key.starts_with('.') {
         return Err(io::Error::other(format!(

@@ -13,14 +13,14 @@ use super::end;
 use crate::client;
 use crate::witness::Witness;
 
-/// The status of a configuration error, as sysexits has it.
+/// The exit status of a configuration error, as in sysexits.
 const MISCONFIGURED: u8 = 78;
 /// How long one attempt may take.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The time from the beginning of one attempt to the next.
+/// The time from the start of one attempt to the next.
 const AGAIN: Duration = Duration::from_millis(100);
 
-/// Ends the process with status 78 if one of these variables is not set; an empty one counts as set.
+/// Ends the process with status 78 if one of these variables is not set. An empty variable counts as set.
 pub fn require_env(witness: &Witness, names: &[String]) {
     let missing: Vec<&str> =
         names.iter().map(String::as_str).filter(|name| std::env::var_os(name).is_none()).collect();

@@ -1,7 +1,8 @@
-//! The recorder's file: every entry of the merged stream, appended as it was entered.
+//! The recorder's file: every entry of the merged stream is appended to it.
 //!
-//! The writer is an additional reader of the memory, so a slow disk does not delay anything. What is forgotten
-//! before the disk could take it, or what the disk refuses, is counted, and shows as a gap in the cursors.
+//! The writer is an additional reader of the memory, so a slow disk does not delay anything. Entries that are dropped
+//! from the memory before they are written, and entries that cannot be written, are counted. They cause a gap in the
+//! cursors.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -15,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::state::RecorderState;
 use crate::recent::LinesSince;
 
-/// What is written at once.
+/// The maximum number of bytes that are written at once.
 const PIECE: usize = 1 << 20;
 /// The pause after a disk failure.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -32,7 +33,7 @@ impl FileWriter {
         Self { file: Arc::new(file), next: 0, complained: false }
     }
 
-    /// Writes as entries come, until told to stop, and then whatever has been entered by then.
+    /// Writes entries as they arrive, until it is stopped, and then all entries that have arrived by then.
     pub(super) async fn follow(mut self, state: Arc<RecorderState>, stop: CancellationToken) {
         loop {
             let since = tokio::select! {
@@ -54,7 +55,7 @@ impl FileWriter {
             }
         }
         let file = Arc::clone(&self.file);
-        // The entries are with the system already; that it could not sync them changes nothing for a reader.
+        // The system already has the entries. A failed sync changes nothing for a reader.
         let _ = tokio::task::spawn_blocking(move || file.sync_data()).await;
     }
 
@@ -67,18 +68,18 @@ impl FileWriter {
         let Err(error) = written.unwrap_or_else(|panic| Err(io::Error::other(panic))) else { return true };
         state.unfiled.fetch_add(entries, Ordering::Relaxed);
         if !std::mem::replace(&mut self.complained, true) {
-            // If nobody can be told here either, the count still tells.
+            // If this message cannot be written either, the metric still shows the failure.
             let _ = writeln!(
                 io::stderr().lock(),
-                "agnhost-rs recorder: failed to append to the file: {error}; its cursors will have gaps, and \
-                 unfiled_entries in /metrics counts them"
+                "agnhost-rs recorder: failed to append to the file: {error}; the file will have gaps in its \
+                 cursors, and unfiled_entries in /metrics counts the missing entries"
             );
         }
         false
     }
 }
 
-/// All or nothing, as far as the system lets us: a piece that was cut off would spoil the line after it.
+/// Appends everything or nothing, as far as possible, because a truncated piece would damage the next line.
 fn append(mut file: &File, since: &LinesSince) -> io::Result<()> {
     let before = file.metadata()?.len();
     let written = since.pieces.iter().try_for_each(|piece| file.write_all(piece));

@@ -1,4 +1,4 @@
-//! Carries the query port: bounded connections, headers that have to come in time, then the router.
+//! The HTTP server of the query port. It limits connections and the time for headers, and then calls the router.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -18,12 +18,12 @@ use super::state::Slots;
 
 /// Further connections are closed immediately.
 const MOST_CONNECTIONS: usize = 256;
-/// A request's head has to come within this time, counted from the accept or from the last answer.
+/// The head of a request must arrive within this time, counted from the accept or from the last answer.
 const HEAD_PATIENCE: Duration = Duration::from_secs(10);
-/// No head needs more.
+/// The maximum size of a head. No valid one needs more.
 const LARGEST_HEAD: usize = 16 * 1024;
 
-/// Answers until it is dropped, and its connections with it.
+/// Answers until it is dropped. Its connections are dropped with it.
 pub(super) async fn listen(listener: TcpListener, router: Router) {
     let places = Slots::new(MOST_CONNECTIONS);
     let mut connections = JoinSet::new();
@@ -51,6 +51,6 @@ async fn attend(stream: TcpStream, router: Router) {
     });
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD_PATIENCE).max_buf_size(LARGEST_HEAD);
-    // How a reader leaves is its own affair.
+    // How a reader disconnects does not matter.
     let _ = http.serve_connection(TokioIo::new(stream), service).await;
 }

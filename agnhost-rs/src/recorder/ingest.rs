@@ -1,8 +1,9 @@
 //! The ingest port: one connection for each target, one task for each connection.
 //!
-//! A read is stamped before its bytes are used. An idle connection keeps only its unfinished line; the buffer for reading
-//! belongs to the thread. Strangers cost little and cannot delay other connections: the number of connections is bounded, a
-//! greeting has to come soon, and only a few connections at a time may keep a long unfinished line, for a short time.
+//! A read is stamped before its bytes are used. An idle connection keeps only its unfinished line, because the read
+//! buffer belongs to the thread. Clients without the token cost little and cannot delay other connections: the number of
+//! connections is limited, a greeting must arrive soon, and only a few connections at the same time may keep a long
+//! unfinished line, for a short time.
 
 use std::cell::RefCell;
 use std::io::{self, ErrorKind};
@@ -25,22 +26,22 @@ use super::state::RecorderState;
 use super::target::ConnectionClaim;
 use crate::clock::Reading;
 
-/// A connection has to greet within this time.
+/// A connection must greet within this time.
 const GREETING_PATIENCE: Duration = Duration::from_secs(5);
-/// An unfinished line is long from here on.
+/// An unfinished line with more bytes than this is long.
 const LONG: usize = 8 * 1024;
-/// And may take so long to be finished.
+/// The maximum time until a long line is finished.
 const LONG_PATIENCE: Duration = Duration::from_secs(10);
-/// Our few bytes of answer must fit into an empty send buffer, so this is never reached by an honest peer.
+/// The timeout for an answer. Its few bytes fit into an empty send buffer, so an honest peer never reaches this timeout.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
-/// What is read at once.
+/// How many bytes are read at once.
 const READ: usize = 64 * 1024;
 
 thread_local! {
     static SCRATCH: RefCell<Vec<u8>> = RefCell::new(vec![0; READ]);
 }
 
-/// Takes connections until it is dropped.
+/// Accepts connections until it is dropped.
 pub(super) async fn listen(state: Arc<RecorderState>, listener: TcpListener) {
     let mut connections = JoinSet::new();
     loop {
@@ -57,13 +58,13 @@ pub(super) async fn listen(state: Arc<RecorderState>, listener: TcpListener) {
                     drop(place);
                 });
             }
-            // Out of descriptors, most likely: those that are open go on, and new ones wait in the backlog.
+            // The descriptors are probably used up. Open connections continue, and new ones wait in the backlog.
             Err(_) => sleep(Duration::from_millis(20)).await,
         }
     }
 }
 
-/// Looks for silence until it is dropped.
+/// Checks for silent targets until it is dropped.
 pub(super) async fn sweep(state: Arc<RecorderState>) {
     loop {
         sleep(Duration::from_micros(SWEEP_US)).await;
@@ -84,13 +85,13 @@ struct TargetConnection<'a> {
 
 /// What to do after a read.
 enum After {
-    /// Go on reading.
+    /// Continue to read.
     Read,
     /// The greeting is valid: answer it, and continue.
     Answer(Want),
-    /// The bytes were not ours: say so, and close.
+    /// The bytes were invalid: report this to the peer, and close.
     Refuse(String),
-    /// The connection ended, or another one speaks for its target.
+    /// The connection ended, or another connection of its target has replaced it.
     End,
 }
 
@@ -123,7 +124,7 @@ impl<'a> TargetConnection<'a> {
                     }
                 }
                 After::Refuse(error) => {
-                    // Only for people: a target that is refused learns it from the end of the connection.
+                    // The message is only for users. A refused target notices the end of the connection.
                     let _ = answer(&mut stream, &serde_json::json!({ "error": error })).await;
                     return;
                 }
@@ -174,7 +175,7 @@ impl<'a> TargetConnection<'a> {
                                 return;
                             }
                         }
-                        // The parser lets nothing else through before the greeting, and nonsense was dropped above.
+                        // Before the greeting, the parser returns nothing else, and nonsense was dropped above.
                         (_, None) => after = After::End,
                     }
                 }
@@ -188,7 +189,7 @@ impl<'a> TargetConnection<'a> {
         after
     }
 
-    /// Asks for leave to keep a long unfinished line, and gives it back when the line is finished.
+    /// Takes a permit for a long unfinished line, and returns it when the line is finished.
     fn watch_long_line(&mut self) -> Option<After> {
         if self.parser.unfinished() <= LONG {
             self.long = None;
@@ -231,8 +232,8 @@ impl<'a> TargetConnection<'a> {
         After::End
     }
 
-    /// Reports dropped bytes in the stream, unless they are a stranger's: nobody outside of the run can fill it, or raise
-    /// doubts about the run.
+    /// Reports dropped bytes in the stream if the connection has shown the token. So nobody outside the run can fill the
+    /// stream or cause doubts about the run.
     fn drop_bytes(&self, nonsense: &Nonsense, at: Reading) {
         if !self.parser.known() {
             self.state.strangers.fetch_add(1, Ordering::Relaxed);
@@ -248,13 +249,13 @@ impl<'a> TargetConnection<'a> {
     }
 }
 
-/// A peer that disappeared is disconnected after 25 s; until then it only counts as silent.
+/// Sets the socket options. A peer that disappeared is disconnected after 25 s. Until then, it only counts as silent.
 fn prepare(stream: &TcpStream) {
     let keepalive = TcpKeepalive::new()
         .with_time(Duration::from_secs(10))
         .with_interval(Duration::from_secs(5))
         .with_retries(3);
-    // A connection on which this fails is broken, which the first read tells.
+    // If this fails, the connection is broken, and the first read shows this.
     let _ = stream.set_nodelay(true);
     let _ = SockRef::from(stream).set_tcp_keepalive(&keepalive);
 }

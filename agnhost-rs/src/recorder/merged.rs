@@ -1,10 +1,10 @@
 //! The merged stream of the lines of all targets, with entries for what is missing.
 //!
-//! It knows for each life of a target which line comes next. It therefore drops duplicate lines, reports missing lines,
-//! and reports which target became silent, left or returned. It has no clock and no sockets: every call brings the
-//! instant at which its bytes were received. Entries of one target are in the order of their reception. Entries of
-//! different targets may change places within the time that reading a few lines takes, so compare their times, not
-//! their cursors.
+//! For each process of a target, it knows which line comes next. So it drops duplicate lines, reports missing lines, and
+//! reports which target became silent, left or returned. It has no clock and no sockets: every call has the instant at
+//! which its bytes were received. Entries of one target are in the order in which they were received. Entries of
+//! different targets may be swapped within the time that reading a few lines takes, so compare their times and not their
+//! cursors.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -15,22 +15,22 @@ use super::target::{ConnectionClaim, RecorderCounts, Target};
 use crate::clock::Reading;
 use crate::recent::{LinesSince, RecentLines};
 
-/// A connection without a sign of life for this long is silent; targets beat every 100 ms.
+/// A connection without a beat or a line for this long is silent. Targets beat every 100 ms.
 pub const SILENCE_US: u64 = 500_000;
-/// How often [`MergedStream::sweep`] has to be called.
+/// How often [`MergedStream::sweep`] must be called.
 pub const SWEEP_US: u64 = 50_000;
 /// A later sweep means that the recorder itself was stalled, so targets are not called silent for a while.
 const LATE_US: u64 = 2 * SWEEP_US;
-/// This many lives are remembered after they left. An instance that returns after that starts again.
+/// How many processes are remembered after they left. A process that returns after it was forgotten starts again.
 const MOST_DEPARTED: usize = 10_000;
-/// And this many bytes about them.
+/// How many bytes about them are remembered.
 const MOST_DEPARTED_BYTES: usize = 16 << 20;
 
 /// The merged stream and all its sources.
 pub struct MergedStream {
     memory: RecentLines,
     targets: HashMap<String, Target>,
-    /// Those without a connection by the turn in which they left, the longest gone first.
+    /// Targets without a connection, in the order in which they left.
     departed: VecDeque<(String, u64)>,
     departed_bytes: usize,
     turns: u64,
@@ -61,25 +61,25 @@ impl MergedStream {
         self.memory.next()
     }
 
-    /// The remembered entries from a cursor on; see `RecentLines::since`.
+    /// The entries in memory from a cursor on; see `RecentLines::since`.
     #[must_use]
     pub fn since(&self, cursor: u64, most: usize) -> LinesSince {
         self.memory.since(cursor, most)
     }
 
-    /// The memory behind the stream.
+    /// The memory of the stream.
     #[must_use]
     pub fn memory(&self) -> &RecentLines {
         &self.memory
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     #[must_use]
     pub fn counts(&self) -> RecorderCounts {
         self.counts
     }
 
-    /// Every life that is remembered, those that greeted first in front.
+    /// Every remembered process, in the order in which they greeted.
     #[must_use]
     pub fn targets(&self) -> Vec<&Target> {
         let mut targets: Vec<_> = self.targets.values().collect();
@@ -95,7 +95,7 @@ impl MergedStream {
     }
 
     /// A connection greets. It gets its claim and the number of the line to begin with. An earlier connection for the
-    /// same life loses its claim.
+    /// same process loses its claim.
     pub fn join(&mut self, hello: Hello, peer: &str, at: Reading) -> (ConnectionClaim, u64) {
         let claim = ConnectionClaim { boot: hello.boot.clone(), turn: self.turns };
         self.turns += 1;
@@ -117,7 +117,7 @@ impl MergedStream {
         (claim, want)
     }
 
-    /// A line that was rejected twice is dropped; otherwise its target would send it forever.
+    /// Drops a line that was rejected twice. Otherwise, its target would send it forever.
     fn step_over_stumbling_block(&mut self, boot: &str, at: Reading) {
         let Some(target) = self.targets.get_mut(boot) else { return };
         if target.stumbled == (target.next, 2) {
@@ -129,7 +129,8 @@ impl MergedStream {
         }
     }
 
-    /// Takes a message of a connection that has greeted. False if the connection has lost its claim or broke the rules.
+    /// Processes a message of a connection that has greeted. Returns false if the connection has lost its claim or sent
+    /// something invalid.
     pub fn hear(
         &mut self,
         claim: &ConnectionClaim,
@@ -197,7 +198,7 @@ impl MergedStream {
         }
     }
 
-    /// Bytes were dropped, of a connection that need not have greeted.
+    /// Bytes of a connection were dropped. The connection may not have greeted.
     pub fn nonsense(&mut self, peer: &str, nonsense: &Nonsense, at: Reading) {
         let Nonsense { bytes, error } = nonsense.clone();
         self.counts.nonsense += 1;
@@ -231,7 +232,7 @@ impl MergedStream {
 
     /// Looks for silent targets. Call it every [`SWEEP_US`].
     ///
-    /// After a late call messages may still be unread, so no target is called silent until there was time to read them.
+    /// After a late call, messages may still be unread, so no target counts as silent until there was time to read them.
     pub fn sweep(&mut self, at: Reading) {
         let since = self.swept_mono_us.replace(at.mono_us).map_or(0, |last| at.mono_us.saturating_sub(last));
         if since > LATE_US {
@@ -261,18 +262,18 @@ impl MergedStream {
         self.memory.push(|cursor, buffer| {
             let recorded =
                 Recorded { v: VERSION, cursor, received_mono_us: mono_us, received_wall_us: wall_us, entry };
-            // Serialising our own types into memory cannot fail.
+            // Serializing these types into memory cannot fail.
             let _ = serde_json::to_writer(&mut *buffer, &recorded);
             buffer.push(b'\n');
         });
     }
 }
 
-/// The beginning of an entry, as [`Recorded`] is serialized.
+/// Writes the beginning of an entry, in the same form as a serialized [`Recorded`].
 fn head(buffer: &mut Vec<u8>, cursor: u64, at: Reading) {
     use std::io::Write as _;
     let Reading { mono_us, wall_us } = at;
-    // Writing into a vector cannot fail.
+    // Writing to a vector cannot fail.
     let _ = write!(
         buffer,
         "{{\"v\":{VERSION},\"cursor\":{cursor},\"received_mono_us\":{mono_us},\"received_wall_us\":{wall_us},\"entry\":"

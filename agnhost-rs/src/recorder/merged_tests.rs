@@ -37,7 +37,7 @@ fn recorded(merged: &MergedStream) -> Vec<Recorded> {
     recorded
 }
 
-/// The entries in short: the kind, and the numbers that matter.
+/// The entries in short: the kind, and the important numbers.
 fn story(merged: &MergedStream) -> Vec<String> {
     let short = |entry: Recorded| match entry.entry {
         Entry::Joined { hello, .. } => format!("joined {}", hello.boot),
@@ -61,7 +61,7 @@ fn lines_are_passed_on_with_the_time_of_their_reception() {
     assert_eq!((entries[1].received_mono_us, entries[1].received_wall_us), (7_000, 1_007_000));
     let Entry::Line(line) = &entries[1].entry else { panic!("{entries:?}") };
     assert_eq!(serde_json::to_string(line).unwrap(), text("a", 0));
-    // What is written by hand is what the type would have written.
+    // The handwritten serialization is the same as that of the type.
     let bytes = merged.since(1, 1).pieces.concat();
     assert_eq!(String::from_utf8(bytes).unwrap(), serde_json::to_string(&entries[1]).unwrap() + "\n");
 }
@@ -195,7 +195,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// Whatever a target does, each of its numbers is told at most once, in order, as a line or as missing.
+    /// Whatever a target does, each of its numbers occurs at most once, in order, as a line or as missing.
     #[test]
     fn every_number_is_a_line_or_missing_and_never_both(steps in steps()) {
         let mut merged = MergedStream::new(1 << 20);
@@ -237,7 +237,7 @@ proptest! {
         prop_assert_eq!(counts.lines + counts.missing, due);
     }
 
-    /// Cutting the bytes differently gives the same stream, byte for byte.
+    /// Splitting the bytes differently gives the same stream, byte for byte.
     #[test]
     fn the_stream_does_not_depend_on_how_bytes_were_cut(
         seqs in prop::collection::vec(0_u64..20, 0..20),

@@ -1,9 +1,8 @@
-//! The protocol of a target's connection: bytes in; greetings, lines and beats out.
+//! The protocol of a target's connection. It turns bytes into greetings, lines and beats.
 //!
-//! A state machine without sockets and clocks. The result does not depend on how the bytes were split. It never
-//! keeps more than one unfinished line, which is bounded, and after the first bytes that are not ours it takes
-//! nothing more. A line is checked whole, so that every reader of the merged stream can read it, but it is passed on
-//! as it came.
+//! It is a state machine without sockets and clocks. The result does not depend on how the bytes were split. It never
+//! keeps more than one unfinished line, whose length is limited. After the first invalid bytes, it accepts nothing more.
+//! A line is checked completely, so that every reader of the merged stream can read it, but it is passed on unchanged.
 
 use std::borrow::Cow;
 
@@ -13,47 +12,47 @@ use serde::Deserialize;
 
 use crate::token::Token;
 
-/// The longest line that is taken, without its line break.
+/// The longest accepted line, without its line break.
 pub const LONGEST_LINE: usize = 1 << 20;
-/// The longest greeting that is taken, without its line break.
+/// The longest accepted greeting, without its line break.
 pub const LONGEST_HELLO: usize = 8 << 10;
-/// The longest name of a life.
+/// The longest accepted name of a process.
 pub const LONGEST_BOOT: usize = 64;
 
-/// The longest explanation that is given, in characters.
+/// The longest explanation, in characters.
 const LONGEST_ERROR: usize = 300;
 
-/// Something that a connection said.
+/// A message of a connection.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TargetMessage<'a> {
-    /// Who it is; always the first.
+    /// The identity of the target. It is always the first message.
     Hello(Box<Hello>),
-    /// A witness line of the life that greeted.
+    /// A witness line of the process that greeted.
     Line {
         /// Its number.
         seq: u64,
-        /// The line as it came, without white space at its ends.
+        /// The line as received, without leading and trailing white space.
         text: Cow<'a, str>,
     },
-    /// A sign of life.
+    /// A beat.
     Beat {
         /// The number that its next line will have.
         next: u64,
     },
-    /// Bytes that are not ours; always the last.
+    /// Invalid bytes. They are always the last message.
     Nonsense(Nonsense),
 }
 
 /// Bytes that were dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nonsense {
-    /// How many: the whole line with its break, or as many as showed that it is too long or goes no further.
+    /// How many: the whole line with its line break, or the bytes until it was known to be too long or incomplete.
     pub bytes: u64,
     /// What was wrong with them.
     pub error: String,
 }
 
-/// The reading side of one connection.
+/// The parser of one connection.
 #[derive(Debug)]
 pub struct MessageParser {
     token: Token,
@@ -64,13 +63,13 @@ pub struct MessageParser {
 }
 
 impl MessageParser {
-    /// For a new connection, which has to greet first, with this token.
+    /// A parser for a new connection, which must first greet with this token.
     #[must_use]
     pub fn new(token: Token) -> Self {
         Self { token, known: false, boot: None, unfinished: Vec::new(), over: false }
     }
 
-    /// Whether it has shown the token. What others say is nobody's evidence.
+    /// Whether the connection has shown the token. What other connections send is not recorded.
     #[must_use]
     pub fn known(&self) -> bool {
         self.known
@@ -88,7 +87,7 @@ impl MessageParser {
         self.unfinished.len()
     }
 
-    /// Takes the next bytes and tells what they say.
+    /// Parses the next bytes.
     pub fn feed<'a>(&mut self, mut bytes: &'a [u8]) -> Vec<TargetMessage<'a>> {
         let mut said = Vec::new();
         while !self.over && !bytes.is_empty() {
@@ -113,13 +112,13 @@ impl MessageParser {
         said
     }
 
-    /// The connection has ended: an unfinished line will stay so.
+    /// The connection has ended. An unfinished line is reported as dropped bytes.
     pub fn end(&mut self) -> Option<Nonsense> {
         let bytes = self.unfinished.len();
         (bytes > 0).then(|| self.drop_all(bytes, "the connection ended in the middle of a line".to_owned()))
     }
 
-    /// Nothing more is taken from this connection, for a reason of ours.
+    /// Stops accepting bytes from this connection, for a reason of the recorder.
     pub fn give_up(&mut self, why: &str) -> Nonsense {
         self.drop_all(self.unfinished.len(), why.to_owned())
     }
@@ -150,7 +149,7 @@ impl MessageParser {
     fn drop_all(&mut self, bytes: usize, error: String) -> Nonsense {
         self.over = true;
         self.unfinished = Vec::new();
-        // A parser's complaint may quote what it was given.
+        // A parser's error may quote its input.
         let error = match error.char_indices().nth(LONGEST_ERROR) {
             Some((end, _)) => format!("{}…", &error[..end]),
             None => error,
@@ -204,7 +203,7 @@ fn line_or_beat<'a>(boot: &str, line: Cow<'a, [u8]>) -> Result<TargetMessage<'a>
     Ok(TargetMessage::Line { seq: parsed.seq, text })
 }
 
-/// What is no line may be a beat; if it is neither, the error is that of the line.
+/// Reads a text that is not a line as a beat. If it is neither, the error is the error of the line.
 fn beat(boot: &str, text: &str, error: &serde_json::Error) -> Result<TargetMessage<'static>, String> {
     let Ok(beat) = serde_json::from_str::<Beat>(text) else {
         return Err(refusal(text, &format!("neither a witness line nor a beat: {error}")));
@@ -214,7 +213,7 @@ fn beat(boot: &str, text: &str, error: &serde_json::Error) -> Result<TargetMessa
     Ok(TargetMessage::Beat { next: beat.beat })
 }
 
-/// A line of a later version may look like anything, so its version is the better explanation.
+/// The reason for a rejection. A line of a later version may have any form, so its version is the better explanation.
 fn refusal(text: &str, otherwise: &str) -> String {
     #[derive(Deserialize)]
     struct Version {

@@ -32,7 +32,7 @@ fn owned(said: TargetMessage<'_>) -> TargetMessage<'static> {
     }
 }
 
-/// Everything that a connection says which sends these pieces and ends.
+/// All messages of a connection that sends these pieces and ends.
 fn all<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<TargetMessage<'static>> {
     let mut parser = MessageParser::new(token());
     let mut said = Vec::new();
@@ -146,7 +146,7 @@ fn an_explanation_is_short_whatever_it_quotes() {
     assert!(error(&said).chars().count() <= LONGEST_ERROR + 1);
 }
 
-/// Bytes as targets, broken targets and strangers send them.
+/// Bytes as sent by targets, broken targets and clients without the token.
 fn stream() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         6 => (0_u64..50).prop_map(|seq| (line(seq) + "\n").into_bytes()),

@@ -9,7 +9,7 @@ use prometheus_client::registry::Registry;
 
 use super::state::RecorderState;
 
-/// All measures as a text.
+/// All metrics as a text.
 pub(super) fn text(state: &RecorderState) -> String {
     let (counts, next, first, held, (connected, silent)) = state.look(|merged| {
         let memory = merged.memory();
@@ -51,7 +51,7 @@ pub(super) fn text(state: &RecorderState) -> String {
         registry.register(name, help, ConstGauge::new(value));
     }
     let mut text = String::new();
-    // Writing into a string cannot fail.
+    // Writing to a string cannot fail.
     let _ = encode(&mut text, &registry);
     text
 }

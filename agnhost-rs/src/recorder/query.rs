@@ -1,7 +1,8 @@
 //! The query port: the merged stream and the state of the targets, for clients with the token.
 //!
-//! Nothing here changes anything, and a slow reader slows down nobody else: readers pull from the memory, and one
-//! that is slower than forgetting sees a gap in the cursors. Every refusal is a JSON object with one sentence.
+//! Nothing here changes any state, and a slow reader does not slow down others. Readers pull from the memory. A reader
+//! that is too slow sees a gap in the cursors, because old entries are dropped. Every refusal is a JSON object with one
+//! sentence.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -29,12 +30,12 @@ const NDJSON: &str = "application/x-ndjson";
 const FIRST: HeaderName = HeaderName::from_static("probity-first");
 const NEXT: HeaderName = HeaderName::from_static("probity-next");
 const RECORDER: HeaderName = HeaderName::from_static("probity-recorder");
-/// An answer has at most so many bytes unless the query says otherwise.
+/// The default maximum number of bytes of an answer.
 const USUAL: u64 = 4 << 20;
-/// And never more than so many.
+/// The largest maximum that a query can request.
 const MOST: u64 = 64 << 20;
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
-/// What a follower takes at once.
+/// The maximum number of bytes that a follower takes at once.
 const PIECE: usize = 256 * 1024;
 
 type Refusal = (StatusCode, String);
@@ -95,7 +96,7 @@ struct StreamQuery {
 }
 
 impl StreamQuery {
-    /// Reads the query string; only the names in `known` may stand in it.
+    /// Reads the query string. Only the names in `known` are allowed.
     fn parse(query: Option<&str>, known: &[&str]) -> Result<Self, Refusal> {
         let wrong = |why: String| (StatusCode::BAD_REQUEST, why);
         let mut ask = Self { since: 0, wait: Duration::ZERO, most: USUAL as usize };
@@ -127,7 +128,7 @@ impl StreamQuery {
         Ok(ask)
     }
 
-    /// A cursor from the future is one of another recorder, or of an earlier life of this one.
+    /// Rejects a cursor from the future. It belongs to another recorder, or to an earlier process of this one.
     fn check_cursor(&self, state: &RecorderState) -> Result<(), Refusal> {
         let next = state.look(super::merged::MergedStream::next);
         if self.since <= next {
@@ -149,7 +150,7 @@ async fn lines(State(state): State<Arc<RecorderState>>, RawQuery(query): RawQuer
     let answer = async {
         let ask = StreamQuery::parse(query.as_deref(), &["since", "wait", "most"])?;
         ask.check_cursor(&state)?;
-        // Whether there was something or the time is up, the answer is what there is.
+        // The answer has the existing entries, whether an entry arrived or the time is over.
         let _ = tokio::time::timeout(ask.wait, state.wait_for(ask.since)).await;
         let LinesSince { first, next, pieces } = state.since(ask.since, ask.most);
         let pieces = stream::iter(pieces.into_iter().map(Ok::<_, Infallible>));

@@ -15,7 +15,7 @@ use crate::token::Token;
 
 /// A follower waits this long for more lines, so that it does not wake up for each.
 const GATHER: Duration = Duration::from_millis(2);
-/// With this many bytes it does not wait for more.
+/// With this many bytes, it does not wait for more.
 const PLENTY: usize = 32 * 1024;
 
 /// Further connections of targets are closed immediately.
@@ -28,13 +28,13 @@ const MOST_FOLLOWERS: usize = 64;
 /// The shared state of the recorder.
 pub(super) struct RecorderState {
     pub(super) clock: Clock,
-    /// The token that greetings and queries have to show.
+    /// The token that greetings and queries must contain.
     pub(super) token: Token,
-    /// The random name of this life of the recorder: cursors of another life mean nothing here.
+    /// The random name of this process. Cursors of another process are not valid here.
     pub(super) name: String,
     merged: Mutex<MergedStream>,
     next: watch::Sender<u64>,
-    /// Connections that were turned away because there were too many.
+    /// Connections that were refused because there were too many.
     pub(super) turned_away: AtomicU64,
     /// Open connections of targets, greeted or not.
     pub(super) connections: Slots,
@@ -42,11 +42,12 @@ pub(super) struct RecorderState {
     pub(super) long_lines: Slots,
     /// Connections that were closed because they did not greet with the token.
     pub(super) strangers: AtomicU64,
-    /// Queries that were refused for want of the token.
+    /// Queries that were refused because the token was missing or wrong.
     pub(super) refused: AtomicU64,
     /// Readers that follow the stream.
     pub(super) followers: Slots,
-    /// Entries that the file will never have, because they were forgotten before it could take them or it failed.
+    /// Entries that are missing in the file, because they were dropped from memory before they were written, or because
+    /// writing failed.
     pub(super) unfiled: AtomicU64,
 }
 
@@ -83,12 +84,12 @@ impl RecorderState {
         result
     }
 
-    /// Looks at the stream.
+    /// Calls `look` with the stream.
     pub(super) fn look<T>(&self, look: impl FnOnce(&MergedStream) -> T) -> T {
         look(&lock(&self.merged))
     }
 
-    /// The remembered entries from a cursor on, at most so many bytes.
+    /// The entries in memory from a cursor on, at most `most` bytes.
     pub(super) fn since(&self, cursor: u64, most: usize) -> LinesSince {
         self.look(|merged| merged.since(cursor, most))
     }
@@ -106,12 +107,12 @@ impl RecorderState {
 
     /// Waits until there is an entry with this cursor.
     pub(super) async fn wait_for(&self, cursor: u64) {
-        // The sender lives as long as we do, so this ends only when the entry is there.
+        // The sender exists as long as `self`, so this ends only when the entry exists.
         let _ = self.next.subscribe().wait_for(|next| *next > cursor).await;
     }
 }
 
-/// A bounded number of slots.
+/// A limited number of slots.
 pub(super) struct Slots {
     free: Arc<Semaphore>,
     most: usize,
@@ -122,7 +123,7 @@ impl Slots {
         Self { free: Arc::new(Semaphore::new(most)), most }
     }
 
-    /// Takes a slot, which is free again when the permit is dropped. None if all are taken.
+    /// Takes a slot, which is free again when the permit is dropped. `None` if all are taken.
     pub(super) fn take(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.free).try_acquire_owned().ok()
     }

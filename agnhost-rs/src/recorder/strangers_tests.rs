@@ -1,4 +1,4 @@
-//! Strangers: what they cost, and that nothing of what they say is entered.
+//! Clients without the token: what they cost, and that nothing that they send is recorded.
 
 use super::*;
 
@@ -26,7 +26,7 @@ fn resident_bytes() -> u64 {
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
 }
 
-/// Bytes without sense, the same for the same seed.
+/// Meaningless bytes, which are the same for the same seed.
 fn noise(seed: u64, length: usize) -> Vec<u8> {
     let mut bytes = vec![0; length];
     fastrand::Rng::with_seed(seed).fill(&mut bytes);
@@ -40,7 +40,7 @@ fn strangers_cost_little_and_keep_nobody_from_being_recorded() {
     let (mut faithful, _) = recorder.target("faithful");
     let before = resident_bytes();
     let idle: Vec<_> = (0..1_000).map(|_| TcpStream::connect(recorder.ingest).unwrap()).collect();
-    // Lines without end: more of them than may be under way at once, each as long as it may be.
+    // Unfinished lines: more of them than are allowed at the same time, each as long as allowed.
     let endless: Vec<_> = (0..60)
         .map(|n| {
             let (mut stream, _) = recorder.target(&format!("endless{n}"));
@@ -73,7 +73,7 @@ fn strangers_cost_little_and_keep_nobody_from_being_recorded() {
     let nonsense = entries.iter().filter(|entry| matches!(entry, Entry::Nonsense { .. })).count();
     assert!(nonsense <= 60, "only those that have shown the token are worth an entry: {nonsense}");
     assert!(recorder.measure("strangers_total") >= 50);
-    // Whoever has not greeted, or not finished a long line, is sent away in the end.
+    // Connections that have not greeted or not finished a long line are finally closed.
     let began = Instant::now();
     while recorder.measure("connections") > 1 {
         assert!(began.elapsed() < Duration::from_secs(20), "{} are left", recorder.measure("connections"));

@@ -1,24 +1,24 @@
-//! What the recorder knows about an instance of a target, and the totals over all of them. Plain values; the merged
-//! stream changes them.
+//! What the recorder knows about a process of a target, and the totals over all of them. These are plain values, which
+//! the merged stream changes.
 
 use probity_script::witness::Hello;
 use serde::Serialize;
 
 use crate::clock::Reading;
 
-/// The right of one connection to speak for a life, until another connection takes it.
+/// The right of one connection to send messages for a process, until another connection takes it over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectionClaim {
     pub(super) boot: String,
     pub(super) turn: u64,
 }
 
-/// What was counted so far.
+/// The counts so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecorderCounts {
-    /// Lines taken.
+    /// Accepted lines.
     pub lines: u64,
-    /// Beats taken.
+    /// Accepted beats.
     pub beats: u64,
     /// Lines that will never arrive.
     pub missing: u64,
@@ -26,39 +26,39 @@ pub struct RecorderCounts {
     pub duplicates: u64,
     /// Connections that greeted.
     pub joined: u64,
-    /// Of those, the ones that ended.
+    /// Connections that greeted and have ended.
     pub left: u64,
-    /// Times that a target fell silent.
+    /// How many times a target became silent.
     pub silences: u64,
-    /// Connections closed for bytes that are not ours.
+    /// Connections that were closed because of invalid bytes.
     pub nonsense: u64,
-    /// How often we came late ourselves.
+    /// How many times the recorder itself was late.
     pub stalls: u64,
-    /// The worst of these, in microseconds.
+    /// The longest of these delays, in microseconds.
     pub worst_stall_us: u64,
 }
 
-/// A target's life as far as it is known; an element of the answer to `/v1/targets`.
+/// What is known about a process of a target. It is an element of the answer to `/v1/targets`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Target {
-    /// What it said of itself when it last greeted.
+    /// Its last greeting.
     pub(super) hello: Hello,
     /// Its address.
     pub(super) peer: String,
     /// Whether its connection is open.
     pub(super) connected: bool,
-    /// Whether it is silent in spite of that.
+    /// Whether it is silent although it is connected.
     pub(super) silent: bool,
     /// How its last connection ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) left: Option<String>,
-    /// Lines taken.
+    /// Accepted lines.
     pub(super) lines: u64,
-    /// Beats taken.
+    /// Accepted beats.
     pub(super) beats: u64,
     /// The number of the first line that has not arrived.
     pub(super) next: u64,
-    /// The number of its next line, as it last told.
+    /// The number of its next line, as it last reported.
     pub(super) told: u64,
     /// Lines that will never arrive.
     pub(super) missing: u64,
@@ -66,11 +66,11 @@ pub struct Target {
     pub(super) duplicates: u64,
     /// When it last greeted, on the recorder's monotonic clock.
     pub(super) joined_mono_us: u64,
-    /// Its last sign of life.
+    /// When its last beat or line arrived.
     pub(super) last_mono_us: u64,
     #[serde(skip)]
     pub(super) turn: u64,
-    /// The line that was due when it last sent nonsense, and how often that happened there.
+    /// The line that was due when it last sent nonsense, and how many times this happened at that line.
     #[serde(skip)]
     pub(super) stumbled: (u64, u32),
 }

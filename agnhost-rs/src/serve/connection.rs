@@ -52,13 +52,13 @@ pub(super) async fn host(context: Arc<ListenerContext>, stream: TcpStream, peer:
     }));
 }
 
-/// An IPv4 address is one, even where a socket for both families calls it by an IPv6 name.
+/// An address in canonical form. A socket for both families shows an IPv4 address as an IPv6 address.
 fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
 impl ConnectionContext {
-    /// Writes the connection down and chooses what is done with it.
+    /// Records the connection and chooses what is done with it.
     fn welcome(&self, peer: SocketAddr) -> (u64, PlannedConnection) {
         let context = &self.listener;
         let (at, planned, mark) = context.stage.with_plan(|plan| {
@@ -92,9 +92,9 @@ async fn treat(context: &ConnectionContext, planned: PlannedConnection) {
     if let Some(delay) = planned.delay {
         sleep(delay.0).await;
     }
-    // A peer that is gone is noticed by whatever comes next.
+    // The next operation notices a closed peer.
     let _ = stream.write_all(&planned.first).await;
-    // A box, and boxes below: what every idle connection holds is then only what it does, not the most that it might.
+    // The boxes here and below reduce the memory of idle connections to what they currently need.
     let act = Box::pin(async {
         match planned.then {
             Then::Serve => speak(context, stream.clone()).await,
@@ -129,7 +129,7 @@ async fn echo(stream: &mut WireStream) {
     }
 }
 
-/// Closes in good order: our end, then what is still under way, then the peer's end.
+/// Closes gracefully: closes this side, reads what is still in transit, and waits for the peer's end.
 pub(super) async fn close(stream: &mut WireStream) {
     let _ = stream.shutdown().await;
     let _ = timeout(LAST_WAIT, swallow(stream)).await;
@@ -156,14 +156,14 @@ async fn speak_tls(context: &ConnectionContext, mut stream: WireStream, acceptor
         }
         Ok(Err(error)) => {
             note_failure(context, &error.to_string());
-            // In good order, so that the client gets to read the alert.
+            // Close gracefully, so that the client can read the alert.
             close(&mut stream).await;
         }
         Err(_) => note_failure(context, "the client took longer than 30 s"),
     }
 }
 
-/// Writes the handshake down. Returns whether HTTP/2 was agreed on.
+/// Records the handshake. Returns whether HTTP/2 was negotiated.
 fn note_tls(context: &ConnectionContext, stream: &TlsStream<WireStream>) -> bool {
     let (_, session) = stream.get_ref();
     let alpn = session.alpn_protocol().map(|name| String::from_utf8_lossy(name).into_owned());
@@ -206,7 +206,7 @@ where
     match Http1::new(context.clone(), stream).run().await {
         ProtocolEnd::Over => {}
         ProtocolEnd::Http2(stream, read) => {
-            // The bytes that have been read come once more.
+            // Replay the bytes that have already been read.
             let (reader, writer) = tokio::io::split(stream);
             let again = tokio::io::join(Cursor::new(read).chain(reader), writer);
             Box::pin(scripted_http2(context, again)).await;

@@ -1,4 +1,5 @@
-//! What a connection knows: its listener and itself. The one place where HTTP requests are looked up in the plan.
+//! The context of a connection: its listener and itself. This is the only place where HTTP requests are looked up in the
+//! plan.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -28,7 +29,7 @@ pub(super) struct ListenerContext {
     pub(super) pool: Option<WorkerPool>,
 }
 
-/// A bounded number of workers, with a bounded queue.
+/// A limited number of workers, with a limited queue.
 pub(super) struct WorkerPool {
     workers: Arc<Semaphore>,
     waiting: AtomicUsize,
@@ -45,7 +46,7 @@ impl WorkerPool {
         }
     }
 
-    /// A worker, when one is free. `None` if the queue is full.
+    /// Waits for a free worker. `None` if the queue is full.
     async fn worker(&self) -> Option<OwnedSemaphorePermit> {
         if let Ok(permit) = Arc::clone(&self.workers).try_acquire_owned() {
             return Some(permit);
@@ -57,7 +58,7 @@ impl WorkerPool {
     }
 }
 
-/// A place in the queue, given back however the wait ends.
+/// A place in the queue, which is freed however the wait ends.
 struct QueuePlace<'a>(&'a AtomicUsize);
 
 impl<'a> QueuePlace<'a> {
@@ -82,7 +83,7 @@ pub(super) struct ConnectionContext {
     pub(super) wire: Arc<Wire>,
 }
 
-/// A request as received, with any protocol.
+/// A request as received, over any protocol.
 pub(super) struct IncomingRequest {
     pub(super) nth: u64,
     pub(super) method: String,
@@ -110,7 +111,7 @@ impl ConnectionContext {
         self.listener.stage.witness()
     }
 
-    /// Writes the request down and chooses its answer, both on the same side of any change of plan.
+    /// Records the request and chooses its answer, both on the same side of any change of the plan.
     pub(super) async fn decide(&self, incoming: IncomingRequest) -> ChosenAnswer {
         let (mut chosen_answer, mark) = self.listener.stage.with_plan(|plan| {
             let listener = plan.listeners.get(&self.listener.name);
@@ -184,7 +185,7 @@ impl ConnectionContext {
         (ChosenAnswer { nth, answer, endpoint, step, probe, hop, arrived, worker: None }, by)
     }
 
-    /// Writes down how a request was answered.
+    /// Records how a request was answered.
     pub(super) fn answered(
         &self,
         chosen_answer: &mut ChosenAnswer,

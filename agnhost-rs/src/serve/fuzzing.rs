@@ -1,4 +1,4 @@
-//! Whole HTTP/1 connections without a network, for fuzzing: bytes in, answers into the void.
+//! Complete HTTP/1 connections without a network, for fuzzing. They read bytes and discard the answers.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::witness::{Identity, Witness};
 
 const PLAN: &str = r#"{"listeners":{"web":{"port":0,"paths":{"/":200,"/h":"hang","/c":"close","/r":"reset","/x":{"redirect":{"hops":3,"base":"http://{ip}:{port}"}},"*":{"body":{"bytes":100},"framing":"chunked"}}}}}"#;
 
-/// Reads a head and holds it to what it promises.
+/// Reads a head and checks that it is consistent.
 pub(crate) fn request_head(bytes: &[u8]) {
     if let ParsedHead::Head(head) = head::parse(bytes) {
         assert!(head.length <= bytes.len(), "a head is no longer than what came");
@@ -28,7 +28,7 @@ pub(crate) fn request_head(bytes: &[u8]) {
     }
 }
 
-/// The parts of a connection that fuzzing does not vary, made once for each thread.
+/// The parts of a connection that fuzzing does not vary, created once for each thread.
 struct FuzzedConnection {
     runtime: Runtime,
     context: Arc<ListenerContext>,
@@ -40,7 +40,7 @@ thread_local! {
     static CONNECTION: RefCell<Option<FuzzedConnection>> = RefCell::new(fuzzed().ok());
 }
 
-/// Takes bytes for everything that a client ever sends on one connection.
+/// Serves one connection on which a client sends exactly these bytes.
 pub(crate) fn request_stream(bytes: &[u8]) {
     CONNECTION.with_borrow(|fuzzed| {
         let Some(FuzzedConnection { runtime, context, wire, local }) = fuzzed else { return };
@@ -70,7 +70,7 @@ fn fuzzed() -> std::io::Result<FuzzedConnection> {
         pool: None,
         meters: crate::meters::Meters::default(),
     };
-    // Counts what would be sent; nothing ever is.
+    // Counts the bytes that would be sent. Nothing is sent.
     let (stream, local) = runtime.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let local = listener.local_addr()?;

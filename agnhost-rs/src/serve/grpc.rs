@@ -1,7 +1,7 @@
-//! The gRPC health protocol as the plan wants it: Check, List and Watch, right or wrong.
+//! The gRPC health protocol as planned: Check, List and Watch, correct or not.
 //!
-//! tonic frames and codes the messages; which answer is due is the plan's business, so the honest health reporter of
-//! tonic-health is of no use here.
+//! tonic frames and encodes the messages. The plan determines the answers, so the health reporter of tonic-health is not
+//! used.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -29,10 +29,10 @@ use super::context::{ChosenAnswer, ConnectionContext, IncomingRequest};
 use super::http2::{Account, ConnectionCutter, Cut, incoming};
 use crate::stage::ProbedEndpoint;
 
-/// How often a watch looks whether its answer has changed.
+/// How often a watch checks whether its answer has changed.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The request of `List`, which is younger than the messages that tonic-health carries.
+/// The request of `List`, which is newer than the messages in tonic-health.
 #[derive(Clone, PartialEq, prost::Message)]
 struct ListRequest {}
 
@@ -89,7 +89,7 @@ struct Call {
 }
 
 impl Call {
-    /// Writes the call down and chooses its answer.
+    /// Records the call and chooses its answer.
     fn arrive(&mut self, service: Option<String>) -> (Account, Option<GrpcAnswer>) {
         let context = self.health.context.clone();
         let open_request = context.listener.gate.enter();
@@ -190,7 +190,7 @@ impl Call {
             }
             WireAction::Respond(HealthReply::Status(status)) => {
                 let response = HealthCheckResponse { status };
-                // Behind each message's five bytes of framing.
+                // Each message has five bytes of framing before it.
                 account.sent = response.encoded_len() as u64 + 5;
                 account.ended = true;
                 Ok(response)
@@ -294,7 +294,7 @@ impl Watching {
         }
     }
 
-    /// The status now; SERVICE_UNKNOWN for a service that the plan does not have, as the protocol says.
+    /// The current status. For a service that is not in the plan, it is SERVICE_UNKNOWN, as the protocol requires.
     fn now(&self) -> i32 {
         let context = &self.account.context.listener;
         context.stage.with_plan(|plan| {

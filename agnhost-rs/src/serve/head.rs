@@ -1,14 +1,14 @@
-//! Reading the head of an HTTP/1 request: its text, its raw headers, and where it ends. Pure.
+//! Reads the head of an HTTP/1 request: its text, its raw headers, and where it ends. It is pure.
 //!
-//! The parsing itself is httparse's, the parser under hyper. This module keeps what a framework discards: the
-//! order of the headers, their case, and their duplicates.
+//! httparse, the parser that hyper uses, does the parsing. This module keeps what a framework discards: the order of the
+//! headers, their case, and their duplicates.
 
 use std::mem::MaybeUninit;
 
-/// The largest head that is taken.
+/// The largest accepted head.
 pub(super) const LARGEST: usize = 64 * 1024;
 
-/// The most header lines that are taken.
+/// The maximum number of header lines.
 const MOST_HEADERS: usize = 256;
 
 /// The bytes with which an HTTP/2 client begins.
@@ -21,7 +21,7 @@ pub(super) struct Head {
     pub(super) target: String,
     pub(super) minor: u8,
     pub(super) headers: Vec<(String, String)>,
-    /// How many bytes it took.
+    /// Its length in bytes.
     pub(super) length: usize,
 }
 
@@ -34,29 +34,29 @@ pub(super) enum ParsedHead {
     Partial,
     /// The preface of HTTP/2.
     Http2,
-    /// No HTTP, and why.
+    /// Not HTTP, for this reason.
     Wrong(String),
-    /// A head that is larger than we take.
+    /// A head that is larger than the maximum.
     TooLarge,
 }
 
-/// How much of a body comes with a request.
+/// How large the body of a request is, according to its head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AnnouncedBody {
-    /// So many bytes.
+    /// This many bytes.
     Length(u64),
     /// Chunks.
     Chunks,
-    /// It cannot be told, so the connection ends with the answer.
+    /// The size is unclear, so the connection ends after the answer.
     Unclear,
 }
 
-/// Reads a head from the bytes that have come so far.
+/// Reads a head from the bytes that have arrived so far.
 pub(super) fn parse(bytes: &[u8]) -> ParsedHead {
     if !bytes.is_empty() && H2_PREFACE.starts_with(&bytes[..bytes.len().min(H2_PREFACE.len())]) {
         return if bytes.len() >= H2_PREFACE.len() { ParsedHead::Http2 } else { ParsedHead::Partial };
     }
-    // Left unwritten: to clear so many places would take longer than to read a usual head.
+    // Not initialized, because clearing this many entries would take longer than reading a usual head.
     let mut lines = [const { MaybeUninit::uninit() }; MOST_HEADERS];
     let mut request = httparse::Request::new(&mut []);
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -97,12 +97,12 @@ impl Head {
         }
     }
 
-    /// Whether the client waits for leave to send its body.
+    /// Whether the client waits for `100 Continue` before it sends its body.
     pub(super) fn expects_leave(&self) -> bool {
         self.says("expect", "100-continue")
     }
 
-    /// How much body comes. Where two headers disagree nobody can tell where the next request begins.
+    /// The announced size of the body. If two headers contradict each other, it is unclear where the next request begins.
     pub(super) fn announced_body(&self) -> AnnouncedBody {
         if self.all("transfer-encoding").next().is_some() {
             let only_chunked =

@@ -1,7 +1,7 @@
-//! HTTP/1 as the plan wants it, down to the byte.
+//! HTTP/1 exactly as planned, byte for byte.
 //!
-//! A framework would reject half of the planned answers, and would not report when the peer gave up. So heads are
-//! read with httparse and answers are written by hand; everything that waits also listens for the peer's end.
+//! A framework would reject half of the planned answers, and would not report when the peer gave up. So heads are read
+//! with httparse, and answers are written by hand. Everything that waits also watches for the peer's end.
 
 mod incoming;
 mod outgoing;
@@ -20,27 +20,27 @@ use outgoing::Manner;
 /// How long a client may take for a head once it has begun, and for the rest of a body.
 const HEAD_PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long we wait for the peer's own end after ours.
+/// How long to wait until the peer closes its side, after this side is closed.
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// A connection that speaks HTTP/1.
 pub(super) struct Http1<S> {
     context: ConnectionContext,
     stream: S,
-    /// What has come and is not used up yet.
+    /// Bytes that have arrived but are not used yet.
     ahead: Vec<u8>,
     nth: u64,
 }
 
-/// How a connection is left by its protocol.
+/// How a protocol leaves its connection.
 pub(super) enum ProtocolEnd<S> {
     /// It is over.
     Over,
-    /// The client speaks HTTP/2; these bytes of it have been read.
+    /// The client speaks HTTP/2. These of its bytes have been read.
     Http2(S, Vec<u8>),
 }
 
-/// What becomes of the connection after an answer.
+/// What happens to the connection after an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum After {
     Next,
@@ -77,7 +77,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
         }
     }
 
-    /// The next head; nothing if the client speaks HTTP/2.
+    /// The next head. `None` if the client speaks HTTP/2.
     async fn head(&mut self, gate: &mut GateWatcher) -> Result<Option<Head>, After> {
         let mut deadline = None;
         loop {
@@ -113,7 +113,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
         }
     }
 
-    /// Reads more of what comes.
+    /// Reads more bytes.
     async fn more(&mut self) -> Result<(), After> {
         if self.ahead.capacity() - self.ahead.len() < 512 {
             self.ahead.reserve(1024);
@@ -128,16 +128,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
         }
     }
 
-    /// Turns away what is no request of ours. There is no request to write down, so the connection's end says why.
+    /// Refuses input that is not a valid request. There is no request to record, so the line for the connection's end
+    /// states why.
     async fn refuse(&mut self, status: &str, why: &str) -> After {
         self.context.wire.we_close_because(&format!("refused with {status}: {why}"));
         let lines = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-        // A peer that cannot be told will notice the end of the connection.
+        // A peer that does not receive this notices the end of the connection.
         let _ = timeout(LAST_WAIT, self.stream.write_all(lines.as_bytes())).await;
         After::Close
     }
 
-    /// Reads the request's body, writes everything down, and answers.
+    /// Reads the request's body, records everything, and answers.
     async fn answer(&mut self, head: Head) -> After {
         self.nth += 1;
         let body = match head.announced_body() {
@@ -179,13 +180,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
     async fn leave(&mut self, after: After) {
         match after {
             After::Reset => self.context.wire.reset(),
-            // By TLS a peer can say that he ends before his end is there to be seen.
+            // With TLS, a peer can announce its end before its TCP connection is closed.
             After::Gone if self.context.listener.gate.now() != GateState::Shut => {
                 self.context.wire.peer_closed()
             }
             After::Gone | After::Next => {}
             After::Close => {
-                // In good order: our end first, then what the peer still sends, then his end.
+                // Close gracefully: close this side first, then read what the peer still sends, until the peer closes its
+                // side.
                 let _ = self.stream.shutdown().await;
                 let rest = async {
                     while self.more().await.is_ok() {

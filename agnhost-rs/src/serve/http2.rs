@@ -1,7 +1,7 @@
 //! HTTP/2 as planned, within the limits of the library: hyper writes the frames, and the plan decides their content.
 //!
-//! Faults below a request (an abort, garbage) cannot be asked of a framework. They are done to the wire, after which
-//! the framework's part of the connection is dropped.
+//! A framework cannot produce faults below a request, such as an abort or garbage. They are written directly to the wire,
+//! and then the framework's part of the connection is dropped.
 
 use std::convert::Infallible;
 use std::io;
@@ -33,16 +33,16 @@ use super::wire::WireStream;
 use crate::lifecycle::OpenRequest;
 use crate::locks::lock;
 
-/// How a connection is cut off from within one of its requests.
+/// How a request cuts off its connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cut {
-    /// What is sent first, past every frame.
+    /// The bytes that are sent first, outside all frames.
     pub(super) bytes: Vec<u8>,
-    /// How the connection ends then.
+    /// How the connection then ends.
     pub(super) end: ConnectionEnd,
 }
 
-/// The way from a request to its connection.
+/// Lets a request cut off its connection.
 #[derive(Default)]
 pub(super) struct ConnectionCutter {
     cut: Mutex<Option<Cut>>,
@@ -65,7 +65,7 @@ impl ConnectionCutter {
     }
 }
 
-/// Serves one connection with any HTTP/2 service, until it ends, is cut, or the gate shuts.
+/// Serves one connection with any HTTP/2 service, until the connection ends, is cut off, or the gate shuts.
 pub(super) async fn serve<S, T, B>(
     context: &ConnectionContext,
     stream: S,
@@ -106,12 +106,13 @@ pub(super) async fn serve<S, T, B>(
         }
     }
     if context.wire.end().how != Ending::WeReset {
-        // What the peer still sends has to be read, or the system would abort what should end in good order.
+        // What the peer still sends must be read. Otherwise, the system would abort the connection instead of closing it
+        // gracefully.
         close(&mut WireStream(std::sync::Arc::clone(&context.wire))).await;
     }
 }
 
-/// Why hyper ended a connection, down to the first cause.
+/// Why hyper ended a connection: the root cause.
 fn reason(error: &hyper::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(deeper) = cause.source() {
@@ -145,7 +146,7 @@ impl Service<Request<Incoming>> for Scripted {
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let this = self.clone();
-        // Counted here, where requests come in their order; their answers are chosen side by side.
+        // Counted here, where requests arrive in order. Their answers are chosen concurrently.
         let nth = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
         Box::pin(async move { Ok(this.answer(request, nth).await) })
     }
@@ -181,7 +182,7 @@ impl Scripted {
     }
 }
 
-/// A request of HTTP/2 in the words of the plan.
+/// An HTTP/2 request in the form in which it is looked up in the plan.
 pub(super) fn incoming(request: &Request<Incoming>, nth: u64) -> IncomingRequest {
     let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     let authority = request.uri().authority().map(ToString::to_string);
@@ -199,7 +200,7 @@ pub(super) fn incoming(request: &Request<Incoming>, nth: u64) -> IncomingRequest
     }
 }
 
-/// Writes down how a request ended, whatever ended it.
+/// Records how a request ended, whatever ended it.
 pub(super) struct Account {
     pub(super) context: ConnectionContext,
     pub(super) chosen_answer: ChosenAnswer,
@@ -210,7 +211,7 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// Waits for ever; the peer's end drops the request, and so this.
+    /// Waits forever. When the peer ends the request, this is dropped.
     pub(super) async fn never<T>(self) -> T {
         std::future::pending().await
     }
@@ -244,7 +245,8 @@ fn response(
     let mut response = Response::new(Script2Body { body, resting, account, cutter, is_head });
     *response.status_mut() = http::StatusCode::from_u16(status).unwrap_or_default();
     for line in &headers {
-        // What HTTP/2 cannot say is left out; the plan's author sees it missing in the client.
+        // Headers that HTTP/2 cannot express are left out. The author of the plan sees that the client does not receive
+        // them.
         let parts = line.split_once(':').map(|(name, value)| (name.trim(), value.trim()));
         let Some((name, value)) = parts else { continue };
         if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {

@@ -17,17 +17,17 @@ use super::context::ListenerContext;
 use crate::bind::{BACKLOG, bind};
 use crate::stage::ProbedEndpoint;
 
-/// How often a script that depends on time is looked at.
+/// How often a script that depends on time is checked.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// How long to wait before a port that could not be had is tried again.
+/// How long to wait before trying again to bind a port.
 const AGAIN: Duration = Duration::from_millis(100);
 
 /// A port in one of its states.
 pub(super) enum Port {
     Open(TcpListener),
     Closed,
-    /// Bound, with a queue that these connections of our own have filled.
+    /// Bound, with a queue that is filled by these connections of the target itself.
     Full {
         _listener: Socket,
         _filling: Vec<Socket>,
@@ -62,13 +62,13 @@ impl Port {
         }
     }
 
-    /// The port's number, where it is bound.
+    /// The port's number, if it is bound.
     pub(super) fn number(&self) -> Option<u16> {
         self.address().parse::<SocketAddr>().ok().map(|address| address.port())
     }
 }
 
-/// Connects to a port that nobody accepts from, until the system takes no more.
+/// Connects to a port that accepts no connections, until its queue is full.
 fn fill(listener: &Socket) -> io::Result<Vec<Socket>> {
     let bound = listener.local_addr()?.as_socket().ok_or(io::ErrorKind::Unsupported)?;
     let ip = match bound.ip() {
@@ -78,18 +78,19 @@ fn fill(listener: &Socket) -> io::Result<Vec<Socket>> {
     };
     let address = SocketAddr::new(ip, bound.port());
     let mut filling = Vec::new();
-    // A queue of length 0 holds one; a few more make sure, and those that do not get in keep knocking for us.
+    // A queue of length 0 has room for one connection. A few more make sure that it is full. Those that do not fit keep
+    // trying, which keeps it full.
     for _ in 0..3 {
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
         socket.set_nonblocking(true)?;
-        // In progress is what is wanted.
+        // The expected result is that the connection is in progress.
         let _ = socket.connect(&address.into());
         filling.push(socket);
     }
     Ok(filling)
 }
 
-/// Keeps a port in the state that its script wants, and hosts the connections to it.
+/// Keeps a port in the state that its script requires, and serves the connections to it.
 pub(super) async fn keep(context: Arc<ListenerContext>, mut port: Port, mut state: ListenState, number: u16) {
     let mut turns = context.stage.turns();
     let mut gate = context.gate.watch();
@@ -125,7 +126,7 @@ pub(super) async fn keep(context: Arc<ListenerContext>, mut port: Port, mut stat
     }
 }
 
-/// The state that the script wants now.
+/// The state that the script currently requires.
 pub(super) fn wanted(context: &ListenerContext) -> ListenState {
     context.stage.with_plan(|plan| {
         plan.listeners.get(&context.name).map_or(ListenState::Closed, |listener| {

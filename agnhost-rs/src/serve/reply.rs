@@ -1,5 +1,5 @@
-//! The planned answer to one request, with what only the running target knows put in: the outcome of a dependency and the
-//! text of a report.
+//! The planned answer to one request, completed with what only the running target knows: the result of a dependency and
+//! the text of a report.
 
 use bytes::Bytes;
 use probity_script::Fact;
@@ -14,10 +14,10 @@ use super::context::{ChosenAnswer, ConnectionContext};
 use super::report;
 use crate::client;
 
-/// The filler of bodies that only have a size.
+/// The filler of bodies for which the plan has only a size.
 static FILLER: [u8; LARGEST_PIECE as usize] = [b'a'; LARGEST_PIECE as usize];
 
-/// The bytes of a body and the turns in which they are sent.
+/// The bytes of a body and the steps in which they are sent.
 pub(super) struct PlannedBody {
     text: Option<Bytes>,
     pub(super) turns: BodyTurns,
@@ -34,7 +34,7 @@ impl PlannedBody {
         Self { text, turns }
     }
 
-    /// The bytes of one turn, which are at most [`LARGEST_PIECE`].
+    /// The bytes of one step, at most [`LARGEST_PIECE`].
     pub(super) fn bytes(&self, range: std::ops::Range<u64>) -> Bytes {
         match &self.text {
             Some(text) => text.slice(range.start as usize..range.end as usize),
@@ -44,7 +44,7 @@ impl PlannedBody {
 }
 
 impl ConnectionContext {
-    /// Composes the answer that was chosen for a request, after it has asked the dependency if there is one.
+    /// Composes the answer that was chosen for a request. If it has a dependency, requests the dependency first.
     pub(super) async fn compose(
         &self,
         chosen_answer: &ChosenAnswer,
@@ -65,7 +65,8 @@ impl ConnectionContext {
         composed
     }
 
-    /// Asks the dependency of an answer. Returns the answer that replaces it if the dependency is missing.
+    /// Sends a request to the dependency of an answer. If the dependency fails, returns the answer that replaces the
+    /// planned one.
     async fn ask_dependency(&self, chosen_answer: &ChosenAnswer) -> Option<HttpAnswer> {
         let depends = chosen_answer.answer.depends_on()?;
         let began = self.witness().clock().mono_us();

@@ -1,5 +1,5 @@
-//! What the target reports about itself in a body. A dump is witnessed too, so that a judge sees what the asker
-//! saw.
+//! What the target reports about itself in a body. A dump is also recorded in the witness, so that a judge sees what the
+//! client saw.
 
 use probity_script::Fact;
 use probity_script::answer::Report;

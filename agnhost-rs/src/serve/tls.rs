@@ -16,13 +16,13 @@ use rustls::{
 };
 use tokio_rustls::TlsAcceptor;
 
-/// A TLS listener that cannot be set up.
+/// Why TLS cannot be set up for a listener.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// The certificate could not be made.
+    /// The certificate could not be created.
     #[error("failed to create the certificate: {0}")]
     Certificate(#[from] rcgen::Error),
-    /// The settings do not fit together.
+    /// The settings contradict each other.
     #[error("failed to set up TLS: {0}")]
     Settings(#[from] rustls::Error),
 }
@@ -31,7 +31,7 @@ pub enum TlsError {
 ///
 /// # Errors
 ///
-/// If the certificate cannot be made.
+/// If the certificate cannot be created.
 pub(super) fn acceptor(tls: &Tls, protocol: Protocol) -> Result<TlsAcceptor, TlsError> {
     let provider = Arc::new(ring::default_provider());
     let (certificate, key) = certificate(tls.certificate)?;
@@ -77,7 +77,7 @@ fn certificate(kind: Certificate) -> Result<(CertificateDer<'static>, PrivateKey
     Ok((certificate.der().clone(), key))
 }
 
-/// This time of day, so many days from today.
+/// This time of day, `from_today` days from today.
 fn day(from_today: i64) -> SystemTime {
     let distance = Duration::from_secs(from_today.unsigned_abs() * 86_400);
     let now = SystemTime::now();
@@ -102,7 +102,7 @@ fn wrong_names() -> Result<Vec<SanType>, rcgen::Error> {
     ])
 }
 
-/// Takes any certificate whose owner can prove to hold its key: what matters is whether one was shown.
+/// Accepts any certificate if the client proves that it has the key. Only whether one was presented matters.
 #[derive(Debug)]
 struct AnyCertificate {
     provider: Arc<CryptoProvider>,

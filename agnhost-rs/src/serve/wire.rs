@@ -1,4 +1,4 @@
-//! The TCP connection below TLS and below any protocol: the bytes that came and went, and how it ended.
+//! The TCP connection below TLS and all protocols: the bytes that were received and sent, and how it ended.
 
 use std::io::{self, Read};
 use std::pin::Pin;
@@ -21,14 +21,14 @@ pub(super) struct Wire {
     clock: Clock,
     received: AtomicU64,
     sent: AtomicU64,
-    /// When the first byte after the last answer came, on the monotonic clock; 0 if none has.
+    /// When the first byte after the last answer arrived, on the monotonic clock. 0 if none has arrived.
     first_byte_us: AtomicU64,
-    /// When the last bytes were given to the system, just before; 0 if none were.
+    /// The time just before the last bytes were passed to the system. 0 if none were.
     last_send_us: AtomicU64,
     end: Mutex<Option<WireEnd>>,
 }
 
-/// How a connection ended, and why as far as the system said.
+/// How a connection ended, with the system's error if there was one.
 #[derive(Clone, Debug)]
 pub(super) struct WireEnd {
     pub(super) how: Ending,
@@ -56,7 +56,7 @@ impl Wire {
         self.sent.load(Ordering::Relaxed)
     }
 
-    /// When the bytes that are being handled began to come; forgotten by asking.
+    /// When the first of the bytes that are being handled arrived. This call resets it.
     pub(super) fn take_first_byte(&self) -> u64 {
         match self.first_byte_us.swap(0, Ordering::Relaxed) {
             0 => self.clock.mono_us(),
@@ -64,12 +64,12 @@ impl Wire {
         }
     }
 
-    /// When the last bytes were given to the system, if that was not before a time.
+    /// When the last bytes were passed to the system, if this was not before a given time.
     pub(super) fn last_send_since(&self, since_us: u64) -> Option<u64> {
         Some(self.last_send_us.load(Ordering::Relaxed)).filter(|at| *at >= since_us)
     }
 
-    /// How the connection ended: what was noticed first.
+    /// How the connection ended. The first observation counts.
     pub(super) fn end(&self) -> WireEnd {
         lock(&self.end).clone().unwrap_or(WireEnd { how: Ending::WeClosed, error: None })
     }
@@ -78,7 +78,7 @@ impl Wire {
         lock(&self.end).get_or_insert_with(|| WireEnd { how, error: error.map(ToString::to_string) });
     }
 
-    /// Notes that the connection broke, unless it is known better already.
+    /// Records that the connection broke, unless another end is already recorded.
     pub(super) fn broke(&self, error: &io::Error) {
         let how = match error.kind() {
             io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => Ending::PeerReset,
@@ -87,12 +87,12 @@ impl Wire {
         self.note(how, Some(error));
     }
 
-    /// Notes that we end the connection in good order.
+    /// Records that the target closes the connection gracefully.
     pub(super) fn we_close(&self) {
         self.note(Ending::WeClosed, None);
     }
 
-    /// Notes that we end the connection in good order, and why.
+    /// Records that the target closes the connection gracefully, and why.
     pub(super) fn we_close_because(&self, why: &str) {
         let mut end = lock(&self.end);
         let end = end.get_or_insert(WireEnd { how: Ending::WeClosed, error: None });
@@ -101,15 +101,15 @@ impl Wire {
         }
     }
 
-    /// Notes that the peer ended the connection in good order, unless it is known better already.
+    /// Records that the peer closed the connection gracefully, unless another end is already recorded.
     pub(super) fn peer_closed(&self) {
         self.note(Ending::PeerClosed, None);
     }
 
-    /// Makes the peer see an abort (RST) as soon as the last holder lets go.
+    /// Makes the peer see an abort (RST) as soon as the last holder drops the connection.
     pub(super) fn reset(&self) {
         self.note(Ending::WeReset, None);
-        // Should this fail, the peer sees an orderly close, and the line above says what was meant.
+        // If this fails, the peer sees a graceful close, although the line above records a reset.
         let _ = SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
     }
 
@@ -120,7 +120,7 @@ impl Wire {
     ) -> Poll<io::Result<usize>> {
         loop {
             let now_us = self.clock.mono_us();
-            // Tried first: a socket is nearly always ready to be written to.
+            // Try to write first, because a socket is nearly always ready.
             match send(&self.stream) {
                 Ok(count) => {
                     self.sent.fetch_add(count as u64, Ordering::Relaxed);
@@ -138,8 +138,8 @@ impl Wire {
         }
     }
 
-    /// Reads what is there without waiting. Where less was there than fits, there is no more: then the readiness is
-    /// used up in the same step, which saves the next reader a system call that finds nothing.
+    /// Reads the available bytes without waiting. If they do not fill the buffer, there are no more. The readiness is
+    /// then cleared in the same step, which saves the next reader a system call that would find nothing.
     fn read(&self, bytes: &mut [u8]) -> io::Result<usize> {
         let mut count = None;
         let read = self.stream.try_io(Interest::READABLE, || {
@@ -150,7 +150,7 @@ impl Wire {
         count.map_or(read, Ok)
     }
 
-    /// Sends bytes past every layer above.
+    /// Sends bytes directly, bypassing every layer above.
     pub(super) fn send_raw(&self, bytes: &[u8]) {
         if let Ok(count) = self.stream.try_write(bytes) {
             self.sent.fetch_add(count as u64, Ordering::Relaxed);
@@ -197,7 +197,7 @@ impl AsyncWrite for WireStream {
         self.0.poll_send(cx, |stream| stream.try_write(bytes))
     }
 
-    /// TLS hands over several records at once; the last of them may be the alert that says why it ends.
+    /// TLS passes several records at once. The last of them may be the alert that states why it ends.
     fn poll_write_vectored(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -216,7 +216,7 @@ impl AsyncWrite for WireStream {
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.0.we_close();
-        // A peer that is gone already needs no telling.
+        // A peer that has already closed the connection needs no notice.
         let _ = SockRef::from(&self.0.stream).shutdown(std::net::Shutdown::Write);
         Poll::Ready(Ok(()))
     }

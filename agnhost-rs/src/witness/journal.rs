@@ -1,24 +1,25 @@
-//! The journal: lines on a volume that outlives the container, and the count of its lives.
+//! The journal: lines on a volume that survives the container, and the count of its attempts.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A journal that reaches this size is put aside before the next life begins, so that at most two of them exist.
+/// A journal that reaches this size is renamed before the next attempt begins, so that at most two files exist.
 const LARGEST: u64 = 64 * 1024 * 1024;
 
-/// A directory with the file `attempt` (how often the container has started) and `witness.jsonl` (all its lives' lines).
+/// A directory with the files `attempt` (how many times the container has started) and `witness.jsonl` (the lines of all
+/// attempts).
 #[derive(Debug)]
 pub struct Journal {
-    /// Which life of the container this is, counted from 0.
+    /// The attempt of the container, counted from 0.
     pub attempt: u64,
-    /// The file in which lives are counted.
+    /// The file in which attempts are counted.
     pub counter: PathBuf,
     /// The file to append to.
     pub file: File,
 }
 
-/// A journal that cannot be kept.
+/// Why a journal cannot be kept.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to {doing} {path}: {source}")]
 pub struct JournalError {
@@ -28,7 +29,7 @@ pub struct JournalError {
 }
 
 impl Journal {
-    /// Opens the journal in a directory, which is made if need be, and counts this life.
+    /// Opens the journal in a directory, and counts this attempt. Creates the directory if it does not exist.
     ///
     /// # Errors
     ///
@@ -49,7 +50,7 @@ impl Journal {
             Err(error) if error.kind() == io::ErrorKind::NotFound => 0_u64,
             Err(error) => return Err(failed("read", &counter)(error)),
         };
-        // Written beside and renamed, so that a kill at this moment leaves a whole number behind.
+        // Written under another name and renamed, so that a kill at this moment leaves a complete number.
         let next = directory.join("attempt.next");
         fs::write(&next, format!("{}\n", attempt + 1)).map_err(failed("write", &next))?;
         fs::rename(&next, &counter).map_err(failed("replace", &counter))?;

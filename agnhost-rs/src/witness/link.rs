@@ -1,8 +1,8 @@
 //! The link to the recorder: one permanent connection, which is resumed after an interruption.
 //!
-//! The target sends its identity and its next line number; the recorder answers with the line that it needs. So
-//! a broken connection costs nothing as long as the witness remembers what was under way, and counts what it
-//! does not.
+//! The target sends its identity and its next line number. The recorder answers with the number of the line that it
+//! needs. So a broken connection loses nothing if the lines in transit are still in the memory of the witness. Lines that
+//! are no longer in memory are counted as lost.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -19,7 +19,7 @@ const CONNECT_PATIENCE: Duration = Duration::from_secs(2);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// Keeps an outlet connected to the recorder at `address` (`host:port`), from a thread of its own.
+/// Keeps an outlet connected to the recorder at `address` (`host:port`), on its own thread.
 pub fn follow(witness: Witness, outlet: Arc<Outlet>, (address, token): (String, Token)) {
     let body = move || {
         let mut pause = FIRST_PAUSE;
@@ -33,7 +33,7 @@ pub fn follow(witness: Witness, outlet: Arc<Outlet>, (address, token): (String, 
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     };
-    // Without the thread the outlet stays unconnected, fills up and counts its losses.
+    // Without the thread, the outlet stays unconnected, fills up and counts its losses.
     let _ = thread::Builder::new().name("recorder-link".to_owned()).stack_size(128 * 1024).spawn(body);
 }
 
@@ -75,7 +75,7 @@ fn shake_hands(witness: &Witness, mut stream: TcpStream, token: &Token) -> io::R
     Ok(Greeted { stream, want })
 }
 
-/// Hands the connection to the outlet and returns when it is broken.
+/// Passes the connection to the outlet, and returns when the connection is broken.
 fn carry(witness: &Witness, outlet: &Outlet, greeted: Greeted) {
     let Greeted { mut stream, want } = greeted;
     let Ok(way) = stream.try_clone() else { return };
@@ -84,7 +84,7 @@ fn carry(witness: &Witness, outlet: &Outlet, greeted: Greeted) {
         return;
     }
     witness.resume(outlet, want, way.into());
-    // The recorder says nothing after its greeting, so whatever comes, or the end of it, is the end.
+    // The recorder sends nothing after its greeting, so anything that is received means the end of the connection.
     let mut byte = [0_u8; 64];
     loop {
         match wait_readable(&stream).and_then(|()| stream.read(&mut byte)) {

@@ -1,7 +1,7 @@
-//! One way out for lines: a bounded buffer, a loss count, and a thread that empties it.
+//! An outlet for lines: a limited buffer, a count of losses, and a thread that empties the buffer.
 //!
-//! A *prompt* outlet has a descriptor that never blocks, so an arrival is written to it on the spot. The others (a
-//! file on a slow disk, a terminal that could not be opened a second time) are written by their thread alone.
+//! A *prompt* outlet has a descriptor that never blocks, so an arrival is written to it immediately. For other outlets (a
+//! file on a slow disk, a terminal that could not be opened a second time), only their thread writes.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -20,14 +20,14 @@ use super::Urgency;
 use crate::locks::lock;
 use crate::recent::RecentLines;
 
-/// How long a line that is no arrival may wait for company.
+/// How long a line that is not an arrival may wait for further lines.
 const GATHER: Duration = Duration::from_millis(1);
 
-/// A way out for lines.
+/// An outlet for lines.
 pub struct Outlet {
     name: &'static str,
     most: usize,
-    /// It began unconnected, so somebody may still connect it.
+    /// Whether it was created without a connection, so that it may still be connected.
     linked: bool,
     state: Mutex<OutletState>,
     filled: Condvar,
@@ -42,13 +42,13 @@ struct OutletState {
     idle: bool,
 }
 
-/// Where the bytes go.
+/// Where the bytes are written.
 enum Destination {
-    /// Nowhere for now; lines wait.
+    /// Nowhere yet. Lines wait.
     None,
     /// A descriptor that does not block.
     Prompt(OwnedFd),
-    /// A descriptor that may block, used by the thread only.
+    /// A descriptor that may block, which only the thread uses.
     Patient(Arc<File>),
 }
 
@@ -65,13 +65,13 @@ impl Outlet {
         };
         let outlet = Arc::new(Self { name, most, linked, state: Mutex::new(state), filled: Condvar::new() });
         let worker = Arc::clone(&outlet);
-        // Without its thread an outlet fills up and counts what it loses, which is the honest outcome.
+        // Without its thread, an outlet fills up and counts what it loses, which is correct.
         let _ =
             thread::Builder::new().name(name.to_owned()).stack_size(64 * 1024).spawn(move || worker.work());
         outlet
     }
 
-    /// Standard output. It is opened a second time, so that it can be made non-blocking for us alone.
+    /// Standard output. It is opened a second time, so that it is non-blocking only for this process.
     #[must_use]
     pub fn stdout(most: usize) -> Arc<Self> {
         let again =
@@ -94,13 +94,13 @@ impl Outlet {
         Self::start(name, most, Destination::Patient(Arc::new(file)))
     }
 
-    /// An outlet that leads nowhere until it is connected.
+    /// An outlet without a destination until it is connected.
     #[must_use]
     pub fn unconnected(name: &'static str, most: usize) -> Arc<Self> {
         Self::start(name, most, Destination::None)
     }
 
-    /// Leads the outlet to a descriptor that must not block.
+    /// Connects the outlet to a descriptor that must not block.
     pub(super) fn connect(&self, destination: OwnedFd) {
         lock(&self.state).destination = Destination::Prompt(destination);
         self.filled.notify_one();
@@ -123,7 +123,7 @@ impl Outlet {
         lock(&self.state).lost
     }
 
-    /// Takes a line, or counts it as lost. Returns an earlier loss that can be told now that there is room again.
+    /// Accepts a line, or counts it as lost. Returns an earlier loss that can be reported because there is room again.
     pub(super) fn offer(&self, seq: u64, line: &[u8], urgency: Urgency) -> Option<Lost> {
         let mut state = lock(&self.state);
         if state.waiting.len() + line.len() > self.most {
@@ -141,18 +141,18 @@ impl Outlet {
             Urgency::Awaited => {}
             Urgency::Soon => self.wake(&mut state),
         }
-        // Told only once half of the buffer is free, so that a slow reader is not fed with nothing but loss notes.
+        // Reported only when half of the buffer is free, so that a slow reader does not receive only reports of losses.
         let room = state.waiting.len() <= self.most / 2;
         let unsaid = if room { state.unsaid.take() } else { None };
         unsaid.map(|(first, lines)| Lost { to: self.name.to_owned(), lines, first })
     }
 
-    /// Offers what waits to the system.
+    /// Offers the waiting bytes to the system.
     pub(super) fn push(&self) {
         self.hurry(&mut lock(&self.state));
     }
 
-    /// Writes without waiting; what is left over is for the thread.
+    /// Writes without waiting. The thread writes the rest.
     fn hurry(&self, state: &mut OutletState) {
         state.write_promptly();
         self.wake(state);
@@ -165,7 +165,7 @@ impl Outlet {
         }
     }
 
-    /// Takes bytes that are no numbered line, and drops them if there is no room.
+    /// Accepts bytes that are not a numbered line, and drops them if there is no room.
     pub(super) fn whisper(&self, bytes: &[u8]) {
         let mut state = lock(&self.state);
         if !matches!(state.destination, Destination::None) && state.waiting.len() + bytes.len() <= self.most {
@@ -174,7 +174,8 @@ impl Outlet {
         }
     }
 
-    /// Replaces what waits by the remembered lines from a number on; those that are forgotten count as lost.
+    /// Replaces the waiting bytes with the lines in memory from a number on. Lines that are no longer in memory count as
+    /// lost.
     ///
     /// The buffer of such an outlet is at least as large as the witness's memory.
     pub(super) fn refill(&self, seq: u64, recent: &RecentLines) {
@@ -186,8 +187,8 @@ impl Outlet {
         state.waiting = since.concat();
     }
 
-    /// Waits until nothing waits any more, or the deadline has passed. An outlet that may still be connected is waited for
-    /// too: a process that ends as soon as it has begun has much to say and nobody to tell it yet.
+    /// Waits until no bytes are waiting, or the deadline has passed. It also waits for an outlet that may still be
+    /// connected, because a process that ends immediately has lines to send but may not be connected yet.
     pub(super) fn drain_until(&self, deadline: Instant) {
         loop {
             {
@@ -255,7 +256,7 @@ impl Outlet {
 }
 
 impl OutletState {
-    /// Writes what the descriptor takes without waiting.
+    /// Writes as much as the descriptor accepts without waiting.
     fn write_promptly(&mut self) {
         let Destination::Prompt(fd) = &self.destination else { return };
         let mut done = 0;

@@ -1,8 +1,9 @@
-//! Whether the node has an idle processor, and whether all of its tasks wait for a disk, both as counted by the kernel.
+//! Whether the node has an idle processor, and whether all of its tasks wait for a disk, both according to the kernel's
+//! counts.
 //!
-//! A node that is busy all over makes everybody late, and that is no fault of a kubelet. A kubelet that is short of
-//! processor time by itself, limited or starved on a node with idle processors, is another matter; so this looks at the
-//! node and at no process of it.
+//! On a node with no idle processor, everything is late, which is not a fault of the kubelet. It is different if only the
+//! kubelet lacks CPU time on a node with idle processors, for example because of a limit. So this module measures only
+//! the node, and not its processes.
 
 use std::fs;
 
@@ -11,18 +12,18 @@ use probity_script::Fact;
 use probity_script::witness::Saturated;
 
 const FILE: &str = "/proc/stat";
-/// Not every kernel has it. Without it a node that waits for its disk is no excuse.
+/// Not every kernel has this file. Without it, a node that waits for its disk does not count as saturated.
 const DISK_FILE: &str = "/proc/pressure/io";
-/// A node is also saturated if all tasks that have work wait for a disk for more than one part in this many of the time: its
-/// processors may be idle, but no task makes progress.
+/// A node is also saturated if all tasks that have work wait for a disk for more than one part in this many of the time.
+/// Its processors may be idle, but no task makes progress.
 const WAITING_PART: u64 = 2;
-/// A node is saturated while less than one part in this many of its processor time is idle.
+/// A node is saturated while less than one part in this many of its CPU time is idle.
 const IDLE_PART: u64 = 20;
 
-/// A saturated node with more tasks than this for each processor is overloaded: nobody gets a turn in time.
+/// A saturated node with more tasks than this for each processor is overloaded: no task runs in time.
 const TASKS: u64 = 8;
 
-/// Looks at the processors in regular turns, and writes down for how long they were all busy.
+/// Checks the processors at regular intervals, and records for how long all of them were busy.
 #[derive(Debug, Default)]
 pub(super) struct Processors {
     before: Option<Counts>,
@@ -39,19 +40,20 @@ enum Load {
     Overloaded,
 }
 
-/// What the kernel counts: processor time since the node started, of all processors, in ticks, and tasks that are ready to run.
+/// The kernel's counts: the CPU time of all processors since the node started, in ticks, and the tasks that are ready to
+/// run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counts {
     idle: u64,
     all: u64,
     ready: u64,
     processors: u64,
-    /// For how long everything that had work waited for a disk, in microseconds.
+    /// For how long all tasks that had work waited for a disk, in microseconds.
     waited_us: u64,
 }
 
 impl Processors {
-    /// Another turn, so long after the one before. A stretch is told when it ends, or after `longest_us`.
+    /// Checks again, `turn_us` after the previous check. A busy period is recorded when it ends, or after `longest_us`.
     pub(super) fn look(&mut self, witness: &Witness, turn_us: u64, longest_us: u64) {
         let disk = fs::read_to_string(DISK_FILE).unwrap_or_default();
         let Some(now) = fs::read_to_string(FILE).ok().and_then(|text| Counts::read(&text, &disk)) else {
@@ -62,7 +64,7 @@ impl Processors {
         }
     }
 
-    /// Takes the counts of this turn; the busy stretch that is to be told now.
+    /// Processes the counts of this check. Returns the busy period to record now, if there is one.
     fn take(&mut self, now: Counts, turn_us: u64, longest_us: u64) -> Option<Saturated> {
         let before = self.before.replace(now)?;
         let load = now.load_since(before, turn_us);
@@ -82,14 +84,14 @@ impl Processors {
 }
 
 impl Counts {
-    /// Reads the line of all processors (user, nice, system, idle, and more; waiting for a disk counts as busy), and the
-    /// number of tasks. `disk` is the kernel's count of waiting for disks.
+    /// Reads the line of all processors (user, nice, system, idle, and more), and the number of tasks. Waiting for a disk
+    /// counts as busy. `disk` is the kernel's text about waiting for disks.
     fn read(text: &str, disk: &str) -> Option<Self> {
         let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
         let ticks: Vec<u64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
         let processors = text.lines().filter(|line| line.starts_with("cpu")).count() - 1;
         let ready = text.lines().find_map(|line| line.strip_prefix("procs_running "))?;
-        // The last two of ten ticks are parts of the first two.
+        // The last two of the ten tick counts are included in the first two.
         Some(Self {
             idle: *ticks.get(3)?,
             all: ticks.iter().take(8).sum(),

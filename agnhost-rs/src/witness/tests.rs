@@ -17,7 +17,7 @@ fn mark(name: &str) -> Fact {
     Fact::Mark(Mark { name: name.to_owned(), by: "test".to_owned() })
 }
 
-/// An outlet into a pipe whose reader is ours.
+/// An outlet that writes to a pipe, with the reader of the pipe.
 fn piped(most: usize) -> (Arc<Outlet>, std::io::PipeReader) {
     let (reader, writer) = std::io::pipe().unwrap();
     nix::fcntl::fcntl(writer.as_fd(), nix::fcntl::FcntlArg::F_SETFL(nix::fcntl::OFlag::O_NONBLOCK)).unwrap();
@@ -62,7 +62,7 @@ fn a_full_pipe_is_counted_and_told_and_never_waited_for() {
     let (outlet, reader) = piped(8 * 1024);
     witness.add(Arc::clone(&outlet));
     let began = Instant::now();
-    // 64 KiB fit into the pipe, 8 KiB into the buffer; the rest has to go.
+    // 64 KiB fit into the pipe, and 8 KiB into the buffer. The rest must be lost.
     for n in 0..2_000 {
         witness.arrival(&mark(&format!("{n:0>100}")));
     }
@@ -79,7 +79,7 @@ fn a_full_pipe_is_counted_and_told_and_never_waited_for() {
     }
     let line: WitnessLine = serde_json::from_str(&lines.join().unwrap()).unwrap();
     let Fact::Lost(told) = line.fact else { panic!("{line:?}") };
-    // Until the reader begins, the lines that look for it are lost as well, and are told with the others.
+    // Until the reader starts, the lines that test for it are lost as well, and are reported with the others.
     assert!(told.lines >= lost, "{told:?} after {lost}");
     assert_eq!((told.to.as_str(), told.lines), ("stdout", outlet.lost()));
 }
@@ -107,7 +107,7 @@ fn the_last_lines_wait_for_a_reader_who_is_still_to_come() {
         outlet.connect(writer.into());
     });
     witness.flush(Duration::from_secs(20));
-    // Nobody writes any more: what is not in the pipe by now would have died with the process.
+    // Nothing writes any more. Lines that are not in the pipe now would have been lost with the process.
     coming.join().unwrap();
     nix::fcntl::fcntl(reader.as_fd(), nix::fcntl::FcntlArg::F_SETFL(nix::fcntl::OFlag::O_NONBLOCK)).unwrap();
     let mut bytes = [0; 4096];

@@ -1,5 +1,5 @@
-//! The ticker: notices when the process was held up, gives the recorder a sign of life and, where asked to, looks at the
-//! node's processors.
+//! The ticker: notices when the process was stalled, sends beats to the recorder and, if requested, checks the node's
+//! processors.
 
 use std::sync::Arc;
 use std::thread;
@@ -12,15 +12,15 @@ use super::processors::Processors;
 use super::{Outlet, Witness};
 
 const TICK: Duration = Duration::from_millis(10);
-/// A tick later than this is a stall: twice the tick is what an idle machine never reaches.
+/// A tick that is later than this is a stall. It is twice the tick, which an idle machine never reaches.
 const LATE: Duration = Duration::from_millis(20);
 const TICKS_PER_BEAT: u32 = 10;
 const TICKS_PER_LOOK: u32 = 25;
-/// A node that stays busy is told of once a second.
+/// A node that stays busy is recorded once a second.
 const LONGEST_BUSY_US: u64 = 1_000_000;
 
-/// Starts the ticker on a thread of its own. Beats go to `recorder`, if there is one. With `watch_node` it tells when all
-/// processors of the node are busy.
+/// Starts the ticker on its own thread. Beats are sent to `recorder`, if there is one. With `watch_node`, it records when
+/// all processors of the node are busy.
 pub fn start(witness: Witness, recorder: Option<Arc<Outlet>>, watch_node: bool) {
     let body = move || {
         let mut ticks = 0_u32;

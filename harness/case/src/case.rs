@@ -48,7 +48,7 @@ pub struct Case {
     pub takes: Option<Span>,
     /// Its pods, by key.
     pub pods: BTreeMap<String, CasePod>,
-    /// Its workloads, by key: no pod has the same one.
+    /// Its workloads, by key. No workload has the same key as a pod.
     pub workloads: BTreeMap<String, Workload>,
     /// Other objects, created before the pods.
     pub objects: Vec<Value>,
@@ -56,7 +56,7 @@ pub struct Case {
     pub steps: Vec<Step>,
     /// Expectations that no clause covers.
     pub expect: Vec<Expectation>,
-    /// Hints of `probity lint` that it means to get, each with the reason.
+    /// Hints of `probity lint` that its author accepts, each with the reason.
     pub acknowledged: BTreeMap<HintKind, String>,
 }
 
@@ -83,7 +83,7 @@ pub struct CasePod {
     /// The node on which a static pod is placed, once that is known: its mirror pod is named after it.
     #[serde(skip)]
     pub node: Option<String>,
-    /// Which of its `containers` the matrix turned into sidecars: the last of its init containers, in this
+    /// Which of its `containers` the matrix turned into sidecars. They are the last of its init containers, in this
     /// order.
     #[serde(skip)]
     pub moved: Vec<usize>,
@@ -144,17 +144,17 @@ pub struct WrittenCase {
     /// Expectations that no clause covers.
     #[serde(default)]
     expect: Vec<Expectation>,
-    /// Hints of `probity lint` that are meant, each with the reason.
+    /// Hints of `probity lint` that its author accepts, each with the reason.
     #[serde(default)]
     acknowledged: BTreeMap<HintKind, String>,
 }
 
 impl Case {
-    /// Reads a file of cases: one, or one for each combination of its matrix. `source` names it in problems.
+    /// Reads a case file: one case, or one for each combination of its matrix. `source` names the file in problems.
     ///
     /// # Errors
     ///
-    /// If the text is not a case, or its parts contradict each other, with line and column.
+    /// If the text is not a case, or if its parts contradict each other. The problem has a line and a column.
     pub fn read(source: &str, text: &str) -> Result<Vec<Self>, Box<Problem>> {
         check_kind(source, text)?;
         let axes = matrix::axes(source, text)?;
@@ -181,7 +181,7 @@ impl Case {
     ///
     /// # Errors
     ///
-    /// If one does not, with its place in the text.
+    /// If a clause does not exist or has no judge. The problem has its place in the text.
     pub fn check_clauses(&self, catalogue: &Catalogue, source: &str, text: &str) -> Result<(), Box<Problem>> {
         for (at, id) in self.judges.iter().enumerate() {
             let wrong = id.as_str();
@@ -279,14 +279,14 @@ impl Case {
         Ok(case)
     }
 
-    /// The plans of a pod's containers, or of those of a workload's pods.
+    /// The plans of the containers of a pod, or of a workload's pods.
     #[must_use]
     pub fn plans(&self, key: &str) -> Option<&BTreeMap<String, Plan>> {
         let of_pod = self.pods.get(key).map(|pod| &pod.target);
         of_pod.or_else(|| self.workloads.get(key).map(|workload| &workload.target))
     }
 
-    /// The variants of the target's image that its containers ask for, from the beginning or after a patch or an update.
+    /// The variants of the target's image that its containers request, at the start or after a patch or an update.
     #[must_use]
     pub fn variants(&self) -> BTreeSet<&str> {
         let pods = self.pods.values().map(|pod| &pod.pod["spec"]);
@@ -302,7 +302,7 @@ impl Case {
     }
 }
 
-/// Rejects a file that is not a case but a pasted manifest.
+/// Rejects a file that contains a manifest instead of a case.
 fn check_kind(source: &str, text: &str) -> Result<(), Box<Problem>> {
     let at_start = |field: &str| text.lines().find_map(|line| line.strip_prefix(field)).map(str::trim);
     let (Some(kind), Some(_), None) = (at_start("kind:"), at_start("apiVersion:"), at_start("case:")) else {
@@ -328,7 +328,7 @@ fn check_name(name: &str) -> Result<(), String> {
     Err(pin(&format!("`{name}` is not a valid case name; {why}"), &["case"]))
 }
 
-/// Checks a pod without a server: its structure, and whether the plans name its containers.
+/// Checks a pod without a server: its structure, and whether each plan belongs to one of its containers.
 fn check_pod(pod: &CasePod, path: &[String]) -> Result<(), String> {
     let at = |rest: &[&str]| [path, &rest.iter().map(|part| (*part).to_owned()).collect::<Vec<_>>()].concat();
     if let Some(kind) = pod.pod.get("kind").and_then(Value::as_str)
@@ -341,7 +341,7 @@ fn check_pod(pod: &CasePod, path: &[String]) -> Result<(), String> {
     check_containers("pod", &pod.pod["spec"], &pod.target, &at(&["pod", "spec"]), &at(&["target"]))
 }
 
-/// Whether the harness can remove all finalizers of a pod.
+/// Checks that the harness can remove all finalizers of a pod.
 fn check_finalizers(pod: &Value, path: &[String]) -> Result<(), String> {
     let finalizers = pod["metadata"]["finalizers"].as_array().into_iter().flatten();
     let foreign = |name: &&str| !name.starts_with(FINALIZERS);
@@ -356,7 +356,7 @@ fn check_finalizers(pod: &Value, path: &[String]) -> Result<(), String> {
     }
 }
 
-/// Whether a spec of pods has containers, and the plans name them.
+/// Checks that the spec of a pod or a template has containers, and that each plan belongs to one of them.
 pub(super) fn check_containers(
     what: &str,
     spec: &Value,

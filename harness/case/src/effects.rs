@@ -9,7 +9,8 @@ use crate::step::Step;
 use crate::wide;
 
 impl Case {
-    /// Who changes the cluster must say so, and be alone where others could notice it.
+    /// Checks that a case that changes the cluster declares this, and runs alone if other cases could notice the
+    /// change.
     pub(crate) fn check_scope(&self) -> Result<(), String> {
         let wide = self.objects.iter().any(wide::is_wide);
         if (wide || self.changes_a_node()) && !self.needs.contains(&Need::ClusterScope) {
@@ -39,7 +40,7 @@ impl Case {
         self.steps.iter().any(|step| matches!(step, Step::Taint(_)))
     }
 
-    /// Whether a step restarts a kubelet, for good or until the case ends.
+    /// Whether a step restarts a kubelet, permanently or until the case ends.
     #[must_use]
     pub fn restarts_a_kubelet(&self) -> bool {
         let restarts =
@@ -60,7 +61,7 @@ impl Case {
         self.steps.iter().any(takes)
     }
 
-    /// Whether a verb changes a node without taking it away, so that all its pods must be on the same one.
+    /// Whether a verb changes a node but leaves it in the cluster. All pods of the case must then be on the same node.
     #[must_use]
     pub fn configures_a_node(&self) -> bool {
         let changes = |step: &Step| match step {
@@ -76,7 +77,7 @@ impl Case {
         self.pods.values().any(|pod| pod.is_static)
     }
 
-    /// The same case with its static pods on this node.
+    /// This case, with its static pods on the given node.
     #[must_use]
     pub fn with_static_pods_on(mut self, node: &str) -> Self {
         for pod in self.pods.values_mut().filter(|pod| pod.is_static) {

@@ -1,5 +1,5 @@
-//! How long a case probably takes, from its probes, plans and steps: for the order of a run and for people. Nothing is
-//! judged by it.
+//! How long a case probably takes, according to its probes, plans and steps. The forecast is used for the order of a
+//! run and shown to users. No judge uses it.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::step::Step;
 use crate::waiting::Wait;
 
 const SECOND: u64 = 1_000_000;
-/// The time that a case takes in addition to its steps: a pod is scheduled, started and removed.
+/// The time that a case takes in addition to its steps, because a pod is scheduled, started and removed.
 const AROUND: u64 = 4 * SECOND;
 /// The assumed duration of a wait about which nothing is known.
 const USUAL: u64 = 4 * SECOND;
@@ -42,7 +42,7 @@ impl Case {
                 true => watched(self.all_probes().iter().map(|(.., probe)| probe)).micros(),
                 false => self.steps.iter().map(|step| self.step_takes(step)).sum(),
             };
-            // What a plan does only later must have happened, or the case would not say it.
+            // The case lasts until everything in its plans has happened; otherwise, the plans would not contain it.
             let plans = self.keys().filter_map(|key| self.plans(key)).flat_map(BTreeMap::values);
             let planned = if self.steps.is_empty() { 0 } else { plans.map(scripted).max().unwrap_or(0) };
             Span::from_micros((steps.max(planned) + AROUND).next_multiple_of(SECOND))
@@ -125,7 +125,7 @@ fn micros(span: i64) -> u64 {
     u64::try_from(span).unwrap_or_default()
 }
 
-/// The endpoint of a plan that a probe asks.
+/// The endpoint of a plan to which a probe sends its requests.
 fn endpoint(plan: &Plan, handler: &Handler) -> Option<Endpoint> {
     if let Handler::Exec { command } = handler {
         return match command.as_slice() {
@@ -150,7 +150,7 @@ fn endpoint(plan: &Plan, handler: &Handler) -> Option<Endpoint> {
     }
 }
 
-/// When the last thing happens that a plan does at a certain time.
+/// The time of the last action that a plan schedules for a certain time.
 fn scripted(plan: &Plan) -> u64 {
     fn lasts<A>(script: &Script<A>) -> u64 {
         script.steps().iter().filter_map(|step| step.lasts).map(Span::micros).sum()

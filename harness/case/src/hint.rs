@@ -1,5 +1,5 @@
-//! The kinds of hints about things that are allowed in a case but probably not intended. A case that means one says so,
-//! with the reason.
+//! The kinds of hints about things that are allowed in a case but probably not intended. If the author of a case intends
+//! one, the case acknowledges the hint, with the reason.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,24 +12,24 @@ pub enum HintKind {
     ReplacedField,
     /// A probe that no plan answers.
     UnansweredProbe,
-    /// A probe of a port's name that its container does not declare.
+    /// A probe of a named port that its container does not declare.
     UndeclaredPort,
     /// A container with probes that has neither an image nor a plan.
     SilentContainer,
-    /// An init container that never ends.
+    /// An init container that never terminates.
     EndlessInit,
     /// A case with plans whose containers have no probe and no hook.
     NothingProbed,
     /// A clause under `judges` that cannot apply to the case.
     CannotApply,
-    /// An event whose reason no part of Kubernetes is known to write.
+    /// An event with a reason that no known component of Kubernetes uses.
     UnknownReason,
-    /// A case with the name of a case in the book.
+    /// A case with the same name as a case in the book.
     NameOfTheBook,
 }
 
 impl HintKind {
-    /// The word that it is written by.
+    /// The word for it in a case file.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {

@@ -24,7 +24,7 @@ use crate::workload::{UpdateStep, Workload};
 pub const RUN: &str = "probity.dev/run";
 /// The label that holds the slug of the case.
 pub const CASE: &str = "probity.dev/case";
-/// The label of an object of the whole cluster that holds the namespace of its run.
+/// The label of a cluster-scoped object that holds the namespace of its run.
 pub const NAMESPACE: &str = "probity.dev/namespace";
 /// The label that holds the pod's key in the case.
 pub const POD: &str = "probity.dev/pod";
@@ -32,9 +32,9 @@ pub const POD: &str = "probity.dev/pod";
 pub const FINALIZERS: &str = "probity.dev/";
 /// The path of the target's program in its image; exec probes use it.
 pub const PROGRAM: &str = "/agnhost-rs";
-/// The control port of a pod's first target; each further target has the next.
+/// The control port of a pod's first target. Each further target has the next port.
 pub const CONTROL_PORT: u16 = 7072;
-/// The variable of a target that holds its plan.
+/// The environment variable that holds the plan of a target.
 const PLAN: &str = "AGNHOST_PLAN";
 /// The volume for the journals, and where it is mounted.
 const VOLUME: (&str, &str) = ("probity-witness", "/probity");
@@ -50,7 +50,7 @@ pub struct Setting {
     pub image: String,
     /// `Never`, `IfNotPresent` or `Always`.
     pub pull_policy: String,
-    /// The recorder's address and port; if empty, only the log of a target is read.
+    /// The recorder's address and port. If empty, only the log of a target is read.
     pub recorder: String,
     /// The token of the run.
     pub token: String,
@@ -60,8 +60,8 @@ pub struct Setting {
     pub addresses: BTreeMap<String, String>,
 }
 
-/// The name of a case's pod in the cluster. A static pod is known there by its mirror pod, which is named after its node,
-/// too.
+/// The name of a case's pod in the cluster. For a static pod, this is the name of its mirror pod, which ends with the
+/// name of its node.
 #[must_use]
 pub fn pod_name(case: &Case, key: &str) -> String {
     let name = name_in_manifest(case, key);
@@ -82,8 +82,8 @@ pub fn object_name(case: &Case, name: &str) -> String {
     format!("{}-{name}", case.name.slug())
 }
 
-/// The name of an object of a kind: one of the whole cluster has the name of the run in it, too, because other runs can
-/// have the same case.
+/// The name of an object of a kind. The name of a cluster-scoped object contains the name of the run too, because other
+/// runs can have the same case.
 #[must_use]
 pub fn name_of_kind(case: &Case, kind: &str, name: &str, run: &str) -> String {
     let own = object_name(case, name);
@@ -108,13 +108,13 @@ fn port_of(plans: &BTreeMap<String, Plan>, container: &str) -> Option<u16> {
     CONTROL_PORT.checked_add(u16::try_from(at).ok()?)
 }
 
-/// The placeholders in a pod and its plans: values that must be known before it can be sent.
+/// The placeholders in a pod and its plans. Their values must be known before the pod can be sent.
 #[must_use]
 pub fn placeholders(pod: &CasePod) -> Vec<String> {
     placeholders_in(&pod.pod, &pod.target)
 }
 
-/// The key of the pod that a placeholder is about: its address or its UID.
+/// The key of the pod whose address or UID a placeholder stands for.
 #[must_use]
 pub fn pod_of_placeholder(name: &str) -> Option<&str> {
     name.strip_prefix("ip:").or_else(|| name.strip_prefix("uid:"))
@@ -134,7 +134,7 @@ pub fn placeholders_in(object: &Value, plans: &BTreeMap<String, Plan>) -> Vec<St
     found
 }
 
-/// A pod of a case as sent.
+/// A pod of a case, as it is sent to the API server.
 #[must_use]
 pub fn pod(case: &Case, key: &str, of: &CasePod, setting: &Setting) -> Value {
     let mut pod = of.pod.clone();
@@ -142,7 +142,7 @@ pub fn pod(case: &Case, key: &str, of: &CasePod, setting: &Setting) -> Value {
     pod["kind"] = json!("Pod");
     label(&mut pod, case, key, &name_in_manifest(case, key), setting);
     if of.is_static {
-        // Nobody schedules it.
+        // The scheduler does not place a static pod.
         let setting = Setting { placement: Placement::default(), ..setting.clone() };
         prepare_spec(&mut pod["spec"], &of.target, &setting);
     } else {
@@ -151,8 +151,8 @@ pub fn pod(case: &Case, key: &str, of: &CasePod, setting: &Setting) -> Value {
     fill(pod, case, setting)
 }
 
-/// A workload of a case as sent. Its pods carry the same labels as a pod of the case of that key, and are selected by
-/// two of them.
+/// A workload of a case, as it is sent to the API server. Its pods have the same labels as a pod of the case with that
+/// key. Two of these labels select them.
 #[must_use]
 pub fn workload(case: &Case, key: &str, of: &Workload, setting: &Setting) -> Value {
     let mut workload = of.workload.clone();
@@ -160,7 +160,7 @@ pub fn workload(case: &Case, key: &str, of: &Workload, setting: &Setting) -> Val
     workload["kind"] = json!(of.kind());
     label(&mut workload, case, key, &object_name(case, key), setting);
     let spec = entry(&mut workload, "spec");
-    // The API server selects the pods of a Job by labels of its own.
+    // The API server generates the selector of a Job.
     if of.kind() != "Job" {
         let selected = json!({ "matchLabels": { CASE: case.name.slug(), POD: key } });
         default(spec, "selector", selected);
@@ -171,7 +171,7 @@ pub fn workload(case: &Case, key: &str, of: &Workload, setting: &Setting) -> Val
     fill(workload, case, setting)
 }
 
-/// The patch of a workload that an update sends: the author's own, and the new plans of targets.
+/// The patch of a workload that an update sends: the patch in the case, and the new plans of targets.
 #[must_use]
 pub fn update(case: &Case, of: &Workload, update: &UpdateStep, setting: &Setting) -> Value {
     let mut patch = update.patch.clone().unwrap_or_else(|| json!({}));
@@ -191,13 +191,14 @@ pub fn update(case: &Case, of: &Workload, update: &UpdateStep, setting: &Setting
     fill(patch, case, setting)
 }
 
-/// A patch of a step as sent.
+/// The patch of a step, as it is sent to the API server.
 #[must_use]
 pub fn patch(case: &Case, patch: &Value, setting: &Setting) -> Value {
     fill(patch.clone(), case, setting)
 }
 
-/// An ephemeral container as sent. Its journal is in the volume of the pod's targets, if there are any.
+/// An ephemeral container, as it is sent to the API server. If the pod has targets, the container's journal is in their
+/// volume.
 #[must_use]
 pub fn ephemeral(case: &Case, step: &EphemeralStep, pod: Option<&CasePod>, setting: &Setting) -> Value {
     let mut container = step.container.clone();
@@ -216,7 +217,7 @@ pub fn ephemeral(case: &Case, step: &EphemeralStep, pod: Option<&CasePod>, setti
     fill(container, case, setting)
 }
 
-/// Another object of a case as sent. A service without a selector selects the case's pods.
+/// Another object of a case, as it is sent to the API server. A Service without a selector selects the case's pods.
 #[must_use]
 pub fn object(case: &Case, object: &Value, setting: &Setting) -> Value {
     let mut object = object.clone();
@@ -232,8 +233,8 @@ pub fn object(case: &Case, object: &Value, setting: &Setting) -> Value {
     fill(object, case, setting)
 }
 
-/// A manifest to be tried by a dry run: only placed, and named unless it has a name, so that it fails for its own faults
-/// alone.
+/// A manifest for a dry run. The harness adds a namespace and, if they are missing, a name, an image and the settings of
+/// restricted Pod Security, so that the manifest can fail only for its own faults.
 #[must_use]
 pub fn trial(case: &Case, name: &str, manifest: &Value, setting: &Setting) -> Value {
     let mut manifest = manifest.clone();
@@ -262,7 +263,7 @@ fn label(object: &mut Value, case: &Case, key: &str, name: &str, setting: &Setti
     add_labels(metadata, case, key, setting);
 }
 
-/// An object of the whole cluster has no namespace; a label says whose it is.
+/// A cluster-scoped object has no namespace. A label states to which run it belongs.
 fn belong_to_cluster(object: &mut Value, setting: &Setting) {
     let metadata = entry(object, "metadata");
     if let Some(fields) = metadata.as_object_mut() {
@@ -311,7 +312,8 @@ fn fill_image(container: &mut Value, setting: &Setting) {
     }
 }
 
-/// The target's image, unless the container asks for a variant of it: that placeholder is filled in with the others.
+/// Sets the target's image, unless the container requests a variant of it. That placeholder is filled in with the
+/// others.
 fn choose_image(container: &mut Value, setting: &Setting) {
     if !variants::is_asked_by(container) {
         container["image"] = json!(setting.image);
@@ -354,7 +356,7 @@ fn make_target(container: &mut Value, name: &str, plan: &str, port: Option<u16>,
     push(container, "volumeMounts", json!({ "name": VOLUME.0, "mountPath": VOLUME.1 }));
 }
 
-/// A pod without targets has no volume for journals: what the recorder does not get is only in the log.
+/// A pod without targets has no volume for journals. Lines that the recorder does not receive are only in the log.
 fn unmount_journal(container: &mut Value) {
     for (list, name) in [("volumeMounts", VOLUME.0), ("env", "AGNHOST_JOURNAL")] {
         if let Some(entries) = container.get_mut(list).and_then(Value::as_array_mut) {
@@ -363,8 +365,8 @@ fn unmount_journal(container: &mut Value) {
     }
 }
 
-/// The settings that restricted Pod Security requires of a pod, unless the pod sets them. Pods of another operating system
-/// can have only one of them.
+/// Adds the settings that restricted Pod Security requires of a pod, unless the pod sets them. Pods for another operating
+/// system can have only one of them.
 pub fn restrict(spec: &mut Value) {
     let foreign = spec["os"]["name"].as_str().is_some_and(|name| name != "linux");
     let context = entry(spec, "securityContext");
@@ -392,7 +394,7 @@ fn for_each_container(spec: &mut Value, mut each: impl FnMut(&mut Value)) {
     }
 }
 
-/// The map in this field, created if it is absent.
+/// The map in this field. It is created if it does not exist.
 fn entry<'v>(object: &'v mut Value, field: &str) -> &'v mut Value {
     let value = &mut object[field];
     if value.is_null() {
@@ -414,7 +416,7 @@ fn push(object: &mut Value, list: &str, value: Value) {
     }
 }
 
-/// Writes what placeholders stand for in their place, in every string: `{ip:KEY}`, `{uid:KEY}`, `{service-ip:NAME}`,
+/// Replaces the placeholders in every string with their values: `{ip:KEY}`, `{uid:KEY}`, `{service-ip:NAME}`,
 /// `{image:VARIANT}` and, with names, `{object:NAME}`.
 fn fill(value: Value, case: &Case, setting: &Setting) -> Value {
     let names = case.objects.iter().filter_map(|object| {

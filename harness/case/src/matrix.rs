@@ -1,5 +1,5 @@
-//! The matrix of a case: literal values in the place of `${axis}`, before the text is read, so that line numbers stay.
-//! The axis `container-kind` needs no placeholder: it decides which list of the pod contains the containers.
+//! The matrix of a case. It replaces `${axis}` with literal values before the text is read, so that line numbers stay the
+//! same. The axis `container-kind` needs no placeholder: it decides which list of the pod contains the containers.
 
 use probity_document as document;
 use probity_script::problem::{Place, Problem, pin};
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::name::CaseName;
 use crate::role::{self, ContainerRole};
 
-/// The most cases that one file can define: a small file from somebody else must not fill the memory.
+/// The most cases that one file can define. A small file from an untrusted source must not exhaust the memory.
 const MOST: usize = 1000;
 
 /// The axes of a matrix, in the order of their names.
@@ -17,8 +17,8 @@ pub(super) type Axes = Vec<(String, Vec<Value>)>;
 /// One combination: a value for each axis.
 pub(super) type Variant = Vec<(String, Value)>;
 
-/// Reads the axes. The name in `${…}` must be one of them: the reader would treat anything else as a string. All else
-/// about the case is left to the strict reading.
+/// Reads the axes. The name in `${…}` must be one of them, because the parser would treat any other name as a string. The
+/// rest of the case is checked later, when it is parsed strictly.
 pub(super) fn axes(source: &str, text: &str) -> Result<Axes, Box<Problem>> {
     let block = matrix_alone(text);
     let raw: Value =
@@ -80,8 +80,8 @@ fn unknown(source: &str, text: &str, place: Place, name: &str, axes: &Axes) -> B
     Box::new(problem.word(name, axes.iter().map(|(axis, _)| axis.as_str())))
 }
 
-/// The text with all lines blank but those of the matrix, so that places stay: elsewhere a placeholder may stand where
-/// only its value makes YAML of it.
+/// The text with all lines blank except those of the matrix, so that places stay the same. The other lines may not be
+/// valid YAML before placeholders are replaced.
 fn matrix_alone(text: &str) -> String {
     let mut inside = false;
     let mut keep = |line: &str| {
@@ -108,7 +108,7 @@ fn placeholders(text: &str) -> Vec<(Place, &str)> {
     found
 }
 
-/// The text of a case with a plain word of the same length for each `${name}`, so that places stay.
+/// The text of a case with each `${name}` replaced with a plain word of the same length, so that places stay the same.
 #[must_use]
 pub fn masked(text: &str) -> String {
     let mut masked = text.to_owned();
@@ -118,7 +118,7 @@ pub fn masked(text: &str) -> String {
     masked
 }
 
-/// Every combination, the first axis slowest; one empty combination without axes.
+/// Every combination; the value of the first axis changes last. Without axes, there is one empty combination.
 pub(super) fn combinations(axes: &Axes) -> Vec<Variant> {
     axes.iter().fold(vec![Vec::new()], |variants, (axis, values)| {
         let with = |variant: &Variant, value: &Value| {
@@ -130,7 +130,7 @@ pub(super) fn combinations(axes: &Axes) -> Vec<Variant> {
     })
 }
 
-/// Writes the values in.
+/// Replaces the placeholders with the values.
 pub(super) fn fill(text: &str, variant: &Variant) -> String {
     variant
         .iter()

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 /// The end of the name of a case that runs a second time.
 const AGAIN: &str = "/again";
 
-/// The name of a case: `chapter/what-it-shows`, with `/axis=value` for each axis of a matrix but `container-kind=main`.
+/// The name of a case: `chapter/what-it-shows`, with `/axis=value` for each axis of a matrix, except
+/// `container-kind=main`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
@@ -17,13 +18,13 @@ pub struct CaseName(pub String);
 const ON_NODE: &str = "/node=";
 
 impl CaseName {
-    /// The name of this case where it runs on one node of several.
+    /// The name of this case when it runs on one of several nodes.
     #[must_use]
     pub fn on_node(&self, node: &str) -> Self {
         Self(format!("{}{ON_NODE}{node}", self.0))
     }
 
-    /// The node of such a name.
+    /// The node in such a name.
     #[must_use]
     pub fn node(&self) -> Option<&str> {
         self.0.rsplit_once(ON_NODE).map(|(_, node)| node)
@@ -35,7 +36,8 @@ impl CaseName {
         Self(self.0.rsplit_once(ON_NODE).map_or(self.0.as_str(), |(name, _)| name).to_owned())
     }
 
-    /// The name as it can stand in names and labels of objects: at most 44 characters, unique by a digest if cut.
+    /// The name in a form for the names and labels of objects: at most 44 characters. A digest keeps a shortened name
+    /// unique.
     #[must_use]
     pub fn slug(&self) -> String {
         let plain: String = self
@@ -54,13 +56,13 @@ impl CaseName {
         format!("{}-{:08x}", kept.trim_end_matches('-'), digest & 0xFFFF_FFFF)
     }
 
-    /// Its name in the cluster where it runs a second time in the same run.
+    /// Its name in the cluster when it runs a second time in the same run.
     #[must_use]
     pub fn again(&self) -> Self {
         Self(format!("{}{AGAIN}", self.0))
     }
 
-    /// Its name in the cluster where it ran first.
+    /// Its name in the cluster when it runs for the first time.
     #[must_use]
     pub fn first(&self) -> Self {
         Self(self.0.trim_end_matches(AGAIN).to_owned())
@@ -93,10 +95,10 @@ impl fmt::Display for CaseName {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Profile {
-    /// What every conforming cluster must do, shown in seconds inside one namespace.
+    /// What every conforming cluster must do, as far as cases inside one namespace can show it in seconds.
     #[default]
     Core,
-    /// The rest that a plain cluster can show within a minute.
+    /// Other cases that a plain cluster can run within a minute.
     Extended,
     /// Cases that act on a node, such as restarting its kubelet, and leave it in the cluster.
     Node,
@@ -104,7 +106,7 @@ pub enum Profile {
     Cluster,
     /// Cases that take minutes.
     Slow,
-    /// Bugs of public reports, each with what it should do instead.
+    /// Publicly reported bugs, each with the correct behavior.
     Regressions,
 }
 

@@ -1,8 +1,8 @@
 //! The names inside a case: everything that steps, waits and expectations name must exist.
 //!
 //! With an unknown name, a wait would time out, or an expectation would always hold without proving anything. So an
-//! unknown container, pod, endpoint, mark, signal, phase or verb is refused, and the near ones are named. Reasons of
-//! events are open: a kubelet may use others than those listed here.
+//! unknown container, pod, endpoint, mark, signal, phase or verb is rejected, and the error suggests a similar name. The
+//! reasons of events are not checked: a kubelet may use reasons that are not listed here.
 
 mod expectations;
 mod marks;
@@ -31,7 +31,7 @@ pub(crate) fn did_you_mean<'k>(wrong: &str, known: impl IntoIterator<Item = &'k 
     nearest(wrong, known).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
 }
 
-/// What there is instead, as the end of a sentence, with the word that was probably meant.
+/// The known words and the one that was probably intended, as the end of a sentence.
 pub(crate) fn there_is<'k>(wrong: &str, known: impl IntoIterator<Item = &'k str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     let hint = did_you_mean(wrong, known.iter().copied());
@@ -52,7 +52,7 @@ pub(crate) fn one_of(what: &str, word: &str, known: &[&str], path: &[&str]) -> R
     Err(pin(&format!("`{word}` is not {what}{list}{hint}"), path))
 }
 
-/// A sentence that is pinned below a part, pinned to it.
+/// Prefixes the pinned path of a sentence with the path of the part that contains it.
 pub(crate) fn below(path: &[&str], why: &str) -> String {
     let (sentence, inside) = unpin(why);
     let path: Vec<String> = path.iter().map(|part| (*part).to_owned()).chain(inside).collect();

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use serde_json::{Map, Value, json};
 
-/// The effects of taints.
+/// The taint effects.
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 /// Where pods may be placed.
@@ -27,9 +27,9 @@ pub struct Placement {
 pub struct Toleration {
     /// Its key.
     pub key: String,
-    /// Its value; any if absent.
+    /// Its value. If absent, any value is tolerated.
     pub value: Option<String>,
-    /// Its effect; any if absent.
+    /// Its effect. If absent, any effect is tolerated.
     pub effect: Option<String>,
 }
 
@@ -93,13 +93,13 @@ impl Toleration {
 }
 
 impl Placement {
-    /// The same, on one node only.
+    /// This placement, limited to one node.
     #[must_use]
     pub fn on(&self, node: &str) -> Self {
         Self { node: Some(node.to_owned()), ..self.clone() }
     }
 
-    /// Whether a node, as the API server shows it, takes pods that are placed like this.
+    /// Whether a node, as the API server shows it, accepts pods with this placement.
     #[must_use]
     pub fn takes(&self, node: &Value) -> bool {
         let at = |path: &str| node.pointer(path).cloned().unwrap_or_default();
@@ -114,7 +114,7 @@ impl Placement {
         named && selected && !taints.as_array().is_some_and(|taints| taints.iter().any(repels))
     }
 
-    /// Writes it into the spec of a pod, beside what the pod says itself.
+    /// Writes it into the spec of a pod, in addition to the pod's own constraints.
     pub fn write(&self, spec: &mut Value) {
         if let Some(node) = &self.node {
             bind(spec, node);
@@ -134,7 +134,8 @@ impl Placement {
     }
 }
 
-/// Requires a node by its name: its host name label may differ. Terms of a node affinity are alternatives, so each gets it.
+/// Requires a node by its name, because its host name label may differ. The terms of a node affinity are alternatives, so
+/// each term gets this requirement.
 fn bind(spec: &mut Value, node: &str) {
     let field = json!({ "key": "metadata.name", "operator": "In", "values": [node] });
     let affinity = map(map(spec, "affinity"), "nodeAffinity");
@@ -149,7 +150,7 @@ fn bind(spec: &mut Value, node: &str) {
     }
 }
 
-/// The map in this field, created if it is absent.
+/// The map in this field. It is created if it does not exist.
 fn map<'v>(object: &'v mut Value, field: &str) -> &'v mut Value {
     let value = &mut object[field];
     if value.is_null() {

@@ -1,9 +1,9 @@
-//! Checks a pod without an API server: its fields exist, have values of the right type, and no rule that all servers
-//! share rejects the pod.
+//! Checks a pod without an API server. Its fields must exist and have values of the right type, and the pod must follow
+//! the rules that all API servers share.
 //!
-//! Cases, `probity try` and `probity reproduce` read pods through this one gate. It knows nothing of plans. A pod that
-//! is valid here may still be rejected by a dry run; a pod that is rejected here would be rejected by every API server,
-//! or a lenient one would drop the field.
+//! Cases, `probity try` and `probity reproduce` all check pods here. Plans are not considered. A pod that is valid here
+//! may still be rejected by a dry run. A pod that is rejected here would be rejected by every API server, or a lenient
+//! one would drop the field.
 
 mod fields;
 mod meaning;
@@ -18,7 +18,7 @@ use crate::names::did_you_mean;
 /// The largest number that a field can have.
 const MOST: i64 = i32::MAX as i64;
 
-/// The signals that a container can be stopped by, as Kubernetes and the target's witness write them.
+/// The signals that can stop a container, as Kubernetes and the target's witness write them.
 pub const SIGNALS: [&str; 31] = [
     "SIGABRT",
     "SIGALRM",
@@ -53,7 +53,7 @@ pub const SIGNALS: [&str; 31] = [
     "SIGXFSZ",
 ];
 
-/// Checks a pod, or with `template` the template of one. `path` is its place in the document.
+/// Checks a pod or, with `template`, a pod template. `path` is its place in the document.
 ///
 /// # Errors
 ///
@@ -67,7 +67,7 @@ pub fn check(pod: &Value, template: bool, path: &[String]) -> Result<(), String>
     }
 }
 
-/// Checks the spec of a workload, with its template, if its kind is one that is known here.
+/// Checks the spec of a workload, including its template, if its kind is known here.
 ///
 /// # Errors
 ///
@@ -93,7 +93,7 @@ pub(crate) fn check_ephemeral(container: &Value, path: &[String]) -> Result<(), 
     shape(container, "ephemeral", path)
 }
 
-/// Checks that a value is of a type of the table.
+/// Checks that a value has a type of the table.
 fn shape(value: &Value, of: &str, path: &[String]) -> Result<(), String> {
     let Some((_, words, fields)) = fields::of(of) else { return Ok(()) };
     let Some(written) = value.as_object() else {
@@ -144,7 +144,7 @@ fn check_value(field: &str, value: &Value, kind: &str, path: &[String]) -> Resul
     }
 }
 
-/// Why a plain value is not of this kind.
+/// Why a scalar value is not of this kind.
 fn wrong(field: &str, value: &Value, kind: &str) -> Option<String> {
     match kind {
         "text" => match value {
@@ -189,7 +189,7 @@ fn whole(field: &str, value: &Value, least: i64) -> Option<String> {
     }
 }
 
-/// Why a value is not a port; a name is only accepted where this is stated.
+/// Why a value is not a port. A name is accepted only with `named`.
 fn port(field: &str, value: &Value, named: bool) -> Option<String> {
     let or_name = if named { ", or the name of a port" } else { "" };
     match value {
@@ -204,7 +204,7 @@ fn port(field: &str, value: &Value, named: bool) -> Option<String> {
     }
 }
 
-/// Whether a text can be the name of a port, as IANA names services.
+/// Whether a text is a valid port name, by the rules for IANA service names.
 fn is_port_name(text: &str) -> bool {
     (1..=15).contains(&text.len())
         && text.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-')
@@ -225,7 +225,7 @@ fn one_of(field: &str, value: &Value, words: &[&str]) -> Option<String> {
     Some(format!("`{field}` must be {wanted}, not {}{hint}", shown(value)))
 }
 
-/// A value as a sentence shows it.
+/// A value as it is shown in a sentence.
 fn shown(value: &Value) -> String {
     match value {
         Value::Null => "nothing".to_owned(),

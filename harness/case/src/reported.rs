@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use probity_script::problem::pin;
 use serde::{Deserialize, Serialize};
 
-/// A public report of a bug, as far as its thread tells, and what was measured since.
+/// A public report of a bug, according to its thread, and what has been measured since.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -14,14 +14,14 @@ pub struct Reported {
     pub issue: String,
     /// Its title.
     pub title: String,
-    /// What is promised instead.
+    /// The documented behavior.
     pub promised: String,
-    /// The versions that showed it, as its thread tells.
+    /// The versions that showed the bug, according to its thread.
     pub shown: String,
-    /// The releases with the fix; none if there is none yet.
+    /// The releases with the fix. Absent if the bug is not fixed yet.
     #[serde(default)]
     pub fixed: Option<String>,
-    /// What this case showed, by the version of the kubelet.
+    /// What this case showed, by kubelet version.
     #[serde(default)]
     pub measured: BTreeMap<String, Shown>,
 }
@@ -31,7 +31,7 @@ pub struct Reported {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Shown {
-    /// What is promised.
+    /// The documented behavior.
     AsPromised,
     /// The bug.
     StillShown,
@@ -62,7 +62,7 @@ impl Reported {
         each.collect::<Vec<_>>().join(", ")
     }
 
-    /// Whether it names a report, and says everything else.
+    /// Checks that it names a report, and that no field is empty.
     pub(super) fn check(&self) -> Result<(), String> {
         let parts = self.issue.split_once('#').and_then(|(of, number)| Some((of.split_once('/')?, number)));
         let named = parts.is_some_and(|((owner, name), number)| {

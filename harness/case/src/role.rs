@@ -1,7 +1,7 @@
 //! The axis `container-kind` of a matrix: the same case for main containers and for sidecars.
 //!
-//! It says nothing but where a container stands in its pod. The containers themselves do not change; the purpose of
-//! the pod does not matter here.
+//! It decides only in which list of its pod a container is. The containers themselves do not change. The purpose of the
+//! pod does not matter here.
 
 use probity_script::problem::{nearest, pin};
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use crate::matrix::Variant;
 /// The name of the axis.
 pub(super) const AXIS: &str = "container-kind";
 
-/// The container that replaces those that became sidecars: a pod needs one.
+/// The container that replaces those that became sidecars, because a pod needs at least one container.
 const STAND_IN: &str = "main";
 
 /// A value of the axis.
@@ -25,7 +25,7 @@ pub(super) enum ContainerRole {
 }
 
 impl ContainerRole {
-    /// The kind that a value names, or why it names none.
+    /// Reads the kind from a value.
     pub(super) fn read(value: &Value) -> Result<Self, String> {
         serde_json::from_value(value.clone()).map_err(|_| {
             let words = ["main", "sidecar"];
@@ -42,12 +42,12 @@ impl ContainerRole {
     }
 }
 
-/// Makes sidecars of all containers that have a probe; a container that does nothing stands in where none is left.
-/// Whether there was one.
+/// Turns all containers that have a probe into sidecars. If no other container is left, adds one that does nothing.
+/// Returns whether any container had a probe.
 ///
 /// # Errors
 ///
-/// If the name of the container that stands in is taken.
+/// If the pod already has a container with the name of the added one.
 pub(super) fn make_sidecars(pod: &mut CasePod, path: &[String]) -> Result<bool, String> {
     let Some(spec) = pod.pod.get_mut("spec").and_then(Value::as_object_mut) else { return Ok(false) };
     let Some(containers) = spec.get_mut("containers").and_then(Value::as_array_mut) else { return Ok(false) };
@@ -86,8 +86,8 @@ fn is_probed(container: &Value) -> bool {
 }
 
 impl CasePod {
-    /// Where the container at this place of `list` (`containers` or `initContainers`) stands in the file: elsewhere if
-    /// the axis `container-kind` made a sidecar of it, or of others before it.
+    /// Where the file has the container that is at this place of `list` (`containers` or `initContainers`). The place
+    /// differs if the axis `container-kind` turned this container, or others before it, into sidecars.
     #[must_use]
     pub fn written_at<'l>(&self, list: &'l str, at: usize) -> (&'l str, usize) {
         let first = self.pod["spec"]["initContainers"].as_array().map_or(0, Vec::len) - self.moved.len();

@@ -1,4 +1,4 @@
-//! Steps: the actions of a case. Each is one thing, and none asserts anything.
+//! Steps: the actions of a case. Each step does one thing. No step asserts anything.
 
 use std::collections::BTreeMap;
 
@@ -18,13 +18,13 @@ use crate::workload::{UpdateStep, Workload, unknown};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
-    /// Wait until all of these conditions hold. If they do not in time, the case continues, and the judges see why.
+    /// Wait until all of these conditions hold. If the wait times out, the case continues, and the judges see why.
     Wait(Box<Wait>),
-    /// Let time pass, for a clause that says that nothing happens.
+    /// Let time pass, for a clause that requires that nothing happens.
     Watch(Span),
     /// Change a target's plan over its control port.
     Change(ChangeStep),
-    /// Set a target's plan back.
+    /// Reset a target's plan.
     Reset(ContainerRef),
     /// Set a mark, for `when: { since: … }` in the plan.
     Mark(MarkStep),
@@ -44,22 +44,22 @@ pub enum Step {
     Update(UpdateStep),
     /// Add an ephemeral container.
     Ephemeral(Box<EphemeralStep>),
-    /// Do a verb to the node of a pod, by the command that the user gave.
+    /// Apply a verb to the node of a pod, with the command that the user configured.
     Node(NodeStep),
     /// Taint the node of a pod, until the case ends.
     Taint(TaintStep),
     /// Cordon the node of a pod, until the case ends.
     Cordon(CordonStep),
-    /// Drain the node of a pod by `kubectl drain`, limited to the pods of the case.
+    /// Drain the node of a pod with `kubectl drain`, limited to the pods of the case.
     Drain(DrainStep),
-    /// Read the counters of the case's probes from the kubelet of a pod's node. The node is that which the pod was
-    /// bound to, also after the pod is gone.
+    /// Read the counters of the case's probes from the kubelet of a pod's node: the node to which the pod was bound, even
+    /// if the pod no longer exists.
     Metrics(MetricsStep),
     /// Submit a manifest to the API server as a dry run.
     Try(TryStep),
 }
 
-/// A pod, and optionally a container. The only pod and its first target if not said.
+/// A pod, and optionally a container. The defaults are the only pod and its first target.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
@@ -107,9 +107,9 @@ pub struct MarkStep {
 pub struct DeleteStep {
     /// The pod's key.
     pub pod: Option<String>,
-    /// The key of a workload: its oldest pod that is not being deleted.
+    /// The key of a workload. The step applies to its oldest pod that is not being deleted.
     pub workload: Option<String>,
-    /// The grace period in seconds; the pod's own if not said.
+    /// The grace period in seconds. The default is the pod's own.
     pub grace: Option<u64>,
 }
 
@@ -120,7 +120,7 @@ pub struct DeleteStep {
 pub struct EvictStep {
     /// The pod's key.
     pub pod: Option<String>,
-    /// The key of a workload: its oldest pod that is not being deleted.
+    /// The key of a workload. The step applies to its oldest pod that is not being deleted.
     pub workload: Option<String>,
 }
 
@@ -129,13 +129,13 @@ pub struct EvictStep {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PatchStep {
-    /// The pod's key; or `kind` and `name` of another object.
+    /// The pod's key. For another object, use `kind` and `name`.
     #[serde(default)]
     pub pod: Option<String>,
     /// The object's kind.
     #[serde(default)]
     pub kind: Option<String>,
-    /// Its name as the case writes it.
+    /// Its name, as written in the case.
     #[serde(default)]
     pub name: Option<String>,
     /// The subresource, such as `status`.
@@ -167,9 +167,9 @@ pub struct ExecStep {
 pub struct ScaleStep {
     /// The object's kind, such as `Deployment`.
     pub kind: String,
-    /// Its name as the case writes it.
+    /// Its name, as written in the case.
     pub name: String,
-    /// How many are wanted.
+    /// The desired number of replicas.
     pub replicas: u32,
 }
 
@@ -183,13 +183,13 @@ pub struct EphemeralStep {
     pub pod: Option<String>,
     /// The container as Kubernetes writes it.
     pub container: Value,
-    /// The plan of the container if it is a target. Its image, its command and its outlets are filled in; it has no control
-    /// port, because an ephemeral container has no ports.
+    /// The plan of the container if it is a target. The harness fills in its image, command and outlets. It has no
+    /// control port, because an ephemeral container has no ports.
     #[serde(default)]
     pub target: Option<Plan>,
 }
 
-/// A verb done to a node.
+/// A verb that is applied to a node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -199,7 +199,7 @@ pub struct NodeStep {
     pub pod: Option<String>,
     /// The verb, such as `restart-kubelet`.
     pub verb: String,
-    /// What the command gets on its standard input, as JSON.
+    /// What the command receives on its standard input, as JSON.
     #[serde(default)]
     pub input: Option<Value>,
 }
@@ -224,7 +224,7 @@ pub struct TryStep {
     pub manifest: Value,
 }
 
-/// Checks that the workload of a deletion or an eviction exists; returns whether it speaks of a pod instead.
+/// Checks that the workload of a deletion or an eviction exists. Returns whether the step names a pod instead.
 fn speaks_of_pod(
     pod: Option<&String>,
     workload: Option<&String>,
@@ -239,8 +239,8 @@ fn speaks_of_pod(
 }
 
 impl Step {
-    /// The specs of pods in what it patches or updates, each with its place in the patch: of a pod, and of the template of a
-    /// workload.
+    /// The pod specs in its patch or update, each with its place in the patch: the spec of a pod, and the spec in the
+    /// template of a workload.
     pub(super) fn patched_specs(&self) -> impl Iterator<Item = (&'static [&'static str], &Value)> {
         let patch = match self {
             Self::Patch(of) => Some(&of.patch),
@@ -253,7 +253,7 @@ impl Step {
         })
     }
 
-    /// Checks that the pods and workloads that it speaks of exist.
+    /// Checks that the pods and workloads that it names exist.
     pub(super) fn check(
         &self,
         pods: &BTreeMap<String, CasePod>,

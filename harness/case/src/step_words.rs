@@ -11,7 +11,7 @@ const LONGEST: usize = 160;
 const LONGEST_PATCH: usize = 1000;
 
 impl Step {
-    /// The word that it is written by.
+    /// The word for it in a case file.
     #[must_use]
     pub fn verb(&self) -> &'static str {
         match self {
@@ -134,6 +134,7 @@ impl Wait {
             format!("has an event {}{says}", event.reason)
         }));
         say(self.signal.as_ref().map(|signal| format!("saw {signal}")));
+        say(self.dumped.as_ref().map(|dumped| format!("shows \"{}\" in {}", dumped.says, dumped.file)));
         say(self.gone.map(|gone| format!("is {}gone", not(gone))));
         say(self.serving.as_ref().map(|serving| {
             format!("is {}ready in the endpoints of the Service {}", not(serving.ready), serving.service)
@@ -167,7 +168,7 @@ impl Wait {
     }
 }
 
-/// A value as a case would write it on one line, cut where it is too long.
+/// A value as it would be written in a case on one line, cut if it is too long.
 fn written(value: &impl serde::Serialize) -> String {
     cut(&flow(&serde_json::to_value(value).unwrap_or_default()), LONGEST)
 }

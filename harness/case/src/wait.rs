@@ -1,4 +1,4 @@
-//! Whether the condition of a wait is met. A pure question about the history so far.
+//! Whether the condition of a wait is met. This depends only on the history so far.
 
 #[cfg(test)]
 mod tests;
@@ -12,10 +12,10 @@ use serde_json::Value;
 
 use crate::case::{Case, ONLY};
 use crate::manifest::{object_name, pod_name};
-use crate::waiting::{AskedCondition, EventCondition, PodCondition, ServingCondition, Wait};
+use crate::waiting::{AskedCondition, DumpedCondition, EventCondition, PodCondition, ServingCondition, Wait};
 use workload_pods::WorkloadPods;
 
-/// Whether all conditions of a wait hold. Counting starts at `since`; states are the latest ones.
+/// Whether all conditions of a wait hold. Counting starts at `since`. For states, the latest one counts.
 #[must_use]
 pub fn met(wait: &Wait, case: &Case, history: &History, since: EventId) -> bool {
     let key = wait.workload.as_deref().or(wait.pod.as_deref()).unwrap_or(ONLY);
@@ -35,14 +35,14 @@ pub fn met(wait: &Wait, case: &Case, history: &History, since: EventId) -> bool 
     of_pods && found.stands(wait)
 }
 
-/// The names of the pods of a workload that are there, as far as the history knows.
+/// The names of a workload's pods that exist, according to the history.
 #[must_use]
 pub fn pods_of<'h>(case: &'h Case, key: &'h str, history: &'h History) -> Vec<&'h str> {
     let workload = case.workloads.get(key);
     workload.map(|of| WorkloadPods::of(case, key, of, history).pods(&Wait::default())).unwrap_or_default()
 }
 
-/// The oldest pod of a workload that is not being deleted, as far as the history knows.
+/// The oldest pod of a workload that is not being deleted, according to the history.
 #[must_use]
 pub fn oldest_of<'h>(case: &'h Case, key: &'h str, history: &'h History) -> Option<&'h str> {
     let goes = |pod: &str| {
@@ -57,6 +57,7 @@ pub fn oldest_of<'h>(case: &'h Case, key: &'h str, history: &'h History) -> Opti
 fn of_pod(wait: &Wait, case: &Case, view: &View<'_>) -> bool {
     wait.asked.as_ref().is_none_or(|asked| view.asked(asked))
         && wait.signal.as_ref().is_none_or(|signal| view.signaled(signal))
+        && wait.dumped.as_ref().is_none_or(|dumped| view.dumped(dumped))
         && wait.event.as_ref().is_none_or(|event| view.recorded(event))
         && wait.ready.is_none_or(|ready| view.ready() == Some(ready))
         && wait.started.is_none_or(|started| view.seen(|seen| seen.started == Some(started)))
@@ -121,6 +122,23 @@ impl<'a> View<'a> {
         )
     }
 
+    /// Whether the newest dump shows this, also if it was made before the step began.
+    fn dumped(&self, wanted: &DumpedCondition) -> bool {
+        let dump = self.history.events().rev().find_map(|(_, event)| match &event.what {
+            Happening::Witness(heard) if heard.pod == self.pod && heard.container == self.container => {
+                match &heard.entry {
+                    Entry::Line(line) => match &line.fact {
+                        Fact::Dump(dump) => Some(dump),
+                        _ => None,
+                    },
+                    _ => None,
+                }
+            }
+            _ => None,
+        });
+        dump.and_then(|dump| dump.files.get(&wanted.file)).is_some_and(|text| text.contains(&wanted.says))
+    }
+
     fn recorded(&self, wanted: &EventCondition) -> bool {
         self.history.since(self.since).any(|(_, event)| {
             let Happening::Sighting(sighting) = &event.what else { return false };
@@ -175,7 +193,7 @@ impl<'a> View<'a> {
         self.last_sighting().is_some_and(|sighting| sighting.change == Change::Deleted)
     }
 
-    /// Whether the newest slice of the service says so of the pod; a pod that is in no slice serves nobody.
+    /// Whether the newest slice of the Service shows this for the pod. A pod that is in no slice is not ready.
     fn serving(&self, case: &Case, serving: &ServingCondition) -> bool {
         let service = object_name(case, &serving.service);
         let entry = self.history.events().rev().find_map(|(_, event)| {

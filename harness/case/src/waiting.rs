@@ -15,11 +15,12 @@ use crate::workload::{Workload, unknown};
 pub struct Wait {
     /// The pod's key.
     pub pod: Option<String>,
-    /// The workload's key, in the place of a pod's. What is said of a pod then holds of any of its pods that are there.
+    /// The workload's key, instead of a pod's. A condition of a pod must then hold for at least one of its existing
+    /// pods.
     pub workload: Option<String>,
-    /// It holds of all of them, and there is at least one.
+    /// The conditions must hold for all of them, and there must be at least one.
     pub all: Option<bool>,
-    /// Only those count that came with the last update of the workload (true), or were there before it (false).
+    /// Count only the pods that were created after the last update of the workload (true), or before it (false).
     pub new: Option<bool>,
     /// The container's name.
     pub container: Option<String>,
@@ -39,23 +40,25 @@ pub struct Wait {
     pub phase: Option<String>,
     /// A condition of the pod's status.
     pub condition: Option<PodCondition>,
-    /// The container waits, and its status gives this reason.
+    /// The container is waiting, and its status has this reason.
     pub waiting: Option<String>,
     /// An event with this reason was recorded for the pod, this many times.
     pub event: Option<EventCondition>,
     /// The container saw this signal.
     pub signal: Option<String>,
+    /// The container's newest dump shows this text in a file.
+    pub dumped: Option<DumpedCondition>,
     /// The pod is gone from the API.
     pub gone: Option<bool>,
     /// The pod's entry in the EndpointSlices of a service.
     pub serving: Option<ServingCondition>,
-    /// The workload's controller counts this many available pods.
+    /// The workload's controller reports this many available pods.
     pub available: Option<u64>,
-    /// It counts this many pods of the newest template.
+    /// The workload's controller reports this many pods of the newest template.
     pub updated: Option<u64>,
     /// The Job has this condition: `Complete` or `Failed`.
     pub finished: Option<String>,
-    /// It reports that the rollout has made no progress for `progressDeadlineSeconds`.
+    /// The workload's controller reports that the rollout has made no progress for `progressDeadlineSeconds`.
     pub stalled: Option<bool>,
 }
 
@@ -66,9 +69,9 @@ pub struct Wait {
 pub struct AskedCondition {
     /// The endpoint: `web:/ready`, `grpc:liveness`, `web@connections`, `exec live`.
     pub at: Endpoint,
-    /// How often.
+    /// The number of requests, connections or commands.
     pub times: u64,
-    /// In this life of the container only.
+    /// Count only those of this attempt of the container.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u64>,
 }
@@ -85,7 +88,18 @@ pub struct EventCondition {
     pub says: Option<String>,
 }
 
-/// What a pod's endpoint looks like.
+/// What a file of the container contains, as its newest dump shows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct DumpedCondition {
+    /// The path of the file in the container, such as `/etc/podinfo/labels`.
+    pub file: String,
+    /// A part of its content.
+    pub says: String,
+}
+
+/// A pod's entry in the EndpointSlices of a Service.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -96,7 +110,7 @@ pub struct ServingCondition {
     pub ready: bool,
 }
 
-/// A condition of a pod's status, as it is to be.
+/// The expected condition of a pod's status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -104,15 +118,15 @@ pub struct PodCondition {
     /// Its type, such as `Ready`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Its status: `True`, `False` or `Unknown`, in quotes as in a pod.
+    /// Its status: `True`, `False` or `Unknown`, in quotes.
     pub status: String,
-    /// Its reason; any if not said.
+    /// Its reason. Any reason if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
 impl Wait {
-    /// Checks that the workload that it speaks of exists, if it speaks of one; whether it does.
+    /// Checks that its workload exists, if it names one. Returns whether it does.
     pub(super) fn check(&self, workloads: &BTreeMap<String, Workload>) -> Result<bool, String> {
         let Some(key) = &self.workload else {
             let words = [
@@ -143,7 +157,7 @@ impl Wait {
         }
     }
 
-    /// Whether the controller of such a workload reports what is waited for.
+    /// Checks that the controller of such a workload reports what this wait needs.
     fn check_kind(&self, key: &str, of: &Workload) -> Result<(), String> {
         let kind = of.kind();
         let unknown = match kind {
@@ -162,7 +176,7 @@ impl Wait {
         }
     }
 
-    /// Whether something is said of pods, and not only of the workload itself.
+    /// Whether it has a condition of pods, and not only of the workload itself.
     pub(crate) fn is_of_pods(&self) -> bool {
         self.asked.is_some()
             || self.ready.is_some()
@@ -174,6 +188,7 @@ impl Wait {
             || self.waiting.is_some()
             || self.event.is_some()
             || self.signal.is_some()
+            || self.dumped.is_some()
             || self.gone.is_some()
             || self.serving.is_some()
     }

@@ -1,7 +1,7 @@
-//! Objects of the whole cluster in a case, and the steps that change a node: what may be written, and what not.
+//! Cluster-scoped objects in a case, and the steps that change a node: what a case may contain.
 //!
-//! Others use the cluster as well. So a case can create only PriorityClasses whose pods never displace those of others,
-//! and its taints have names that nobody else uses.
+//! Others use the cluster as well. So a case can create only PriorityClasses whose pods never preempt those of others,
+//! and its taints have keys that nobody else uses.
 
 use probity_script::problem::pin;
 use serde::{Deserialize, Serialize};
@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use crate::names::one_of;
 
-/// The kinds of objects of the whole cluster that a case can create.
+/// The kinds of cluster-scoped objects that a case can create.
 pub const WIDE_KINDS: [&str; 1] = ["PriorityClass"];
-/// Kinds of objects of the whole cluster that a case cannot create.
+/// The kinds of cluster-scoped objects that a case cannot create.
 const FORBIDDEN: [&str; 9] = [
     "Namespace",
     "Node",
@@ -25,9 +25,9 @@ const FORBIDDEN: [&str; 9] = [
 ];
 /// The prefix of the keys of taints that only cases use.
 const OWN_TAINT: &str = "probity.dev/";
-/// The taint by which an administrator says that a node is down for good.
+/// The taint with which an administrator declares that a node is permanently down.
 pub const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
-/// The effects of taints.
+/// The taint effects.
 pub const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 /// A taint for the node of a pod. It is removed when the case ends.
@@ -47,7 +47,7 @@ pub struct TaintStep {
     pub effect: String,
 }
 
-/// A node that takes no new pods. The cordon is lifted when the case ends.
+/// A node to cordon, so that it accepts no new pods. It is uncordoned when the case ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
@@ -63,11 +63,11 @@ pub struct CordonStep {
 pub struct DrainStep {
     /// The key of a pod on the node. The pod itself is drained too.
     pub pod: Option<String>,
-    /// After how many seconds kubectl gives up; 60 if not said.
+    /// After how many seconds kubectl gives up. The default is 60.
     pub timeout: Option<u64>,
 }
 
-/// How long `kubectl drain` may take if a step does not say, in seconds.
+/// The default timeout of `kubectl drain`, in seconds.
 const DRAIN_TIMEOUT: u64 = 60;
 
 impl DrainStep {
@@ -88,17 +88,17 @@ impl TaintStep {
             );
             return Err(pin(&why, &["taint", "key"]));
         }
-        one_of("an effect of a taint", &self.effect, &EFFECTS, &["taint", "effect"])
+        one_of("a taint effect", &self.effect, &EFFECTS, &["taint", "effect"])
     }
 }
 
-/// Whether an object of a case belongs to the whole cluster.
+/// Whether an object of a case is cluster-scoped.
 #[must_use]
 pub fn is_wide(object: &Value) -> bool {
     object["kind"].as_str().is_some_and(|kind| WIDE_KINDS.contains(&kind))
 }
 
-/// Checks an object of a case, if it is one of the whole cluster.
+/// Checks an object of a case, if it is cluster-scoped.
 pub(crate) fn check_object(object: &Value, at: &str) -> Result<(), String> {
     let kind = object["kind"].as_str().unwrap_or_default();
     if FORBIDDEN.contains(&kind) {

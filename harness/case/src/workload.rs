@@ -1,7 +1,7 @@
-//! Workloads of a case: pods that a controller of the cluster makes from a template, and the update of that template.
+//! Workloads of a case: pods that a controller creates from a template, and the update of that template.
 //!
-//! A workload is written as Kubernetes writes it. What is read here is only what the harness must know of it: its kind,
-//! the containers of its template, and how many pods there may be at once. All else is the API server's to judge.
+//! A workload is written as Kubernetes writes it. This module reads only what the harness needs: its kind, the containers
+//! of its template, and how many pods can exist at once. The API server validates the rest.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::case::check_containers;
 use crate::names::did_you_mean;
 use crate::pod_rules;
 
-/// The kinds that a workload can have; the first one is meant if none is said.
+/// The kinds that a workload can have. The first one is the default.
 pub const KINDS: [&str; 4] = ["Deployment", "StatefulSet", "DaemonSet", "Job"];
 
 /// A workload of a case.
@@ -22,8 +22,8 @@ pub const KINDS: [&str; 4] = ["Deployment", "StatefulSet", "DaemonSet", "Job"];
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Workload {
-    /// The workload as Kubernetes writes it; a Deployment if it says no kind. Strings may hold `{ip:KEY}` (of a pod),
-    /// `{service-ip:NAME}` and `{object:NAME}`.
+    /// The workload as Kubernetes writes it. Without a `kind`, it is a Deployment. Strings may hold `{ip:KEY}` (of a
+    /// pod), `{service-ip:NAME}` and `{object:NAME}`.
     pub workload: Value,
     /// The plan of each container of the template that is a target.
     #[serde(default)]
@@ -64,7 +64,7 @@ impl Workload {
         &self.workload["spec"]["template"]["spec"]
     }
 
-    /// How many pods are wanted at the same time; of a DaemonSet, how many there are at least.
+    /// The desired number of pods. For a DaemonSet, the minimum number.
     #[must_use]
     pub fn replicas(&self) -> u64 {
         let spec = &self.workload["spec"];
@@ -78,7 +78,7 @@ impl Workload {
         }
     }
 
-    /// How many pods there can be at once: a rolling update may have some above the wanted number.
+    /// How many pods can exist at once. A rolling update may exceed the desired number.
     #[must_use]
     pub fn most_pods(&self) -> u64 {
         let strategy = &self.workload["spec"]["strategy"];
@@ -106,7 +106,7 @@ impl Workload {
         })
     }
 
-    /// What can be said of it without a server: its kind, its shape, and whether the plans name its containers.
+    /// Checks it without a server: its kind, its structure, and whether each plan belongs to one of its containers.
     pub(super) fn check(&self, key: &str) -> Result<(), String> {
         let at = |rest: &[&str]| {
             let path = ["workloads", key].into_iter().chain(rest.iter().copied()).map(str::to_owned);
@@ -142,7 +142,7 @@ impl Workload {
 }
 
 impl UpdateStep {
-    /// Checks that what it speaks of exists, and that it changes something.
+    /// Checks that everything it names exists, and that it changes something.
     pub(super) fn check(&self, workloads: &BTreeMap<String, Workload>) -> Result<(), String> {
         let key = self.workload.as_str();
         let found = workloads.get(key).ok_or_else(|| unknown(key, workloads))?;
@@ -157,7 +157,7 @@ impl UpdateStep {
     }
 }
 
-/// That there is no such workload.
+/// The error for a workload that does not exist.
 pub(super) fn unknown(key: &str, workloads: &BTreeMap<String, Workload>) -> String {
     let hint = did_you_mean(key, workloads.keys().map(String::as_str));
     format!("the case has no workload `{key}`{hint}")

@@ -1,7 +1,7 @@
 //! The facts about a clause, collected from the whole book: its chapter, its judge, its cases, the planted defects that
 //! it detects, and the upstream specs that check it.
 //!
-//! `list --coverage`, `explain` and the pages of the clause book agree on a clause because they all get its facts here.
+//! `list --coverage`, `explain` and the pages of the clause book agree because they all get the facts from here.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub(crate) struct ClauseIndex {
     defects: BTreeMap<&'static str, Vec<&'static str>>,
     real_defects: BTreeMap<&'static str, Vec<&'static str>>,
     chapters: BTreeMap<ClauseId, &'static Chapter>,
-    /// What upstream's own specs check.
+    /// What the upstream specs check.
     pub(crate) upstream: Upstream,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct ClauseIndex {
 pub(crate) struct ClauseFacts<'b> {
     /// The clause itself.
     pub(crate) clause: &'b Clause,
-    /// Its chapter, if it is in one.
+    /// Its chapter, if it belongs to one.
     pub(crate) chapter: Option<&'static Chapter>,
     judged: bool,
     /// The cases that must give evidence for it.

@@ -1,8 +1,8 @@
-//! The clause book as Markdown: an index, a page for each chapter, one on upstream's own specs, and one on the tolerances
-//! that clauses share.
+//! The clause book as Markdown: an index, a page for each chapter, a page on the upstream specs, and a page on the
+//! tolerances that clauses share.
 //!
-//! The pages depend on the catalogue, the cases and their neighbors alone, not on the day, the machine or a cluster, so that
-//! they change only when the book does.
+//! The pages depend only on the files of the book, and not on the date, the machine or a cluster. They change only when
+//! the book changes.
 
 mod chapter;
 mod index;

@@ -19,12 +19,12 @@ pub(crate) struct ComparedReport {
     pub(crate) report: Report,
     /// The name that the user gave it, if any.
     given: Option<String>,
-    /// The file as it really is, whatever path led to it.
+    /// The canonical path of the file.
     file: PathBuf,
 }
 
 impl ComparedReport {
-    /// Reads a report that has no name of its own.
+    /// Reads a report to which the user gave no name.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let report = run_folder::read_report(path)?;
         let file = run_folder::report_file(path);
@@ -32,7 +32,7 @@ impl ComparedReport {
         Ok(Self { report, given: None, file })
     }
 
-    /// Reads `NAME=REPORT` or `REPORT`. A path that exists is a path, even if there is a `=` in it.
+    /// Reads `NAME=REPORT` or `REPORT`. An argument that is an existing path is read as a path, even if it contains `=`.
     pub(crate) fn read_named(argument: &OsStr) -> Result<Self, Failure> {
         let path = Path::new(argument);
         let Some((name, place)) =
@@ -55,8 +55,8 @@ impl ComparedReport {
     }
 }
 
-/// The names of reports: those that the user gave, and for the others whatever distinguishes them. Fails if the
-/// same report is given twice, or two have the same name.
+/// The names of reports: the names that the user gave, and generated ones for the others. Fails if the same report is
+/// given twice, or if two reports have the same name.
 pub(crate) fn names(reports: &[ComparedReport]) -> Result<Vec<String>, Failure> {
     for (at, one) in reports.iter().enumerate() {
         if let Some(same) =
@@ -85,7 +85,7 @@ pub(crate) fn names(reports: &[ComparedReport]) -> Result<Vec<String>, Failure> 
     Ok(names)
 }
 
-/// Writes a comparison to the requested place, and prints a message if that is a file.
+/// Writes a comparison to standard output or to the requested file. For a file, it also prints a message.
 pub(crate) fn write(to: &ComparisonOutput, text: &str) -> Result<Exit, Failure> {
     match &to.out {
         None => output::out(text),

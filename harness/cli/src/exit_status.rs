@@ -32,7 +32,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// The user can fix it.
+    /// A failure that the user can fix.
     pub(crate) fn wrong_use(sentence: impl Into<String>) -> Self {
         Self { exit: Exit::Usage, sentence: sentence.into() }
     }

@@ -1,4 +1,4 @@
-//! The files that a command line selects: the named ones, and those of a kind in the named folders.
+//! The files that a command line selects: the named files, and the matching files in the named folders.
 
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
@@ -6,8 +6,8 @@ use std::{fs, io};
 
 use crate::exit_status::Failure;
 
-/// The named files, and the matching files in named folders and their subfolders, sorted. Fails if a path does
-/// not exist, or a folder holds no such file: `none` says so.
+/// The named files, and the matching files in named folders and their subfolders, sorted. Fails if a path does not exist,
+/// or if a folder contains no matching file. `none` is the message for the latter.
 pub(crate) fn below(
     paths: &[PathBuf],
     wanted: fn(&Path) -> bool,
@@ -37,7 +37,8 @@ pub(crate) fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Folders are not entered through links, unless the user named them: a link to a folder above would never end.
+/// Collects matching files. Links to folders are not followed unless the user named them, because a link to a parent
+/// folder would never end.
 fn collect(path: &Path, given: bool, wanted: fn(&Path) -> bool, files: &mut Vec<PathBuf>) -> io::Result<()> {
     if !given && fs::symlink_metadata(path)?.is_symlink() && path.is_dir() {
         return Ok(());

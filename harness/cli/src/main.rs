@@ -67,7 +67,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The command line under the name that the person typed: kubectl calls a plugin `kubectl-probity`.
+/// The command line under the name that the user typed. kubectl runs a plugin as `kubectl-probity`.
 fn called_as(program: Option<&OsStr>) -> Command {
     let name = program.and_then(|program| Path::new(program).file_name()).unwrap_or_default();
     let command = CommandLine::command();

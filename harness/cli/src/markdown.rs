@@ -1,7 +1,7 @@
 //! Escapes texts so that no character has a meaning in Markdown or HTML. Texts from a cluster are also cut to a
 //! readable length.
 
-/// The maximum length of a single text, in characters: longer texts belong in the report.
+/// The maximum length of a single text, in characters. Longer texts belong in the report.
 const LONGEST_CELL: usize = 600;
 
 /// Text for a cell or a line of Markdown: one line, in which no character has a special meaning.
@@ -22,7 +22,7 @@ pub(crate) fn cell(text: &str) -> String {
     plain
 }
 
-/// A character that means nothing to Markdown and HTML.
+/// Writes a character so that it has no meaning in Markdown and HTML.
 fn escape(plain: &mut String, c: char) {
     if "\\`*_[]|~#$".contains(c) {
         plain.push('\\');
@@ -30,14 +30,14 @@ fn escape(plain: &mut String, c: char) {
     html(plain, c);
 }
 
-/// A word of our own, without length limits.
+/// A text of the book or of this program, without a length limit.
 pub(crate) fn escaped(word: &str) -> String {
     let mut plain = String::new();
     word.chars().for_each(|c| escape(&mut plain, c));
     plain
 }
 
-/// Text for a block of preformatted lines, each of a readable length.
+/// Text for a preformatted block, in which each line has a readable length.
 pub(crate) fn lines(text: &str) -> String {
     let line = |line: &str| -> String {
         let mut plain = String::new();
@@ -52,7 +52,7 @@ pub(crate) fn lines(text: &str) -> String {
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// A character as HTML writes it.
+/// Writes a character with its HTML escape.
 fn html(plain: &mut String, c: char) {
     match c {
         '&' => plain.push_str("&amp;"),
@@ -76,7 +76,7 @@ pub(crate) fn tidy(text: &str) -> String {
     tidied
 }
 
-/// The last resort for far too long texts. It leaves no block open.
+/// Cuts a text that is far too long, without leaving a block open.
 pub(crate) fn cut(mut text: String, longest: usize) -> String {
     let note = "\n\nTruncated: `report.json` has everything.\n";
     let mut end = longest.saturating_sub(note.len());

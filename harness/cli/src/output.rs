@@ -12,13 +12,13 @@ use textwrap::{Options, WordSplitter};
 use crate::exit_status::{Exit, Failure};
 
 /// Writes a text to standard output.
-/// Fails if it cannot be written, unless the reader went away.
+/// Fails if it cannot be written, unless the reader has closed the pipe.
 pub(crate) fn out(text: &str) -> Result<Exit, Failure> {
     bytes(visible(text).as_bytes())
 }
 
-/// A text in which nothing acts on a terminal: much of what is printed comes from a cluster or from other people's files,
-/// and could otherwise erase what stands above it, or show something else than it says.
+/// A text without characters that control a terminal. Much of the output comes from a cluster or from other people's
+/// files. Control characters in it could erase lines above it, or hide what it says.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     let acts = |c: char| {
         (c.is_control() && c != '\n' && c != '\t')
@@ -28,7 +28,7 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
 }
 
 /// Writes bytes to standard output.
-/// Fails if they cannot be written, unless the reader went away.
+/// Fails if they cannot be written, unless the reader has closed the pipe.
 pub(crate) fn bytes(bytes: &[u8]) -> Result<Exit, Failure> {
     let mut stream = io::stdout().lock();
     match stream.write_all(bytes).and_then(|()| stream.flush()) {
@@ -52,7 +52,7 @@ pub(crate) fn wrapped(text: &str, indent: &str, width: usize) -> String {
     textwrap::fill(&one_line(text), options) + "\n"
 }
 
-/// A wrapped text after its name: `  promised   Nobody …`. The names of a list fill `width` characters each.
+/// A wrapped text after its name: `  promised   Nobody …`. Each name is padded to `width` characters.
 pub(crate) fn named(name: &str, width: usize, text: &str) -> String {
     let indent = " ".repeat(width + 4);
     format!("  {name:<width$}  {}", wrapped(text, &indent, 116 - width).trim_start())
@@ -71,7 +71,7 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Rows as a table: every column but the last is as wide as its widest cell.
+/// Rows as a table. Every column except the last is as wide as its widest cell.
 pub(crate) fn table<const N: usize>(rows: &[[String; N]]) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..N).map(width).collect();

@@ -1,7 +1,7 @@
 //! A run on a cluster, for `probity run` and `probity try` alike.
 //!
 //! ```text
-//! prepare:  connect, check the permissions, try every pod by a dry run; nothing is created
+//! prepare:  connect, check the permissions, submit every pod as a dry run; nothing is created
 //! conduct:  create, watch, clean up; meanwhile the sink writes and judges, and the screen shows the progress
 //! conclude: read the log and the histories back, write the report, choose the exit status
 //! ```
@@ -47,7 +47,7 @@ pub(crate) struct ClusterArgs {
 }
 
 impl ClusterArgs {
-    /// The way to the cluster.
+    /// How to access the cluster.
     pub(crate) fn access(&self) -> Access {
         let (kubeconfig, context) = (self.kubeconfig.clone(), self.context.clone());
         Access { kubeconfig, context, in_cluster: self.in_cluster }
@@ -132,13 +132,13 @@ impl RunSettings {
         }
     }
 
-    /// The folder of the run of this name.
+    /// The folder of the run with this name.
     fn folder(&self, run: &str) -> PathBuf {
         self.out.clone().unwrap_or_else(|| Path::new("probity-out").join(run))
     }
 }
 
-/// A unique name for a run: it labels all its objects, and names the namespace.
+/// A unique name for a run. It is a label of all objects of the run, and the name of its namespace.
 fn run_name() -> String {
     let random = uuid::Uuid::now_v7().simple().to_string();
     format!("probity-{}-{}", jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S"), &random[random.len() - 4..])

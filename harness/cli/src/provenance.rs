@@ -10,7 +10,8 @@ use sha2::{Digest, Sha256};
 use crate::cases::book::{Book, CaseFile};
 use crate::exit_status::Failure;
 
-/// The commit that the program was built from, if the build knew it; the suffix `-dirty` says that the sources differed.
+/// The commit that the program was built from, if the build knew it. The suffix `-dirty` means that the sources differed
+/// from the commit.
 const COMMIT: Option<&str> = option_env!("PROBITY_COMMIT");
 
 /// This program.
@@ -52,7 +53,7 @@ pub(crate) fn suite(book: &Book) -> Result<Suite, Failure> {
         let (source, text) = chapter.clauses();
         add(&source, text);
     }
-    // With --only-suite the book of a run lacks these, but its judges still are those of the whole book.
+    // With --only-suite, the book of a run lacks these cases, but the run still uses the judges of the whole book.
     for file in probity_suites::cases()?.into_iter().chain(probity_suites::regressions()?) {
         add(&file.source, file.text);
     }
@@ -64,7 +65,7 @@ pub(crate) fn suite(book: &Book) -> Result<Suite, Failure> {
     })
 }
 
-/// What the built-in book asks of a run.
+/// What the built-in book requires of a run.
 /// Fails if the book contradicts itself, which its own tests rule out.
 pub(crate) fn book_facts() -> Result<BookFacts, Failure> {
     let book = Book::built_in()?;

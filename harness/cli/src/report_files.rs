@@ -1,7 +1,7 @@
 //! The files that are generated from a report, for tools, CI and people.
 //!
-//! They can be generated again at any time, byte for byte the same. The renderers turn a report into text and do
-//! nothing else.
+//! They can be generated again at any time and are then identical, byte for byte. The renderers only turn a report into
+//! text.
 
 mod badge;
 mod github;

@@ -1,7 +1,7 @@
 //! The folder of a run: its log, its histories and its report as files.
 //!
-//! A history is one JSON object a line, plain (`.jsonl`) or compressed (`.jsonl.zst`). Files are written to a temporary
-//! name and renamed, so a file that exists is whole. The intact part of a truncated history is still read.
+//! A history has one JSON object per line, plain (`.jsonl`) or compressed (`.jsonl.zst`). Files are written under a
+//! temporary name and renamed, so a file that exists is complete. The intact part of a truncated history is still read.
 
 pub(crate) mod bundle;
 pub(crate) mod foreign;
@@ -30,10 +30,10 @@ pub(crate) const REPORT: &str = "report.json";
 /// The page of a report.
 pub(crate) const PAGE: &str = "report.html";
 
-/// The maximum size of a file, a history after unpacking; a real one has a few megabytes.
+/// The maximum size of a file, and of a history after unpacking. A real history has a few megabytes.
 const LARGEST: u64 = 256 << 20;
 
-/// How hard histories are compressed: they are small, and the end of a run should not wait for them.
+/// The compression level of histories. They are small, and the end of a run should not wait for their compression.
 const LEVEL: i32 = 3;
 
 /// A history that was read from a file.
@@ -56,8 +56,8 @@ pub(crate) fn digest_of(bytes: &[u8]) -> String {
     hex(Sha256::new_with_prefix(bytes))
 }
 
-/// Reads the intact part of a history. Fails if the file cannot be read, or is not a history: a sentence without the
-/// path.
+/// Reads the intact part of a history. Fails if the file cannot be read, or is not a history. The error does not contain
+/// the path.
 pub(crate) fn read_history(path: &Path) -> Result<HistoryFile, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     history_from(file, path.extension() == Some(OsStr::new("zst")))
@@ -72,7 +72,7 @@ fn history_from(file: impl Read, compressed: bool) -> Result<HistoryFile, String
     };
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
-        // A cut may fall into the middle of a character.
+        // A file may be truncated in the middle of a character.
         Err(error) if cut.is_some() => {
             let whole = error.utf8_error().valid_up_to();
             String::from_utf8_lossy(&error.as_bytes()[..whole]).into_owned()
@@ -87,7 +87,7 @@ fn history_from(file: impl Read, compressed: bool) -> Result<HistoryFile, String
     Ok(HistoryFile { history, sha256: digest(&text), torn })
 }
 
-/// Everything that can be read, and why the end is missing if it is.
+/// Everything that can be read and, if the end is missing, the reason.
 fn unpack(from: impl Read) -> (Vec<u8>, Option<String>) {
     let mut bytes = Vec::new();
     match from.take(LARGEST).read_to_end(&mut bytes) {
@@ -97,12 +97,13 @@ fn unpack(from: impl Read) -> (Vec<u8>, Option<String>) {
     }
 }
 
-/// What is wrong with a file that nobody should have to read.
+/// The error for a file that is too large.
 fn too_large() -> String {
     format!("the file is larger than {} MiB", LARGEST >> 20)
 }
 
-/// Reads a file that may come from anywhere. Fails if it cannot be read, or is too large: a sentence without the path.
+/// Reads a file from an untrusted source. Fails if it cannot be read, or is too large. The error does not contain the
+/// path.
 pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {
     input_files::read(path, LARGEST).map_err(|error| error.to_string())
 }
@@ -115,7 +116,7 @@ fn read_text(path: &Path) -> Result<String, String> {
 /// folder contains no history.
 pub(crate) fn histories_below(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let files = input_files::below(paths, is_history, "there is no history here (.jsonl or .jsonl.zst)")?;
-    // The user vouches for the files that the command line names, and not for what is in a folder.
+    // The user vouches for the files on the command line, but not for the files in a folder.
     match files.iter().find(|file| file.is_symlink() && !paths.contains(file)) {
         Some(link) => {
             Err(Failure::wrong_file(link, "this is a link; to judge the file behind it, name that file"))
@@ -129,8 +130,8 @@ fn is_history(path: &Path) -> bool {
     name.ends_with(".jsonl") || name.ends_with(".jsonl.zst")
 }
 
-/// Reads the log of a run and the histories that it names. A history that cannot be read whole is an error of its case.
-/// Fails if the folder has no log, or the log is of another kind.
+/// Reads the log of a run and the histories that it names. If a history cannot be read completely, its case is an error.
+/// Fails if the folder has no log, or if the log has another format.
 pub(crate) fn load(folder: &Path) -> Result<(Vec<LogLine>, Vec<StoredHistory>), Failure> {
     let log = read_log(folder)?;
     let files = RunFiles::Folder(folder.to_owned());
@@ -143,7 +144,7 @@ pub(crate) fn load(folder: &Path) -> Result<(Vec<LogLine>, Vec<StoredHistory>), 
 }
 
 /// Reads the log of a run.
-/// Fails if the folder has none, or it is of another kind.
+/// Fails if the folder has no log, or if the log has another format.
 pub(crate) fn read_log(folder: &Path) -> Result<Vec<LogLine>, Failure> {
     let path = folder.join(LOG);
     let text = RunFiles::Folder(folder.to_owned()).text(LOG).map_err(|error| {
@@ -152,7 +153,7 @@ pub(crate) fn read_log(folder: &Path) -> Result<Vec<LogLine>, Failure> {
     run_log::read(&text).map_err(|error| Failure::wrong_file(&path, error))
 }
 
-/// A log may come from anywhere, so it cannot name files outside its folder.
+/// Resolves a path in a log. The log may come from an untrusted source, so it cannot name files outside its folder.
 fn below(folder: &Path, file: &str) -> Result<PathBuf, String> {
     let plain = Path::new(file).components().all(|part| matches!(part, Component::Normal(_)));
     if plain && !file.is_empty() {
@@ -195,7 +196,7 @@ pub(crate) fn store_history(path: &Path, text: &str) -> io::Result<()> {
 }
 
 /// Writes a file under a temporary name and renames it, so an existing file is always complete. The folder may come from
-/// somebody else: a link with one of these names is replaced, and never followed.
+/// somebody else, so a link with one of these names is replaced and never followed.
 pub(crate) fn store(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;

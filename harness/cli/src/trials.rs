@@ -1,4 +1,4 @@
-//! The trials of `probity try`: the manifest that is tried, and the report on what happened to it.
+//! The trials of `probity try`: the manifest under test, and the report on what happened to its pod.
 
 pub(crate) mod json;
 pub(crate) mod manifests;

@@ -1,4 +1,5 @@
-//! From a history to its verdicts. A run and `probity judge` share this module, so they agree to the byte.
+//! From a history to its verdicts. A run and `probity judge` both use this module, so their results are identical, byte
+//! for byte.
 
 use probity_model::expect::{self, Expected};
 use probity_model::judge::Judgement;
@@ -17,10 +18,10 @@ pub(crate) const SCHEMA: &str = "probity.dev/verdicts";
 /// The version of the format.
 pub(crate) const VERSION: u32 = 1;
 
-/// The maximum number of events that are shown of a finding; the others are counted.
+/// The maximum number of events that are shown for a finding. The others are counted.
 const SHOWN: usize = 4;
 
-/// The conclusions from one history. It follows from the history and the judges alone.
+/// The conclusions from one history. They depend only on the history and the judges.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CaseVerdicts {
@@ -60,7 +61,7 @@ impl CaseVerdicts {
         found
     }
 
-    /// Only the judgements on these clauses; all of them if none is named.
+    /// Keeps only the judgements on these clauses. If no clause is named, keeps all.
     pub(crate) fn only(mut self, clauses: &[String]) -> Self {
         if !clauses.is_empty() {
             self.judgements.retain(|judgement| clauses.iter().any(|id| id == judgement.clause.as_str()));
@@ -70,8 +71,8 @@ impl CaseVerdicts {
         self
     }
 
-    /// The verdict on the case as a whole, by the rules of a report: the clauses that the case targets decide, and
-    /// violations of any other clause.
+    /// The verdict on the case as a whole, by the rules of a report. It depends on the clauses that the case targets, and
+    /// on violations of any other clause.
     pub(crate) fn conclusion(&self) -> Verdict {
         let judged = self.judgements.iter().map(|judgement| (judgement.intended, &judgement.verdict));
         let expected = self.expected.iter().map(|expected| (true, &expected.verdict));
@@ -88,7 +89,7 @@ impl CaseVerdicts {
         )
     }
 
-    /// Adds what the exit status follows from.
+    /// Adds the facts that determine the exit status.
     pub(crate) fn add_to(&self, facts: &mut ExitFacts) {
         facts.add(self.verdict, true);
         for judgement in &self.judgements {
@@ -96,8 +97,8 @@ impl CaseVerdicts {
         }
     }
 
-    /// Whether a judgement needs more explanation than its word: it is broken or divergent, or it is undecided although
-    /// the case was written for it.
+    /// Whether a judgement needs more explanation than its word: the clause is violated or diverges, or it is undecided
+    /// although the case was written for it.
     fn tells(judgement: &Judgement) -> bool {
         match &judgement.verdict {
             Verdict::Violated { .. } | Verdict::Diverges { .. } | Verdict::Error { .. } => true,
@@ -106,8 +107,8 @@ impl CaseVerdicts {
         }
     }
 
-    /// The findings whose verdict is among these words (all if there are none), each in a few lines. `path` is where
-    /// the history lies.
+    /// The findings whose verdict is one of these words, each in a few lines. Without words, all findings. `path` is the
+    /// path of the history.
     pub(crate) fn findings(
         &self,
         registry: &Registry,
@@ -141,7 +142,7 @@ impl CaseVerdicts {
         judged.map(of_judgement).chain(expected.map(of_expected)).collect()
     }
 
-    /// The verdicts as they are stored in a run's folder: the same history and judges give the same bytes.
+    /// The verdicts as they are stored in a run's folder. The same history and judges give the same bytes.
     pub(crate) fn file(&self) -> Result<String, serde_json::Error> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }

@@ -1,6 +1,6 @@
-//! Checks a run that somebody else made: its log, its histories, and everything that was generated from them.
+//! Checks another person's run: its log, its histories, and everything that was generated from them.
 //!
-//! The rules are in `verification` of the report; this module reads the files and puts together what is said.
+//! The rules are in `verification` of the crate `probity_report`. This module reads the files and collects the results.
 
 mod read;
 mod text;
@@ -19,27 +19,27 @@ use crate::verdicts::CaseVerdicts;
 pub(crate) use read::Given;
 use read::{RunRead, StoredReport};
 
-/// What this program knows: the book and itself.
+/// The book and this program, with which a run is compared.
 pub(crate) struct Verifier {
     /// Clauses and judges.
     pub(crate) registry: Registry,
-    /// What the book asks of a run.
+    /// What the book requires of a run.
     pub(crate) book: BookFacts,
     /// This program.
     pub(crate) tool: Tool,
 }
 
-/// What was found out about a run.
+/// The results of checking a run.
 pub(crate) struct Verified {
-    /// What contradicts itself.
+    /// The contradictions.
     pub(crate) flaws: Vec<Flaw>,
-    /// What could not be checked, and why. With any, the run is not verified.
+    /// What could not be checked, and why. If there is any, the run is not verified.
     pub(crate) unchecked: Vec<String>,
-    /// What a reader should know besides.
+    /// Other information for the reader.
     pub(crate) notes: Vec<String>,
     /// What was checked.
     pub(crate) checked: Vec<String>,
-    /// The report that follows, or the stored one if nothing else is there.
+    /// The report that follows from the log and the histories. If there are none, the stored report.
     pub(crate) report: Option<Report>,
 }
 
@@ -49,7 +49,7 @@ impl Verified {
         Self { flaws, unchecked, notes, checked, report: None }
     }
 
-    /// What the exit status follows from.
+    /// The facts that determine the exit status.
     pub(crate) fn exit_facts(&self) -> VerifyFacts {
         VerifyFacts {
             contradicts: !self.flaws.is_empty(),
@@ -58,7 +58,7 @@ impl Verified {
         }
     }
 
-    /// The certificate that follows.
+    /// The certificate of the report.
     pub(crate) fn certificate(&self) -> Option<&Certificate> {
         self.report.as_ref()?.certificate.as_ref()
     }
@@ -107,7 +107,7 @@ impl Verifier {
         found
     }
 
-    /// Compares a stored report with the one that follows.
+    /// Compares a stored report with the one that follows from the log and the histories.
     fn stored_report(&self, stored: &StoredReport, follows: &Report, found: &mut Verified) {
         let Ok(again) = serde_json::to_value(follows) else { return };
         let mut differences = verification::differences(&stored.value, &again);
@@ -126,7 +126,7 @@ impl Verifier {
         found.flaws.extend(flaws.into_iter().map(|what| Flaw::new(REPORT, what)));
     }
 
-    /// What can be said of a report without its log and histories.
+    /// Checks what can be checked of a report without its log and histories.
     fn lone_report(&self, text: &str) -> Verified {
         let mut found = Verified::new();
         let Some(StoredReport { report, .. }) = read::report_of(text, &mut found.flaws) else { return found };
@@ -144,7 +144,7 @@ impl Verifier {
         found
     }
 
-    /// The files with the verdicts on each history: they were written by the program that ran.
+    /// Checks the files with the verdicts on each history. The program that ran the cases wrote them.
     fn verdict_files(
         &self,
         files: &RunFiles,
@@ -181,7 +181,7 @@ impl Verifier {
         }
     }
 
-    /// What it means that a run or a report is of another book.
+    /// The sentence that explains what a different book means for the checks.
     fn other_book(&self, what: &str, other: &Suite) -> String {
         let named = |suite: &Suite| {
             let digest: String = suite.digest.trim_start_matches("sha256:").chars().take(12).collect();
@@ -193,7 +193,7 @@ impl Verifier {
             )
         };
         format!(
-            "the {what} used the book {}, and this program has {}, with other clauses, cases or judges. Only the \
+            "the {what} used the book {}, and this program has {}, with different clauses, cases or judges. Only the \
              program that ran can check whether cases are missing and whether the verdicts are those of its book",
             named(other),
             named(&self.book.suite)
@@ -201,7 +201,7 @@ impl Verifier {
     }
 }
 
-/// The other files that are generated from the report. Another build of the program may write them otherwise.
+/// Checks the other files that are generated from the report. Another build of the program may write them differently.
 fn other_files(
     files: &RunFiles,
     same_program: bool,
@@ -235,12 +235,12 @@ fn other_files(
     found.checked.push(all);
 }
 
-/// The book that the verdicts of a report are of.
+/// The book on which the verdicts of a report are based.
 fn book_of(report: &Report) -> &Suite {
     report.judged_by.as_ref().unwrap_or(&report.suite)
 }
 
-/// Every setting that a generated file may depend on, the default first.
+/// Every standard that a generated file may depend on, the default first.
 fn standards() -> impl Iterator<Item = Standard> {
     [false, true].into_iter().flat_map(|strict| {
         [Undecided::Told, Undecided::Fails, Undecided::Passes].map(|undecided| Standard { undecided, strict })
@@ -262,7 +262,7 @@ fn strangers(files: &RunFiles, log: &[LogLine]) -> Vec<Flaw> {
     strange.map(|name| Flaw::new(&name, format!("{LOG} does not name it"))).collect()
 }
 
-/// The clauses on which another book decides otherwise.
+/// The clauses whose verdict differs with another book.
 fn changed_verdicts(stored: &Report, follows: &Report) -> Vec<String> {
     let changed = stored.clauses.iter().filter_map(|clause| {
         let now = follows.clause(&clause.id)?;
@@ -274,7 +274,7 @@ fn changed_verdicts(stored: &Report, follows: &Report) -> Vec<String> {
     changed.collect()
 }
 
-/// Where two texts differ first.
+/// The first difference between two texts.
 fn first_difference(here: &str, there: &str, what: &str) -> String {
     let same = here.lines().zip(there.lines()).take_while(|(here, there)| here == there).count();
     let line = |text: &str| text.lines().nth(same).unwrap_or("the end").trim().to_owned();

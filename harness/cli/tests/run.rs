@@ -166,7 +166,7 @@ fn a_shard_beyond_the_last_is_wrong_use() {
 fn outside_of_a_pod_there_is_no_service_account() {
     let said = probity(&["run", "--in-cluster", "--exact", "probe_types/startup-gates-others"]);
     assert_eq!(said.status, 2);
-    assert!(said.err.contains("does not run in a pod") && said.err.contains("--context"), "{}", said.err);
+    assert!(said.err.contains("is not running in a pod") && said.err.contains("--context"), "{}", said.err);
     let said = probity(&["run", "--in-cluster", "--context", "x"]);
     assert_eq!(said.status, 2, "{}", said.err);
 }

@@ -90,7 +90,7 @@ fn what_cannot_be_meant_is_refused_at_its_place() {
     let said = plan(&GOOD.replace("path: /ready, port: http", "path: /ready, port: htpp"), &[]);
     refused(
         &said,
-        "pod.yaml, line 17, column 60: container `web` has no port `htpp`, it has http; did you mean `http`?",
+        "pod.yaml, line 17, column 60: container `web` has no port `htpp`; it has http; did you mean `http`?",
     );
     let said = plan(&GOOD.replace("livenessProbe", "livenesProbe"), &[]);
     refused(&said, "pod.yaml, line 16, column 11: a container has no field `livenesProbe`; did you mean");

@@ -162,7 +162,7 @@ fn a_clause_that_cannot_apply_and_other_slips_are_hints_that_can_be_acknowledged
             "port: 8080 } }\n",
             "port: wbe } }\n        ports: [{ name: web, containerPort: 8080 }]\n",
             "undeclared-port",
-            "line 8, column 56: container `target` has no port `wbe`, it has web; did you mean `web`?",
+            "line 8, column 56: container `target` has no port `wbe`; it has web; did you mean `web`?",
         ),
         (
             "    containers:",

@@ -18,7 +18,7 @@ pub enum ClusterError {
         "failed to read the kubeconfig ({path}): {error}; name another with --kubeconfig, or use the service account of this pod with --in-cluster"
     )]
     Kubeconfig {
-        /// The file, or the usual places.
+        /// The file, or the default locations.
         path: String,
         /// What went wrong.
         error: Box<kube::config::KubeconfigError>,
@@ -47,7 +47,7 @@ pub enum ClusterError {
     },
     /// There is no service account of a pod here.
     #[error(
-        "this program does not run in a pod with a service account ({0}); leave out --in-cluster, and name a context with --context"
+        "this program is not running in a pod with a service account ({0}); omit --in-cluster, and choose a context with --context"
     )]
     NotInCluster(String),
     /// A request failed.
@@ -58,12 +58,12 @@ pub enum ClusterError {
         /// How it failed.
         failure: RequestFailure,
     },
-    /// The harness does not know this kind of object.
-    #[error("the harness does not know the kind `{kind}`; it knows {known}")]
+    /// The harness does not support this kind of object.
+    #[error("the harness does not support the kind `{kind}`; it supports {known}")]
     UnknownKind {
         /// The kind.
         kind: String,
-        /// The kinds that it knows.
+        /// The supported kinds.
         known: String,
     },
     /// One of the harness's own pods did not become ready.
@@ -128,7 +128,7 @@ pub enum RequestFailure {
     #[error("{0}; is the API server reachable from here?")]
     Unreachable(String),
     /// There was no answer within this many seconds.
-    #[error("the API server was silent for {0} s")]
+    #[error("the API server did not answer within {0} s")]
     Silent(u64),
     /// The API server refused it.
     #[error(transparent)]
@@ -139,7 +139,7 @@ pub enum RequestFailure {
     /// The log of a container was cut off.
     #[error("the log was cut off after {} bytes: {error}", text.len())]
     CutOff {
-        /// What came, up to the last whole line.
+        /// What arrived, up to the last whole line.
         text: String,
         /// How it ended.
         error: String,

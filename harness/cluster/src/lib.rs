@@ -1,8 +1,8 @@
 //! Everything of the harness that touches a cluster.
 //!
-//! It arranges what a case describes, records what happens, and cleans up. It asserts nothing: what follows from a
-//! history is the business of the model. The folders build on each other in this order: `api` (requests to the API
-//! server and to pods), `listen` (what is recorded), `setup` (what a run needs before its cases), `run` (the cases).
+//! It arranges what a case describes, records what happens, and cleans up. It asserts nothing: the model draws the
+//! conclusions from a history. The folders build on each other in this order: `api` (requests to the API server and to
+//! pods), `listen` (what is recorded), `setup` (what a run needs before its cases), `run` (the cases).
 
 mod api;
 mod error;

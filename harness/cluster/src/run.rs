@@ -52,7 +52,8 @@ const WATCHED: [&str; 4] = ["Pod", "Event", "EndpointSlice", "Service"];
 
 /// How long the cleanup waits until deleted objects are removed.
 const CLEAR_WITHIN: Duration = Duration::from_secs(45);
-/// With so few cases left the nodes are calm: what noise left undecided runs again then, and not in the same noise.
+/// When this few cases are left, the nodes are calm. The cases that noise left undecided run again then, without the
+/// noise of the other cases.
 const FEW: usize = 6;
 
 /// Runs cases, reports what happens, and cleans up: on success, on failure, and when `stop` is set.
@@ -132,7 +133,8 @@ impl RunInProgress {
         let (told, deployed) = oneshot::channel();
         let _metronomes = self.keep_time(setting.clone(), nodes.keys().cloned().collect(), incoming, told);
         if cases.iter().any(Case::takes_a_node_away) {
-            // No metronome can start on a node that is cut off. If one cannot start now, a warning says so, and the run goes on.
+            // No metronome can start on a node that is cut off. If one cannot start now, a warning says so, and the run
+            // continues.
             let _ = deployed.await;
         }
         self.wait_for_young_kubelets(young_kubelets::age_for(&cases)).await;
@@ -177,8 +179,8 @@ impl RunInProgress {
         Ok(Usage { laid_us, longest_us, cases: cases_run, stalls, stalled_us, ..Usage::default() })
     }
 
-    /// Binds the cases that take a node away, or let pods be evicted from it, to a node without the recorder, which all
-    /// others need, and those that change a node by a verb to one node.
+    /// Binds some cases to one node. The cases that take a node away, or taint it, run on a node without the recorder,
+    /// which all other cases need. The cases that configure a node all run on the same node.
     fn bind_to_nodes(&mut self, cases: &[Case], nodes: &[String], recorder: &str) {
         let spare = nodes.iter().rfind(|node| *node != recorder);
         let taking = cases.iter().filter(|case| case.takes_a_node_away() || case.taints_a_node());
@@ -191,7 +193,7 @@ impl RunInProgress {
         }
     }
 
-    /// Waits until each kubelet has this age, and so sends first probes at their time.
+    /// Waits until each kubelet has run for this long, so that it sends first probes on time.
     async fn wait_for_young_kubelets(&self, age: Duration) {
         if age.is_zero() {
             return;
@@ -244,8 +246,8 @@ impl RunInProgress {
         (rest, None)
     }
 
-    /// Watches what these cases need in all namespaces of the run. Workloads, and what their controllers create between
-    /// them and their pods, are watched only where there are any: each kind costs a request a minute.
+    /// Watches what these cases need in all namespaces of the run. Workloads, and the objects between them and their
+    /// pods, are watched only if a case has some: each kind costs a request a minute.
     fn watch(&self, cases: &[Case], incoming: &UnboundedSender<Incoming>) -> Vec<AbortOnDropHandle<()>> {
         let named = cases.iter().flat_map(|case| case.watch.iter().map(String::as_str));
         let workloads = cases.iter().flat_map(|case| case.workloads.values());
@@ -311,8 +313,8 @@ impl RunInProgress {
             .collect()
     }
 
-    /// Runs all cases, and beside the last of them those that should run again; returns the longest time that one of them took. All that
-    /// were started are in `ran`.
+    /// Runs all cases and, together with the last of them, the cases that should run again. Returns the longest time
+    /// that a case took. Adds every case that was started to `ran`.
     async fn direct_all(
         &self,
         cases: Vec<Case>,
@@ -324,7 +326,7 @@ impl RunInProgress {
         let mut running = JoinSet::new();
         for case in together {
             self.start(case, context, setting, (&mut running, ran));
-            // Cases start in the order in which they ask for room.
+            // Cases start in the order in which they request capacity.
             tokio::task::yield_now().await;
         }
         let mut longest_us = 0;

@@ -1,8 +1,8 @@
-//! The results of runs inside the cluster: a run stores them in ConfigMaps, and whoever started it fetches them.
+//! The results of runs inside the cluster: a run stores them in ConfigMaps, and the user fetches them from there.
 //!
-//! A ConfigMap holds at most 1 MiB, so the bytes are cut into parts. Each part says which run, shard and part it is and the
-//! digest of the whole, so that nobody takes half of a run, or parts of two, for one. ConfigMaps need no pod that is still
-//! there, no `exec` and no port-forward (docs/adr/0017).
+//! A ConfigMap holds at most 1 MiB, so the bytes are cut into parts. Each part names its run, its shard, its number and
+//! the digest of the whole. So half of a run, or parts of two, cannot be mistaken for a whole run. Reading ConfigMaps
+//! needs no running pod, no `exec` and no port-forward (docs/adr/0017).
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ const PART: &str = "probity.dev/part";
 const DIGEST: &str = "probity.dev/digest";
 /// The key of the bytes.
 const KEY: &str = "run";
-/// A ConfigMap of 1 MiB is refused; names and labels count too.
+/// The API server refuses a ConfigMap of 1 MiB; names and labels count, too.
 const LARGEST_PART: usize = 900 << 10;
 
 /// Where a run is stored.
@@ -31,14 +31,14 @@ pub struct StoragePlace {
     pub namespace: String,
     /// The name of the run there; all its shards have the same.
     pub name: String,
-    /// The name and the UID of the Job that runs it, which takes the results with it when it is deleted.
+    /// The name and the UID of the Job that runs it. When the Job is deleted, the results are deleted with it.
     pub job: Option<(String, String)>,
 }
 
 /// A run that is stored, or a shard of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredShard {
-    /// Which.
+    /// Which shard it is.
     pub shard: Shard,
     /// Its bytes, or why there are none.
     pub bytes: Result<Vec<u8>, MissingPart>,
@@ -46,17 +46,17 @@ pub struct StoredShard {
     pub digest: String,
 }
 
-/// A stored run of which parts are missing: it is being written, or somebody deleted some.
+/// A stored run with missing parts: it is still being written, or somebody deleted some.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{there} of its {of} parts exist")]
 pub struct MissingPart {
-    /// How many parts are there.
+    /// How many parts exist.
     pub there: usize,
-    /// How many there should be.
+    /// How many parts there should be.
     pub of: usize,
 }
 
-/// What becomes of a Job.
+/// The state of a Job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobState {
     /// It cannot be read.
@@ -65,13 +65,13 @@ pub enum JobState {
     Absent,
     /// It has not ended.
     Running,
-    /// It has ended, and a pod of it failed.
+    /// It has failed.
     Failed,
-    /// It has ended well.
+    /// It has completed.
     Complete,
 }
 
-/// Stores a run, and replaces what was stored of the same shard before. Returns the number of ConfigMaps.
+/// Stores a run, and replaces what was stored for the same shard before. Returns the number of ConfigMaps.
 ///
 /// # Errors
 ///
@@ -94,7 +94,7 @@ pub async fn store(
     }
     for part in &parts {
         match cluster.create(&place.namespace, part, false).await {
-            // A request that was repeated may have arrived the first time.
+            // A request that was retried may have arrived the first time.
             Err(error) if error.code() == 409 => {
                 let there = cluster.get(&place.namespace, "ConfigMap", part.name()).await?;
                 if there.is_none_or(|there| there["binaryData"] != part["binaryData"]) {
@@ -108,7 +108,7 @@ pub async fn store(
     Ok(parts.len())
 }
 
-/// The shards of a run that are stored under a name, as far as they are there.
+/// The shards of a run that are stored under a name, as far as they exist.
 ///
 /// # Errors
 ///
@@ -122,10 +122,10 @@ pub async fn stored(
     Ok(assembled(&listing.items))
 }
 
-/// What becomes of the Job that stores results, as far as it can be read.
+/// The state of the Job that stores results, as far as it can be read.
 ///
-/// Whoever fetches results may not be allowed to read Jobs, and results can come from other places than a Job: so nothing
-/// is an error, and a Job that is not there proves something only if it was there before.
+/// A user who fetches results may lack permission to read Jobs, and results can come from other places than a Job. So
+/// nothing is an error, and the absence of a Job proves something only if the Job existed before.
 pub async fn job_state(cluster: &ClusterClient, namespace: &str, name: &str) -> JobState {
     match cluster.get(namespace, "Job", name).await {
         Ok(Some(job)) => state_of(&job),
@@ -167,7 +167,7 @@ fn label(name: &str) -> String {
     format!("{RESULT}={name}")
 }
 
-/// The ConfigMaps of a run. Without bytes there is one all the same.
+/// The ConfigMaps of a run. There is one even without bytes.
 fn parts(place: &StoragePlace, shard: Shard, digest: &str, bytes: &[u8]) -> Vec<Value> {
     let mut pieces: Vec<&[u8]> = bytes.chunks(LARGEST_PART).collect();
     if pieces.is_empty() {
@@ -195,7 +195,7 @@ fn parts(place: &StoragePlace, shard: Shard, digest: &str, bytes: &[u8]) -> Vec<
     pieces.into_iter().enumerate().map(part).collect()
 }
 
-/// Puts the parts together, shard by shard. Parts of another run than the newest of a shard are left out by their digest.
+/// Joins the parts of each shard. Parts with different digests are of different runs, and are never joined.
 fn assembled(parts: &[Value]) -> Vec<StoredShard> {
     let mut shards: BTreeMap<(Shard, &str), BTreeMap<usize, &Value>> = BTreeMap::new();
     let mut wanted: BTreeMap<(Shard, &str), usize> = BTreeMap::new();
@@ -283,7 +283,8 @@ mod tests {
     fn the_state_of_a_job_follows_from_its_conditions() {
         let job = |conditions: Value| json!({ "metadata": {}, "status": { "conditions": conditions } });
         assert_eq!(state_of(&job(json!([]))), JobState::Running);
-        // A controller says first that it will fail, and that it has failed when its pods have ended.
+        // The Job controller first reports that the Job will fail, and reports that it has failed only when its pods
+        // have ended.
         let target = json!({ "type": "FailureTarget", "status": "True" });
         assert_eq!(state_of(&job(json!([target]))), JobState::Running);
         let failed = json!({ "type": "Failed", "status": "True" });

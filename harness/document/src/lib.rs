@@ -1,8 +1,8 @@
 //! Documents that people write: plans and changes, in YAML or JSON, read strictly.
 //!
-//! Whatever is wrong with one becomes a [`Problem`] with line, column, the wrong word and the nearest right one. The
-//! reader refuses duplicate keys, unknown tags, words like `yes` for true, and anything that costs more to
-//! read than a plan can be worth (size, nesting, aliases).
+//! Every error becomes a [`Problem`] with line, column, the wrong word and the closest valid one. The parser rejects
+//! duplicate keys, unknown tags, words like `yes` for true, and documents that are too large, too deeply nested or have
+//! too many aliases.
 
 mod outline;
 mod sentence;
@@ -17,8 +17,7 @@ use outline::Outline;
 /// The largest document that is read, in bytes.
 pub const LARGEST: usize = 1 << 20;
 
-/// Reads a document. `source` is its name in the problem, if there is one; `what` says what it should be, such as
-/// `plan`.
+/// Reads a document. `source` is its name in problems, and `what` is what it should be, such as `plan`.
 ///
 /// # Errors
 ///
@@ -29,8 +28,8 @@ pub fn read<T: DeserializeOwned>(source: &str, what: &str, text: &str) -> Result
         return Err(Box::new(Problem::whole(source, why)));
     }
     if is_empty(text) {
-        // Only a plan says something by saying nothing.
-        let hint = if what == "plan" { "; write {} if nothing is meant" } else { "" };
+        // Only a plan may be empty on purpose.
+        let hint = if what == "plan" { "; write {} for an empty plan" } else { "" };
         let why = format!("the {what} is empty{hint}");
         return Err(Box::new(Problem::whole(source, why)));
     }
@@ -38,7 +37,7 @@ pub fn read<T: DeserializeOwned>(source: &str, what: &str, text: &str) -> Result
         .map_err(|error| Box::new(explain(source, what, text, error.without_snippet())))
 }
 
-/// The problem of a part of a document that was read well but does not fit, from a sentence that may be pinned.
+/// The problem of a part of a document that was parsed but does not fit, from a sentence that may be pinned.
 #[must_use]
 pub fn misfit(source: &str, text: &str, message: &str) -> Problem {
     let (sentence, path) = unpin(message);
@@ -46,7 +45,7 @@ pub fn misfit(source: &str, text: &str, message: &str) -> Problem {
     with_place(Problem::whole(source, sentence), text, place)
 }
 
-/// Whether nothing is written but comments and the marks around a document.
+/// Whether a text contains only comments and document markers.
 fn is_empty(text: &str) -> bool {
     let bare = |line: &str| {
         let line = line.trim();
@@ -55,7 +54,7 @@ fn is_empty(text: &str) -> bool {
     text.trim_start_matches('\u{feff}').lines().all(bare)
 }
 
-/// Strict, and within a budget that no honest plan reaches.
+/// Strict options, with limits that no real plan reaches.
 fn options() -> Options {
     let mut budget = Budget::default();
     budget.max_reader_input_bytes = Some(LARGEST);
@@ -80,12 +79,12 @@ fn options() -> Options {
     options
 }
 
-/// Turns the reader's error into a problem, with the best place that can be found for it.
+/// Turns the parser's error into a problem, with the best place that can be found for it.
 fn explain(source: &str, what: &str, text: &str, error: &Error) -> Problem {
     let outline = Outline::of(text);
     let location = error.location().filter(|location| *location != Location::UNKNOWN);
     let found = location.map(|location| place(text, location));
-    // Answers are read by way of a map's key, so some errors stand at the key and mean its value.
+    // Answers are read through a map's key, so some errors have the place of the key but are about its value.
     let value = || found.and_then(|found| outline.as_ref()?.value_of_key_at(found));
     let refined = match error {
         Error::Message { msg, .. } => {
@@ -120,11 +119,12 @@ fn explain(source: &str, what: &str, text: &str, error: &Error) -> Problem {
 }
 
 fn with_place(problem: Problem, text: &str, place: Option<Place>) -> Problem {
-    // A sentence about the document as a whole stands at its beginning: line and column are a promise.
+    // A sentence about the whole document gets the place of its beginning, because every problem must have a line and a
+    // column.
     problem.at(text, place.unwrap_or(Place { line: 1, column: 1, width: 1 }))
 }
 
-/// A place in our terms: on one line, and no wider than it.
+/// Converts a place of the parser. It is on one line, and no wider than the line.
 fn place(text: &str, location: Location) -> Place {
     let number = |count: u64| usize::try_from(count).unwrap_or(usize::MAX).max(1);
     let (line, column) = (number(location.line()), number(location.column()));

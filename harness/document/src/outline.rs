@@ -1,4 +1,4 @@
-//! The outline of a document: where each of its parts stands, to find the part that a sentence is about.
+//! The outline of a document: the place of each of its parts, to find the part that a sentence is about.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ pub(super) struct Outline {
     root: Part,
 }
 
-/// A part: where it stands and what is in it.
+/// A part: its place and its contents.
 struct Part {
     place: Place,
     inside: Inside<Part>,
@@ -33,14 +33,14 @@ struct Entry<P> {
 }
 
 impl Outline {
-    /// The outline of a text, if it is a document at all.
+    /// The outline of a text, if it is a valid document.
     pub(super) fn of(text: &str) -> Option<Self> {
         let root: Spanned<Raw> = serde_saphyr::from_str_with_options(text, options()).ok()?;
         Some(Self { root: settle(text, root) })
     }
 
-    /// The place of the part that a path leads to, from the container that begins at `from` (the document itself
-    /// without it). A path that leads too far ends at the last part that exists.
+    /// The place of the part that a path leads to. The path starts at the container that begins at `from`, or at the
+    /// document without `from`. If the path is too long, the result is the last part that exists.
     pub(super) fn part(&self, from: Option<Place>, path: &[String]) -> Option<Place> {
         let base = match from {
             None => &self.root,
@@ -49,7 +49,7 @@ impl Outline {
         base.follow(path)
     }
 
-    /// The value of the key that stands at a place: its own place, and its text if it is a scalar.
+    /// The value of the key at a place: the place of the value, and its text if it is a scalar.
     pub(super) fn value_of_key_at(&self, key: Place) -> Option<(Place, String)> {
         self.root.value_of_key_at(key)
     }
@@ -112,7 +112,7 @@ impl Part {
     }
 }
 
-/// A part as it is read, before its place is known in our terms.
+/// A part as it is read, before its place is converted.
 enum Raw {
     Scalar,
     List(Vec<Spanned<Raw>>),
@@ -151,7 +151,7 @@ impl<'de> Deserialize<'de> for Raw {
 
 struct RawVisitor;
 
-/// Scalars of every kind are alike here: their text is taken from the document.
+/// All kinds of scalars are treated the same: their text is taken from the document.
 macro_rules! scalars {
     ($($visit:ident: $kind:ty),+) => { $(
         fn $visit<E: de::Error>(self, _: $kind) -> Result<Raw, E> {

@@ -1,9 +1,9 @@
-//! The reader's errors in sentences for people who write plans, not for people who write parsers.
+//! The parser's errors as sentences for people who write plans, not for people who write parsers.
 
 use probity_script::problem::unpin;
 use serde_saphyr::Error;
 
-/// What is wrong, given what the document should be and what is written at the place.
+/// The sentence for an error, given what the document should be and what is written at the place.
 pub(super) fn of(error: &Error, what: &str, written: &str) -> String {
     match error {
         Error::Message { msg, .. } => unpin(msg).0.to_owned(),
@@ -51,12 +51,12 @@ pub(super) fn of(error: &Error, what: &str, written: &str) -> String {
     }
 }
 
-/// Whether a word is a number that was put into quotes: no word of ours looks like one.
+/// Whether a word is a quoted number. None of the allowed words looks like a number.
 pub(super) fn is_quoted_number(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|c| c.is_ascii_digit())
 }
 
-/// What was found instead, as serde says it.
+/// What was found instead, from the words of serde.
 fn seen(unexpected: &str) -> &str {
     match unexpected {
         "unit value" | "Option value" => "an empty value",
@@ -66,7 +66,7 @@ fn seen(unexpected: &str) -> &str {
     }
 }
 
-/// What a plain value should have been.
+/// What a scalar should have been.
 fn wanted(kind: &str) -> String {
     let range = match kind {
         "u8" => "255",
@@ -91,7 +91,7 @@ fn shape(expected: &str) -> &str {
     }
 }
 
-/// The place is shown in its own way, so it is cut off the end of the parser's sentence.
+/// Removes the place from the end of the parser's sentence, because it is shown separately.
 fn without_place(message: &str) -> String {
     let first = message.lines().next().unwrap_or_default();
     first.rfind(" at line ").map_or(first, |at| &first[..at]).to_owned()

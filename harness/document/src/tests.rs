@@ -11,15 +11,15 @@ fn problem(text: &str) -> Problem {
     }
 }
 
-/// A plan with one HTTP listener whose only path has this script, and how far the script is from the beginning.
+/// A plan with one HTTP listener whose only path has this script.
 fn path(script: &str) -> String {
     format!("listeners:\n  http:\n    port: 8080\n    paths:\n      /a: {script}\n")
 }
 
-/// Wrong text, the place of the mistake, what is written there, a part of the sentence, and the nearest right word.
+/// Wrong text, the place of the mistake, what is written there, a part of the sentence, and the closest valid word.
 type Wrong = (&'static str, (usize, usize), &'static str, &'static str, Option<&'static str>);
 
-/// Each is checked whole: what stands at line and column must be the mistake itself.
+/// Each is checked completely: the text at line and column must be the mistake itself.
 const WRONG: &[Wrong] = &[
     ("sed: 1", (1, 1), "sed", "no setting `sed`", Some("seed")),
     ("seed: 1\nlistners: {}", (2, 1), "listners", "no setting `listners`", Some("listeners")),
@@ -69,7 +69,7 @@ const WRONG: &[Wrong] = &[
     ("process: { exit: [{ after: 5s, code: 300 }] }", (1, 38), "300", "whole number from 0 to 255", None),
     ("process: { dump: yes }", (1, 18), "yes", "neither true nor false", None),
     ("process: { require-env: HOME }", (1, 25), "HOME", "a list", None),
-    ("exec: { live: 300 }", (1, 15), "300", "an exit status lies between 0 and 255", None),
+    ("exec: { live: 300 }", (1, 15), "300", "an exit status must be between 0 and 255", None),
     ("exec: { live: { slep: 3s } }", (1, 17), "slep", "no setting", Some("sleep")),
     ("seed: 1\nseed: 2", (2, 1), "seed", "given twice", None),
     ("seed: 1\n---\nseed: 2", (3, 1), "s", "a file holds one plan", None),
@@ -100,8 +100,8 @@ fn every_mistake_is_named_where_it_stands() {
     }
 }
 
-/// The same for scripts of an HTTP path: wrong script, what is written at the place, a part of the sentence, the
-/// nearest word.
+/// The same for scripts of an HTTP path: wrong script, what is written at the place, a part of the sentence, and the
+/// closest valid word.
 const SCRIPTS: &[(&str, &str, &str, Option<&str>)] = &[
     ("hnag", "hnag", "not one of the words", Some("hang")),
     ("\n        hnag", "hnag", "not one of the words", Some("hang")),
@@ -118,7 +118,7 @@ const SCRIPTS: &[(&str, &str, &str, Option<&str>)] = &[
     ("{ framing: chunkd }", "chunkd", "not one", Some("chunked")),
     ("{ redirect: { hops: endles } }", "endles", "not one", Some("endless")),
     ("{ redirect: { hops: -3 } }", "-3", "integer `-3` does not fit", None),
-    ("{ stall-after: 3, close-after: 5 }", "/a", "exclude one another", None),
+    ("{ stall-after: 3, close-after: 5 }", "/a", "cannot be combined", None),
     ("{ depends-on: { urll: x } }", "urll", "no setting", Some("url")),
     ("[{ answr: 503, for: 3s }, { answer: 200 }]", "answr", "no setting", Some("answer")),
     ("[{ for: 3s }, { answer: 200 }]", "for", "`answer` is missing", None),
@@ -133,7 +133,7 @@ const SCRIPTS: &[(&str, &str, &str, Option<&str>)] = &[
     ("[{ answer: 503, for: 0s }, { answer: 200 }]", "0s", "has no duration", None),
     ("[{ answer: 503, times: 0 }, { answer: 200 }]", "0", "does not answer any probe", None),
     ("[{ answer: 503, times: -2 }, { answer: 200 }]", "-2", "whole number from 0", None),
-    ("[{ answer: 503, when: { chance: 2 } }, { answer: 200 }]", "2", "a chance lies between 0 and 1", None),
+    ("[{ answer: 503, when: { chance: 2 } }, { answer: 200 }]", "2", "must be between 0 and 1", None),
     ("[{ answer: 503, when: { prob: 1 } }, { answer: 200 }]", "prob", "no setting", Some("probe")),
     ("[{ answer: 503, when: { probe: 6-4 } }, { answer: 200 }]", "6-4", "ends before it starts", None),
     (

@@ -1,19 +1,20 @@
-//! What the image of `agnhost-rs` holds, and in which variants it comes.
+//! The contents and the variants of the image of `agnhost-rs`.
 //!
-//! It holds one static program, the two names under which manifests written for agnhost start it, the test certificate that
-//! such manifests expect, and the least of `/etc` and `/tmp`: no shell, no package manager, no certificate authorities.
+//! It contains one static program, the two names under which manifests for agnhost start it, the test certificate that
+//! such manifests expect, and a minimal `/etc` and `/tmp`. It has no shell, no package manager and no certificate
+//! authorities.
 
 use std::collections::BTreeMap;
 
 use crate::{Archive, Entry, Error, Image, ImageName, Layer, Program, Settings, Tree};
 
-/// The repository under which the image is known when nothing else is asked for.
+/// The default repository of the image.
 pub const REPOSITORY: &str = "probity.local/agnhost-rs";
-/// The tag of the plain image when nothing else is asked for.
+/// The default tag of the plain image.
 pub const TAG: &str = "dev";
-/// The user and group of every container that is not told otherwise. Numbers, so that `runAsNonRoot` can be checked.
+/// The default user and group of containers. They are numbers, so that `runAsNonRoot` can be checked.
 pub const USER: &str = "65532:65532";
-/// The label that tells the variants apart.
+/// The label that distinguishes the variants.
 pub const VARIANT_LABEL: &str = "local.probity.variant";
 
 const CERTIFICATE: &[u8] = include_bytes!("../../../agnhost-rs/image/localhost.crt");
@@ -23,27 +24,27 @@ const GROUP: &[u8] = include_bytes!("../../../agnhost-rs/image/group");
 /// The ports that agnhost's sub-commands serve by default.
 const PORTS: [&str; 7] = ["80/tcp", "5000/tcp", "8080/tcp", "8081/tcp", "8081/udp", "9376/tcp", "9376/udp"];
 
-/// What is known about a build, apart from the program itself. Part of the image's bytes.
+/// What is known about a build, apart from the program itself. It affects the bytes of the image.
 #[derive(Clone, Debug)]
 pub struct Facts {
     /// The version of the program.
     pub version: String,
-    /// The commit, with `-dirty` behind it when the tree held more than the commit.
+    /// The commit, with the suffix `-dirty` if the sources differed from it.
     pub revision: String,
-    /// Seconds since 1970 of the commit.
+    /// The time of the commit, in seconds since 1970.
     pub created: i64,
     /// The address of the sources, if they are published.
     pub source: Option<String>,
 }
 
-/// The images made from one program. They share their layer and differ in their configuration.
+/// The images of one program. They share their layer and differ in their configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
 pub enum Variant {
-    /// The image as everyone uses it, tag `dev`.
+    /// The usual image, tag `dev`.
     Plain,
-    /// The same behavior under another digest, tag `dev-2`: for clauses about a changed image.
+    /// The same behavior with another digest, tag `dev-2`. It is for clauses about a changed image.
     Second,
-    /// Asks to be stopped with SIGUSR1, tag `dev-sigusr1`: for clauses about the image's stop signal.
+    /// An image with the stop signal SIGUSR1, tag `dev-sigusr1`. It is for clauses about the image's stop signal.
     Sigusr1,
 }
 
@@ -61,7 +62,7 @@ impl Variant {
         }
     }
 
-    /// The tag of this variant, made from the plain one's.
+    /// The tag of this variant, derived from the tag of the plain image.
     #[must_use]
     pub fn tag(self, plain: &str) -> String {
         match self {
@@ -125,7 +126,7 @@ pub fn settings(program: &Program, facts: &Facts, variant: Variant) -> Settings 
     }
 }
 
-/// The wanted variants in one archive.
+/// The requested variants in one archive.
 pub fn archive(
     program: &Program,
     facts: &Facts,

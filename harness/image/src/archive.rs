@@ -1,4 +1,4 @@
-//! Several images as one tar that is an OCI layout and a docker archive at once. `read.rs` is the way back.
+//! Several images as one tar that is both an OCI layout and a docker archive. `read.rs` reads it back.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -12,7 +12,8 @@ use crate::{Entry, Error, Image, ImageName, Tree};
 
 /// The annotation in which containerd looks for the full name.
 pub(crate) const NAME_ANNOTATION: &str = "io.containerd.image.name";
-/// The annotation of the OCI layout: the tag alone, as builders write it and as `skopeo … oci-archive:FILE:TAG` expects it.
+/// The annotation of the OCI layout. It has only the tag, as builders write it and as `skopeo … oci-archive:FILE:TAG`
+/// expects it.
 pub(crate) const REF_ANNOTATION: &str = "org.opencontainers.image.ref.name";
 pub(crate) const LAYOUT_FILE: &str = "oci-layout";
 pub(crate) const INDEX_FILE: &str = "index.json";
@@ -29,7 +30,7 @@ pub(crate) struct DockerEntry {
 }
 
 impl DockerEntry {
-    /// What this table has to say about an image.
+    /// The entry for an image.
     pub(crate) fn of(image: &Image) -> Self {
         Self {
             config: image.config().path(),
@@ -39,15 +40,15 @@ impl DockerEntry {
     }
 }
 
-/// Images that travel together.
+/// Images that are stored together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Archive {
     images: Vec<Image>,
 }
 
 impl Archive {
-    /// Puts images together. Refuses an empty archive and two images of one name: an importer would keep the last and
-    /// say nothing.
+    /// Creates an archive of images. Rejects an empty archive, and two images with the same name, because an importer
+    /// would keep only the last one without an error.
     pub fn new(images: Vec<Image>) -> Result<Self, Error> {
         if images.is_empty() {
             return Err(Error::content("an archive needs at least one image"));
@@ -67,13 +68,13 @@ impl Archive {
         &self.images
     }
 
-    /// The image of that name.
+    /// The image with this name.
     #[must_use]
     pub fn find(&self, name: &ImageName) -> Option<&Image> {
         self.images.iter().find(|image| image.names().contains(name))
     }
 
-    /// The archive as a tar. Blobs that images share are in it once.
+    /// The archive as a tar. It contains blobs that images share only once.
     pub fn to_tar(&self) -> Result<Vec<u8>, Error> {
         let blobs: BTreeMap<String, &[u8]> =
             self.images.iter().flat_map(Image::blobs).map(|blob| (blob.path(), blob.bytes())).collect();
@@ -120,13 +121,13 @@ fn descriptor(image: &Image, name: &ImageName) -> Result<Descriptor, Error> {
         .build()?)
 }
 
-/// The annotations by which importers find a name.
+/// The annotations in which importers find a name.
 pub(crate) fn named(name: &ImageName) -> HashMap<String, String> {
     [(NAME_ANNOTATION.to_owned(), name.to_string()), (REF_ANNOTATION.to_owned(), name.tag().to_owned())]
         .into()
 }
 
-/// Where an image runs, as its configuration says.
+/// The platform of an image, from its configuration.
 pub(crate) fn platform(image: &Image) -> Result<Platform, Error> {
     let configuration = image.configuration()?;
     let (architecture, os) = (configuration.architecture().clone(), configuration.os().clone());

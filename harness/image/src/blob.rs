@@ -1,4 +1,4 @@
-//! Bytes with their digest, and the one way in which this crate writes JSON.
+//! Bytes with their digest, and the function with which this crate writes all JSON.
 
 use data_encoding::HEXLOWER;
 use oci_spec::image::{Descriptor, DescriptorBuilder, Digest as OciDigest, MediaType};
@@ -16,7 +16,7 @@ pub struct Blob {
 }
 
 impl Blob {
-    /// Takes the bytes and computes their digest.
+    /// Creates a blob and computes its digest.
     #[must_use]
     pub fn new(bytes: Vec<u8>) -> Self {
         Self { hex: sha256(&bytes), bytes }
@@ -28,7 +28,7 @@ impl Blob {
         &self.hex
     }
 
-    /// The digest as documents write it: `sha256:…`.
+    /// The digest as it is written in documents: `sha256:…`.
     #[must_use]
     pub fn digest(&self) -> String {
         format!("sha256:{}", self.hex)
@@ -52,7 +52,7 @@ impl Blob {
         Ok(DescriptorBuilder::default().media_type(media_type).digest(digest).size(self.bytes.len() as u64))
     }
 
-    /// A descriptor of this blob with nothing but the three fields that each one has.
+    /// A descriptor of this blob with only the three required fields.
     pub(crate) fn plain_descriptor(&self, media_type: MediaType) -> Result<Descriptor, Error> {
         Ok(self.descriptor(media_type)?.build()?)
     }
@@ -63,8 +63,8 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
     HEXLOWER.encode(&Sha256::digest(bytes))
 }
 
-/// JSON with sorted keys. The OCI types keep labels and annotations in hash maps, whose order changes from run to run, and
-/// whether `serde_json` sorts depends on which features some other crate in the build has switched on.
+/// JSON with sorted keys. The OCI types keep labels and annotations in hash maps, whose order changes from run to run.
+/// Whether `serde_json` sorts depends on the features that other crates in the build enable.
 pub(crate) fn canonical_json(document: &impl Serialize) -> Result<Vec<u8>, Error> {
     Ok(serde_json::to_vec(&sorted(serde_json::to_value(document)?))?)
 }

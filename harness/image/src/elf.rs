@@ -1,7 +1,7 @@
-//! Reads enough of an ELF file to know that it can run alone in an image, and on which architecture.
+//! Reads enough of an ELF file to know whether it can run in an image without other files, and on which architecture.
 //!
-//! An image without a loader and libraries runs only static programs. Any other program fails inside the container with
-//! "no such file or directory", which names the wrong file, so it is refused here.
+//! An image without a loader and libraries can run only static programs. Any other program fails inside the container
+//! with a "no such file or directory" error that names the wrong file, so it is rejected here.
 
 use object::LittleEndian;
 use object::elf;
@@ -18,7 +18,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Takes a program that needs no loader. Refuses everything else, and says how to build one that can be taken.
+    /// Accepts a program that needs no loader. Rejects everything else, with a hint on how to build a static program.
     pub fn new(bytes: Vec<u8>) -> Result<Self, Error> {
         let architecture = inspect(&bytes).map_err(|problem| Error::Program { problem })?;
         Ok(Self { bytes, architecture })
@@ -37,7 +37,7 @@ impl Program {
     }
 }
 
-/// Checks kind, machine and loader, and that every part of the file is there.
+/// Checks kind, machine and loader, and that the file is complete.
 fn inspect(bytes: &[u8]) -> Result<Arch, String> {
     if !bytes.starts_with(b"\x7fELF") {
         return Err("is not an ELF file; images hold Linux programs".to_owned());

@@ -1,6 +1,6 @@
-//! What can go wrong, in words for the person who gave the input.
+//! The errors, in words for the user who gave the input.
 
-/// Why an image could not be built or an archive not be read.
+/// Why an image could not be built, or an archive could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -12,19 +12,19 @@ pub enum Error {
         /// What is wrong with it.
         problem: String,
     },
-    /// The program can't run alone in an image.
+    /// The program cannot run in an image without other files.
     #[error("the program {problem}")]
     Program {
         /// What is wrong, and what to do about it.
         problem: String,
     },
-    /// The time of creation is outside what a date can say.
+    /// The time of creation is not a valid date.
     #[error("time of creation {seconds}: not a date; give seconds since 1970, like SOURCE_DATE_EPOCH")]
     Created {
         /// The seconds as given.
         seconds: i64,
     },
-    /// A tree or an archive was asked for that no importer would take.
+    /// No importer would accept the requested tree or archive.
     #[error("{problem}")]
     Content {
         /// What is wrong.
@@ -38,10 +38,10 @@ pub enum Error {
         /// What is wrong there.
         problem: String,
     },
-    /// One of the OCI documents could not be put together.
+    /// An OCI document could not be built.
     #[error("OCI document: {0}")]
     Document(#[from] oci_spec::OciSpecError),
-    /// One of the OCI documents could not be written as JSON.
+    /// An OCI document could not be written as JSON.
     #[error("JSON: {0}")]
     Json(#[from] serde_json::Error),
     /// A tar or gzip stream in memory could not be written or read.
@@ -50,12 +50,12 @@ pub enum Error {
 }
 
 impl Error {
-    /// A finding at a place in an archive.
+    /// A problem at a place in an archive.
     pub(crate) fn at(place: impl Into<String>, problem: impl Into<String>) -> Self {
         Self::Archive { place: place.into(), problem: problem.into() }
     }
 
-    /// Input of the caller that can't become an image.
+    /// Input from which no image can be built.
     pub(crate) fn content(problem: impl Into<String>) -> Self {
         Self::Content { problem: problem.into() }
     }

@@ -1,20 +1,21 @@
-//! What the image of `probity` holds: one static program, and nothing else.
+//! The contents of the image of `probity`: one static program, and nothing else.
 //!
-//! A run inside the cluster needs it. It has no certificate authorities: the cluster's own comes with the service account.
+//! A run inside the cluster needs it. It has no certificate authorities, because the cluster's own one comes with the
+//! service account.
 
 use std::collections::BTreeMap;
 
 use crate::agnhost::USER;
 use crate::{Archive, Entry, Error, Facts, Image, ImageName, Layer, Program, Settings, Tree};
 
-/// The repository under which the image is known when nothing else is asked for.
+/// The default repository of the image.
 pub const REPOSITORY: &str = "probity.local/probity";
 
 /// The image of a program in an archive.
 pub fn archive(program: &Program, facts: &Facts, repository: &str, tag: &str) -> Result<Archive, Error> {
     let mut tree = Tree::new();
     tree.insert("probity", Entry::file(0o755, program.bytes()))?;
-    // The working directory of a run that is told no other place.
+    // The default working directory of a run.
     tree.insert("tmp", Entry::directory(0o1777))?;
     let layer = Layer::pack(&tree)?;
     let image = Image::build(vec![ImageName::new(repository, tag)?], &layer, &settings(program, facts))?;

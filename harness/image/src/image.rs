@@ -1,6 +1,6 @@
-//! One image: a compressed layer, the configuration and the manifest that ties them together.
+//! One image: a compressed layer, the configuration, and the manifest that refers to both.
 //!
-//! Knows nothing about what the image is for; `agnhost.rs` does.
+//! This module does not depend on what the image is for. `agnhost.rs` does.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -16,7 +16,7 @@ use oci_spec::image::{
 use crate::blob::{canonical_json, sha256};
 use crate::{Blob, Error, ImageName, Tree};
 
-/// A layer that unpacks to more than this is not ours.
+/// The maximum size of an unpacked layer. No layer of this crate is larger.
 const LARGEST_LAYER: u64 = 256 * 1024 * 1024;
 
 /// How containers of an image are started and stopped, and how the image describes itself.
@@ -24,9 +24,9 @@ const LARGEST_LAYER: u64 = 256 * 1024 * 1024;
 pub struct Settings {
     /// The processor architecture; the operating system is always Linux.
     pub architecture: Arch,
-    /// Seconds since 1970 of the state from which the image was made. Never the time of the build.
+    /// The time of the sources from which the image was built, in seconds since 1970. Never the time of the build.
     pub created: i64,
-    /// User and group, as numbers: Kubernetes can't prove that a name is not root.
+    /// User and group, as numbers, because Kubernetes cannot prove that a name is not root.
     pub user: String,
     /// The program, in exec form.
     pub entrypoint: Vec<String>,
@@ -34,17 +34,17 @@ pub struct Settings {
     pub cmd: Vec<String>,
     /// Where the program starts.
     pub working_dir: String,
-    /// Ports with protocol, like `8080/tcp`. For people and tools; nothing is opened or closed by them.
+    /// Ports with protocol, such as `8080/tcp`. They are information for users and tools, and open or close nothing.
     pub exposed_ports: Vec<String>,
-    /// The full name of the signal that asks the program to stop, such as SIGUSR1. Without it a runtime takes SIGTERM.
+    /// The full name of the stop signal, such as SIGUSR1. Without it, a runtime uses SIGTERM.
     pub stop_signal: Option<String>,
     /// Labels of the configuration.
     pub labels: BTreeMap<String, String>,
-    /// How the layer came about, for `docker history`.
+    /// How the layer was created, for `docker history`.
     pub created_by: String,
 }
 
-/// A tree of files, packed. Images may share one; packing is the expensive part of building an image.
+/// A packed tree of files. Images may share one, because packing is the expensive part of building an image.
 #[derive(Clone, Debug)]
 pub struct Layer {
     blob: Blob,
@@ -71,7 +71,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// Builds an image of one layer.
+    /// Builds an image with one layer.
     pub fn build(names: Vec<ImageName>, layer: &Layer, settings: &Settings) -> Result<Self, Error> {
         if names.is_empty() {
             return Err(Error::content("an image needs a name, so that it can be requested"));
@@ -103,7 +103,7 @@ impl Image {
         &self.manifest
     }
 
-    /// The configuration as JSON. Its digest is what docker and the kubelet call the image's id.
+    /// The configuration as JSON. Docker and the kubelet use its digest as the image ID.
     #[must_use]
     pub fn config(&self) -> &Blob {
         &self.config
@@ -115,7 +115,7 @@ impl Image {
         &self.layers
     }
 
-    /// Everything that a registry needs before it accepts the manifest, and the manifest last.
+    /// Everything that a registry needs before it accepts the manifest, followed by the manifest.
     pub fn blobs(&self) -> impl Iterator<Item = &Blob> {
         self.layers.iter().chain([&self.config, &self.manifest])
     }
@@ -125,7 +125,8 @@ impl Image {
         Ok(serde_json::from_slice(self.config.bytes())?)
     }
 
-    /// The files of the image. Refuses layers that lie upon one another, as ours never do, and whatever [`Tree`] refuses.
+    /// The files of the image. Rejects images with several layers, which this crate never writes, and everything that
+    /// [`Tree`] rejects.
     pub fn files(&self) -> Result<Tree, Error> {
         match self.layers.as_slice() {
             [layer] => Tree::from_tar(&gunzip(layer)?, &layer.path()),
@@ -162,14 +163,14 @@ fn configuration(settings: &Settings, layer: &Layer) -> Result<ImageConfiguratio
         .build()?)
 }
 
-/// Compresses without a time, a name or a system in the header.
+/// Compresses bytes, without a time, a name or an operating system in the header.
 fn gzip(bytes: &[u8]) -> Result<Vec<u8>, Error> {
     let mut encoder = GzBuilder::new().mtime(0).operating_system(255).write(Vec::new(), Compression::best());
     encoder.write_all(bytes)?;
     Ok(encoder.finish()?)
 }
 
-/// Unpacks a layer, and stops when it is a bomb.
+/// Unpacks a layer, and stops if it is a zip bomb.
 pub(crate) fn gunzip(layer: &Blob) -> Result<Vec<u8>, Error> {
     let mut tar = Vec::new();
     GzDecoder::new(layer.bytes()).take(LARGEST_LAYER + 1).read_to_end(&mut tar)?;

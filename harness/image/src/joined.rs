@@ -1,9 +1,9 @@
 //! Archives for several architectures as one: an OCI layout in which each name leads to an index of images.
 //!
-//! A release has one archive for each architecture, each written on a machine of that architecture. Joined, they can be
-//! pushed to a registry as they are, where each node finds its own image under the one name.
+//! A release has one archive for each architecture, each written on a machine of that architecture. A joined archive can
+//! be pushed to a registry, where each node finds the image for its architecture under the same name.
 //!
-//! The docker archive's table of contents knows no architectures, so a joined archive has none.
+//! The table of contents of a docker archive does not support architectures, so a joined archive has no such table.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,15 +16,16 @@ use crate::blob::canonical_json;
 use crate::read::{Reader, name_of, parse};
 use crate::{Archive, Blob, Entry, Error, Image, ImageName, Tree};
 
-/// One archive for each architecture, all with images of the same names.
+/// One archive for each architecture, all with the same image names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Joined {
     archives: BTreeMap<String, Archive>,
 }
 
 impl Joined {
-    /// Puts archives together, in the order of their architectures. Refuses fewer than two, two of one architecture, an
-    /// archive for several, and archives whose names differ: a name would then lack an architecture without saying so.
+    /// Joins archives, in the order of their architectures. Rejects fewer than two archives, two with the same
+    /// architecture, and an archive for several architectures. Also rejects archives whose names differ, because a name
+    /// would then lack an architecture without an error.
     pub fn new(archives: Vec<Archive>) -> Result<Self, Error> {
         let mut joined = BTreeMap::new();
         for archive in archives {
@@ -59,7 +60,7 @@ impl Joined {
         self.archives.values().flat_map(names).collect()
     }
 
-    /// The joined archive as a tar. Blobs that images share are in it once.
+    /// The joined archive as a tar. It contains blobs that images share only once.
     pub fn to_tar(&self) -> Result<Vec<u8>, Error> {
         let images = self.archives.values().flat_map(Archive::images).flat_map(Image::blobs);
         let mut blobs: BTreeMap<String, Blob> = images.map(|blob| (blob.path(), blob.clone())).collect();
@@ -82,7 +83,7 @@ impl Joined {
         tree.to_tar()
     }
 
-    /// What a registry keeps under a name: the image of each architecture.
+    /// The index that a registry stores under a name: the image of each architecture.
     fn index_of(&self, name: &ImageName) -> Result<Blob, Error> {
         let mut descriptors = Vec::new();
         for image in self.archives.values().filter_map(|archive| archive.find(name)) {
@@ -107,7 +108,7 @@ impl Joined {
     }
 }
 
-/// Whether a tar is a joined archive: whether its first name leads to an index.
+/// Whether a tar is a joined archive, which means that its first name leads to an index.
 pub fn is_joined(tar: &[u8]) -> Result<bool, Error> {
     let top: ImageIndex = Reader::open(tar)?.document(INDEX_FILE)?;
     Ok(top.manifests().first().is_some_and(|first| *first.media_type() == MediaType::ImageIndex))

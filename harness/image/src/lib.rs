@@ -1,7 +1,7 @@
 //! Writes the target's container image as one tar file, without a container engine, and reads it back.
 //!
-//! The tar is two things at once: an OCI image layout (`oci-layout`, `index.json`, `blobs/sha256/…`), which containerd
-//! and kind read, and a docker archive (`manifest.json` naming the same blobs), which docker and podman load. It is a pure
+//! The tar is both an OCI image layout (`oci-layout`, `index.json`, `blobs/sha256/…`), which containerd and kind read,
+//! and a docker archive (`manifest.json`, which names the same blobs), which docker and podman load. It is a pure
 //! function of its inputs: the same program and the same [`Facts`] give the same bytes, on any machine and in any folder.
 //!
 //! ```text
@@ -11,13 +11,13 @@
 //! version, commit ─ Facts ─── agnhost::settings ─ Settings ───────────────┘                      └─ from_tar ─┘
 //! ```
 //!
-//! - [`agnhost`] knows what the image of `agnhost-rs` holds, and [`harness`] that of `probity`; everything else would build
-//!   any image.
-//! - [`Archive::from_tar`] trusts nothing: it recomputes every digest and size, unpacks every layer, and refuses an archive
-//!   whose two tables of contents disagree.
+//! - [`agnhost`] defines the contents of the image of `agnhost-rs`, and [`harness`] those of the image of `probity`.
+//!   Everything else could build any image.
+//! - [`Archive::from_tar`] trusts nothing: it recomputes every digest and size, unpacks every layer, and rejects an archive
+//!   whose two tables of contents differ.
 //! - [`Joined`] is one archive for several architectures.
 //!
-//! Nothing here touches a file, a clock, the environment or a network; the program `oci-archive` does that at its edge.
+//! The library does not use files, clocks, the environment or a network. The program `oci-archive` opens the files.
 
 pub mod agnhost;
 mod archive;

@@ -1,5 +1,5 @@
-//! Fully qualified image names. Refuses the short forms (`agnhost-rs`, `agnhost-rs:dev`): every tool completes them in its
-//! own way, so an archive with a short name is found under different names on different nodes.
+//! Fully qualified image names. Short forms (`agnhost-rs`, `agnhost-rs:dev`) are rejected. Every tool completes them in
+//! its own way, so an image with a short name would have different names on different nodes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,7 +14,7 @@ pub struct ImageName {
 }
 
 impl ImageName {
-    /// Joins a repository with its registry, like `probity.local/agnhost-rs`, and a tag, like `dev`.
+    /// Joins a repository including its registry, such as `probity.local/agnhost-rs`, and a tag, such as `dev`.
     pub fn new(repository: &str, tag: &str) -> Result<Self, Error> {
         format!("{repository}:{tag}").parse()
     }
@@ -25,7 +25,7 @@ impl ImageName {
         &self.repository
     }
 
-    /// The tag alone: `dev`.
+    /// Only the tag: `dev`.
     #[must_use]
     pub fn tag(&self) -> &str {
         &self.tag
@@ -48,7 +48,7 @@ impl FromStr for ImageName {
     }
 }
 
-/// Cuts a name into repository and tag, or says what is wrong with it.
+/// Splits a name into repository and tag, or returns what is wrong with it.
 fn split(name: &str) -> Result<(&str, &str), String> {
     if name.contains('@') {
         return Err("a digest can't be part of a name here, it follows from the content".to_owned());
@@ -68,7 +68,7 @@ fn split(name: &str) -> Result<(&str, &str), String> {
     Ok((repository, tag))
 }
 
-/// A first part without a dot, a port or `localhost` would be taken for a path on Docker Hub.
+/// Checks the registry. A first part without a dot, a port or `localhost` would be taken for a path on Docker Hub.
 fn check_registry(registry: &str) -> Result<(), String> {
     let (host, port) = registry.split_once(':').map_or((registry, None), |(host, port)| (host, Some(port)));
     if !(host.contains('.') || port.is_some() || host == "localhost") {
@@ -86,7 +86,7 @@ fn check_registry(registry: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Lower-case letters and digits, separated by one dot, one or two underscores, or dashes.
+/// Allows lowercase letters and digits, separated by one dot, one or two underscores, or dashes.
 fn check_path_part(part: &str) -> Result<(), String> {
     let word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let edges = part.starts_with(word) && part.ends_with(word);
@@ -100,7 +100,7 @@ fn check_path_part(part: &str) -> Result<(), String> {
     Err(format!("{part:?} may hold only lower-case letters and digits, with . _ __ or - between them"))
 }
 
-/// Up to 128 letters, digits, dots, dashes and underscores; the first is no dot and no dash.
+/// Allows up to 128 letters, digits, dots, dashes and underscores, not starting with a dot or a dash.
 fn check_tag(tag: &str) -> Result<(), String> {
     let allowed = tag.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
     if allowed && (1..=128).contains(&tag.len()) && !tag.starts_with(['.', '-']) {

@@ -1,7 +1,8 @@
-//! Opens an archive and believes nothing: digests and sizes are recomputed, layers unpacked, the two tables of contents compared.
+//! Opens an archive without trusting it: digests and sizes are recomputed, layers are unpacked, and the two tables of
+//! contents are compared.
 //!
-//! Refuses archives that other tools may well read (foreign layers, nested indexes, blobs of another algorithm, files that
-//! nothing refers to): what passes here is what this crate writes.
+//! Accepts only archives as this crate writes them. Other tools may also read archives that are rejected here, for
+//! example with foreign layers, nested indexes, other digest algorithms, or files that nothing refers to.
 
 use std::collections::BTreeSet;
 
@@ -55,7 +56,7 @@ impl Reader {
         parse(path, &self.file(path)?)
     }
 
-    /// The blob behind a descriptor, when it is what the descriptor promises.
+    /// The blob of a descriptor, if it matches the descriptor.
     pub(crate) fn blob(&mut self, descriptor: &Descriptor, expected: &MediaType) -> Result<Blob, Error> {
         let digest = descriptor.digest().to_string();
         let hex =
@@ -94,7 +95,7 @@ impl Reader {
         Ok(images)
     }
 
-    /// The image behind a descriptor that names its platform.
+    /// The image of a descriptor that names its platform.
     pub(crate) fn platform_image(
         &mut self,
         name: ImageName,
@@ -119,7 +120,7 @@ impl Reader {
         Ok(image)
     }
 
-    /// The docker table has to tell of the same images, in the same order, from the same blobs.
+    /// Checks that the docker table has the same images, in the same order, with the same blobs.
     fn compare_tables(&mut self, images: &[Image]) -> Result<(), Error> {
         let docker: Vec<DockerEntry> = self.document(DOCKER_FILE)?;
         if docker.len() != images.len() {
@@ -150,7 +151,7 @@ pub(crate) fn parse<T: DeserializeOwned>(path: &str, content: &[u8]) -> Result<T
     serde_json::from_slice(content).map_err(|error| Error::at(path, format!("can't be understood: {error}")))
 }
 
-/// The full name of a descriptor; its tag has to agree with the other annotation.
+/// The full name of a descriptor. Its tag must match the other annotation.
 pub(crate) fn name_of(descriptor: &Descriptor) -> Result<ImageName, Error> {
     let place = || format!("{INDEX_FILE}, {}", descriptor.digest());
     let annotation = |key: &str| {
@@ -176,7 +177,7 @@ fn check_platform(descriptor: &Descriptor, image: &Image) -> Result<(), Error> {
     Err(Error::at(image.config.path(), format!("is for {real:?}, but {INDEX_FILE} says {said:?}")))
 }
 
-/// Every layer unpacks to what the configuration promises.
+/// Checks that the digest of every unpacked layer is the one in the configuration.
 fn check_layers(image: &Image) -> Result<(), Error> {
     let configuration = image.configuration()?;
     let promised = configuration.rootfs().diff_ids();

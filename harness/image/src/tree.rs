@@ -1,8 +1,8 @@
-//! A tree of files as a value, and as a tar that is the same for the same tree, always.
+//! A tree of files as a value, and as a tar that is always the same for the same tree.
 //!
-//! Refuses what layers of other images may hold and ours never need: devices, sockets, pipes, hard links, extended
-//! attributes, whiteouts, paths that leave the root. Every time is the beginning of 1970, so that a layer's digest
-//! follows from its files alone and nodes fetch it only when a file has changed.
+//! It rejects entries that layers of other images may contain but that are never needed here: devices, sockets, pipes,
+//! hard links, extended attributes, whiteouts, and paths outside the root. Every time is the beginning of 1970, so that a
+//! layer's digest depends only on its files, and nodes pull it only if a file has changed.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -11,7 +11,7 @@ use tar::{Builder, EntryType, Header};
 
 use crate::Error;
 
-/// What stands at a path.
+/// What is at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EntryKind {
     /// A directory.
@@ -34,27 +34,27 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// A directory of root.
+    /// A directory that root owns.
     #[must_use]
     pub fn directory(mode: u32) -> Self {
         Self { kind: EntryKind::Directory, mode, owner: (0, 0) }
     }
 
-    /// A file of root.
+    /// A file that root owns.
     #[must_use]
     pub fn file(mode: u32, content: &[u8]) -> Self {
         Self { kind: EntryKind::File(content.to_vec()), mode, owner: (0, 0) }
     }
 
-    /// A symbolic link of root. Its mode is the one that Linux shows for every link.
+    /// A symbolic link that root owns. Its mode is the one that Linux shows for every link.
     #[must_use]
     pub fn link(target: &str) -> Self {
         Self { kind: EntryKind::Link(target.to_owned()), mode: 0o777, owner: (0, 0) }
     }
 }
 
-/// Files by path. Paths are relative to the root, without a leading or trailing slash; they come out sorted, so a
-/// directory always stands before what it holds.
+/// Files by path. Paths are relative to the root, without a leading or trailing slash. They are sorted, so a directory is
+/// always before its contents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tree(BTreeMap<String, Entry>);
 
@@ -65,7 +65,8 @@ impl Tree {
         Self::default()
     }
 
-    /// Adds an entry. Refuses a path that is taken, that leaves the root, or whose directory is not in the tree.
+    /// Adds an entry. Rejects a path that already exists, that leads outside the root, or whose directory is not in the
+    /// tree.
     pub fn insert(&mut self, path: &str, entry: Entry) -> Result<(), Error> {
         if path.is_empty() || path.split('/').any(|part| matches!(part, "" | "." | "..")) {
             return Err(Error::content(format!("path {path:?} does not name a place below the root")));
@@ -113,7 +114,7 @@ impl Tree {
         Ok(builder.into_inner()?)
     }
 
-    /// Reads a tar, and refuses what this type can't hold.
+    /// Reads a tar, and rejects entries that this type does not support.
     pub fn from_tar(tar: &[u8], place: &str) -> Result<Self, Error> {
         let mut tree = Self::new();
         for entry in tar::Archive::new(tar).entries()? {

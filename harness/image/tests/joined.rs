@@ -1,4 +1,4 @@
-//! Archives of two architectures as one: what comes back, and what is refused.
+//! Archives of two architectures as one: what is read back, and what is rejected.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod common;
@@ -6,7 +6,7 @@ mod common;
 use common::{archive, elf, facts};
 use probity_image::{Archive, Entry, Error, Joined, Program, Tree, Variant, agnhost, is_joined};
 
-/// The archive as a machine of another architecture writes it: 183 is the number of aarch64 in ELF files.
+/// The archive as a machine of another architecture writes it. 183 is the number of aarch64 in ELF files.
 fn arm64(variants: &[Variant]) -> Archive {
     let mut file = elf(1);
     file[18] = 183;

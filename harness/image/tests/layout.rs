@@ -1,4 +1,5 @@
-//! The bytes as a stranger reads them: nothing of this crate's reader is used here, only tar, gzip, JSON and SHA-256.
+//! The bytes as another program reads them. These tests use only tar, gzip, JSON and SHA-256, and not the reader of this
+//! crate.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod common;
@@ -58,7 +59,7 @@ fn gunzip(bytes: &[u8]) -> Vec<u8> {
     unpacked
 }
 
-/// Calls back for each object that has a digest and a size, wherever it stands.
+/// Collects every object that has a digest and a size, wherever it is.
 fn descriptors<'a>(value: &'a Value, found: &mut Vec<&'a Value>) {
     match value {
         Value::Object(map) => {
@@ -215,7 +216,7 @@ fn the_variants_differ_in_nothing_but_what_they_are_for() {
 
 #[test]
 fn the_same_input_gives_the_same_bytes_and_every_fact_is_part_of_them() {
-    // Labels pass through hash maps, whose order differs from map to map even within one process.
+    // Labels are stored in hash maps, whose order differs from map to map even within one process.
     let first = archive().to_tar().unwrap();
     for _ in 0..20 {
         assert_eq!(archive().to_tar().unwrap(), first);

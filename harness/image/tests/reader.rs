@@ -1,4 +1,4 @@
-//! The reader believes nothing: each kind of damage is planted once, and has to be found at its place.
+//! The reader trusts nothing: each kind of damage is planted once, and must be found at its place.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod common;
@@ -10,7 +10,8 @@ fn tree() -> Tree {
     Tree::from_tar(&archive().to_tar().unwrap(), "test").unwrap()
 }
 
-/// The archive with some files changed: the closure gets path and content, and answers the new content or `None` to drop it.
+/// The archive with some changed files. The closure gets the path and the content, and returns the new content, or `None`
+/// to drop the file.
 fn changed(change: impl Fn(&str, &[u8]) -> Option<Vec<u8>>) -> Vec<u8> {
     let (honest, mut damaged) = (tree(), Tree::new());
     for (path, entry) in honest.iter() {
@@ -137,7 +138,7 @@ fn a_table_that_keeps_an_image_back_is_found() {
 
 #[test]
 fn a_layer_that_is_not_what_the_configuration_promises_is_found() {
-    // The whole chain is made anew, so that every digest is right and only the promise is broken.
+    // The whole chain is built again, so that every digest is correct and only the configuration is wrong.
     let original = &archive().images()[0].clone();
     let configuration = original.configuration().unwrap();
     let promise = &configuration.rootfs().diff_ids()[0];

@@ -1,4 +1,4 @@
-//! Clauses: what someone promised, one sentence each, with its source.
+//! Clauses: requirements of the documentation, one sentence each, with the source.
 //!
 //! A clause is data. Its id never changes and is never used again; the function that judges it is found by the id in
 //! the [`Registry`](crate::judge::Registry).
@@ -18,14 +18,14 @@ use crate::stage::Stage;
 use crate::stamp::counted;
 use crate::version::{minor, patch};
 
-/// The stable name of a clause, such as `probe.http.default-path`.
+/// The stable id of a clause, such as `probe.http.default-path`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 pub struct ClauseId(String);
 
 impl ClauseId {
-    /// The name as text.
+    /// The id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -69,16 +69,16 @@ impl fmt::Display for ClauseId {
     }
 }
 
-/// How strong a promise is.
+/// How strong a requirement is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
     /// Documented, deterministic, portable over conforming clusters.
     Must,
-    /// Soft in time, dependent on runtime or node, or derived from the reference implementation only.
+    /// Without an exact time, dependent on the runtime or the node, or derived only from the reference implementation.
     Should,
-    /// Advice or definition: nothing to be tested.
+    /// Advice or a definition: there is nothing to test.
     Advice,
 }
 
@@ -89,7 +89,7 @@ pub enum Level {
 pub enum Need {
     /// A namespace at the privileged Pod Security level.
     PrivilegedNamespace,
-    /// A shell on the node, given as a command by the user.
+    /// A command from the user that acts on nodes.
     NodeVerbs,
     /// At least two schedulable nodes.
     MultiNode,
@@ -97,15 +97,16 @@ pub enum Need {
     ThreeNodes,
     /// A changed kubelet configuration.
     KubeletConfig,
-    /// Other flags of the controller manager.
+    /// Changed flags of the controller manager.
     CpConfig,
     /// Reading kubelet metrics through the API server.
     NodesProxy,
-    /// Writes outside of the run's namespace: objects of the whole cluster, taints and cordons of nodes.
+    /// Writes outside the run's namespace: cluster-scoped objects, and taints and cordons of nodes.
     ClusterScope,
-    /// Runtimes that tell the user of a container, by the feature `supplementalGroupsPolicy` of their nodes.
+    /// Runtimes that report the user of a container, according to the feature `supplementalGroupsPolicy` of their nodes.
     UserStatus,
-    /// Runtimes that support user namespaces, by the feature `userNamespaces` of the default handler of their nodes.
+    /// Runtimes that support user namespaces, according to the feature `userNamespaces` of their nodes' default
+    /// handler.
     UserNamespaces,
     /// An API server that keeps the field `lifecycle.stopSignal` of containers.
     StopSignalField,
@@ -115,44 +116,45 @@ pub enum Need {
     RestartAllContainers,
 }
 
-/// A promise.
+/// One requirement of the documentation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Clause {
-    /// Its permanent name.
+    /// Its permanent id.
     pub id: ClauseId,
     /// How strong it is.
     pub level: Level,
-    /// The promise, in our words.
+    /// The requirement, in the words of this project.
     pub says: String,
-    /// Where it is promised.
+    /// Where it is written.
     pub source: Source,
     /// How it is tested, in a sentence or two.
     pub tested: String,
     /// The known deviation of upstream, if there is one: what it does instead. Such behavior comes out as `diverges`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actual: Option<String>,
-    /// The first minor version of the kubelet with this deviation: in an older version it is a violation.
+    /// The first minor version of the kubelet with this deviation. In an older version, the same behavior is a
+    /// violation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actual_since: Option<String>,
-    /// The first version of a kubelet that no longer does so, since the fix is in it. One entry for each minor version that
-    /// the fix went into: `["1.35.4", "1.36.2", "1.37.0"]`.
+    /// The first kubelet versions with the fix, one for each minor version that received it: `["1.35.4", "1.36.2",
+    /// "1.37.0"]`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub actual_until: Vec<String>,
-    /// Where upstream discusses it: the address of an issue, or of the document that says otherwise.
+    /// Where upstream discusses it: the address of an issue, or of the document that contradicts the clause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actual_issue: Option<String>,
     /// The first minor version of Kubernetes to which it applies, such as `"1.20"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
-    /// The last minor version that it holds for.
+    /// The last minor version of Kubernetes to which it applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
     /// The lateness that its bounds allow, with the reason; see [`Slack`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slack: Option<Slack>,
-    /// What else its bounds allow, and how much it takes to say something, by name; see [`Tolerance`].
+    /// Other tolerances of its bounds, and the numbers of observations that it needs, by name; see [`Tolerance`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tolerances: BTreeMap<String, Tolerance>,
     /// Its place on the path from the spec to the user's traffic: a violation at an earlier stage may explain one at
@@ -165,16 +167,16 @@ pub struct Clause {
     /// What it needs beyond a plain cluster.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<Need>,
-    /// Why no judge exists: required of advice, allowed to nothing else.
+    /// Why no judge exists: required for advice, and not allowed for other levels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub untestable: Option<String>,
-    /// Why no case arranges it: a clause that a case names in `judges` says nothing here.
+    /// Why no case is written for it; absent if a case names it in `judges`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without_case: Option<String>,
     /// Why it detects no planted defect; absent if it detects one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without_defect: Option<String>,
-    /// Why no defect of a real kubelet breaks it: a clause that one breaks says nothing here.
+    /// Why no defect of a real kubelet breaks it; absent if one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without_real_defect: Option<String>,
 }
@@ -198,7 +200,7 @@ impl Clause {
         Bound::at_most(self.slack_us(), "the clause's slack")
     }
 
-    /// A tolerance in microseconds. A judge names only what its clause has: the tests of the book see to that.
+    /// A tolerance in microseconds. A judge uses only tolerances that its clause has; the tests of the book check this.
     #[must_use]
     pub fn tolerance_us(&self, name: &str) -> i64 {
         let by = self.tolerances.get(name).and_then(|tolerance| tolerance.by);
@@ -206,7 +208,7 @@ impl Clause {
         by.map_or(0, micros)
     }
 
-    /// How many of something it takes.
+    /// A tolerance that is a number of observations.
     #[must_use]
     pub fn tolerance_times(&self, name: &str) -> usize {
         let times = self.tolerances.get(name).and_then(|tolerance| tolerance.times);
@@ -214,7 +216,7 @@ impl Clause {
         times.unwrap_or_default()
     }
 
-    /// So many times a unit as a tolerance says.
+    /// A unit multiplied by a tolerance that is a number.
     #[must_use]
     pub fn tolerance_multiple(&self, of: i64, name: &str) -> i64 {
         of.saturating_mul(i64::try_from(self.tolerance_times(name)).unwrap_or(i64::MAX))
@@ -235,7 +237,7 @@ impl Clause {
         fields.into_iter().find(|(_, there)| *there && self.actual.is_none()).map(|(field, _)| field)
     }
 
-    /// The versions that it holds for, in words, unless it holds for all.
+    /// The versions to which it applies, in words; `None` if it applies to all.
     #[must_use]
     pub fn versions(&self) -> Option<String> {
         match (&self.since, &self.until) {
@@ -279,8 +281,8 @@ impl Clause {
         since.is_none_or(|since| since <= of) && !self.is_mended_in(version, of)
     }
 
-    /// Whether the fix is in a kubelet: in its minor version from some patch release on, or in an earlier minor version's
-    /// very first release.
+    /// Whether a kubelet has the fix: its minor version received the fix in this patch release or an earlier one, or
+    /// the first release of an earlier minor version already had it.
     fn is_mended_in(&self, version: &str, of: (u32, u32)) -> bool {
         self.actual_until.iter().any(|mended| match minor(mended) {
             Some(minor) if minor == of => patch(mended) <= patch(version),
@@ -290,13 +292,13 @@ impl Clause {
     }
 }
 
-/// A span of a document in microseconds, as judges count.
+/// A span from a document in microseconds, the unit of the judges.
 #[must_use]
 pub fn micros(span: Span) -> i64 {
     counted(span.micros())
 }
 
-/// Where a promise is written.
+/// Where a requirement is written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -317,12 +319,12 @@ pub struct Source {
 pub struct Slack {
     /// How much.
     pub by: Span,
-    /// Why so much.
+    /// The reason for the value.
     pub because: String,
 }
 
-/// A tolerance of a clause in addition to its slack, or a number of observations that it needs: one of `by` and
-/// `times`.
+/// A tolerance of a clause in addition to its slack, or a number of observations that it needs. Exactly one of `by` and
+/// `times` is set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -354,11 +356,11 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
-    /// Adds the clauses of one chapter, a YAML list. `source` names the file in a problem.
+    /// Adds the clauses of one chapter, a YAML list. `source` is the name of the file in error messages.
     ///
     /// # Errors
     ///
-    /// If the text is not a list of clauses, or a clause has a duplicate name, or lacks something that its level
+    /// If the text is not a list of clauses, or if a clause has a duplicate id or lacks something that its level
     /// requires.
     pub fn add_chapter(&mut self, source: &str, text: &str) -> Result<(), Box<Problem>> {
         let chapter: Vec<Clause> = document::read(source, "list of clauses", text)?;
@@ -381,7 +383,9 @@ impl Catalogue {
                 return refuse(why, "facets");
             }
             if (clause.level == Level::Advice) != clause.untestable.is_some() {
-                let why = "`untestable`, which explains why there is no judge, is for advice only".to_owned();
+                let why =
+                    "advice needs `untestable`, the reason why it has no judge; other levels must not have it"
+                        .to_owned();
                 return refuse(why, "level");
             }
             if clause.untestable.is_some()
@@ -398,13 +402,13 @@ impl Catalogue {
         Ok(())
     }
 
-    /// The clause of this name.
+    /// The clause with this ID.
     #[must_use]
     pub fn get(&self, id: &ClauseId) -> Option<&Clause> {
         self.index.get(id).and_then(|at| self.clauses.get(*at))
     }
 
-    /// All clauses in order.
+    /// All clauses, in order.
     pub fn iter(&self) -> impl Iterator<Item = &Clause> {
         self.clauses.iter()
     }

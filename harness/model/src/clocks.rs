@@ -1,4 +1,4 @@
-//! Whose clock a time is of, and what that allows to be said.
+//! The clocks of times, and which times can be compared.
 //!
 //! Three clocks meet in a history: the harness's, each node's, and the wall clock in the timestamps of objects, which
 //! knows whole seconds only. Two stamps of one clock compare by value. Stamps of two clocks are converted to the
@@ -14,11 +14,11 @@ pub use crate::stamp::{Clock, Stamp};
 /// The order of two times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The first is earlier for sure.
+    /// The first is certainly earlier.
     Before,
-    /// The first is later for sure.
+    /// The first is certainly later.
     After,
-    /// The clocks do not tell.
+    /// The clocks do not show which is earlier.
     TooClose,
 }
 
@@ -42,7 +42,7 @@ impl Clocks {
         clocks
     }
 
-    /// Each reading says: harness = node + offset, with the offset in an interval as wide as the round trip. All
+    /// Each reading means: harness = node + offset, with the offset in an interval as wide as the round trip. All
     /// readings apply, so they are intersected; if clocks drifted so far that the intersection is empty, the hull is
     /// used.
     fn learn(&mut self, reading: &Reading) {

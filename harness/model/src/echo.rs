@@ -1,4 +1,5 @@
-//! How long a change takes from the harness to the API server and back by the watch: the way that every status takes too.
+//! How long a change takes from the harness to the API server and back over the watch. Every status update takes this
+//! path, too.
 //!
 //! The harness changes one of its own objects at regular intervals and waits for each change on its watch. If the API
 //! server, its storage or the watch is late, it is late for all clients, and this is not the kubelet's fault.
@@ -22,12 +23,12 @@ impl Echoes {
         self.0.insert(number, us);
     }
 
-    /// The API server refused the change: it tells nothing of the watch.
+    /// The API server refused the change, so the change shows nothing about the watch.
     pub fn refused(&mut self, number: u64) {
         self.0.remove(&number);
     }
 
-    /// The watch showed a change, and therefore all earlier ones. Tells if it was late.
+    /// The watch showed a change, and therefore all earlier ones. Returns noise if it was late.
     pub fn heard(&mut self, number: u64, us: i64) -> Option<Noise> {
         let later = self.0.split_off(&(number + 1));
         let back = std::mem::replace(&mut self.0, later);

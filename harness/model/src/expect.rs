@@ -2,7 +2,7 @@
 //!
 //! The vocabulary is [`Expectation`]; it is closed. Each expectation is judged on every pod separately, or on the pod
 //! that it names: events in one pod are never compared with those in another. The absence of an event is certain only
-//! in a period without gaps, so a lost watch makes it a doubt. Nothing here knows of clauses.
+//! in a period without gaps, so a lost watch makes it a doubt. Nothing here depends on clauses.
 
 mod narrow;
 mod occurrences;
@@ -61,14 +61,15 @@ fn judge_one(expectation: &Expectation, run: &Timeline<'_>) -> Expected {
     Expected { what: expectation.in_words(), verdict }
 }
 
-/// One pod of a timeline, as expectations look at it.
+/// One pod of a timeline, as expectations see it.
 struct View<'t, 'h> {
     run: &'t Timeline<'h>,
     pod: &'t PodLife<'h>,
 }
 
 impl View<'_, '_> {
-    /// Counts. Occurrences prove themselves; that there were no more needs a time without gaps.
+    /// Counts occurrences. Each occurrence is its own evidence. Only a period without gaps shows that there were no
+    /// others.
     fn times(&self, of: &Occurrence, least: u64, most: Option<u64>, seen: &mut Seen) {
         let found = found(self.run, self.pod, of);
         let count = u64::try_from(found.certain.len()).unwrap_or(u64::MAX);
@@ -142,7 +143,7 @@ impl View<'_, '_> {
                 }
                 continue;
             };
-            let bound = Bound::at_most(span, "as the case expects it");
+            let bound = Bound::at_most(span, "expected by the case");
             match self.run.measure(quantity, &self.pod.node, (*id, at), (*next, stamp), bound) {
                 Some(measured) if measured.fit() == Fit::Missed => match self.silence_doubted(of, &follows) {
                     Some((doubt, why, cited)) => seen.doubt(doubt, why, cited),
@@ -184,7 +185,7 @@ impl View<'_, '_> {
         }
     }
 
-    /// Why it can't be said that no more of this occurred, if so.
+    /// Why it is not certain that there were no other occurrences; `None` if it is certain.
     fn silence_doubted(&self, of: &Occurrence, found: &Found) -> Option<(Doubt, String, Vec<EventId>)> {
         if !occurrences::listened(self.pod, of) {
             let source = if of.is_witnessed() { "the target" } else { "the API server" };
@@ -207,7 +208,7 @@ impl View<'_, '_> {
         Some((Doubt::Ambiguous, "an answer is ambiguous".to_owned(), vec![*unclear]))
     }
 
-    /// The deed that tells that the case did not go its whole way, if so.
+    /// The deed that shows that a step failed or that the case ended early, if there is one.
     fn cut_short(&self) -> Option<(EventId, String)> {
         self.run.history.events().find_map(|(id, event)| match &event.what {
             Happening::Deed(deed) => match &deed.did {

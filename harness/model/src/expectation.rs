@@ -1,4 +1,4 @@
-//! Expectations: the closed vocabulary of a reproduction that no clause covers yet.
+//! Expectations: the closed vocabulary for reproductions that no clause covers yet.
 //!
 //! Each is judged on every pod of its case separately, over all its containers and the whole case; `only` limits it to
 //! a pod, container or attempt, or to the time since a step. There are no expressions and there will be none: if you
@@ -7,7 +7,7 @@
 use probity_script::{Endpoint, Span};
 use serde::{Deserialize, Serialize};
 
-/// Something that should be so, of every pod of the case apart: what occurs in one pod is never compared with what occurs
+/// Something that should be true of each pod of the case separately. Events in one pod are never compared with events
 /// in another, and all containers of the pod count together unless `only` names one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -26,11 +26,11 @@ pub enum Expectation {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         most: Option<u64>,
     },
-    /// Each `later` has an `earlier` before it, in whichever attempt of the container that was.
+    /// Each `later` has an `earlier` before it, in any attempt of the container.
     Before {
         /// What comes first.
         earlier: Occurrence,
-        /// What comes then.
+        /// What comes after it.
         later: Occurrence,
     },
     /// The next `of` after each `after` comes within `span`, and must be a separate change. Two `after` may share the
@@ -43,7 +43,7 @@ pub enum Expectation {
         /// The maximum time between them.
         span: Span,
     },
-    /// From its first occurrence on it stays so: `ready` without an `unready`.
+    /// The state lasts from its first occurrence on: `ready` without a later `unready`.
     Always(Occurrence),
 }
 
@@ -64,15 +64,15 @@ pub enum Occurrence {
     Started,
     /// A container's status shows it as terminated.
     Ended,
-    /// The pod becomes ready; with `only: { container: … }` that container does.
+    /// The pod becomes ready; with `only: { container: … }`, that container does.
     Ready,
     /// The pod was ready and no longer is; with `only: { container: … }`, that container.
     Unready,
-    /// A container sees this signal.
+    /// A container receives this signal.
     Signal(String),
-    /// An event of this reason is recorded for the pod.
+    /// An event with this reason is recorded for the pod.
     Event(String),
-    /// An event of this reason with this in its message is recorded for the pod.
+    /// An event with this reason, and with this text in its message, is recorded for the pod.
     EventSaying {
         /// Its reason.
         reason: String,
@@ -145,7 +145,7 @@ impl Expectation {
     ///
     /// # Errors
     ///
-    /// If it requires a duration of an event without one, or an impossible number.
+    /// If it requires that an event without a duration lasts, or if it requires an impossible number.
     pub fn check(&self) -> Result<(), String> {
         self.occurrences().try_for_each(Occurrence::check)?;
         match self {
@@ -166,7 +166,7 @@ impl Expectation {
         }
     }
 
-    /// Its subject.
+    /// The occurrences that it is about.
     pub fn occurrences(&self) -> impl Iterator<Item = &Occurrence> {
         let (first, second) = match self {
             Self::Never(of) | Self::Always(of) | Self::Times { of, .. } => (of, None),

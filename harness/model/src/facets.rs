@@ -4,15 +4,15 @@
 //! the others. A clause lists the values that it needs in each dimension; if a run never observed one of them, the
 //! clause is undecided.
 //!
-//! Most facets follow from the cited events: a probe tells its mechanism, its kind, its container and its life, an answer
-//! its status. The others a judge names itself; see [`Seen::facet`](crate::verdict::Seen::facet).
+//! Most facets follow from the cited events. A probe shows its mechanism, its kind, its container and its life; an
+//! answer shows its status. A judge names the other facets itself; see [`Seen::facet`](crate::verdict::Seen::facet).
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The dimensions that follow from cited events, each with its values; an empty list takes any value.
+/// The dimensions that follow from cited events, each with its values; an empty list allows any value.
 pub const DERIVED: &[(&str, &[&str])] = &[
     ("mechanism", &["http", "tcp", "grpc", "exec"]),
     ("probe", &["startup", "liveness", "readiness"]),
@@ -51,18 +51,18 @@ impl fmt::Display for Facet {
     }
 }
 
-/// What happened of a facet.
+/// What was observed for a facet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Sight {
     /// Nothing.
     Unseen,
-    /// The promise was kept in it.
+    /// The requirement was met for it.
     Kept,
-    /// Upstream's catalogued behavior was seen in it.
+    /// Upstream's known deviation was observed for it.
     Diverged,
-    /// The promise was broken in it.
+    /// The requirement was violated for it.
     Broken,
 }
 
@@ -74,12 +74,12 @@ pub struct FacetSeen {
     pub of: String,
     /// The value.
     pub value: String,
-    /// What happened.
+    /// What was observed.
     pub seen: Sight,
 }
 
 impl FacetSeen {
-    /// What happened of a facet.
+    /// What was observed for a facet.
     #[must_use]
     pub fn new(facet: Facet, seen: Sight) -> Self {
         Self { of: facet.of, value: facet.value, seen }
@@ -91,7 +91,7 @@ pub fn all(needed: &Needed) -> impl Iterator<Item = Facet> {
     needed.iter().flat_map(|(of, values)| values.iter().map(move |value| Facet::new(of, value)))
 }
 
-/// Why a list of facets cannot be met, if it cannot: a derived dimension does not have the value.
+/// Why a list of facets cannot be observed: a derived dimension does not have one of the values. `None` if it can be.
 #[must_use]
 pub fn problem(needed: &Needed) -> Option<String> {
     needed.iter().find_map(|(of, values)| {
@@ -101,7 +101,8 @@ pub fn problem(needed: &Needed) -> Option<String> {
     })
 }
 
-/// What several histories saw, joined: the worst of each facet. Facets that were not observed are listed as unseen.
+/// The observations of several histories combined: the worst for each facet. Facets that were not observed are listed
+/// as unseen.
 #[must_use]
 pub fn joined<'s>(needed: &Needed, seen: impl IntoIterator<Item = &'s FacetSeen>) -> Vec<FacetSeen> {
     let mut worst: BTreeMap<(&str, &str), Sight> = BTreeMap::new();
@@ -125,7 +126,7 @@ pub fn missing(table: &[FacetSeen]) -> Option<String> {
     in_words(&unseen)
 }
 
-/// Facets in words, dimension by dimension: `life after-crash, status 204 and 299`. None of none.
+/// Facets in words, dimension by dimension: `life after-crash, status 204 and 299`. `None` if there are none.
 #[must_use]
 pub fn in_words(facets: &[FacetSeen]) -> Option<String> {
     let mut of: BTreeMap<&str, Vec<&str>> = BTreeMap::new();

@@ -2,8 +2,8 @@
 //!
 //! It has three sources: *deeds* (what the harness did), *sightings* (what the API server showed, every revision), and
 //! *witness* lines (what the target saw). It also contains *gaps* (what may have been missed), *noise* (what was
-//! stalled, and when) and clock *readings*. On disk it is one JSON object a line, the header first. A history is only
-//! ever added to; an event's id is its position.
+//! stalled, and when) and clock *readings*. On disk, it is one JSON object on each line, the header first. Events are
+//! only ever appended; an event's id is its position.
 
 mod deed;
 mod line;
@@ -44,7 +44,7 @@ pub struct Header {
     pub version: u32,
     /// The run.
     pub run: String,
-    /// The case, its variant included.
+    /// The case, including its variant.
     pub case: String,
     /// The clauses that the case was written to give evidence for.
     pub judges: Vec<ClauseId>,
@@ -59,7 +59,7 @@ pub struct Header {
     pub began_wall_us: i64,
 }
 
-/// What changes expectations about a node.
+/// Facts about a node that affect what is expected of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -74,10 +74,10 @@ pub struct NodeFacts {
     pub kernel: String,
     /// The architecture.
     pub architecture: String,
-    /// What pods can have of the node, by resource.
+    /// The resources that pods can use on the node.
     #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
     pub allocatable: std::collections::BTreeMap<String, String>,
-    /// The features that the node names, each with whether its runtime has it.
+    /// The features in the node's status, each with whether the runtime supports it.
     #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
     pub features: std::collections::BTreeMap<String, bool>,
 }
@@ -145,15 +145,15 @@ pub enum Way {
     Log,
 }
 
-/// A time in which something may have been missed.
+/// A period in which something may have been missed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gap {
     /// The source from which events may be missing.
     pub of: Source,
-    /// Since when, on the harness's clock.
+    /// Its start, on the harness's clock.
     pub from_us: i64,
-    /// Until when.
+    /// Its end.
     pub to_us: i64,
     /// Why.
     pub why: String,
@@ -185,9 +185,9 @@ pub struct Noise {
     pub by: Listener,
     /// The clock of the following times.
     pub clock: Clock,
-    /// From when.
+    /// Its start.
     pub from_us: i64,
-    /// Until when.
+    /// Its end.
     pub to_us: i64,
 }
 
@@ -203,7 +203,7 @@ pub enum Listener {
     /// The metronome: plain probes of an idle pod arrived late on this node. This is the kubelet's own lateness and
     /// does not excuse it: see [`Listener::is_excuse`].
     Metronome,
-    /// The node: all its processors were busy, by the kernel's own count.
+    /// The node: all its processors were busy, according to the kernel's idle time.
     Node,
     /// The node: its processors were busy, and many tasks waited for each.
     Overload,
@@ -212,8 +212,8 @@ pub enum Listener {
 }
 
 impl Listener {
-    /// Whether the kubelet cannot cause what it measures, so that it can excuse lateness. Lateness of the kubelet alone
-    /// is a finding.
+    /// Whether this noise can excuse lateness, because the kubelet cannot cause it. Lateness of the kubelet alone is a
+    /// finding.
     #[must_use]
     pub fn is_excuse(self) -> bool {
         self != Self::Metronome
@@ -244,9 +244,9 @@ impl Listener {
 pub struct Reading {
     /// The node whose clocks these are.
     pub node: String,
-    /// When the question was sent, on the harness's clock.
+    /// When the request was sent, on the harness's clock.
     pub sent_us: i64,
-    /// When the answer was there.
+    /// When the answer arrived, on the harness's clock.
     pub received_us: i64,
     /// The node's monotonic clock.
     pub mono_us: i64,
@@ -272,7 +272,9 @@ pub enum HistoryError {
     #[error("the first line is not the header of a history ({SCHEMA}): {0}")]
     Header(String),
     /// The format is newer.
-    #[error("the history has version {0} of the format; this program reads up to {VERSION}: use a newer one")]
+    #[error(
+        "the history has format version {0}, but this program reads only up to {VERSION}; use a newer program"
+    )]
     Version(u32),
     /// A line is not an event.
     #[error("line {line} is not an event of a history: {error}")]

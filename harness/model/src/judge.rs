@@ -1,7 +1,7 @@
 //! Judges: one pure function for each clause, and the code that runs all of them.
 //!
-//! Every judge runs over every history. The clauses that a case targets matter in one respect only: if one of them was
-//! not exercised, it is inconclusive; if another clause was not, it is left out.
+//! Every judge runs over every history. Whether a case targets a clause matters in one respect only: if the clause was
+//! not exercised, it is inconclusive if the case targets it, and is left out otherwise.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,7 +20,8 @@ use crate::verdict::{Doubt, Seen, Skip, Verdict};
 pub struct Judge {
     /// The clause.
     pub clause: &'static str,
-    /// The function: it reads the timeline and reports what it observed. It gets the clause for its slack.
+    /// The function: it reads the timeline and reports what it observed. The clause gives it the slack and the
+    /// tolerances.
     pub judge: fn(&Timeline<'_>, &Clause, &mut Seen),
 }
 
@@ -47,12 +48,12 @@ pub struct Judgement {
     /// The measurements.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub measurements: Vec<Measurement>,
-    /// What happened of each facet that the clause needs; those that were not seen are left out.
+    /// What was observed for each facet that the clause needs. Facets that were not observed are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub facets: Vec<FacetSeen>,
 }
 
-/// How the names of clauses about probes begin.
+/// The prefixes of the ids of clauses about probes.
 const ABOUT_PROBES: [&str; 3] = ["probe.", "prober.", "scenario."];
 
 /// A judge's conclusion, with its consequences.
@@ -63,7 +64,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// If a clause has two judges, a judge no clause, or a testable clause no judge.
+    /// If a clause has two judges, if a judge names a clause that does not exist, or if a testable clause has no judge.
     pub fn new(catalogue: Catalogue, judges: impl IntoIterator<Item = Judge>) -> Result<Self, String> {
         let registry = Self::unfinished(catalogue, judges)?;
         let orphan = |clause: &&Clause| {
@@ -79,13 +80,13 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// If a clause has two judges, or a judge no clause.
+    /// If a clause has two judges, or if a judge names a clause that does not exist.
     pub fn unfinished(catalogue: Catalogue, judges: impl IntoIterator<Item = Judge>) -> Result<Self, String> {
         let mut registry = Self { catalogue, judges: BTreeMap::new() };
         for judge in judges {
             let id: ClauseId = judge.clause.parse()?;
             if registry.catalogue.get(&id).is_none() {
-                return Err(format!("a judge names `{id}`, which no chapter has"));
+                return Err(format!("a judge names the clause `{id}`, which does not exist"));
             }
             if registry.judges.insert(judge.clause, judge).is_some() {
                 return Err(format!("`{id}` has two judges"));
@@ -94,7 +95,7 @@ impl Registry {
         Ok(registry)
     }
 
-    /// Judges a history by every clause that applies to it, in the order of the book.
+    /// Judges a history for every clause that applies to it, in the order of the book.
     #[must_use]
     pub fn judge(&self, history: &History) -> Vec<Judgement> {
         let clauses = || self.catalogue.iter();
@@ -103,7 +104,8 @@ impl Registry {
             let facets = FacetIndex::of(&timeline);
             clauses().filter_map(|clause| self.judge_clause(clause, &timeline, &facets)).collect()
         }));
-        // A history comes from the accused, who could otherwise end the run with one strange number.
+        // A history contains data from the kubelet under test. Without this, one strange number in it could end the
+        // run.
         judged.unwrap_or_else(|_| {
             let targeted = clauses().filter(|clause| history.header.judges.contains(&clause.id));
             let undecided = targeted.map(|clause| Judgement {
@@ -161,14 +163,14 @@ impl Registry {
     }
 }
 
-/// Nobody can tell what a history shows that a judge cannot read.
+/// The verdict if a judge panics: it is unknown what the history shows.
 fn judge_failed() -> Verdict {
     let why =
         "the judge itself failed on this history: please report this bug and attach the history".to_owned();
     Verdict::Inconclusive { doubt: Doubt::JudgeFailed, why, events: Vec::new() }
 }
 
-/// Why a clause that the case was written for was not exercised: a failed step explains it better than silence.
+/// Why a clause that the case targets was not exercised: a failed step explains it better than missing evidence.
 fn unseen(timeline: &Timeline<'_>) -> Verdict {
     let failed = timeline.history.events().find_map(|(id, event)| match &event.what {
         Happening::Deed(deed) => match &deed.did {
@@ -201,8 +203,9 @@ fn conclude(mut seen: Seen, clause: &Clause, timeline: &Timeline<'_>, index: &Fa
     Some((without_excuse(verdict, clause, timeline), measured, facets))
 }
 
-/// What held where it was seen may have been broken where lines are missing: then the history does not show that it holds. For
-/// clauses about probes, a container without probes is a helper, whose lines they do not rest on.
+/// A clause that held wherever it was observed may have been violated where lines are missing, so such a history does
+/// not show that it holds. Clauses about probes ignore missing lines of containers without probes, which are only
+/// helpers.
 fn unless_lines_are_missing(verdict: Verdict, clause: &Clause, timeline: &Timeline<'_>) -> Verdict {
     let Verdict::Holds { evidence } = &verdict else { return verdict };
     let about_probes = ABOUT_PROBES.iter().any(|area| clause.id.as_str().starts_with(area));
@@ -218,7 +221,7 @@ fn unless_lines_are_missing(verdict: Verdict, clause: &Clause, timeline: &Timeli
     Verdict::Inconclusive { doubt: Doubt::Gap, why, events }
 }
 
-/// What some kubelets are known to do is a violation of the others.
+/// A known deviation of some kubelet versions is a violation in the other versions.
 fn without_excuse(verdict: Verdict, clause: &Clause, timeline: &Timeline<'_>) -> Verdict {
     let Verdict::Diverges { finding, evidence } = verdict else { return verdict };
     let mut kubelets = kubelets_of(evidence.events(), timeline).into_iter();
@@ -247,12 +250,12 @@ fn kubelets_of<'h>(events: &[EventId], timeline: &'h Timeline<'_>) -> Vec<&'h st
     if kubelets.iter().all(|kubelet| kubelet.is_empty()) { vec![&header.server] } else { kubelets }
 }
 
-/// A conclusion across a gap in the record is not valid if a missed event could have refuted it. One event proves
-/// itself; only the time between several can hide something. If the targets were unreachable when the case ended,
-/// silence is not a violation.
+/// A conclusion across a gap in the record is not valid if a missed event could have refuted it. A single event proves
+/// itself; only the time between several events can hide something. If the targets were unreachable when the case
+/// ended, silence is not a violation.
 fn hidden(cited: &[EventId], accuses: bool, timeline: &Timeline<'_>) -> Option<(EventId, String)> {
     let events: Vec<&Event> = cited.iter().filter_map(|id| timeline.history.get(*id)).collect();
-    // What the user's command told needs neither the cluster nor the recorder.
+    // The output of the user's command reaches the harness without the API server and the recorder.
     let told = |event: &&Event| matches!(&event.what, Happening::Deed(deed) if matches!(deed.did, Did::NodeVerb { .. }));
     if events.iter().all(told) {
         return None;
@@ -267,9 +270,9 @@ fn hidden(cited: &[EventId], accuses: bool, timeline: &Timeline<'_>) -> Option<(
     Some((*id, format!("{} at the time ({})", what_was_missed(gap), gap.why)))
 }
 
-/// Whether what was missed is of the kind that the conclusion rests on. Pods and events are behind every conclusion, other
-/// kinds behind those that cite them, and lines of a target behind those that cite that target or, without any line of the
-/// pod, the pod.
+/// Whether a gap is in a source on which the conclusion rests. Every conclusion rests on pods and events. It rests on
+/// another kind if it cites an object of that kind. It rests on a target's lines if it cites a line of that target, or
+/// if it cites the pod but no line of any of the pod's containers.
 fn concerns(gap: &Gap, cited: &[&Event]) -> bool {
     let sighted = |kind: &str| {
         cited.iter().any(|event| matches!(&event.what, Happening::Sighting(seen) if seen.kind == kind))
@@ -288,7 +291,7 @@ fn concerns(gap: &Gap, cited: &[&Event]) -> bool {
     }
 }
 
-/// The container of a pod that a line came from.
+/// The container from which a line of a pod came.
 fn heard_of<'h>(event: &'h Event, pod: &str) -> Option<&'h str> {
     match &event.what {
         Happening::Witness(heard) if heard.pod == pod => Some(&heard.container),
@@ -296,7 +299,7 @@ fn heard_of<'h>(event: &'h Event, pod: &str) -> Option<&'h str> {
     }
 }
 
-/// Whether an event shows a pod, or cannot be told from one that does: deeds and events name several things.
+/// Whether an event is about a pod, or may be: deeds and events name several things.
 fn shows(event: &Event, pod: &str) -> bool {
     match &event.what {
         Happening::Sighting(seen) if seen.kind == "Pod" => seen.name == pod,

@@ -1,8 +1,8 @@
 //! Measurements: an interval against a bound.
 //!
 //! A single number would be wrong: clocks differ, timestamps have whole seconds, and a busy machine delays everything.
-//! So a quantity is known as an interval. Inside its bound it is met, apart from it missed, and straddling it is
-//! undecided.
+//! So a quantity is known as an interval. If the interval is inside its bound, the bound is met. If it is entirely
+//! outside, the bound is missed. If it straddles an end, the result is undecided.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use crate::stamp::EventId;
 
 pub use crate::stamp::Interval;
 
-/// A second in microseconds, which is what times are counted in.
+/// A second in microseconds, the unit of all times.
 pub const SECOND: i64 = 1_000_000;
 
 /// Whole seconds, as the API writes times, in microseconds.
@@ -54,7 +54,7 @@ impl Bound {
         Self { lower: Some(Limit { value, formula: formula.into() }), upper: None }
     }
 
-    /// At least `value` too.
+    /// The same bound, with the lower end `value`.
     #[must_use]
     pub fn and_at_least(self, value: i64, formula: impl Into<String>) -> Self {
         Self { lower: Some(Limit { value, formula: formula.into() }), ..self }
@@ -77,11 +77,11 @@ pub enum Unit {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Fit {
-    /// Inside.
+    /// The interval is inside its bound.
     Met,
-    /// Apart.
+    /// The interval is entirely outside its bound.
     Missed,
-    /// It straddles an end of the bound, or does so once the noise is allowed for.
+    /// The interval straddles an end of its bound, or does so after the noise is allowed for.
     Undecided,
 }
 
@@ -105,8 +105,8 @@ pub struct Blur {
     pub from: i64,
     /// The end: the time may be this much shorter.
     pub to: i64,
-    /// The beginning as the kubelet knows it, whose node was saturated: to the kubelet the time may be so much longer, which
-    /// matters to lower bounds only.
+    /// The start, as a kubelet on a saturated node knows it: for the kubelet, the time may be this much longer. This
+    /// matters only for lower bounds.
     #[serde(default, skip_serializing_if = "is_no_time")]
     pub begun: i64,
 }
@@ -138,7 +138,7 @@ pub struct Measurement {
     /// How long the node, the harness or the path to the watch was stalled at the time: lateness that may not be the
     /// kubelet's.
     pub noise: i64,
-    /// How much earlier its ends may have happened than they were written down.
+    /// How much earlier its ends may have happened than they were recorded.
     #[serde(default, skip_serializing_if = "Blur::is_none")]
     pub blur: Blur,
     /// The events at its ends.
@@ -171,7 +171,7 @@ impl Measurement {
         self.fit() == Fit::Undecided && self.fit_of(self.observed, self.observed.hi) == Fit::Met
     }
 
-    /// How an interval lies to the bound; `longest` is the longest that it can have been to the kubelet.
+    /// How an interval compares with the bound; `longest` is the longest that the time can have been for the kubelet.
     fn fit_of(&self, observed: Interval, longest: i64) -> Fit {
         let lower = self.bound.lower.as_ref().map_or(Fit::Met, |limit| {
             if observed.lo >= limit.value {
@@ -209,7 +209,7 @@ impl Measurement {
         if lo == hi { lo } else { format!("{lo} to {hi}") }
     }
 
-    /// What it may be: `at most 3.00 s (periodSeconds + 2 s)`. Nothing of no bound.
+    /// What it may be: `at most 3.00 s (periodSeconds + 2 s)`. Empty if there is no bound.
     #[must_use]
     pub fn bound_in_words(&self) -> String {
         let ends = [("at least", &self.bound.lower), ("at most", &self.bound.upper)];

@@ -1,7 +1,7 @@
-//! What the kubelet, the runtime and the cluster's controllers take beyond what a document says, and how far a target's
-//! record can be off: the tolerances that are facts about a mechanism.
+//! The shared tolerances: how much longer the kubelet, the runtime and the cluster's controllers take than a document
+//! says, and how far a target's record can be off.
 //!
-//! A reading uses these by name, and judges contain no numbers: what only one clause allows is in its `slack` and its
+//! Readings use these by name, and judges contain no numbers. A tolerance of a single clause is in its `slack` or its
 //! `tolerances`.
 
 use std::fmt;
@@ -156,11 +156,12 @@ mechanisms! {
     QUICK = Share(1, 2);
     /// If a probe comes half a period away from its schedule, the reason is not lateness.
     OFF_BEAT = Share(1, 2);
-    /// On a node whose processors are all busy, but for each of which few tasks wait, events are late by less than this
-    /// share of the time: with a load average of 30 on two processors, statuses came at most 3.3 s after their probes.
+    /// If all processors of a node are busy, but only few tasks wait for each of them, events are late by less than
+    /// this share of the time: with a load average of 30 on two processors, statuses came at most 3.3 s after their
+    /// probes.
     ONLY_BUSY = Share(1, 2);
-    /// Work that has piled up on an overloaded node takes as long again to complete: statuses of pods were late for
-    /// seconds after thirty tasks had waited for two processors.
+    /// An overloaded node needs as much time again to complete the work that has piled up: statuses of pods were late
+    /// for seconds after thirty tasks had waited for two processors.
     CATCH_UP = Share(1, 1);
     /// Noise of more than half of the timeout makes a result doubtful: the kubelet may have received an answer that the
     /// target sent too late, or missed one that was in time.

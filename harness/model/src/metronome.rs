@@ -1,9 +1,9 @@
-//! Listens to metronomes: idle pods with plain probes, one to a node.
+//! Evaluates metronomes: idle pods with plain probes, one on each node.
 //!
 //! If a plain probe of an idle container arrives late, the node's kubelet was late for all pods. This is a finding
-//! about the kubelet, unless the node itself was stalled, which the targets' tickers and the kernel's idle time show
-//! independently of the kubelet. The reader hears witness lines and tells noise; it knows nothing of cases, and no
-//! clock but the lines' own.
+//! about the kubelet, unless the node itself was stalled. The targets' tickers and the kernel's idle time show stalls
+//! independently of the kubelet. The reader receives witness lines and reports noise; it does not know any case, or any
+//! clock except those in the lines.
 
 use std::collections::BTreeMap;
 
@@ -16,36 +16,37 @@ use crate::stamp::{Clock, counted};
 /// A probe that is later than this is noise, in microseconds: the usual lateness of a kubelet is a tenth of this.
 pub const TOLERANCE_US: i64 = 100_000;
 
-/// Hears the lines of metronomes. Only what a probe must do counts: a request, or a command.
+/// Reads the lines of metronomes. Only lines that a probe must cause are considered: a request or a command.
 #[derive(Clone, Debug)]
 pub struct MetronomeReader {
     period_us: i64,
     beats: BTreeMap<(String, String), Beat>,
 }
 
-/// The last probe of an endpoint in a life of a process.
+/// The last probe of an endpoint during one life of a process.
 #[derive(Clone, Debug)]
 struct Beat {
     boot: String,
     node: String,
     /// On the node's monotonic clock.
     came_us: i64,
-    /// On the harness's.
+    /// On the harness's clock.
     heard_us: i64,
 }
 
 impl MetronomeReader {
-    /// An ear for metronomes whose probes all have this period.
+    /// A reader of metronomes whose probes all have this period.
     #[must_use]
     pub fn new(period_us: i64) -> Self {
         Self { period_us, beats: BTreeMap::new() }
     }
 
-    /// Hears an entry of a metronome's, at a time of the harness's clock. Tells if the node was late.
+    /// Reads an entry of a metronome that arrived at this time on the harness's clock. Returns noise if the node was
+    /// late.
     pub fn hear(&mut self, us: i64, heard: &Heard) -> Option<Noise> {
         match &heard.entry {
             Entry::Line(line) => self.line(us, heard, line),
-            // Lines that are missing may have been beats: the next one tells nothing of the time before it.
+            // Missing lines may have been probes, so the next probe does not show anything about the time before it.
             Entry::Missing { .. } | Entry::Left { .. } => {
                 self.beats.retain(|(pod, _), _| *pod != heard.pod);
                 None
@@ -70,7 +71,7 @@ impl MetronomeReader {
         self.noise(&before, came_us)
     }
 
-    /// Probes that are overdue at a time of the harness's clock: noise that has not ended. Lines take time to arrive,
+    /// Probes that are overdue at this time on the harness's clock: noise that has not ended. Lines take time to arrive,
     /// so only probes that are overdue by more than `travel_us` count.
     #[must_use]
     pub fn overdue(&self, us: i64, travel_us: i64) -> Vec<Noise> {
@@ -92,7 +93,7 @@ impl MetronomeReader {
     }
 }
 
-/// All processors of the node were busy, as its metronome saw.
+/// All processors of the node were busy, according to its metronome.
 fn saturation(heard: &Heard, line: &WitnessLine, saturated: &Saturated) -> Noise {
     Noise {
         by: if saturated.overloaded { Listener::Overload } else { Listener::Node },

@@ -1,12 +1,12 @@
-//! The stages of a probe, from what is sent to what users of a Service notice.
+//! The stages of a probe, from the request to the effects on the users of a Service.
 //!
-//! An error at one stage shows at all later ones: a probe to the wrong port fails, its failures are counted, the
-//! container is restarted, and its endpoint is removed. Each clause stands at one station, so that a report can tell
-//! the likely cause from what follows from it.
+//! An error at one stage shows at all later stages: a probe to the wrong port fails, its failures are counted, the
+//! container is restarted, and its endpoint is removed. Each clause has one stage, so a report can distinguish the
+//! likely cause from its consequences.
 
 use serde::{Deserialize, Serialize};
 
-/// Where a clause stands, in the order of cause and effect.
+/// The stage of a clause, in the order of cause and effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -15,11 +15,11 @@ pub enum Stage {
     Spec,
     /// What is sent, and where.
     Request,
-    /// What an answer, or none, counts as.
+    /// What an answer, or a missing answer, counts as.
     Result,
     /// When probes are sent.
     Pace,
-    /// How many results it takes.
+    /// How many results are needed.
     Count,
     /// What the kubelet does to the container.
     Action,

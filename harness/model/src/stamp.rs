@@ -1,4 +1,4 @@
-//! What every other module counts with: the number of an event, an interval, and an instant on a named clock.
+//! The basic types of the crate: the number of an event, an interval, and an instant on a named clock.
 //!
 //! Nothing here depends on another module of the crate.
 
@@ -26,7 +26,7 @@ pub enum Clock {
     Harness,
     /// The monotonic clock of a node.
     Node(String),
-    /// The wall clock of a node, as the kubelet writes it into status: from 1970.
+    /// The wall clock of a node, as the kubelet writes it into status, counted from 1970.
     Wall(String),
 }
 
@@ -35,7 +35,7 @@ pub enum Clock {
 pub struct Stamp {
     /// The clock.
     pub clock: Clock,
-    /// The earliest and the latest that it can have been.
+    /// The earliest and the latest time that it can have been.
     pub at: Interval,
 }
 
@@ -52,44 +52,44 @@ impl Stamp {
         Self { clock: Clock::Node(node.to_owned()), at: Interval::point(us) }
     }
 
-    /// A timestamp of an object's status, which was cut to whole seconds.
+    /// A timestamp in an object's status, which is truncated to whole seconds.
     #[must_use]
     pub fn wall_second(node: &str, second: i64) -> Self {
         let from = second.saturating_mul(1_000_000);
         Self { clock: Clock::Wall(node.to_owned()), at: Interval::new(from, from.saturating_add(999_999)) }
     }
 
-    /// So many microseconds later on the same clock.
+    /// This many microseconds later on the same clock.
     #[must_use]
     pub fn later(&self, by_us: i64) -> Self {
         Self { clock: self.clock.clone(), at: self.at.plus(Interval::point(by_us)) }
     }
 
-    /// So many microseconds earlier on the same clock.
+    /// This many microseconds earlier on the same clock.
     #[must_use]
     pub fn earlier(&self, by_us: i64) -> Self {
         Self { clock: self.clock.clone(), at: self.at.minus(Interval::point(by_us)) }
     }
 }
 
-/// From the least to the most that a quantity can be, in microseconds unless said otherwise.
+/// The range of a quantity, in microseconds unless stated otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interval {
-    /// The least.
+    /// The lowest value.
     pub lo: i64,
-    /// The most.
+    /// The highest value.
     pub hi: i64,
 }
 
-/// The farthest instant and the longest span, in microseconds: 18,000 years. Histories come from elsewhere and may have any
-/// number; up to here, judges can add and subtract a few without an overflow.
+/// The farthest instant and the longest span, in microseconds: 18,000 years. Histories come from elsewhere and may
+/// contain any number. Judges can add and subtract a few numbers up to this limit without an overflow.
 pub const FAR: i64 = i64::MAX / 16;
 
-/// The highest number of something that an object counts, in 32 bits: restarts, lives, repetitions of an event.
+/// The highest count in an object, which has 32 bits: restarts, lives, repetitions of an event.
 pub const MOST_COUNTED: u64 = i32::MAX as u64;
 
-/// A number from a history as one to calculate with: at most [`FAR`].
+/// A number from a history, limited to [`FAR`] so that it can be used in calculations.
 #[must_use]
 pub fn counted(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(FAR).min(FAR)
@@ -121,7 +121,7 @@ impl Interval {
         Self::new(self.lo.saturating_sub(other.hi), self.hi.saturating_sub(other.lo))
     }
 
-    /// What both hold, if anything.
+    /// The intersection; `None` if it is empty.
     #[must_use]
     pub fn meet(self, other: Self) -> Option<Self> {
         let (lo, hi) = (self.lo.max(other.lo), self.hi.min(other.hi));

@@ -1,8 +1,8 @@
 //! The timeline: a history that is joined and sorted for the judges.
 //!
 //! For each pod: its spec, its revisions, its events; for each container: its probes from the spec, and each of its
-//! instances (*attempts*) with everything that the target recorded. Every item points back to its events. What follows
-//! the case's end is clean-up and is left out.
+//! instances (*attempts*) with everything that the target recorded. Every item points back to its events. Events after
+//! the end of the case belong to the cleanup and are left out.
 
 mod at;
 mod attempt;
@@ -48,15 +48,15 @@ pub struct Timeline<'h> {
     pub late_kubelet: Vec<(EventId, Noise)>,
     /// The pods, in the order of their first appearance.
     pub pods: Vec<PodLife<'h>>,
-    /// Events that name a pod of the case, but not its UID as it was known by then.
+    /// Events that name a pod of the case, but not the UID that was known for the pod at that time.
     pub strays: Vec<KubeEvent<'h>>,
-    /// Services and what their endpoints looked like.
+    /// Services and their endpoints.
     pub services: Vec<ServiceSeen<'h>>,
     /// What the harness did.
     pub deeds: Vec<(EventId, &'h Deed)>,
     /// Manifests that were tried by a dry run.
     pub tried: Vec<(EventId, &'h Tried)>,
-    /// When the case was over, on the harness's clock; if that was not written down, when the last event arrived.
+    /// When the case was over, on the harness's clock. If that was not recorded, when the last event arrived.
     pub ended_us: i64,
 }
 
@@ -93,8 +93,8 @@ impl<'h> Timeline<'h> {
     }
 
     /// How much of the time between two stamps the node, the harness or the path to the watch was stalled. The harness
-    /// and that path count only if one of the stamps is on the harness's clock. If the node's processors were only
-    /// busy, events are late by only a part of that time.
+    /// and that path count only if one of the stamps is on the harness's clock. If the node's processors were busy,
+    /// without a stall or an overload, events are late by only a part of that time.
     #[must_use]
     pub fn noise_between(&self, node: &str, from: &Stamp, to: &Stamp) -> i64 {
         let (busy, stopped) = self.noises_between(node, from, to);
@@ -102,8 +102,8 @@ impl<'h> Timeline<'h> {
         stopped + if of_harness { ONLY_BUSY.of(busy) } else { busy }
     }
 
-    /// How late what a runtime does can be because of noise between two instants: by all of it, but if the node's processors were
-    /// only busy, by no more than this.
+    /// How late an action of the runtime can be because of noise between two instants: by the whole time of the noise,
+    /// but by no more than `only_busy` for the time in which the node's processors were only busy.
     #[must_use]
     pub fn late_between(&self, node: &str, (from, to): (&Stamp, &Stamp), only_busy: i64) -> i64 {
         let (busy, stopped) = self.noises_between(node, from, to);
@@ -135,7 +135,7 @@ impl<'h> Timeline<'h> {
         Interval::new(noise.from_us, noise.to_us).meet(Interval::new(start.lo, end.hi))
     }
 
-    /// A stamp on another clock, if both offsets are known.
+    /// A stamp converted to another clock, if both offsets are known.
     fn bring(&self, stamp: &Stamp, clock: &Clock) -> Option<Interval> {
         if stamp.clock == *clock {
             return Some(stamp.at);
@@ -186,8 +186,9 @@ impl<'h> Timeline<'h> {
         near.map(|(_, stall)| at.at.hi.saturating_sub(stall.from_us)).max().unwrap_or(0)
     }
 
-    /// For how long a node was saturated just before an instant. What a kubelet began then arrived so much later, and its own
-    /// clock ran: the time since seems shorter than it was to the kubelet.
+    /// For how long a node was saturated just before an instant. An action that a kubelet began then arrived this much
+    /// later, while the kubelet's own clock was running. So the time since then seems shorter than it was for the
+    /// kubelet.
     #[must_use]
     pub fn saturated_before(&self, node: &str, at: &Stamp) -> i64 {
         self.saturated_between(node, &at.earlier(SATURATION_DELAYS), at)
@@ -199,13 +200,13 @@ impl<'h> Timeline<'h> {
         self.busy_between(node, (from, to), Listener::is_saturation)
     }
 
-    /// For how long a node was overloaded between two instants, the time included that it took to catch up.
+    /// For how long a node was overloaded between two instants, including the time that it took to catch up.
     #[must_use]
     pub fn overloaded_between(&self, node: &str, from: &Stamp, to: &Stamp) -> i64 {
         self.busy_between(node, (from, to), |by| by == Listener::Overload)
     }
 
-    /// The same without the time that it took to catch up: for how long tasks surely waited for a processor.
+    /// The same without the time that it took to catch up: for how long tasks certainly waited for a processor.
     #[must_use]
     pub fn crowded_between(&self, node: &str, from: &Stamp, to: &Stamp) -> i64 {
         let recorded = self.noise.iter().filter_map(|(id, _)| match &self.history.get(*id)?.what {

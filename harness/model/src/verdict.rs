@@ -18,7 +18,7 @@ use crate::timeline::{Happened, Timeline};
 pub struct Evidence(Vec<EventId>);
 
 impl Evidence {
-    /// Evidence from events; none from none.
+    /// Evidence from events; `None` if there are none.
     #[must_use]
     pub fn from_events(events: impl IntoIterator<Item = EventId>) -> Option<Self> {
         let mut events: Vec<_> = events.into_iter().collect();
@@ -38,7 +38,7 @@ impl TryFrom<Vec<EventId>> for Evidence {
     type Error = &'static str;
 
     fn try_from(events: Vec<EventId>) -> Result<Self, Self::Error> {
-        Self::from_events(events).ok_or("evidence names at least one event")
+        Self::from_events(events).ok_or("evidence must name at least one event")
     }
 }
 
@@ -48,14 +48,14 @@ impl From<Evidence> for Vec<EventId> {
     }
 }
 
-/// Why nothing can be said. Each is a fault of ours or of the circumstances, never of the kubelet.
+/// Why nothing can be concluded. The cause is always the harness or the environment, never the kubelet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Doubt {
     /// The situation that the clause is about never occurred.
     Unseen,
-    /// The case ended before enough was seen.
+    /// The case ended before enough was observed.
     TooShort,
     /// The clocks do not show which came first.
     TooClose,
@@ -86,9 +86,9 @@ pub enum Skip {
     Precondition,
     /// The user left it out.
     Filtered,
-    /// Another shard of the run is to run it.
+    /// Another shard of the run runs it.
     OtherShard,
-    /// There was no time or room.
+    /// There was not enough time or capacity.
     Budget,
     /// The run was interrupted.
     Interrupted,
@@ -99,12 +99,12 @@ pub enum Skip {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
 pub enum Verdict {
-    /// The promise was kept, as these events show.
+    /// The requirement was met, as these events show.
     Holds {
         /// The events.
         evidence: Evidence,
     },
-    /// The promise was broken.
+    /// The requirement was violated.
     Violated {
         /// A sentence with numbers.
         finding: String,
@@ -118,7 +118,7 @@ pub enum Verdict {
         /// The events.
         evidence: Evidence,
     },
-    /// It ran, and nothing can be said.
+    /// It ran, but nothing can be concluded.
     Inconclusive {
         /// Why.
         doubt: Doubt,
@@ -156,7 +156,7 @@ impl Verdict {
         }
     }
 
-    /// What is said besides the word.
+    /// The explanation besides the word.
     #[must_use]
     pub fn sentence(&self) -> &str {
         match self {
@@ -166,7 +166,7 @@ impl Verdict {
         }
     }
 
-    /// The events that are cited.
+    /// The cited events.
     #[must_use]
     pub fn events(&self) -> &[EventId] {
         match self {
@@ -192,8 +192,8 @@ impl Verdict {
     }
 }
 
-/// The heaviest of several verdicts, the first among equals. Skipped counts for nothing beside another, and of none
-/// nothing is said: whoever merges must say that nothing ran.
+/// The heaviest of several verdicts; the first one among equals. A skipped verdict counts only if there is no other.
+/// Without any verdict the result is `None`, and the caller must report that nothing ran.
 #[must_use]
 pub fn merge<'v>(verdicts: impl IntoIterator<Item = &'v Verdict>) -> Option<&'v Verdict> {
     verdicts.into_iter().fold(None, |heaviest: Option<&Verdict>, next| match heaviest {
@@ -222,7 +222,7 @@ pub struct Seen {
     measurements: Vec<Measurement>,
     facets: Vec<(Facet, Sight)>,
     hidden: Option<(String, Vec<EventId>)>,
-    /// The first measurement whose ends were too blurred to say anything.
+    /// The first measurement whose ends were too blurred for a conclusion.
     blurred: Option<(String, Vec<EventId>)>,
 }
 
@@ -233,13 +233,13 @@ impl Seen {
         Self::default()
     }
 
-    /// The clause applies to this history: a pod has the fields that it is about. A judge that never says so, and saw
-    /// nothing, is left out of the report.
+    /// The clause applies to this history: a pod has the fields that it is about. If a judge never calls this and
+    /// observes nothing, its clause is left out of the report.
     pub fn applies(&mut self) {
         self.applies = true;
     }
 
-    /// The promise was kept here.
+    /// The requirement was met here.
     pub fn fine(&mut self, events: impl IntoIterator<Item = EventId>) {
         self.applies = true;
         let events: Vec<EventId> = events.into_iter().collect();
@@ -248,12 +248,12 @@ impl Seen {
         }
     }
 
-    /// The promise was kept in a facet that no cited event shows.
+    /// The requirement was met for a facet that no cited event shows.
     pub fn facet(&mut self, of: impl Into<String>, value: impl Into<String>) {
         self.facets.push((Facet::new(of, value), Sight::Kept));
     }
 
-    /// Runs a part of a judge: if the promise was kept in it, it was kept in this facet.
+    /// Runs a part of a judge: if the requirement was met in it, it was met for this facet.
     pub fn in_facet(&mut self, of: &str, value: &str, judge: impl FnOnce(&mut Self)) {
         let before = self.fine.len();
         judge(self);
@@ -262,7 +262,7 @@ impl Seen {
         }
     }
 
-    /// The promise was broken here. Without any event to cite it is a doubt: an accusation needs evidence.
+    /// The requirement was violated here. Without any event to cite, this is a doubt: an accusation needs evidence.
     pub fn violated(&mut self, finding: impl Into<String>, events: impl IntoIterator<Item = EventId>) {
         self.applies = true;
         let finding = finding.into();
@@ -274,7 +274,7 @@ impl Seen {
         }
     }
 
-    /// The promise was kept here or, as the finding says, broken.
+    /// The requirement was met here or, as the finding says, violated.
     pub fn check(
         &mut self,
         kept: bool,
@@ -284,7 +284,7 @@ impl Seen {
         if kept { self.fine(events) } else { self.violated(finding(), events) }
     }
 
-    /// The catalogued behavior of upstream was seen, which is not what the document says.
+    /// Upstream's known deviation from the documentation was observed here.
     pub fn diverges(&mut self, finding: impl Into<String>, events: impl IntoIterator<Item = EventId>) {
         self.applies = true;
         let finding = finding.into();
@@ -296,15 +296,15 @@ impl Seen {
         }
     }
 
-    /// Nothing can be said here.
+    /// Nothing can be concluded here.
     pub fn doubt(&mut self, doubt: Doubt, why: impl Into<String>, events: impl IntoIterator<Item = EventId>) {
         self.applies = true;
         self.doubts.push((doubt, why.into(), events.into_iter().collect()));
     }
 
-    /// Takes a measurement, and what follows from it: inside its bound it is fine, apart from it a violation, straddling it
-    /// a doubt. One that straddles its bound only because its ends are blurred counts for nothing; if there is nothing
-    /// else, that is the doubt.
+    /// Adds a measurement, and what follows from it: inside its bound, a positive observation; outside, a violation;
+    /// straddling an end, a doubt. A measurement that straddles its bound only because its ends are blurred counts only
+    /// if there is nothing else; then it is a doubt.
     pub fn measure(&mut self, measurement: Measurement) {
         let words = format!("{}: {}", measurement.quantity, measurement.in_words());
         let events = measurement.events.clone();
@@ -320,8 +320,8 @@ impl Seen {
         self.measurements.push(measurement);
     }
 
-    /// Measures the time from one thing to another on a node, and takes it as [`Seen::measure`] does. `None` if the
-    /// clocks cannot be compared at all.
+    /// Measures the time between two events on a node, and adds it as [`Seen::measure`] does. `None` if the clocks
+    /// cannot be compared at all.
     pub fn within(
         &mut self,
         run: &Timeline<'_>,
@@ -336,19 +336,20 @@ impl Seen {
         Some(fit)
     }
 
-    /// Notes a measurement for the report without concluding anything from it.
+    /// Adds a measurement to the report without concluding anything from it.
     pub fn note(&mut self, measurement: Measurement) {
         self.measurements.push(measurement);
     }
 
-    /// How many things were fine so far.
+    /// The number of positive observations so far.
     #[must_use]
     pub fn count_fine(&self) -> usize {
         self.fine.len()
     }
 
-    /// Takes back what may have looked otherwise to someone who missed nothing: `hides` tells of the events of one
-    /// conclusion, and of whether it accuses, why it spans what was missed. What was fine no longer counts; an accusation becomes a doubt.
+    /// Takes back conclusions that a missed event could have changed. `hides` gets the events of a conclusion, and
+    /// whether it is an accusation; it returns why the conclusion spans a gap. A positive observation then no longer
+    /// counts, and an accusation becomes a doubt.
     pub fn without_hidden(&mut self, hides: impl Fn(&[EventId], bool) -> Option<(EventId, String)>) {
         let mut hidden = None;
         self.fine.retain(|fine| match hides(&fine.events, false) {
@@ -372,7 +373,7 @@ impl Seen {
         }
     }
 
-    /// The facets that were seen, as far as `shown_by` tells which one an event shows.
+    /// The facets that were observed; `shown_by` returns the facets that events show.
     #[must_use]
     pub fn facets(&self, shown_by: impl Fn(&[EventId]) -> Vec<Facet>) -> Vec<(Facet, Sight)> {
         let of = |events: &[EventId], sight| shown_by(events).into_iter().map(move |facet| (facet, sight));
@@ -383,7 +384,7 @@ impl Seen {
         self.facets.iter().cloned().chain(fine).chain(diverged).chain(broken).collect()
     }
 
-    /// The verdict and the measurements; none if the clause does not speak of this history. Of several findings, the
+    /// The verdict and the measurements; `None` if the clause does not apply to this history. Of several findings, the
     /// first is reported.
     #[must_use]
     pub fn verdict(self) -> Option<(Verdict, Vec<Measurement>)> {

@@ -1,4 +1,4 @@
-//! Versions of Kubernetes, as clusters tell them.
+//! Versions of Kubernetes, as clusters report them.
 
 /// `1.36` of `1.36.3-vendor.7`; the plus sign that vendors add to the minor version is left out.
 #[must_use]

@@ -1,6 +1,6 @@
 //! Small charts next to numbers: the shares of verdicts, and measurements with their bounds.
 //!
-//! Everything is counted in whole thousandths of the width, so the same report gives the same drawing everywhere.
+//! All positions are whole thousandths of the width, so the same report gives the same drawing everywhere.
 
 use probity_model::measure::Fit;
 use probity_model::{Bound, Interval};
@@ -11,10 +11,10 @@ use crate::html::Html;
 /// The width of a drawing.
 const WIDTH: i64 = 1000;
 
-/// How many measurements of a kind are drawn.
+/// The maximum number of measurements of a kind that are drawn.
 const DRAWN: usize = 30;
 
-/// The verdicts of many as one bar, without those that did not occur.
+/// Counts of verdicts as one bar, without the verdicts that did not occur.
 pub(crate) fn shares(counts: &Counts) -> Html {
     let mut bar = Html::default();
     bar.raw(
@@ -26,7 +26,7 @@ pub(crate) fn shares(counts: &Counts) -> Html {
         let count = i64::try_from(counts.get(word)).unwrap_or(i64::MAX);
         let wide = count.saturating_mul(WIDTH) / total;
         if count > 0 {
-            // One of many must still be seen.
+            // One of many must still be visible.
             let wide = wide.max(6);
             bar.put("<rect class=\"{}\" x=\"{}\" width=\"{}\" height=\"10\"/>", &[&word, &at, &wide]);
             at += wide;
@@ -58,7 +58,7 @@ pub(crate) fn strip(observed: &[Interval], bound: &Bound, worst: Fit) -> Html {
     let marks: Vec<String> = drawn(observed)
         .map(|one| {
             let (lo, hi) = (scale.x(one.lo), scale.x(one.hi));
-            // The style sheet draws a line around it, so that an exact value is seen too.
+            // The style sheet draws a line around it, so that an exact value is visible too.
             format!("M{lo} 5H{hi}V15H{lo}Z")
         })
         .collect();
@@ -71,7 +71,7 @@ pub(crate) fn strip(observed: &[Interval], bound: &Bound, worst: Fit) -> Html {
     bar
 }
 
-/// The least and the greatest, and of the others as many as can be told apart.
+/// The smallest and the largest measurement, and as many others as can be distinguished.
 fn drawn(observed: &[Interval]) -> impl Iterator<Item = Interval> {
     let mut sorted = observed.to_vec();
     sorted.sort_unstable_by_key(|one| (one.lo, one.hi));
@@ -86,7 +86,7 @@ struct Scale {
 }
 
 impl Scale {
-    /// From zero, or below it, to a little more than all that is to be seen.
+    /// A scale from zero, or from the lowest value if it is negative, to slightly more than the highest value.
     fn of(observed: &[Interval], bound: &Bound) -> Self {
         let limits = [&bound.lower, &bound.upper].into_iter().flatten().map(|limit| limit.value);
         let values = observed.iter().flat_map(|one| [one.lo, one.hi]).chain(limits);

@@ -1,8 +1,8 @@
 //! The data of each case for the script: its lanes and its manifests, packed.
 //!
-//! The cases are lines of JSON, deflated together, in base64. So no text of a cluster can be read as markup, what the cases
-//! have in common is stored once, and the script parses a line only when somebody looks at it. Should a page still be too
-//! large, the least interesting cases are left out, and the script says so in their place.
+//! The cases are lines of JSON, compressed together and encoded in base64. So text from a cluster cannot be read as
+//! markup, data that the cases share is stored once, and the script parses a line only when a user opens the case. If a
+//! page is still too large, the least interesting cases are left out, and the script shows a note in their place.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -38,7 +38,7 @@ impl CaseData {
         Self(lines)
     }
 
-    /// Writes as many cases as there is room for, in bytes.
+    /// Writes as many cases as fit into `room` bytes.
     pub(crate) fn put(mut self, page: &mut Html, room: usize) {
         let mut packed = self.packed();
         while packed.len() > room && !self.0.is_empty() {
@@ -48,7 +48,7 @@ impl CaseData {
         page.put("<script type=\"application/octet-stream\" id=\"data\">{}</script>\n", &[&packed]);
     }
 
-    /// A line with the places of the cases, then a line for each. Writing into memory does not fail.
+    /// A line with the positions of the cases, then one line for each case. Writing to memory does not fail.
     fn packed(&self) -> String {
         let places: Vec<usize> = self.0.iter().map(|(at, _)| *at).collect();
         let mut deflated = DeflateEncoder::new(Vec::new(), Compression::best());
@@ -72,7 +72,7 @@ fn interest(word: Word) -> u8 {
     }
 }
 
-/// What the script draws: times in milliseconds since the run's zero, texts by their numbers.
+/// What the script draws: times in milliseconds since the run's zero, and texts by their numbers.
 pub(crate) fn of_case(history: &History, began_us: Option<i64>, cited: &BTreeSet<EventId>) -> Value {
     let run = Timeline::of(history);
     let groups = lanes::of(&run, cited);
@@ -96,7 +96,8 @@ fn of_group(group: &LaneGroup, texts: &mut Texts) -> Value {
     json!({ "name": group.name, "lanes": lanes })
 }
 
-/// A lane by columns: times and events as differences to the ones before, looks by their first letters. That halves a page.
+/// A lane by columns: times and events as differences from the previous ones, and looks by their first letters. This
+/// halves the size of a page.
 fn of_lane(lane: &Lane, texts: &mut Texts) -> Value {
     let (mut time, mut event) = (0, 0);
     let (mut at, mut long, mut events) = (Vec::new(), Vec::new(), Vec::new());

@@ -6,7 +6,7 @@ use crate::html::Html;
 use crate::index::Index;
 use crate::words::counted;
 
-/// How many names of a reason the page shows; `report.json` has all.
+/// How many names of a reason the page shows. `report.json` has all of them.
 const NAMED: usize = 40;
 
 /// The level at the top of the page.
@@ -77,7 +77,7 @@ fn facts(certificate: &Certificate) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// The reason with many of its names.
+/// The reason, with at most `NAMED` names.
 fn said(obstacle: &Obstacle) -> String {
     let clauses = obstacle.clauses.iter().map(ToString::to_string);
     let names: Vec<String> = clauses.chain(obstacle.cases.iter().map(ToString::to_string)).collect();

@@ -12,13 +12,13 @@ use crate::measured::{self, put_case};
 use crate::shell::icon;
 use crate::words::{counted, sight};
 
-/// How many events of what holds are told in words; the others are marked in the timeline.
+/// How many events are described in words if the clause holds. The others are only marked in the timeline.
 const TOLD: usize = 4;
 
-/// How many other histories that show what holds are named.
+/// How many other histories are named if the clause holds.
 const ALSO: usize = 3;
 
-/// How many cases are named in which a clause was judged without being meant.
+/// How many cases are named that do not target the clause.
 const NAMED: usize = 12;
 
 /// The details.
@@ -71,7 +71,8 @@ fn promise(page: &mut Html, index: &Index<'_>, clause: &ClauseReport) {
     }
 }
 
-/// The events of the deciding history in words. Of other histories those of a clause that does not hold; else their names.
+/// The events of the deciding history in words. If the clause does not hold, also the events of other histories. If it
+/// holds, only the names of other histories.
 fn evidence(page: &mut Html, index: &Index<'_>, clause: &ClauseReport) {
     if clause.evidence.is_empty() {
         return;
@@ -120,7 +121,7 @@ fn put_file(page: &mut Html, index: &Index<'_>, found: &EvidenceRef) {
     };
 }
 
-/// The facets by dimension, each with what was seen of it.
+/// The facets by dimension, each with its result.
 fn facets(page: &mut Html, clause: &ClauseReport) {
     if clause.facets.is_empty() {
         return;
@@ -143,7 +144,7 @@ fn facets(page: &mut Html, clause: &ClauseReport) {
     page.raw("</dl>\n");
 }
 
-/// The cases that were written for the clause, those that say otherwise, and how many others agree.
+/// The cases that were written for the clause, cases with another verdict, and the number of other cases that agree.
 fn judged_in(page: &mut Html, index: &Index<'_>, clause: &ClauseReport) {
     if clause.judged_in.is_empty() {
         page.raw("<p class=\"quiet\">No case of this run shows anything about this clause.</p>\n");

@@ -10,7 +10,7 @@ use crate::measured;
 use crate::shell::icon;
 use crate::words::{counted, level};
 
-/// The section with the table. The filters are in the page for the script, which shows them.
+/// The section with the table. The filters are hidden in the page until the script shows them.
 pub(crate) fn html(index: &Index<'_>) -> Html {
     let mut page = Html::default();
     page.raw("<section id=\"clauses\" aria-labelledby=\"clauses-title\">\n<div class=\"head\"><h2 id=\"clauses-title\">Clauses</h2>")

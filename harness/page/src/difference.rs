@@ -1,4 +1,5 @@
-//! What changed between two reports as one page: verdicts, measured numbers, facets, in the table that `report.html` has.
+//! What changed between two reports, as one page: verdicts, measured numbers and facets, in the same table as in
+//! `report.html`.
 
 mod rows;
 
@@ -12,7 +13,7 @@ use crate::{COMPARING_SCRIPT, COMPARING_STYLE};
 
 use rows::{ChangeGroup, ChangeRow};
 
-/// How many clauses of a kind the top lists.
+/// How many clauses each list at the top has.
 const LISTED: usize = 10;
 
 /// The input of the page.
@@ -24,7 +25,7 @@ pub struct DiffPage<'p> {
     pub older: &'p Report,
     /// The newer report.
     pub newer: &'p Report,
-    /// The page of the older and of the newer report, where they lie beside.
+    /// The pages of the older and the newer report, if they are in the same folders as the reports.
     pub links: &'p [Option<Link>; 2],
 }
 

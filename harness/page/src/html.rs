@@ -1,6 +1,6 @@
-//! HTML in the making.
+//! Builds HTML.
 //!
-//! Markup is `'static`, so it is written in this crate; every other text is escaped. The types ensure that text from a
+//! Markup is `'static`, so it is written in this crate. Every other text is escaped. The types ensure that text from a
 //! cluster cannot become markup.
 
 use std::fmt::{Display, Write as _};
@@ -10,7 +10,7 @@ use std::fmt::{Display, Write as _};
 pub(crate) struct Html(String);
 
 impl Html {
-    /// Markup with `{}` for each text. Texts are escaped for content and for quoted attributes alike.
+    /// Adds markup with `{}` for each text. Texts are escaped for both content and quoted attributes.
     pub(crate) fn put(&mut self, markup: &'static str, texts: &[&dyn Display]) -> &mut Self {
         debug_assert_eq!(markup.matches("{}").count(), texts.len(), "{markup}");
         let mut texts = texts.iter();
@@ -25,13 +25,13 @@ impl Html {
         self
     }
 
-    /// Markup alone.
+    /// Adds only markup.
     pub(crate) fn raw(&mut self, markup: &'static str) -> &mut Self {
         self.0.push_str(markup);
         self
     }
 
-    /// Another part.
+    /// Adds another part.
     pub(crate) fn add(&mut self, part: &Self) -> &mut Self {
         self.0.push_str(&part.0);
         self
@@ -48,8 +48,8 @@ impl Html {
     }
 }
 
-/// A text in which nothing means anything. Control characters are shown, not obeyed; so are those that turn the direction of
-/// writing, with which a text could pretend to say something else.
+/// Escapes a text, so that no character has a meaning in HTML. Control characters are replaced with visible ones. So are
+/// characters that change the direction of writing, with which a text could hide what it says.
 fn escape(page: &mut String, text: &str) {
     for c in text.chars() {
         match c {

@@ -1,4 +1,4 @@
-//! What stands where: cases by the names of their histories, their anchors, and the events that clauses cite in them.
+//! Where to find what: cases by the names of their histories, their anchors, and the events that clauses cite in them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use probity_report::{BookChapter, CaseReport, ClauseReport, Exit, Report, Stored
 
 use crate::Page;
 
-/// How many events of a case are marked for one clause: of what holds a few are enough.
+/// How many events of a case are marked for one clause. If the clause holds, a few are enough.
 const MARKED: (usize, usize) = (200, 16);
 
 /// A case of the run.
@@ -16,13 +16,13 @@ pub(crate) struct CaseEntry<'p> {
     pub(crate) report: &'p CaseReport,
     /// Its history, if it could be read.
     pub(crate) history: Option<&'p History>,
-    /// Its name for people.
+    /// Its name for users.
     pub(crate) name: String,
-    /// The name of its place in the page.
+    /// Its anchor in the page.
     pub(crate) anchor: String,
 }
 
-/// Events of a case that a clause rests on.
+/// Events of a case on which the verdict of a clause is based.
 pub(crate) struct Marks {
     /// The place of the case in [`Index::cases`].
     pub(crate) case: usize,
@@ -30,7 +30,7 @@ pub(crate) struct Marks {
     pub(crate) events: Vec<EventId>,
 }
 
-/// A report and what is found in it by name.
+/// A report, with indexes of its parts by name.
 pub(crate) struct Index<'p> {
     /// The report.
     pub(crate) report: &'p Report,
@@ -65,17 +65,17 @@ impl<'p> Index<'p> {
         index
     }
 
-    /// The case of a history's file.
+    /// The case with this history file.
     pub(crate) fn case_of_file(&self, file: &str) -> Option<usize> {
         self.by_file.get(file).copied()
     }
 
-    /// The first case of this name.
+    /// The first case with this name.
     pub(crate) fn case_of_name(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).copied()
     }
 
-    /// What to mark for a clause, the deciding case first. Without any evidence, the cases that were written for it.
+    /// What to mark for a clause, the deciding case first. Without evidence, the cases that were written for it.
     pub(crate) fn marks(&self, clause: &ClauseReport) -> Vec<Marks> {
         let most = if clause.verdict == Word::Holds { MARKED.1 } else { MARKED.0 };
         let cited = clause.evidence.iter().filter_map(|found| {
@@ -96,7 +96,7 @@ impl<'p> Index<'p> {
         meant.map(|case| Marks { case, events: Vec::new() }).collect()
     }
 
-    /// What to mark in a case by itself: the evidence of its verdict.
+    /// What to mark in a case for its own verdict: the evidence.
     pub(crate) fn marks_of_case(&self, at: usize) -> Vec<EventId> {
         let Some(entry) = self.cases.get(at) else { return Vec::new() };
         let case = entry.report;
@@ -106,7 +106,7 @@ impl<'p> Index<'p> {
         events.into_iter().take(MARKED.1).collect()
     }
 
-    /// All events that any clause or the case itself marks in a case.
+    /// All events that are marked in each case, for any clause or for the case itself.
     pub(crate) fn cited(&self) -> BTreeMap<usize, BTreeSet<EventId>> {
         let mut cited: BTreeMap<usize, BTreeSet<EventId>> = BTreeMap::new();
         for marks in self.report.clauses.iter().flat_map(|clause| self.marks(clause)) {

@@ -1,8 +1,8 @@
 //! The lanes of a timeline: the events of a case, grouped by object.
 //!
-//! Each pod has a group with its phase, its conditions and the events recorded for it; each container has one with its
-//! instances, its status, its probes by kind and its signals; then come endpoints, the node, and the harness. Events
-//! without a lane are dropped, unless a verdict cites them: then they are in the lane of other evidence.
+//! Each pod has a group with its phase, its conditions and the events recorded for it. Each container has a group with
+//! its instances, its status, its probes by kind and its signals. The last groups are the endpoints, the node and the
+//! harness. Events without a lane are dropped, unless a verdict cites them: those are in the lane of other evidence.
 
 mod cluster;
 mod container;
@@ -21,7 +21,7 @@ const LONGEST: usize = 240;
 
 /// Lanes that belong together.
 pub(crate) struct LaneGroup {
-    /// What they are about.
+    /// The object that they are about.
     pub(crate) name: String,
     /// The lanes, in their order.
     pub(crate) lanes: Vec<Lane>,
@@ -67,14 +67,14 @@ pub(crate) enum Look {
     Ended,
     /// A signal, a restart, a warning.
     Alarm,
-    /// Something that is only told.
+    /// Neutral information.
     Plain,
     /// A time in which something was stalled or busy.
     Stalled,
 }
 
 impl Look {
-    /// The first letter of its name, by which the script knows it.
+    /// The first letter of its name, which identifies it for the script.
     pub(crate) fn letter(self) -> char {
         match self {
             Self::Life => 'l',
@@ -106,7 +106,7 @@ impl Item {
     }
 }
 
-/// All lanes of a case, those without items left out.
+/// All lanes of a case that have items.
 pub(crate) fn of(run: &Timeline<'_>, cited: &BTreeSet<EventId>) -> Vec<LaneGroup> {
     let mut groups = Vec::new();
     for pod in &run.pods {
@@ -131,7 +131,7 @@ pub(crate) fn of(run: &Timeline<'_>, cited: &BTreeSet<EventId>) -> Vec<LaneGroup
     groups
 }
 
-/// What is cited and stands in no lane.
+/// The cited events that are in no lane.
 fn other_evidence(run: &Timeline<'_>, cited: &BTreeSet<EventId>, groups: &[LaneGroup]) -> Lane {
     let items = groups.iter().flat_map(|group| &group.lanes).flat_map(|lane| &lane.items);
     let shown: BTreeSet<EventId> = items.flat_map(|item| &item.events).copied().collect();
@@ -146,7 +146,7 @@ fn words(run: &Timeline<'_>, id: EventId) -> String {
     words.split_once(" s ").map_or(words.clone(), |(_, what)| what.to_owned())
 }
 
-/// When something happened on the harness's clock, as near as the clocks tell; else when it was heard.
+/// When something happened on the harness's clock, as precisely as the clocks allow. Otherwise, when it was received.
 fn when(run: &Timeline<'_>, stamp: &Stamp, id: EventId) -> i64 {
     run.clocks.on_harness(stamp).map_or_else(|| heard(run, id), |at| at.lo + (at.hi - at.lo) / 2)
 }
@@ -156,7 +156,7 @@ fn heard(run: &Timeline<'_>, id: EventId) -> i64 {
     run.history.get(id).map_or(0, |event| event.us)
 }
 
-/// Spans from each change to the next, the last until the end.
+/// Spans from each change to the next. The last span lasts until the end.
 fn until_next<T>(changes: &[(i64, T)], end: i64) -> impl Iterator<Item = (i64, i64, &T)> {
     let ends = changes.iter().skip(1).map(|(at, _)| *at).chain([end]);
     changes.iter().zip(ends).map(|((at, what), until)| (*at, until.max(*at), what))

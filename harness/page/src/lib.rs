@@ -9,10 +9,10 @@
 //!
 //! A page sends no requests: its policy forbids them, and only its own script runs. Everything that a reader needs to
 //! judge a verdict is in the markup: verdicts, findings, evidence in words, facets, measurements, commands. The script
-//! adds filters, and draws the timeline of a case when the user opens it. A timeline is stored once for each case, with
-//! the manifests as they were sent, packed; the clauses name the events to mark in it.
+//! adds filters, and draws the timeline of a case when the user opens it. Each case has one compressed timeline, with the
+//! manifests as they were sent. The clauses name the events to mark in it.
 //!
-//! Everything from a cluster is hostile: see `html.rs`, the only place where text becomes part of the page.
+//! All text from a cluster is untrusted: see `html.rs`, the only place where text becomes part of the page.
 
 mod bars;
 mod case_data;
@@ -42,14 +42,14 @@ use case_data::CaseData;
 use html::Html;
 use index::Index;
 
-/// The maximum size of a page, in bytes: it fits into an email, and a phone opens it quickly.
+/// The maximum size of a page, in bytes. Such a page fits into an email, and a phone opens it quickly.
 const LARGEST: usize = 3_000_000 - 1000;
 
 const STYLE: &str = concat!(include_str!("page.css"), include_str!("timeline.css"));
 const SCRIPT: &str =
     concat!(include_str!("page.js"), include_str!("case_data.js"), include_str!("timeline.js"));
 
-/// Pages that compare reports have the table, the filters and the keys of a report, and no timelines.
+/// Pages that compare reports have the table, the filters and the keyboard shortcuts of a report, but no timelines.
 const COMPARING_STYLE: &str = concat!(include_str!("page.css"), include_str!("comparing.css"));
 const COMPARING_SCRIPT: &str = include_str!("page.js");
 
@@ -60,7 +60,7 @@ pub struct Page<'p> {
     pub report: &'p Report,
     /// The histories of the run, as they were read.
     pub histories: &'p [StoredHistory],
-    /// The chapters of the book, in its order. Clauses of none are shown last.
+    /// The chapters of the book, in its order. Clauses without a chapter are shown last.
     pub chapters: &'p [BookChapter],
     /// What counts as a failure.
     pub standard: Standard,

@@ -1,4 +1,4 @@
-//! Measurements with their bounds: the tightest of a clause for its row, and all of them, by kind, for its details.
+//! Measurements with their bounds: the tightest one of a clause for its row, and all of them by kind for its details.
 
 use probity_model::measure::{Fit, Unit, seconds};
 use probity_model::{Bound, Interval, Measurement};
@@ -12,7 +12,7 @@ use crate::words::counted;
 /// How many kinds of measurements of a clause are shown.
 const KINDS: usize = 10;
 
-/// Measurements of like quantities under one bound.
+/// Measurements of similar quantities with the same bound.
 struct Kind<'r> {
     /// The measured quantity, without the names and numbers that differ.
     quantity: String,
@@ -20,12 +20,12 @@ struct Kind<'r> {
     all: Vec<&'r MeasuredIn>,
 }
 
-/// The measurement that is nearest to its bound, or furthest beyond.
+/// The measurement that is closest to its bound, or furthest beyond it.
 fn tightest<'r>(all: impl IntoIterator<Item = &'r MeasuredIn>) -> Option<&'r MeasuredIn> {
     all.into_iter().min_by_key(|one| one.measured.room())
 }
 
-/// The cell of a clause's row.
+/// The cell in a clause's row.
 pub(crate) fn cell(clause: &ClauseReport) -> Html {
     clause.tightest().map(|one| beside_bound(&one.measured)).unwrap_or_default()
 }
@@ -41,7 +41,7 @@ pub(crate) fn beside_bound(measured: &Measurement) -> Html {
     cell
 }
 
-/// The part of a clause's details.
+/// The section in a clause's details.
 pub(crate) fn section(index: &Index<'_>, clause: &ClauseReport) -> Html {
     let mut section = Html::default();
     if clause.measurements.is_empty() {
@@ -75,7 +75,7 @@ pub(crate) fn spread(page: &mut Html, spread: Option<Spread>) {
     }
 }
 
-/// The measurements of a clause by kind; the kind closest to its bound is first.
+/// The measurements of a clause by kind. The kind that is closest to its bound is first.
 fn kinds(clause: &ClauseReport) -> Vec<Kind<'_>> {
     let mut kinds: Vec<Kind<'_>> = Vec::new();
     for one in &clause.measurements {
@@ -145,7 +145,7 @@ fn short(unit: Unit, bound: &Bound) -> String {
     }
 }
 
-/// A limit without digits that say nothing: `3 s`, `0.5 s`.
+/// A limit without trailing zeros: `3 s`, `0.5 s`.
 fn value_of(unit: Unit, value: i64) -> String {
     match unit {
         Unit::Count => value.to_string(),

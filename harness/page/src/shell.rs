@@ -1,11 +1,12 @@
-//! The common parts of all pages: the head with the policy, the bar at the top, the symbol of a verdict.
+//! The common parts of all pages: the head with the policy, the bar at the top, and the icon of a verdict.
 
 use data_encoding::BASE64;
 use sha2::{Digest, Sha256};
 
 use crate::html::Html;
 
-/// The head: the policy, the style and the script. The script comes first, so that the page never shows what it hides at once.
+/// The head: the policy, the style and the script. The script is in the head, so that the page never shows content that
+/// the script hides immediately.
 pub(crate) fn head(page: &mut Html, title: &str, style: &'static str, script: &'static str) {
     let digest = |text: &str| BASE64.encode(&Sha256::digest(text.as_bytes()));
     page.raw("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n").put(
@@ -20,7 +21,7 @@ pub(crate) fn head(page: &mut Html, title: &str, style: &'static str, script: &'
     page.raw(include_str!("icons.svg"));
 }
 
-/// The bar: the name of what is shown, and the parts of the page, which begin with the clauses. Leaves `header` open.
+/// The bar: the name of the page, and links to its parts, which begin with the clauses. Leaves `header` open.
 pub(crate) fn bar(top: &mut Html, name: &str, parts: &[(&'static str, &'static str)]) {
     top.raw("<a class=\"skip\" href=\"#clauses\">Skip to the clauses</a>\n<header>\n")
         .raw("<div class=\"bar\"><p class=\"brand\"><svg aria-hidden=\"true\"><use href=\"#i-brand\"/></svg>Probity</p>")
@@ -32,7 +33,7 @@ pub(crate) fn bar(top: &mut Html, name: &str, parts: &[(&'static str, &'static s
     top.raw("</nav><span class=\"tools\"></span></div>\n");
 }
 
-/// The sign of a verdict, for eyes that do not tell its color.
+/// The icon of a verdict, for readers who cannot distinguish its color.
 pub(crate) fn icon(page: &mut Html, word: &str) {
     page.put("<svg class=\"icon {}\" aria-hidden=\"true\"><use href=\"#i-{}\"/></svg>", &[&word, &word]);
 }

@@ -1,6 +1,6 @@
-//! Many reports as one page: what turned, the facts of each report, and a table with a column for each.
+//! Many reports as one page: the changes of verdicts, the facts of each report, and a table with a column for each.
 //!
-//! Without a script the table can still be narrowed to what differs, and an address that names a clause shows its details.
+//! Even without the script, the table can be limited to differences, and a link to a clause shows its details.
 
 use probity_report::{Matrix, MatrixCell, MatrixRow, Turn, Word};
 
@@ -10,13 +10,13 @@ use crate::sides::{self, Link};
 use crate::words::{counted, level};
 use crate::{COMPARING_SCRIPT, COMPARING_STYLE, measured};
 
-/// How many clauses the top lists that turned.
+/// How many clauses with a changed verdict the top lists.
 const LISTED: usize = 10;
 
 /// From this many reports on, the table scrolls sideways.
 const MANY: usize = 6;
 
-/// What can be filtered besides words and verdicts: its name for the script, and for people.
+/// The filters apart from text and verdicts: the name for the script, and the name for users.
 const SHOWS: [(&str, &str); 4] = [
     ("differs", "Only what differs"),
     ("regression", "Regressions"),
@@ -64,7 +64,7 @@ impl MatrixPage<'_> {
         page.raw("</section>\n");
     }
 
-    /// An item for each clause that turned like this, with the report where it did.
+    /// An item for each clause with such a change of verdict, with the report in which it changed.
     fn turned(&self, is: fn(Turn) -> bool) -> Vec<Html> {
         let mut items = Vec::new();
         for row in &self.matrix.clauses {
@@ -156,7 +156,7 @@ impl MatrixPage<'_> {
         page.raw("</tr>\n");
     }
 
-    /// The verdict in its cell, as a link to its place in the report's own page if that lies beside.
+    /// The verdict in its cell. If the report's own page is in its folder, the verdict is a link to its place there.
     fn verdict(&self, page: &mut Html, row: &MatrixRow, at: usize, cell: &MatrixCell) {
         let Some(verdict) = cell.verdict else {
             page.raw("<span class=\"absent\">not in its book</span>");
@@ -206,7 +206,7 @@ impl MatrixPage<'_> {
     }
 }
 
-/// How a clause turned, as a mark with words.
+/// A change of verdict, as a mark with words.
 pub(crate) fn put_turn(page: &mut Html, turn: Option<Turn>) {
     if let Some(turn) = turn {
         page.put(
@@ -237,7 +237,7 @@ fn is_shown(row: &MatrixRow, name: &str) -> bool {
     }
 }
 
-/// The top's verdict on the whole.
+/// The overall result at the top of the page.
 fn sum(page: &mut Html, matrix: &Matrix) {
     let counts = matrix.counts;
     let (color, title) = match counts.regressions {
@@ -262,14 +262,14 @@ fn sum(page: &mut Html, matrix: &Matrix) {
     page.raw("</dl>\n");
 }
 
-/// How many clauses of a chapter there are, and on how many the reports do not agree.
+/// The number of clauses of a chapter, and for how many of them the reports differ.
 fn tally(rows: &[&MatrixRow]) -> String {
     let differ = rows.iter().filter(|row| row.differs).count();
     let all = counted(rows.len(), "clause");
     if differ == 0 { all } else { format!("{all}, {differ} not the same in all reports") }
 }
 
-/// The filters. Those of what differs work without a script; the others are shown by it.
+/// The filters. The filters for differences work without the script. The script shows the others.
 fn filters(page: &mut Html, matrix: &Matrix, chapters: &[(&str, Vec<&MatrixRow>)]) {
     page.raw("<form class=\"filters\" id=\"filters\" role=\"search\" aria-label=\"Filter the clauses\">\n")
         .raw("<label class=\"search\"><span class=\"unseen\">Text</span><input type=\"search\" name=\"text\" ")

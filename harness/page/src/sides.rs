@@ -9,7 +9,7 @@ use crate::html::Html;
 use crate::shell::icon;
 use crate::words::{counted, outcome, span};
 
-/// A link to a page that lies beside: a relative path in which nothing means anything to a browser but its folders.
+/// A link to another page: a relative path in which only the slashes between folders have a meaning for a browser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link(String);
 
@@ -17,7 +17,7 @@ impl Link {
     /// The link to a path, which is relative to the page and has slashes between its folders.
     #[must_use]
     pub fn relative(path: &str) -> Self {
-        // Without a folder in front, `a:b` would be an address of its own.
+        // Without a leading folder, a browser would take `a:b` for an absolute address.
         let mut link = if path.starts_with("../") { String::new() } else { "./".to_owned() };
         for byte in path.bytes() {
             match byte {
@@ -32,14 +32,14 @@ impl Link {
         Self(link)
     }
 
-    /// The link as an address.
+    /// The link as a relative URL.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// The section with the facts of each report. `links` has one for each report whose page lies beside.
+/// The section with the facts of each report. `links` has a link for each report that has a page.
 pub(crate) fn html(reports: &[&ReportFacts], links: &[Option<Link>]) -> Html {
     let mut page = Html::default();
     page.raw("<section id=\"reports\" aria-labelledby=\"reports-title\">\n<div class=\"head\"><h2 id=\"reports-title\">Reports</h2></div>\n")
@@ -104,7 +104,7 @@ fn facts(report: &ReportFacts) -> Vec<(String, String)> {
     own.chain(labels).filter(|(_, value)| !value.is_empty()).collect()
 }
 
-/// A list of findings with its title, at most `most` of them; nothing of none.
+/// A list of at most `most` findings, with its title. Writes nothing if there are none.
 pub(crate) fn list(page: &mut Html, title: &str, items: &[Html], most: usize) {
     if items.is_empty() {
         return;

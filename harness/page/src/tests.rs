@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 
 use super::Page;
 
-/// A run with every verdict, of a cluster that says what would be markup wherever it can.
+/// A run with every verdict, on a cluster that sends markup wherever it can.
 fn run() -> Run {
     probity_sample::everything().hostile()
 }
@@ -34,13 +34,13 @@ fn page_of(run: &Run) -> String {
     page(&run.report(), &run.stored())
 }
 
-/// What stands between two marks, the first time.
+/// The text between the first occurrences of two marks.
 fn between<'t>(text: &'t str, from: &str, to: &str) -> &'t str {
     let start = text.find(from).unwrap() + from.len();
     &text[start..start + text[start..].find(to).unwrap()]
 }
 
-/// The data of the cases as the script reads them: their places, and what is told of each.
+/// The data of the cases as the script reads it: their positions, and the data of each case.
 fn data(page: &str) -> Vec<(u64, Value)> {
     let packed = BASE64.decode(between(page, "id=\"data\">", "<").as_bytes()).unwrap();
     let mut text = String::new();

@@ -96,7 +96,7 @@ fn facts(top: &mut Html, index: &Index<'_>) {
     top.raw("</dl>\n");
 }
 
-/// What is violated or failed; without any, what is undecided. Warnings and what was left behind.
+/// What is violated or failed. If there is nothing, what is undecided. Then warnings and objects that were left behind.
 fn findings(top: &mut Html, index: &Index<'_>) {
     let report = index.report;
     let open = |word: Word| report.causes_of(word).collect::<Vec<_>>();
@@ -124,7 +124,7 @@ fn findings(top: &mut Html, index: &Index<'_>) {
     top.raw("</section>\n");
 }
 
-/// Whether an expectation of the case itself was violated: no clause speaks of that.
+/// Whether an expectation of the case itself was violated. No clause covers this.
 fn is_finding_of_its_own(case: &probity_report::CaseReport) -> bool {
     case.expected.iter().any(|expected| Word::of(&expected.verdict) == Word::Violated)
 }

@@ -1,10 +1,10 @@
-//! Names and spans as the page writes them.
+//! Names and spans as the page shows them.
 
 use probity_model::Level;
 use probity_model::facets::Sight;
 use probity_report::{Exit, ProfileOutcome};
 
-/// A span for people: `0.42 s`, `12.3 s`, `6 min 32 s`.
+/// A span for users: `0.42 s`, `12.3 s`, `6 min 32 s`.
 pub(crate) fn span(us: i64) -> String {
     let (seconds, rest) = (us / 1_000_000, us % 1_000_000);
     match seconds {
@@ -15,7 +15,7 @@ pub(crate) fn span(us: i64) -> String {
     }
 }
 
-/// How many there are of something.
+/// A number of things.
 pub(crate) fn counted(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }

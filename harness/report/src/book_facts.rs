@@ -1,7 +1,7 @@
-//! What the book asks of a run: its cases, whatever a run did of them.
+//! What the book requires of a run: its cases, whether or not the run contains them.
 //!
-//! A report is made of a log and its histories, and both come from whoever made the run. What should be there, nobody
-//! but the book can say.
+//! A report is generated from a log and its histories, and both come from the person who ran it. Only the book can tell
+//! what should be in them.
 
 use std::collections::BTreeSet;
 
@@ -22,14 +22,14 @@ pub struct BookFacts {
 /// A case of the book.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BookCase {
-    /// What the log of a run says of it.
+    /// What the log of a run must contain about it.
     pub planned: Planned,
-    /// What a cluster may lack for it.
+    /// What it needs from the cluster.
     pub needs: BTreeSet<Need>,
 }
 
 impl BookCase {
-    /// What the book says of a case that stands in the file `source`.
+    /// The facts about a case in the file `source`.
     #[must_use]
     pub fn of(case: &Case, source: &str) -> Self {
         Self { planned: Planned::of(case, source), needs: case.needs.clone() }
@@ -37,14 +37,14 @@ impl BookCase {
 }
 
 impl BookFacts {
-    /// The case of this name, or the one that ran under this name on one of several nodes.
+    /// The case with this name, or the case that ran under this name on one of several nodes.
     #[must_use]
     pub fn case(&self, name: &CaseName) -> Option<&BookCase> {
         let anywhere = name.anywhere();
         self.cases.iter().find(|case| case.planned.case == anywhere)
     }
 
-    /// Whether another book is the same: its clauses, cases and judges, not the files that a user added to it.
+    /// Whether another book has the same clauses, cases and judges, apart from the files that a user added to it.
     #[must_use]
     pub fn is(&self, other: &Suite) -> bool {
         let Suite { name, version, digest, .. } = &self.suite;

@@ -1,4 +1,4 @@
-//! Makes the report of a log and its histories.
+//! Builds the report from a log and its histories.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,9 +20,9 @@ use crate::word::{Reason, Word};
 /// A history from the run's folder, or why it could not be read.
 #[derive(Debug)]
 pub struct StoredHistory {
-    /// Its place below the folder, as the log names it.
+    /// Its path relative to the folder, as the log names it.
     pub file: String,
-    /// Its contents, or a sentence on why it cannot be read.
+    /// Its contents, or a sentence that states why it cannot be read.
     pub contents: Result<ReadHistory, String>,
 }
 
@@ -36,7 +36,7 @@ pub struct ReadHistory {
 }
 
 impl Report {
-    /// Judges the histories of a run and puts together what follows.
+    /// Judges the histories of a run and builds the report.
     ///
     /// # Errors
     ///
@@ -101,11 +101,11 @@ impl Report {
     }
 }
 
-/// One time that a case was to run.
+/// One planned run of a case.
 pub(super) struct CaseRun<'a> {
-    /// What is said about it.
+    /// Its entry in the report.
     pub(super) report: CaseReport,
-    /// Whether it is one of several tries of a case that was left undecided.
+    /// Whether it is one of several tries of a case that left something undecided.
     pub(super) is_a_try: bool,
     /// The verdict on each clause that it targets, if it has no history.
     pub(super) instead: Option<Verdict>,
@@ -176,7 +176,7 @@ fn fate(line: &LogLine) -> Option<(&CaseName, Fate<'_>)> {
     }
 }
 
-/// Repetitions end in any order; their files are numbered.
+/// The order of repetitions. They end in any order, but their files are numbered.
 fn by_file(fate: &Fate<'_>) -> (usize, String) {
     match fate {
         Fate::Ended { history, .. } => (history.len(), (*history).to_owned()),
@@ -265,8 +265,8 @@ fn read<'a>(histories: &'a [StoredHistory], file: &str, sha256: &str) -> Result<
     Ok(found)
 }
 
-/// The verdict of a case: over the clauses that it was written for and its own expectations, and over whatever else
-/// was decided in it.
+/// The verdict of a case. It depends on the clauses that the case was written for, on its own expectations, and on
+/// everything else that was decided in it.
 pub(crate) fn conclude(report: &mut CaseReport) {
     let judged = report.judgements.iter().map(|judgement| (judgement.intended, &judgement.verdict));
     let expected = report.expected.iter().map(|expected| (true, &expected.verdict));
@@ -315,7 +315,7 @@ fn sum(
     }
 }
 
-/// The part of all cases' time in which their node was overloaded.
+/// The share of the cases' time during which their nodes were overloaded.
 fn overloaded_percent(runs: &[CaseRun<'_>]) -> i64 {
     let each = runs.iter().filter_map(|run| run.history).map(History::overloaded);
     let (overloaded, all) = each.fold((0, 0), |(overloaded, all), (more, of)| (overloaded + more, all + of));

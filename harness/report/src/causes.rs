@@ -1,9 +1,9 @@
-//! Causes before effects: of several violated clauses, which one explains the others.
+//! Causes before effects: which of several violated clauses explains the others.
 //!
-//! One fault of a kubelet makes many clauses fail: a probe that goes to another port is no success, is counted, restarts
-//! the container. A violation is likely the effect of another if, in every case that shows it, the other is violated too,
-//! for the same pods, at an earlier [`Stage`]. That is a guess that saves a reader time, and no verdict: the effect stays
-//! violated.
+//! One fault of a kubelet can violate many clauses. For example, a probe that goes to the wrong port fails, the failures
+//! are counted, and the container restarts. A violation is likely the effect of another if, in every case that shows it,
+//! the other clause is violated too, for the same pods, at an earlier [`Stage`]. This is a guess that saves a reader
+//! time, and not a verdict: the effect stays violated.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ struct Violation<'a> {
     pods: BTreeSet<&'a str>,
 }
 
-/// Names the likely cause of each violated clause that has one among the others.
+/// Sets the likely cause of each violated clause, if another violated clause explains it.
 pub(super) fn name(registry: &Registry, clauses: &mut [ClauseReport], case_runs: &[CaseRun<'_>]) {
     let cases: Vec<Vec<Violation<'_>>> =
         case_runs.iter().map(|case_run| violations(registry, case_run)).collect();

@@ -1,10 +1,10 @@
-//! The conformance level of a run, and the certificate that says what it is about.
+//! The conformance level of a run, and the certificate that states what it is based on.
 //!
-//! A level is a statement about the MUST clauses of the book, and only about those: each holds, or diverges as the book
-//! records it. A run that left out cases of the level has not reached it, whatever it found. What a cluster cannot show,
-//! because it lacks a feature that a case declares under `needs`, is an exception, and the certificate names it.
+//! A level is a statement only about the MUST clauses of the book: each holds, or diverges as the book records it. A run
+//! that left out cases of the level has not reached it, whatever it found. If a cluster cannot show a clause because it
+//! lacks a feature that a case declares under `needs`, the clause is an exception, and the certificate names it.
 //!
-//! The certificate repeats what the report says elsewhere, so that a reader needs one place; `probity verify` compares all
+//! The certificate repeats parts of the report, so that a reader finds them in one place. `probity verify` compares all
 //! of it with the log and the histories.
 
 mod document;
@@ -49,7 +49,7 @@ impl Certificate {
         }
     }
 
-    /// What is said about a level.
+    /// The report on a level.
     #[must_use]
     pub fn of_level(&self, level: ConformanceLevel) -> Option<&LevelReport> {
         self.levels.iter().find(|one| one.level == level)

@@ -1,13 +1,13 @@
-//! The chapters of the book: how clauses are grouped for people.
+//! The chapters of the book: how clauses are grouped for readers.
 
 use std::collections::BTreeSet;
 
 use probity_model::ClauseId;
 
-/// The title of the group of clauses that stand in no chapter, such as those of a newer book.
+/// The title of the group of clauses without a chapter, such as clauses of a newer book.
 const OTHERS: &str = "Other clauses";
 
-/// A chapter of the book: what a reader of reports needs of it.
+/// A chapter of the book, as far as reports need it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BookChapter {
     /// Its subject.
@@ -17,8 +17,8 @@ pub struct BookChapter {
 }
 
 impl BookChapter {
-    /// Items by chapter, in the order of the book; items without a chapter are last. Within a chapter they keep
-    /// their order. Chapters without any are left out.
+    /// Items by chapter, in the order of the book. Items without a chapter are last. Within a chapter, items keep their
+    /// order. Empty chapters are left out.
     pub fn group<'t, T>(
         chapters: &[Self],
         items: &'t [T],

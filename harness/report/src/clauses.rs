@@ -18,7 +18,7 @@ use crate::words::event_in_words;
 /// How many histories a clause cites, and how many events and measurements of each.
 const CITED: (usize, usize, usize) = (8, 8, 2);
 
-/// The verdict of some case runs on a clause, in a word; `None` if none of them has one.
+/// The combined verdict of some case runs on a clause, in a word. `None` if none of them has a verdict.
 pub(super) fn word_of(clause: &Clause, case_runs: &[&CaseRun<'_>]) -> Option<Word> {
     let votes = case_runs.iter().enumerate().filter_map(|(at, case_run)| vote(clause, at, case_run));
     let outcome = votes.collect::<Poll<'_>>().outcome()?;
@@ -91,7 +91,7 @@ fn vote<'t>(clause: &Clause, place: usize, case_run: &'t CaseRun<'_>) -> Option<
     Some(Vote { place, intended: judgement.intended, verdict: &judgement.verdict })
 }
 
-/// If one run of a case left a clause undecided and another decided it, the case has no doubt about it.
+/// Drops the doubt of a case run about a clause if another run of the same case decided it.
 fn leave_to_other_tries(votes: &mut [Vote<'_>], case_runs: &[CaseRun<'_>]) {
     let of_a_try =
         |vote: &Vote<'_>| case_runs[vote.place].is_a_try.then(|| &case_runs[vote.place].report.case);
@@ -110,7 +110,7 @@ fn judgements<'t>(clause: &Clause, case_runs: &'t [CaseRun<'_>]) -> impl Iterato
     case_runs.iter().filter_map(|case_run| judgement(clause, case_run))
 }
 
-/// What held wherever it was seen does not hold as a whole if it was not seen in all that the clause speaks of.
+/// A clause that held wherever it was observed is undecided if it was not observed for all its facets.
 fn half_seen(verdict: &Verdict, facets: &[FacetSeen]) -> Option<Verdict> {
     let Verdict::Holds { evidence } = verdict else { return None };
     let missing = facets::missing(facets)?;
@@ -121,8 +121,8 @@ fn half_seen(verdict: &Verdict, facets: &[FacetSeen]) -> Option<Verdict> {
     Some(Verdict::Inconclusive { doubt: Doubt::HalfSeen, why, events })
 }
 
-/// Cases that were written for other clauses may show a part of one. If no case that was written for it ran, that is no
-/// doubt about the clause: whoever chose the cases did not ask for it, or the cluster cannot show it.
+/// Cases that were written for other clauses may show only a part of a clause. If no case that was written for it ran,
+/// the clause is not inconclusive but skipped: the user did not select its cases, or the cluster cannot show it.
 fn not_asked(answer: &Verdict, votes: &[Vote<'_>]) -> Option<Verdict> {
     let Verdict::Inconclusive { why, .. } = answer else { return None };
     let mut intended = votes.iter().filter(|vote| vote.intended);
@@ -151,7 +151,7 @@ fn nobody_asked(registry: &Registry, clause: &Clause, ground: Option<&ClusterFac
     }
 }
 
-/// The histories that say the same as the one that decided, which comes first.
+/// The histories with the same verdict as the deciding one, which comes first.
 fn evidence(decided: Vote<'_>, votes: &[Vote<'_>], case_runs: &[CaseRun<'_>]) -> Vec<EvidenceRef> {
     let word = Word::of(decided.verdict);
     let others = votes.iter().filter(|vote| vote.place != decided.place && Word::of(vote.verdict) == word);
@@ -170,11 +170,11 @@ fn evidence(decided: Vote<'_>, votes: &[Vote<'_>], case_runs: &[CaseRun<'_>]) ->
     std::iter::once(&decided).chain(others).filter_map(cited).take(CITED.0).collect()
 }
 
-/// With fewer measurements there is no summary.
+/// With fewer measurements, there is no summary.
 const FEW: usize = 10;
 
-/// How the measured times compare with their upper bounds. Times that may not be positive have no part of a
-/// bound.
+/// How the measured times compare with their upper bounds. A bound that is not positive is left out, because a time is
+/// not a share of it.
 fn spread<'m>(measurements: impl Iterator<Item = &'m Measurement>) -> Option<Spread> {
     let times = measurements.filter(|measured| measured.unit == Unit::Us);
     let mut parts: Vec<i64> = times
@@ -190,7 +190,7 @@ fn spread<'m>(measurements: impl Iterator<Item = &'m Measurement>) -> Option<Spr
     (parts.len() >= FEW).then_some(Spread { count: parts.len(), median, nine_in_ten, most })
 }
 
-/// The tightest measurements of a case_run: those nearest to their bounds, or furthest beyond.
+/// The tightest measurements of a case run: those that are closest to their bounds, or furthest beyond them.
 fn measurements(clause: &Clause, case_run: &CaseRun<'_>) -> Vec<MeasuredIn> {
     let mut all: Vec<&Measurement> =
         judgement(clause, case_run).iter().flat_map(|of| &of.measurements).collect();

@@ -1,4 +1,4 @@
-//! What changed between two reports: verdicts, measured numbers, and facets that were seen.
+//! What changed between two reports: verdicts, measured numbers, and the results of facets.
 
 mod measured;
 mod words;
@@ -17,7 +17,7 @@ pub use measured::MovedMeasurement;
 /// The kind of the document.
 const KIND: &str = "ConformanceDiff";
 
-/// The version of the format. Readers ignore unknown fields and refuse unknown verdicts.
+/// The version of the format. Readers ignore unknown fields and reject unknown verdicts.
 const SCHEMA_VERSION: &str = "1.0.0";
 
 /// What changed from one report to another.
@@ -35,19 +35,19 @@ pub struct Diff {
     pub older: ReportFacts,
     /// The newer report.
     pub newer: ReportFacts,
-    /// Clauses that only the newer one has.
+    /// Clauses that only the newer report has.
     pub added: Vec<ClauseFound>,
-    /// Clauses that only the older one has.
+    /// Clauses that only the older report has.
     pub dropped: Vec<ClauseFound>,
-    /// Clauses whose verdict is another, new violations first.
+    /// Clauses whose verdict changed, new violations first.
     pub changed: Vec<Moved>,
-    /// How many have the same verdict.
+    /// How many clauses have the same verdict.
     pub unchanged: usize,
-    /// Clauses whose measured numbers moved, the most worrying first: for each clause the measurement that moved most.
+    /// Clauses whose measured numbers changed, the most serious first. Each has the measurement that changed most.
     pub measured: Vec<MovedMeasurement>,
-    /// How many clauses have measurements in both reports that moved less than it takes to be listed.
+    /// How many clauses have measurements in both reports that changed too little to be listed.
     pub steady: usize,
-    /// Clauses that were seen in other facets than before.
+    /// Clauses with facets whose result changed.
     pub facets: Vec<MovedFacets>,
 }
 
@@ -58,9 +58,9 @@ pub struct Diff {
 pub struct ClauseFound {
     /// The clause.
     pub id: ClauseId,
-    /// What that report says.
+    /// Its verdict in that report.
     pub verdict: Word,
-    /// What happened; empty where it holds.
+    /// What happened. Empty if it holds.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub finding: String,
 }
@@ -72,18 +72,18 @@ pub struct ClauseFound {
 pub struct Moved {
     /// The clause.
     pub id: ClauseId,
-    /// What it was.
+    /// Its verdict in the older report.
     pub from: Word,
-    /// What it is.
+    /// Its verdict in the newer report.
     pub to: Word,
-    /// What that means.
+    /// The kind of change.
     pub turn: Turn,
-    /// What happened that time; empty where it holds.
+    /// What happened in the newer run. Empty if it holds.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub finding: String,
 }
 
-/// A clause that was seen in other facets than before.
+/// A clause with facets whose result changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -94,7 +94,7 @@ pub struct MovedFacets {
     pub facets: Vec<MovedFacet>,
 }
 
-/// A facet whose result changed. A book that does not ask for the facet says nothing.
+/// A facet whose result changed. A result is absent if the book does not require the facet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -161,7 +161,7 @@ impl Diff {
         }
     }
 
-    /// The clauses that are violated now and were not, or were not in the book.
+    /// The clauses that are violated now, and were not violated or not in the book before.
     pub fn new_violations(&self) -> impl Iterator<Item = (&ClauseId, &str)> {
         let changed = self.changed.iter().filter(|moved| moved.turn == Turn::NewViolation);
         let added = self.added.iter().filter(|found| found.verdict == Word::Violated);
@@ -169,13 +169,13 @@ impl Diff {
         changed.chain(added.map(|found| (&found.id, found.finding.as_str())))
     }
 
-    /// How many clauses turned like this.
+    /// How many clauses changed in this way.
     #[must_use]
     pub fn count(&self, turn: Turn) -> usize {
         self.changed.iter().filter(|moved| moved.turn == turn).count()
     }
 
-    /// Whether a clause is violated now that was not before.
+    /// Whether a clause is newly violated.
     #[must_use]
     pub fn is_worse(&self) -> bool {
         self.new_violations().next().is_some()

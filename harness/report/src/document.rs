@@ -21,10 +21,10 @@ pub const API_VERSION: &str = "probity.dev/v1";
 /// The kind of the document.
 pub const KIND: &str = "ConformanceReport";
 
-/// The version of the format. Readers ignore unknown fields and refuse unknown verdicts.
+/// The version of the format. Readers ignore unknown fields and reject unknown verdicts.
 pub const SCHEMA_VERSION: &str = "1.0.0";
 
-/// What a run says.
+/// The report of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -42,7 +42,7 @@ pub struct Report {
     /// The command as it was given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
-    /// What the user wrote on the run.
+    /// The labels that the user gave the run.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
     /// Which part of a run this is, if the run was divided.
@@ -55,18 +55,18 @@ pub struct Report {
     pub tool: Tool,
     /// The book that was run.
     pub suite: Suite,
-    /// The book that the histories were judged by, if it is another.
+    /// The book that judged the histories, if it is a different one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged_by: Option<Suite>,
-    /// Where it took place; absent if it ended before that.
+    /// The cluster. Absent if the run never reached it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<ClusterFacts>,
-    /// Where cases ran on each of several nodes: the nodes, grouped by what differs.
+    /// If cases ran on each of several nodes, the nodes, grouped by their differences.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fleet: Vec<NodeGroup>,
     /// Its totals.
     pub result: RunResult,
-    /// The conformance level that the run reached, and what that rests on; absent in reports of older programs.
+    /// The conformance level that the run reached, and what this is based on. Absent in reports of older programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<Certificate>,
     /// Each clause of the book that can be judged, in the book's order.
@@ -79,12 +79,12 @@ pub struct Report {
     /// Objects that could not be removed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leftovers: Vec<Leftover>,
-    /// The resources that the run used; absent if it did not finish.
+    /// The resources that the run used. Absent if it did not finish.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
 }
 
-/// The sum of a run.
+/// The totals of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -95,13 +95,13 @@ pub struct RunResult {
     pub cases: Counts,
     /// Each requested profile.
     pub profiles: Vec<ProfileReport>,
-    /// How many parts in a hundred of the cases' time their node was overloaded: targets were stalled, or many tasks waited for each
-    /// processor.
+    /// The percentage of the cases' time during which their node was overloaded: targets were stalled, or many tasks
+    /// waited for each processor.
     #[serde(default, skip_serializing_if = "is_none_of_it")]
     pub overloaded_percent: i64,
 }
 
-/// How many there are of each verdict. The parts add up to the total.
+/// The number of each verdict. The numbers add up to the total.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -110,13 +110,13 @@ pub struct Counts {
     pub total: u64,
     /// Kept promises.
     pub holds: u64,
-    /// Catalogued differences from the document.
+    /// Known divergences from the documentation.
     pub diverges: u64,
     /// Broken promises.
     pub violated: u64,
-    /// Nothing can be said.
+    /// Undecided.
     pub inconclusive: u64,
-    /// Faults of the harness or its surroundings.
+    /// Failures of the harness or its environment.
     pub error: u64,
     /// Not run.
     pub skipped: u64,
@@ -127,13 +127,14 @@ pub struct Counts {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ProfileReport {
-    /// Which.
+    /// The profile.
     pub profile: Profile,
     /// Its result.
     pub result: ProfileOutcome,
     /// Why, in a sentence.
     pub why: String,
-    /// Its clauses by verdict: those that a case of the profile was written for, and any that was violated in one.
+    /// The number of its clauses by verdict: those that a case of the profile was written for, and those that were
+    /// violated in such a case.
     pub counts: Counts,
     /// Their names by verdict.
     pub clauses: BTreeMap<Word, Vec<ClauseId>>,
@@ -146,16 +147,16 @@ pub struct ProfileReport {
 pub enum ProfileOutcome {
     /// Every clause holds or diverges.
     Success,
-    /// None was violated, and some are not decided.
+    /// No clause was violated, but some are undecided.
     Partial,
     /// A clause was violated.
     Failure,
-    /// It is no statement about the cluster: something of ours failed, nothing ran, the nodes were too noisy, or the program
-    /// was modified.
+    /// The result says nothing about the cluster: the harness failed, nothing ran, the nodes were too noisy, or the
+    /// program was modified.
     Invalid,
 }
 
-/// What a run says about one clause.
+/// The result of a run for one clause.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -166,24 +167,24 @@ pub struct ClauseReport {
     pub level: Level,
     /// What the documentation promises.
     pub text: String,
-    /// Where.
+    /// Where it promises this.
     pub source: Source,
     /// The known deviation of upstream, if there is one: what it does instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actual: Option<String>,
     /// The verdict over all histories.
     pub verdict: Word,
-    /// Why, for those verdicts that have a closed set of reasons.
+    /// The reason, for verdicts with a closed set of reasons.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
-    /// The violated clause that likely explains this violation: it was violated in the same cases, for the same pods, at an
-    /// earlier stage.
+    /// The violated clause that likely explains this violation. It was violated in the same cases, for the same pods, at
+    /// an earlier stage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follows_from: Option<ClauseId>,
-    /// What happened, in a sentence. Empty where it holds.
+    /// What happened, in a sentence. Empty if it holds.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub finding: String,
-    /// The histories with the evidence for the verdict, and their events; the decisive one first.
+    /// The histories with the evidence for the verdict, and their events. The deciding one is first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<EvidenceRef>,
     /// The facets that must be observed before it holds, and the result of each.
@@ -192,13 +193,13 @@ pub struct ClauseReport {
     /// What was measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub measurements: Vec<MeasuredIn>,
-    /// How the measurements of all cases lie to their upper bounds; absent where there are few.
+    /// How the measurements of all cases compare with their upper bounds. Absent if there are only a few.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<Spread>,
-    /// Every case that said something about it.
+    /// Every case in which it was judged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub judged_in: Vec<JudgedIn>,
-    /// Doubts that do not count, since a case that was written for the clause decided.
+    /// Doubts that do not count, because a case that was written for the clause decided it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also_undecided_in: Vec<UndecidedIn>,
 }
@@ -212,9 +213,9 @@ pub struct EvidenceRef {
     pub case: CaseName,
     /// Its history, below the run's folder.
     pub history: String,
-    /// The first events that are cited.
+    /// The first of the cited events.
     pub events: Vec<Cited>,
-    /// How many more there are; the judgement in the case names them all.
+    /// How many more there are. The judgement in the case names all of them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more: usize,
 }
@@ -241,8 +242,8 @@ pub struct MeasuredIn {
     pub measured: Measurement,
 }
 
-/// How many parts in a hundred of their upper bounds the measured times take: half of them take at most `median`, nine in
-/// ten at most `nine_in_ten`, and all at most `most`.
+/// The measured times, in percent of their upper bounds: half of them take at most `median`, nine in ten at most
+/// `nine_in_ten`, and all at most `most`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -257,7 +258,7 @@ pub struct Spread {
     pub most: i64,
 }
 
-/// What one case said about a clause.
+/// The verdict of one case on a clause.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -266,7 +267,7 @@ pub struct JudgedIn {
     pub case: CaseName,
     /// Whether it was written for the clause.
     pub intended: bool,
-    /// What it said.
+    /// Its verdict.
     pub verdict: Word,
 }
 
@@ -281,29 +282,29 @@ pub struct UndecidedIn {
     pub why: String,
 }
 
-/// What a run says about one case.
+/// The result of a run for one case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CaseReport {
     /// Its name.
     pub case: CaseName,
-    /// Which time this was, if it was to run several times.
+    /// The number of the repetition, if the case was to run several times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repetition: Option<u32>,
-    /// Whether it left something undecided and ran once more: then the later time counts.
+    /// Whether it left something undecided and ran again. The later run then counts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tried_again: bool,
-    /// The file that it is written in.
+    /// The file that contains it.
     pub source: String,
     /// Which runs it belongs to.
     pub profile: Profile,
     /// The clauses that it was written for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub judges: Vec<ClauseId>,
-    /// The verdict over all that was judged in it.
+    /// The verdict on everything that was judged in it.
     pub verdict: Word,
-    /// Why, for those verdicts that have a closed set of reasons.
+    /// The reason, for verdicts with a closed set of reasons.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
     /// What happened, in a sentence.
@@ -318,7 +319,7 @@ pub struct CaseReport {
     /// Its history.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history: Option<HistoryRef>,
-    /// What was concluded about each clause.
+    /// The judgement on each clause.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub judgements: Vec<Judgement>,
     /// The results of the case's own expectations.
@@ -340,13 +341,13 @@ pub struct HistoryRef {
 }
 
 impl ClauseReport {
-    /// Whether it held wherever it was seen, and was not seen in all that it speaks of.
+    /// Whether it held wherever it was observed, but was not observed for all its facets.
     #[must_use]
     pub fn is_half_seen(&self) -> bool {
         self.reason == Some(Reason::Doubt(Doubt::HalfSeen))
     }
 
-    /// The measurement that is nearest to its bound, or furthest beyond.
+    /// The measurement that is closest to its bound, or furthest beyond it.
     #[must_use]
     pub fn tightest(&self) -> Option<&MeasuredIn> {
         self.measurements.iter().min_by_key(|one| one.measured.room())
@@ -354,14 +355,14 @@ impl ClauseReport {
 }
 
 impl Report {
-    /// What is said about a clause.
+    /// The entry of a clause.
     #[must_use]
     pub fn clause(&self, id: &ClauseId) -> Option<&ClauseReport> {
         self.clauses.iter().find(|clause| clause.id == *id)
     }
 
-    /// The report, saying that the histories were judged by another book than the one that was run. Files of cases that
-    /// the user added judge nothing.
+    /// The report, with the book that judged the histories if it differs from the book of the run. Case files that the
+    /// user added do not count, because they contain no judges.
     #[must_use]
     pub fn judged_by(self, suite: &Suite) -> Self {
         let book = |suite: &Suite| (suite.name.clone(), suite.version.clone(), suite.digest.clone());

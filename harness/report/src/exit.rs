@@ -1,4 +1,4 @@
-//! How a program that runs or judges cases ends: one rule from a few facts to the exit status.
+//! How a program that runs or judges cases ends: one rule that derives the exit status from a few facts.
 //!
 //! `probity run`, `try`, `report` and `judge` collect the facts, each in its own way, and ask [`ExitFacts::status`]; `probity
 //! verify` asks [`VerifyFacts::status`].
@@ -46,12 +46,13 @@ pub enum Undecided {
     Passes,
 }
 
-/// What the user counts as a failure, beyond what is violated.
+/// What the user counts as a failure, in addition to violations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Standard {
     /// What undecided cases and clauses mean.
     pub undecided: Undecided,
-    /// Whether a divergence counts as a violation: the documents alone count, and not what upstream is known to do.
+    /// Whether a divergence counts as a violation, so that only the documentation counts and not the known behavior of
+    /// upstream.
     pub strict: bool,
 }
 
@@ -61,7 +62,7 @@ impl From<Undecided> for Standard {
     }
 }
 
-/// All that the exit status depends on besides the user's wish.
+/// Everything that the exit status depends on, apart from the user's standard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExitFacts {
     /// Objects of the run are left on the cluster.
@@ -70,9 +71,9 @@ pub struct ExitFacts {
     pub interrupted: bool,
     /// A clause or an expectation is violated.
     pub violated: bool,
-    /// A clause diverges from its document, as upstream is known to.
+    /// A clause diverges from the documentation, as upstream is known to do.
     pub diverges: bool,
-    /// The cluster, the harness or a file failed, or the run did not come to its end.
+    /// The cluster, the harness or a file failed, or the run did not finish.
     pub failed: bool,
     /// A case is undecided, or a clause that a case was written for.
     pub undecided: bool,
@@ -81,7 +82,7 @@ pub struct ExitFacts {
 }
 
 impl ExitFacts {
-    /// Adds a verdict. `asked` distinguishes what a case was meant to decide from what it left open in passing.
+    /// Adds a verdict. `asked` is whether a case was written to decide it.
     pub fn add(&mut self, verdict: Word, asked: bool) {
         match verdict {
             Word::Violated => self.violated = true,
@@ -125,18 +126,18 @@ impl ExitFacts {
     }
 }
 
-/// All that the exit status of `probity verify` depends on.
+/// Everything that the exit status of `probity verify` depends on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VerifyFacts {
     /// A run contradicts itself, or lacks something.
     pub contradicts: bool,
-    /// A run does not reach the conformance level that the user asked for.
+    /// A run does not reach the conformance level that the user requested.
     pub below_level: bool,
-    /// Something that was given is not a run.
+    /// An argument is not a run.
     pub not_a_run: bool,
-    /// A file could not be read for a reason that lies in this machine.
+    /// A file could not be read because of a problem of this machine.
     pub failed: bool,
-    /// Something could not be checked: the run is of another book, or there is a report without its histories.
+    /// Something could not be checked: the run used a different book, or a report has no histories.
     pub unchecked: bool,
 }
 
@@ -153,8 +154,8 @@ impl VerifyFacts {
         }
     }
 
-    /// The exit status. If several apply, the precedence is 1, 2, 4, 3: proof that a run is wrong is worth more than anything
-    /// that prevented a check.
+    /// The exit status. If several apply, the precedence is 1, 2, 4, 3, because proof that a run is wrong is more
+    /// important than a problem that prevented a check.
     #[must_use]
     pub fn status(self) -> Exit {
         match self {
@@ -174,7 +175,7 @@ impl Report {
         self.exit_facts().status(standard)
     }
 
-    /// What the exit status follows from. A run without an end failed: its log would say more otherwise.
+    /// The facts that determine the exit status. A run whose log has no end failed.
     #[must_use]
     pub fn exit_facts(&self) -> ExitFacts {
         let mut facts = ExitFacts {
@@ -187,7 +188,7 @@ impl Report {
             facts.add(case.verdict, true);
         }
         for clause in &self.clauses {
-            // What was left out of a run is no doubt about the cluster.
+            // Facets that were not observed because cases were left out are not a doubt about the cluster.
             let word = if clause.is_half_seen() { Word::Holds } else { clause.verdict };
             facts.add(word, clause.judged_in.iter().any(|judged| judged.intended));
         }

@@ -1,8 +1,8 @@
 //! A fleet: cases that ran on each of several nodes, and what differs between the nodes.
 //!
-//! Nodes of which everything that is known is the same (kubelet, runtime, system, kernel, architecture and all verdicts)
-//! are one group. A group names the clauses whose verdict is not that of every other group, so a fleet that behaves alike
-//! is a list of groups without such clauses.
+//! Nodes with the same known facts (kubelet, runtime, system, kernel, architecture) and the same verdicts are one group.
+//! A group names the clauses whose verdict differs between groups. If all nodes of a fleet behave the same, no group
+//! names any.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use crate::document::{Counts, Report};
 use crate::run_log::ClusterFacts;
 use crate::word::Word;
 
-/// How many clauses of a group are named in words; the report has all.
+/// How many clauses of a group are named in words. The report has all of them.
 const NAMED: usize = 12;
 
 /// Nodes that are alike.
@@ -26,19 +26,19 @@ const NAMED: usize = 12;
 pub struct NodeGroup {
     /// Their names.
     pub nodes: Vec<String>,
-    /// What is known of each of them; empty texts where nodes may not be read.
+    /// What is known about each of them. The texts are empty without permission to read nodes.
     pub facts: NodeFacts,
-    /// The clauses that cases on one of these nodes said something about, by verdict.
+    /// The clauses that were judged in cases on these nodes, by verdict.
     pub clauses: Counts,
-    /// The clauses whose verdict differs between the groups, with the verdict here. A clause that nothing was said about here
-    /// is missing.
+    /// The clauses whose verdict differs between the groups, with the verdict here. A clause that was not judged here is
+    /// missing.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub differs: BTreeMap<ClauseId, Word>,
 }
 
 type Verdicts = BTreeMap<ClauseId, Word>;
 
-/// The groups of the nodes on which cases were to run; none if no case was bound to a node.
+/// The groups of the nodes on which cases were to run. Empty if no case was bound to a node.
 pub(super) fn groups(
     registry: &Registry,
     runs: &[CaseRun<'_>],
@@ -72,7 +72,7 @@ fn verdicts(registry: &Registry, runs: &[CaseRun<'_>], node: &str) -> Verdicts {
     judged.filter_map(|clause| Some((clause.id.clone(), word_of(clause, &here)?))).collect()
 }
 
-/// The clauses on which two groups say something else, or only one of them says anything.
+/// The clauses whose verdicts differ between two groups, or that only some groups have.
 fn differing(groups: &[(NodeFacts, Verdicts, Vec<String>)]) -> BTreeSet<ClauseId> {
     let all = groups.iter().flat_map(|(_, verdicts, _)| verdicts.keys());
     let same = |id: &ClauseId| {
@@ -88,16 +88,16 @@ fn versions(facts: &NodeFacts) -> [&str; 5] {
 }
 
 impl NodeGroup {
-    /// What is known of its nodes, in a line.
+    /// What is known about its nodes, in one line.
     #[must_use]
     pub fn facts_in_words(&self) -> String {
         let known: Vec<&str> = versions(&self.facts).into_iter().filter(|fact| !fact.is_empty()).collect();
-        if known.is_empty() { "nodes that may not be read".to_owned() } else { known.join(", ") }
+        if known.is_empty() { "nodes that could not be read".to_owned() } else { known.join(", ") }
     }
 }
 
 impl Report {
-    /// The fleet as text for a terminal, a paragraph for each group; nothing without one.
+    /// The fleet as text for a terminal, with a paragraph for each group. Empty without groups.
     #[must_use]
     pub fn fleet_in_words(&self) -> String {
         let mut words = String::new();

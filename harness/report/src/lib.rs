@@ -1,8 +1,8 @@
 //! The report: what a run says about each clause, with the evidence, as one typed and versioned document.
 //!
-//! It is generated only from the run's log and the histories, so anyone can generate it again and compare.
-//! Nothing of its making is in it: no time of writing, no random name. Unknown values are left out, never
-//! invented.
+//! It is generated only from the run's log and the histories, so anyone can generate it again and compare. It contains
+//! nothing that changes from one generation to the next, such as the time of writing or a random name. Unknown values are
+//! left out, never invented.
 
 mod book_facts;
 mod build;

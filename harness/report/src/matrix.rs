@@ -20,7 +20,7 @@ use crate::word::Word;
 /// The kind of the document.
 const KIND: &str = "ConformanceMatrix";
 
-/// The version of the format. Readers ignore unknown fields and refuse unknown verdicts.
+/// The version of the format. Readers ignore unknown fields and reject unknown verdicts.
 const SCHEMA_VERSION: &str = "1.0.0";
 
 /// Reports side by side.
@@ -45,20 +45,20 @@ pub struct Matrix {
     pub clauses: Vec<MatrixRow>,
 }
 
-/// The sum of a matrix.
+/// The totals of a matrix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct MatrixCounts {
     /// All clauses that any report has.
     pub clauses: usize,
-    /// Those on which the reports that have them do not agree.
+    /// Those whose verdict differs between the reports that have them.
     pub differing: usize,
     /// Those that at least one report does not have.
     pub missing: usize,
-    /// Those that turn for the worse in at least one report.
+    /// Those that get worse in at least one report.
     pub regressions: usize,
-    /// Those that turn for the better in at least one report.
+    /// Those that get better in at least one report.
     pub recoveries: usize,
 }
 
@@ -73,9 +73,9 @@ pub struct MatrixRow {
     pub chapter: String,
     /// How strong it is.
     pub level: Level,
-    /// What the documentation promises, in the words of the last report that has it.
+    /// What the documentation promises, from the last report that has the clause.
     pub text: String,
-    /// Whether the reports that have it do not agree.
+    /// Whether its verdict differs between the reports that have it.
     pub differs: bool,
     /// What each report says, in the order of the reports.
     pub cells: Vec<MatrixCell>,
@@ -89,19 +89,19 @@ pub struct MatrixCell {
     /// Its verdict; absent if its book does not have the clause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Word>,
-    /// How that differs from what the reports before it say; absent if it does not, or if none of them has the clause.
+    /// How the verdict differs from the previous reports. Absent if it does not, or if none of them has the clause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<Turn>,
-    /// What happened, in a sentence. Empty where it holds.
+    /// What happened, in a sentence. Empty if it holds.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub finding: String,
-    /// The measurement that is nearest to its bound, or furthest beyond.
+    /// The measurement that is closest to its bound, or furthest beyond it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<MeasuredIn>,
-    /// How its measurements lie to their upper bounds; absent where there are few.
+    /// How its measurements compare with their upper bounds. Absent if there are only a few.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<Spread>,
-    /// What it must have been seen in before it holds, and was not.
+    /// The facets for which it was not observed, although this is required before it holds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unseen: Vec<FacetSeen>,
 }
@@ -136,7 +136,7 @@ impl Matrix {
         }
     }
 
-    /// The matrix without the clauses on which all reports agree. The sum stays that of all.
+    /// The matrix without the clauses on which all reports agree. The totals do not change.
     #[must_use]
     pub fn only_differing(mut self) -> Self {
         self.clauses.retain(|row| row.differs || row.is_missing_somewhere());
@@ -164,20 +164,21 @@ impl MatrixRow {
         self.cells.iter().any(|cell| cell.verdict.is_none())
     }
 
-    /// Whether it turns for the worse somewhere.
+    /// Whether it gets worse in any report.
     #[must_use]
     pub fn is_regression(&self) -> bool {
         self.cells.iter().filter_map(|cell| cell.turn).any(Turn::is_regression)
     }
 
-    /// Whether it turns for the better somewhere.
+    /// Whether it gets better in any report.
     #[must_use]
     pub fn is_recovery(&self) -> bool {
         self.cells.iter().filter_map(|cell| cell.turn).any(Turn::is_recovery)
     }
 }
 
-/// All clauses of all reports: those of the last in its order, and each of another after the one that it follows there.
+/// All clauses of all reports, in the order of the last report. A clause that the last report does not have comes after
+/// the clause that it follows in its own report.
 fn merged(reports: &[(String, &Report)]) -> Vec<ClauseId> {
     let mut merged: Vec<ClauseId> = Vec::new();
     for (_, report) in reports.iter().rev() {
@@ -211,7 +212,7 @@ fn row(chapter: &str, id: &ClauseId, reports: &[(String, &Report)]) -> Option<Ma
     })
 }
 
-/// What the reports before one say about a clause.
+/// The verdicts of the previous reports on a clause.
 #[derive(Default)]
 struct Before {
     last: Option<Word>,
@@ -219,7 +220,7 @@ struct Before {
 }
 
 impl Before {
-    /// How a verdict differs from those before it. A verdict is compared with the last decided one: skipped or
+    /// How a verdict differs from the previous ones. A verdict is compared with the last decided one, because skipped and
     /// undecided verdicts in between say nothing about the cluster.
     fn turn(&self, now: Word) -> Option<Turn> {
         let from = if now.decided() { self.decided.or(self.last) } else { self.last };
@@ -246,7 +247,7 @@ fn cell(clause: Option<&ClauseReport>, before: &mut Before) -> MatrixCell {
     }
 }
 
-/// What makes the reports unlike in other ways than what they found.
+/// Differences between the reports other than their results.
 fn notes(reports: &[ReportFacts], missing: usize) -> Vec<String> {
     let mut notes = Vec::new();
     let books: BTreeSet<String> = reports.iter().map(ReportFacts::book_in_words).collect();

@@ -1,25 +1,24 @@
 //! How the verdicts of several histories become one.
 //!
-//! A [`Vote`] is the verdict of one history. Votes are combined in a [`Poll`], in any order and any grouping, and
-//! the poll is evaluated once. The heaviest vote wins, with one exception: the doubt of a history that was not
-//! written for the question is set aside where another history was written for it, or would have been had its case not
-//! been skipped. Skipped votes count for nothing beside others, and a poll in which nobody voted has no outcome: it never
-//! holds.
+//! A [`Vote`] is the verdict of one history. Votes are combined in a [`Poll`], in any order and any grouping, and the
+//! poll is evaluated once. The heaviest vote wins, with one exception: the doubt of a history that was not written for
+//! the question is set aside if another case was written for it, even if that case was skipped. Skipped votes count only
+//! if there are no others. A poll without votes has no outcome, and so never holds.
 
 use probity_model::verdict::Verdict;
 
 /// What one history says about a question.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Vote<'v> {
-    /// The place of the history in the run's order, which decides between equals.
+    /// The place of the history in the run's order, which decides between equal votes.
     pub place: usize,
     /// Whether its case was written for the question.
     pub intended: bool,
-    /// What it says.
+    /// Its verdict.
     pub verdict: &'v Verdict,
 }
 
-/// Votes so far.
+/// The votes so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Poll<'v> {
     counted: Option<Vote<'v>>,
@@ -50,7 +49,7 @@ impl<'v> Poll<'v> {
         }
     }
 
-    /// The vote that decides; none if nobody voted.
+    /// The deciding vote. `None` without votes.
     #[must_use]
     pub fn outcome(self) -> Option<Vote<'v>> {
         let skipped = self.counted.filter(|vote| vote.intended && vote.verdict.weight() == 0);

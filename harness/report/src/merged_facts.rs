@@ -1,4 +1,4 @@
-//! What a merged run says of itself: what was asked for, where it took place, and what it took, from what its parts say.
+//! The facts of a merged run, from the facts of its parts: the request, the cluster, and the resources that it used.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use crate::merged_run::Part;
 use crate::run_log::{ClusterFacts, LogLine, MergedFrom, Planned, RunFacts, Usage};
 
 impl Part<'_> {
-    /// Where the run took place, if it came so far.
+    /// The cluster of the run, if the run reached it.
     pub(crate) fn ground(&self) -> Option<&ClusterFacts> {
         self.log.iter().find_map(|line| match line {
             LogLine::Ready(ground) => Some(ground),
@@ -24,7 +24,7 @@ impl Part<'_> {
     }
 }
 
-/// What was asked for in all runs together. The parts begin with the first that began.
+/// The request of all runs together. The parts are in the order of their starts.
 pub(crate) fn facts(parts: &[Part<'_>], command: &[String]) -> RunFacts {
     let first = parts.first().map(|part| part.facts.clone()).unwrap_or_default();
     let others = parts.len().saturating_sub(1);
@@ -49,7 +49,7 @@ fn merged_from(part: &Part<'_>) -> MergedFrom {
     MergedFrom { run_id, began_wall_us: *began_wall_us, command, shard: *shard }
 }
 
-/// The labels of all runs; where they differ, all values.
+/// The labels of all runs, with all values of a label if they differ.
 fn labels(parts: &[Part<'_>]) -> BTreeMap<String, String> {
     let mut values: BTreeMap<&String, BTreeSet<&str>> = BTreeMap::new();
     for (key, value) in parts.iter().flat_map(|part| &part.facts.labels) {
@@ -59,8 +59,8 @@ fn labels(parts: &[Part<'_>]) -> BTreeMap<String, String> {
     values.into_iter().map(|(key, values)| (key.clone(), joined(values))).collect()
 }
 
-/// The cases of all runs, each once, in the order of the first run. What runs on several nodes stands where its case
-/// would, and the case without a node, which the other shards of the run name, is left out.
+/// The cases of all runs, each once, in the order of the first run. A case on several nodes is at the place of the case.
+/// The case without a node, which the other shards of the run name, is left out.
 fn cases(parts: &[Part<'_>]) -> Vec<Planned> {
     let mut order: BTreeMap<CaseName, usize> = BTreeMap::new();
     let mut known: BTreeMap<&CaseName, &Planned> = BTreeMap::new();
@@ -80,7 +80,7 @@ fn cases(parts: &[Part<'_>]) -> Vec<Planned> {
     cases
 }
 
-/// Where the runs took place: one cluster as a rule, with all nodes that any of them names.
+/// The cluster of the runs, usually only one, with all nodes that any run names.
 pub(crate) fn environment(parts: &[Part<'_>]) -> Option<ClusterFacts> {
     let first = parts.iter().find_map(|part| part.ground().map(|ground| ground.us + part.after_us))?;
     let grounds: Vec<&ClusterFacts> = parts.iter().filter_map(Part::ground).collect();
@@ -99,7 +99,7 @@ pub(crate) fn environment(parts: &[Part<'_>]) -> Option<ClusterFacts> {
     })
 }
 
-/// What the runs took together; nothing if one of them has no end.
+/// The resources that all runs used together. `None` if one of them has no end.
 pub(crate) fn usage(parts: &[Part<'_>]) -> Option<Usage> {
     let mut all = Usage::default();
     for part in parts {

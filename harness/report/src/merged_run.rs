@@ -1,8 +1,8 @@
-//! Makes one run of several: of the shards of a divided run, or of runs on other nodes of the same cluster.
+//! Merges several runs into one: the shards of a divided run, or runs on different nodes of the same cluster.
 //!
-//! Only logs are merged. Histories do not change, so each is judged like a history of the merged run: the report is the
-//! same whether its histories come from one run or from several. What does not belong together (another cluster,
-//! another book, another program, a shard that is missing) is refused, unless the user asks for it.
+//! Only logs are merged. Histories do not change, and each is judged like a history of the merged run. So the report is
+//! the same whether its histories come from one run or from several. Runs that do not belong together (different
+//! clusters, books or programs, or a missing shard) are rejected, unless the user allows it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use probity_model::verdict::Skip;
 use crate::merged_facts::{environment, facts, usage};
 use crate::run_log::{LogLine, RunFacts, Shard};
 
-/// A run to be merged.
+/// A run to merge.
 #[derive(Clone, Debug)]
 pub struct RunToMerge {
     /// Where it was found, for messages.
@@ -21,12 +21,12 @@ pub struct RunToMerge {
     pub log: Vec<LogLine>,
 }
 
-/// Which mismatches are accepted.
+/// The mismatches that are accepted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Allowed {
-    /// Other clusters, books and programs.
+    /// Different clusters, books and programs.
     pub mixed: bool,
-    /// Shards that are missing: their cases count as never ended.
+    /// Missing shards. Their cases count as never ended.
     pub incomplete: bool,
 }
 
@@ -42,11 +42,11 @@ pub struct MergedRun {
 /// Where a history was, and where the merged log says that it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MovedHistory {
-    /// Which run it is of, in the order in which the runs were given.
+    /// The run that it belongs to, in the order in which the runs were given.
     pub run: usize,
-    /// Its place below the folder of that run.
+    /// Its path relative to the folder of that run.
     pub from: String,
-    /// Its place below the folder of the merged run.
+    /// Its path relative to the folder of the merged run.
     pub to: String,
     /// The case.
     pub case: CaseName,
@@ -58,7 +58,7 @@ pub enum MergeError {
     /// There is nothing to merge.
     #[error("there is no run to merge")]
     Nothing,
-    /// A log does not begin as a log does.
+    /// The first line of a log is missing.
     #[error("{0}: the log does not say what was requested")]
     NoBeginning(String),
     /// A run is given twice.
@@ -69,21 +69,21 @@ pub enum MergeError {
     Mixed {
         /// What differs, as the beginning of a sentence.
         what: &'static str,
-        /// What it is in the one.
+        /// Its value in one run.
         left: String,
-        /// The one.
+        /// The place of this run.
         left_place: String,
-        /// What it is in the other.
+        /// Its value in the other run.
         right: String,
-        /// The other.
+        /// The place of the other run.
         right_place: String,
     },
     /// A shard is missing.
     #[error("of the {of} shards of the run, {} {} missing", .missing.join(", "), if .missing.len() == 1 { "is" } else { "are" })]
     Incomplete {
-        /// How many there should be.
+        /// How many shards there should be.
         of: u32,
-        /// Those that are missing.
+        /// The missing shards.
         missing: Vec<String>,
     },
 }
@@ -96,12 +96,12 @@ impl MergeError {
             Self::Nothing | Self::NoBeginning(_) => "; give folders that `probity run --out` wrote",
             Self::Twice(..) => "; give each run once",
             Self::Mixed { .. } => "; one report on both would be misleading (--mixed merges them anyway)",
-            Self::Incomplete { .. } => "; give all folders (--incomplete merges what there is)",
+            Self::Incomplete { .. } => "; give all folders (--incomplete merges the existing ones)",
         }
     }
 }
 
-/// A run with its facts, and when it began after the first of all.
+/// A run with its facts, and how long after the first run it began.
 pub(crate) struct Part<'r> {
     pub(crate) run: usize,
     pub(crate) place: &'r str,
@@ -110,11 +110,11 @@ pub(crate) struct Part<'r> {
     pub(crate) after_us: i64,
 }
 
-/// Merges runs. The result does not depend on the order in which they are given, but for the numbers of the runs.
+/// Merges runs. Except for the numbers of the runs, the result does not depend on the order in which they are given.
 ///
 /// # Errors
 ///
-/// If the runs do not belong together, and are not allowed to be merged all the same.
+/// If the runs do not belong together and `allowed` does not accept this.
 pub fn merge(runs: &[RunToMerge], command: &[String], allowed: Allowed) -> Result<MergedRun, MergeError> {
     let parts = parts(runs)?;
     let mut warnings = mixtures(&parts);
@@ -166,7 +166,7 @@ pub fn merge(runs: &[RunToMerge], command: &[String], allowed: Allowed) -> Resul
     Ok(MergedRun { log, histories })
 }
 
-/// The runs in the order of their beginnings.
+/// The runs in the order of their starts.
 fn parts(runs: &[RunToMerge]) -> Result<Vec<Part<'_>>, MergeError> {
     let mut parts = Vec::new();
     for (run, RunToMerge { place, log }) in runs.iter().enumerate() {
@@ -191,7 +191,7 @@ fn order<'p>(part: &'p Part<'_>) -> (i64, &'p str, Option<Shard>) {
     (part.facts.began_wall_us, &part.facts.run_id, part.facts.shard)
 }
 
-/// What must be the same in all runs and is not: the first difference of each kind.
+/// The facts that must be the same in all runs but differ: the first difference of each kind.
 fn mixtures(parts: &[Part<'_>]) -> Vec<MergeError> {
     type Fact = (&'static str, fn(&Part<'_>) -> String);
     let facts: [Fact; 4] = [
@@ -227,16 +227,16 @@ fn difference(parts: &[Part<'_>], what: &'static str, of: fn(&Part<'_>) -> Strin
     Some(MergeError::Mixed { what, left: words(left), left_place, right: words(right), right_place })
 }
 
-/// What a cluster is known by: its own identity, or where that may not be read nothing. The name of a context differs
-/// between users.
+/// The identity of a cluster: its UID, or nothing without permission to read it. The name of a context differs between
+/// users.
 fn cluster(part: &Part<'_>) -> String {
     part.ground().map(|ground| ground.cluster_uid.clone()).unwrap_or_default()
 }
 
-/// The most shards that are named: a log from elsewhere can claim to be one of billions.
+/// The maximum number of shards that are named. A log from elsewhere can claim to be one of billions.
 const NAMED: usize = 20;
 
-/// The shards that should be there and are not.
+/// The error for missing shards, if there are any.
 fn missing_shards(parts: &[Part<'_>]) -> Option<MergeError> {
     let shards: BTreeSet<Shard> = parts.iter().filter_map(|part| part.facts.shard).collect();
     let wanted: BTreeSet<u32> = shards.iter().map(|shard| shard.of).collect();
@@ -248,7 +248,8 @@ fn missing_shards(parts: &[Part<'_>]) -> Option<MergeError> {
     })
 }
 
-/// The cases that ran in some run, or were to run and have no result: that they were left out elsewhere says nothing.
+/// The cases that ran in some run, or were to run there and have no result. It does not matter that other runs left them
+/// out.
 fn settled(parts: &[Part<'_>]) -> BTreeSet<CaseName> {
     let mut settled = BTreeSet::new();
     for part in parts {
@@ -268,7 +269,7 @@ fn settled(parts: &[Part<'_>]) -> BTreeSet<CaseName> {
     settled
 }
 
-/// The new places of histories whose case ran in several runs: they are numbered, in the order of the runs.
+/// The new places of histories whose case ran in several runs. They are numbered in the order of the runs.
 fn places(parts: &[Part<'_>]) -> BTreeMap<(usize, usize), String> {
     let mut of_case: BTreeMap<&CaseName, Vec<(usize, usize)>> = BTreeMap::new();
     let mut runs_of: BTreeMap<&CaseName, BTreeSet<usize>> = BTreeMap::new();
@@ -289,7 +290,8 @@ fn places(parts: &[Part<'_>]) -> BTreeMap<(usize, usize), String> {
     numbered.collect()
 }
 
-/// A line that says the same in the merged log, on its clock. Lines that occur once in a log are generated again.
+/// The same line for the merged log, with times on its clock. `None` for lines that occur once in a log, which are
+/// generated again.
 fn shifted(line: &LogLine, part: &Part<'_>) -> Option<LogLine> {
     match line {
         LogLine::CaseBegan { case, us } => {

@@ -1,6 +1,7 @@
 //! Similar quantities: the same measurement under different names.
 
-/// A quantity without what differs from pod to pod: `from the start of pod/target` is `from the start of …`.
+/// A quantity without the names that differ from pod to pod: `from the start of pod/target` becomes `from the start of
+/// …`.
 #[must_use]
 pub fn likened(quantity: &str) -> String {
     let is_name =

@@ -1,4 +1,4 @@
-//! The facts of a report in short, for where several stand side by side: what ran, where, when, and what came of it.
+//! The facts of a report in short, for several reports side by side: what ran, where, when, and with what result.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,20 +14,20 @@ use crate::run_log::{Suite, Tool};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ReportFacts {
-    /// What it is called beside the others.
+    /// Its name in the comparison.
     pub name: String,
     /// The run's name.
     pub run_id: String,
     /// When the run started.
     pub began: String,
-    /// How long it took; absent if it did not finish.
+    /// How long it took. Absent if it did not finish.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took_us: Option<i64>,
-    /// The name of the cluster's context; empty if the run never came so far.
+    /// The name of the cluster's context. Empty if the run never reached the cluster.
     pub cluster: String,
-    /// The version of the API server; empty if the run never came so far.
+    /// The version of the API server. Empty if the run never reached it.
     pub server: String,
-    /// The nodes and the versions of their kubelets, as far as they may be read.
+    /// The nodes and the versions of their kubelets. Empty without permission to read nodes.
     pub nodes: BTreeMap<String, String>,
     /// The container runtimes of the nodes.
     pub runtimes: BTreeSet<String>,
@@ -35,14 +35,14 @@ pub struct ReportFacts {
     pub profiles: Vec<ProfileFacts>,
     /// The clauses by verdict.
     pub counts: Counts,
-    /// What the user wrote on the run.
+    /// The labels that the user gave the run.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
     /// The program that ran.
     pub tool: Tool,
-    /// The book that the verdicts are of.
+    /// The book on which the verdicts are based.
     pub book: Suite,
-    /// How many parts in a hundred of the time a node was overloaded.
+    /// The percentage of the time during which a node was overloaded.
     pub overloaded_percent: i64,
 }
 
@@ -51,7 +51,7 @@ pub struct ReportFacts {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ProfileFacts {
-    /// Which.
+    /// The profile.
     pub profile: Profile,
     /// Its result.
     pub result: ProfileOutcome,
@@ -88,7 +88,7 @@ impl ReportFacts {
         }
     }
 
-    /// The versions of its kubelets, or of the API server if the nodes may not be read.
+    /// The versions of its kubelets, or of the API server without permission to read nodes.
     #[must_use]
     pub fn version(&self) -> String {
         let kubelets: BTreeSet<&str> =
@@ -122,17 +122,17 @@ impl ReportFacts {
         format!("{name} {version} {digest}").trim_end().to_owned()
     }
 
-    /// The nodes in a word: the name of one, the number of several.
+    /// The name of the node if there is one, or else the number of nodes.
     #[must_use]
     pub fn nodes_in_words(&self) -> String {
         match self.nodes.keys().next() {
-            None => "nodes that may not be read".to_owned(),
+            None => "nodes that could not be read".to_owned(),
             Some(only) if self.nodes.len() == 1 => only.clone(),
             Some(_) => format!("{} nodes", self.nodes.len()),
         }
     }
 
-    /// All of it in a line, without the name.
+    /// All facts in one line, without the name.
     #[must_use]
     pub fn in_words(&self) -> String {
         let profiles = self
@@ -162,7 +162,7 @@ pub fn began_in_words(time: &str) -> String {
     format!("{} UTC", whole.replacen('T', " ", 1))
 }
 
-/// Short names that tell reports apart: by version, and by as little more as it takes.
+/// Short names that distinguish reports: the version and, if needed, more.
 #[must_use]
 pub fn names_of(reports: &[&Report]) -> Vec<String> {
     type Parts<'p> = &'p dyn Fn(&ReportFacts) -> Vec<String>;

@@ -31,19 +31,19 @@ impl Counts {
         }
     }
 
-    /// How many there are of a word.
+    /// The count of a word.
     #[must_use]
     pub fn get(mut self, word: Word) -> u64 {
         *self.slot(word)
     }
 
-    /// How many say something about the cluster.
+    /// How many of them say something about the cluster.
     #[must_use]
     pub fn decided(self) -> u64 {
         self.holds + self.diverges + self.violated
     }
 
-    /// The counts in words, the heaviest first, those without any left out: `1 violated, 67 holds`.
+    /// The counts in words, the heaviest first, without zeros: `1 violated, 67 holds`.
     #[must_use]
     pub fn in_words(self) -> String {
         let parts: Vec<String> = Word::ALL
@@ -55,10 +55,11 @@ impl Counts {
     }
 }
 
-/// On a node that is overloaded for longer than this, lateness cannot be told from a fault any more, whatever the verdicts say.
+/// If a node is overloaded for more of the time than this, lateness can no longer be distinguished from a fault, whatever
+/// the verdicts are.
 const TOO_NOISY_PERCENT: i64 = 50;
 
-/// What became of a profile whose cases were written for these clauses.
+/// The result of a profile whose cases were written for these clauses.
 pub(super) fn profile(
     profile: Profile,
     clauses: &[&ClauseReport],

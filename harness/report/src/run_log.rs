@@ -1,8 +1,8 @@
 //! The run's log: `events.ndjson`, one line for each event of the run.
 //!
-//! The first line has the request, the program and the selected cases; the other lines have the results. Together
-//! with the histories it is all that a report is made of, so whatever a report says and no history holds must be in
-//! here. The log tells; it concludes nothing.
+//! The first line has the request, the program and the selected cases. The other lines have the results. A report is
+//! generated only from the log and the histories, so everything in a report that is not in a history must be in the log.
+//! The log contains no conclusions.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 /// The name of the format.
 pub const SCHEMA: &str = "probity.dev/run";
 
-/// The version of the format. Readers refuse a larger one; fields may be added without a new version.
+/// The version of the format. Readers reject a larger version. Fields may be added without a new version.
 pub const VERSION: u32 = 1;
 
 /// One line of the log. Times are microseconds since the run's zero.
@@ -48,7 +48,7 @@ pub enum LogLine {
         /// When it ended.
         us: i64,
     },
-    /// What these cases were written for was left undecided, so they run once more.
+    /// These cases left a clause undecided that they were written for, so they run again.
     TriedAgain {
         /// The cases.
         cases: Vec<CaseName>,
@@ -62,7 +62,7 @@ pub enum LogLine {
         /// Why, in a sentence.
         why: String,
     },
-    /// A case could not be arranged, by a fault of ours or of the cluster.
+    /// A case could not be set up, because the harness or the cluster failed.
     CaseBroken {
         /// The case.
         case: CaseName,
@@ -71,16 +71,16 @@ pub enum LogLine {
     },
     /// Something that the user should know.
     Warning {
-        /// What.
+        /// The warning.
         what: String,
     },
     /// An object could not be removed.
     Leftover(Leftover),
-    /// All is done and cleaned up.
+    /// The run is complete and cleaned up.
     Finished(Usage),
 }
 
-/// What is known of a run before it begins.
+/// What is known about a run before it begins.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -89,22 +89,22 @@ pub struct RunFacts {
     pub schema: String,
     /// [`VERSION`].
     pub version: u32,
-    /// The run's name, by which its objects are labeled.
+    /// The run's name, which is a label of its objects.
     pub run_id: String,
     /// The harness's wall clock at the run's zero, in microseconds since 1970.
     pub began_wall_us: i64,
-    /// The command as it was given, secrets removed.
+    /// The command as it was given, without secrets.
     pub command: Vec<String>,
     /// The program.
     pub tool: Tool,
     /// The book of clauses and cases.
     pub suite: Suite,
-    /// Which profiles were asked for.
+    /// The requested profiles.
     pub profiles: Vec<Profile>,
-    /// How often each case was to run.
+    /// How many times each case was to run.
     #[serde(default = "once", skip_serializing_if = "is_once")]
     pub repeat: u32,
-    /// What the user wrote on the run, such as the product under test.
+    /// The labels that the user gave the run, such as the product under test.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
     /// Which part of a run this is, if the run was divided.
@@ -122,9 +122,9 @@ pub struct RunFacts {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Shard {
-    /// Which, counted from 0.
+    /// The index of the shard, counted from 0.
     pub index: u32,
-    /// How many there are.
+    /// How many shards there are.
     pub of: u32,
 }
 
@@ -179,12 +179,12 @@ pub struct Suite {
     /// The digest of its version, its clauses and cases, and the sources of its judges.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub digest: String,
-    /// Files of cases that the user added to it.
+    /// Case files that the user added to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub added: Vec<String>,
 }
 
-/// A case that a run knew of.
+/// A case that a run knows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -202,7 +202,7 @@ pub struct Planned {
 }
 
 impl Planned {
-    /// What a log says of a case that stands in the file `source`.
+    /// The facts for the log about a case in the file `source`.
     #[must_use]
     pub fn of(case: &Case, source: &str) -> Self {
         Self {
@@ -222,18 +222,18 @@ impl Planned {
 pub struct ClusterFacts {
     /// The name of the context.
     pub context: String,
-    /// The UID of the namespace kube-system, by which clusters are told apart; empty where it may not be read.
+    /// The UID of the namespace kube-system, which distinguishes clusters. Empty without permission to read it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cluster_uid: String,
     /// The version of the API server.
     pub server: String,
     /// The namespace.
     pub namespace: String,
-    /// The nodes, as far as they may be read.
+    /// The nodes. Empty without permission to read them.
     pub nodes: BTreeMap<String, NodeFacts>,
-    /// The digest of the image that runs, as a pod's status tells it.
+    /// The digest of the running image, from a pod's status.
     pub image: String,
-    /// When it was laid.
+    /// When the preparation was complete.
     pub us: i64,
 }
 
@@ -244,11 +244,11 @@ pub struct ClusterFacts {
 pub struct Leftover {
     /// The object.
     pub what: String,
-    /// Why it is still there.
+    /// Why it still exists.
     pub why: String,
 }
 
-/// What a run took.
+/// The time and the resources that a run used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -269,7 +269,7 @@ pub struct Usage {
     pub peak_memory: u64,
     /// How often the harness itself was stalled for more than 50 ms.
     pub stalls: u64,
-    /// For how long in all.
+    /// For how long in total.
     pub stalled_us: i64,
     /// Whether the run was interrupted.
     pub interrupted: bool,
@@ -287,7 +287,7 @@ pub enum LogError {
     /// The format is newer.
     #[error("the log has version {0} of the format; this program reads up to {VERSION}: use a newer one")]
     Version(u32),
-    /// A line is none of ours.
+    /// A line is not a line of a log.
     #[error("line {line} is not a line of a run log: {error}")]
     Line {
         /// The line's number, counted from 1.
@@ -312,11 +312,11 @@ impl RunFacts {
 }
 
 impl LogLine {
-    /// The line as it stands in the file, its end included.
+    /// The line as it is written to the file, including the line break.
     ///
     /// # Errors
     ///
-    /// Never for values that can be built here; JSON cannot express some Rust values.
+    /// Never for values that can be built here. JSON cannot express some Rust values.
     pub fn write(&self) -> Result<String, serde_json::Error> {
         Ok(serde_json::to_string(self)? + "\n")
     }

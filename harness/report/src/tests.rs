@@ -83,7 +83,7 @@ pub(crate) fn registry() -> Registry {
     Registry::new(catalogue, judges).unwrap()
 }
 
-/// A pod that is probed at these times and restarted so often.
+/// The history of a pod that is probed at these times and restarted this many times.
 fn history(judges: &[&str], probes: &[f64], restarts: u64) -> History {
     let mut run = Composer::new(judges);
     let probe = json!({ "httpGet": { "path": "/ready", "port": 8080 }, "periodSeconds": 1 });
@@ -96,7 +96,7 @@ fn history(judges: &[&str], probes: &[f64], restarts: u64) -> History {
     run.done()
 }
 
-/// A run in the making: its log and histories.
+/// A run that a test composes: its log and histories.
 pub(crate) struct Run {
     facts: RunFacts,
     lines: Vec<LogLine>,
@@ -133,7 +133,7 @@ impl Run {
         self
     }
 
-    /// The target of the first history was stalled for so long from the beginning on.
+    /// Stalls the target of the first history for this long, from the beginning.
     fn stalled(mut self, for_us: i64) -> Self {
         let Ok(told) = &mut self.histories[0].contents else { return self };
         let (by, clock) = (Listener::Target, Clock::Node(NODE.to_owned()));

@@ -1,7 +1,7 @@
 //! Which cases of a run are worth another try, in the same run.
 //!
-//! Whatever a busy machine left undecided is: nobody is acquitted by it, for both tries are judged, and what one of them
-//! violated stays violated.
+//! A case that a busy machine left undecided is worth it. This hides no violation, because both tries are judged, and a
+//! clause that one of them violated stays violated.
 
 use std::collections::BTreeSet;
 
@@ -15,21 +15,21 @@ use crate::merge::{Poll, Vote};
 use crate::run_log::Planned;
 use crate::word::Word;
 
-/// What was concluded from a case that has run.
+/// The conclusions from a case that has run.
 #[derive(Clone, Debug)]
 pub struct JudgedCase {
     /// The case.
     pub case: CaseName,
     /// The verdict on it as a whole.
     pub verdict: Word,
-    /// Each clause that speaks of it.
+    /// The judgement on each clause that applies to it.
     pub judgements: Vec<Judgement>,
     /// Its own expectations.
     pub expected: Vec<Expected>,
 }
 
-/// The cases that left a clause or an expectation undecided. What is violated or broken needs no other try, and a clause
-/// that running cases were written for may be decided by them.
+/// The cases that left a clause or an expectation undecided. Violated and broken cases need no other try, and cases that
+/// are still running may decide the clauses that they were written for.
 #[must_use]
 pub fn undecided(
     registry: &Registry,
@@ -48,10 +48,9 @@ pub fn undecided(
     again.map(|one| &one.case).filter(|case| chosen.contains(case)).cloned().collect()
 }
 
-/// The cases that may show what is left open of a clause that the run asks about: those that were written for it and were
-/// undecided, or else all that were written for it. If one of these was left out of the run, it may be the one that shows
-/// the rest; then only those count that a
-/// busy machine may have kept from it.
+/// The cases that may decide a clause that the run left undecided: those that were written for it and are undecided, or
+/// else all that were written for it. If the run left out one of these, that one may be the case that shows the rest.
+/// Then only those cases count that a busy machine may have disturbed.
 fn of_clause<'j>(clause: &Clause, planned: &[Planned], judged: &'j [JudgedCase]) -> Vec<&'j CaseName> {
     let on = |one: &'j JudgedCase| one.judgements.iter().find(|judgement| judgement.clause == clause.id);
     let asked: Vec<_> = judged.iter().filter_map(|one| Some((&one.case, on(one)?))).collect();
@@ -110,7 +109,7 @@ mod tests {
         Planned { case: CaseName(case.to_owned()), source, profile: Profile::Core, judges, story }
     }
 
-    /// A case that has seen one half, with this much noise at the time.
+    /// A case that observed one half of the facets, with this much noise at the time.
     fn half_seen(case: &str, noise: i64) -> JudgedCase {
         let mut measured = Measurement::count("of things", 1, Bound::at_most(1, "one"), Vec::new());
         measured.noise = noise;

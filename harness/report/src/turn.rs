@@ -1,4 +1,4 @@
-//! How the verdict on a clause turns from one report to the next.
+//! How the verdict on a clause changes from one report to the next.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,24 +9,24 @@ use crate::word::Word;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Turn {
-    /// It is violated, and was not.
+    /// It was not violated, and is violated now.
     NewViolation,
-    /// It held, and diverges.
+    /// It held, and diverges now.
     NewDivergence,
-    /// It was decided, and is not any more.
+    /// It was decided, and is no longer decided.
     NoLongerDecided,
-    /// It was undecided, and is so for another reason: skipped, inconclusive or an error.
+    /// It was undecided, and is undecided with another verdict: skipped, inconclusive or error.
     StillUndecided,
-    /// It was undecided, and holds or diverges.
+    /// It was undecided, and holds or diverges now.
     NowDecided,
-    /// It diverged, and holds.
+    /// It diverged, and holds now.
     DivergenceEnded,
-    /// It was violated, and is not any more.
+    /// It was violated, and is no longer violated.
     ViolationEnded,
 }
 
 impl Turn {
-    /// How a verdict changed; `None` if it did not.
+    /// How a verdict changed. `None` if it did not.
     #[must_use]
     pub fn between(from: Word, to: Word) -> Option<Self> {
         let turn = match (from, to) {
@@ -48,13 +48,13 @@ impl Turn {
         matches!(self, Self::NewViolation | Self::NewDivergence)
     }
 
-    /// Whether it is for the better.
+    /// Whether it got better.
     #[must_use]
     pub fn is_recovery(self) -> bool {
         matches!(self, Self::ViolationEnded | Self::DivergenceEnded)
     }
 
-    /// Its words: `new violation`.
+    /// The change in words, such as `new violation`.
     #[must_use]
     pub fn in_words(self) -> &'static str {
         match self {
@@ -68,7 +68,7 @@ impl Turn {
         }
     }
 
-    /// Its sign, for those that say something about the cluster.
+    /// Its sign, if it says something about the cluster.
     #[must_use]
     pub fn sign(self) -> Option<&'static str> {
         match self {

@@ -1,11 +1,12 @@
-//! What contradicts itself in a run that somebody else made.
+//! Contradictions in another person's run.
 //!
-//! A run is a log, histories, and a report that follows from them. Nothing in it is signed, so nothing here proves who made
-//! it, or that its histories were recorded and not invented. What can be shown is that the parts fit: that the log is whole,
-//! that each history is the one that the log names and belongs to this run and this cluster, that the book's cases are all
-//! there, and that the report says what follows. Each contradiction is a [`Flaw`] with the file that it was found in.
+//! A run is a log, histories, and a report that follows from them. Nothing in it is signed, so nothing here proves who
+//! ran it, or that its histories were recorded and not invented. The checks show only that the parts fit: the log is
+//! complete, each history is the one that the log names and belongs to this run and cluster, all cases of the book are
+//! present, and the report follows from the log and the histories. Each contradiction is a [`Flaw`] with the file in
+//! which it was found.
 //!
-//! All functions here are pure; `probity verify` reads the files.
+//! All functions here are pure. `probity verify` reads the files.
 
 mod against_book;
 mod histories;
@@ -22,7 +23,7 @@ pub use same::{Differences, differences};
 /// A contradiction in a run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Flaw {
-    /// The file, below the folder of the run.
+    /// The file, relative to the folder of the run.
     pub file: String,
     /// What is wrong with it, in a sentence without the file's name.
     pub what: String,

@@ -1,22 +1,22 @@
-//! The words of verdicts and of their reasons, without what is said besides.
+//! The words for verdicts and their reasons, without sentences.
 
 use std::fmt;
 
 use probity_model::verdict::{Doubt, Skip, Verdict};
 use serde::{Deserialize, Serialize};
 
-/// The word of a verdict. A reader that meets another refuses the report.
+/// The word for a verdict. A reader rejects a report with an unknown word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Word {
     /// The promise was broken.
     Violated,
-    /// The harness or its surroundings failed.
+    /// The harness or its environment failed.
     Error,
-    /// It ran, and nothing can be said.
+    /// It ran, but the evidence does not decide it.
     Inconclusive,
-    /// What upstream is catalogued to do, though the document says otherwise.
+    /// The behavior contradicts the documentation but matches a known upstream deviation.
     Diverges,
     /// The promise was kept.
     Holds,
@@ -29,7 +29,7 @@ pub enum Word {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Reason {
-    /// Why nothing can be said.
+    /// Why it is inconclusive.
     Doubt(Doubt),
     /// Why it did not run.
     Skip(Skip),
@@ -66,7 +66,7 @@ impl Word {
         }
     }
 
-    /// A sign for it, which a terminal can show.
+    /// A symbol for it, which a terminal can show.
     #[must_use]
     pub fn sign(self) -> &'static str {
         match self {
@@ -79,7 +79,7 @@ impl Word {
         }
     }
 
-    /// Whether something was found out about the cluster.
+    /// Whether it says something about the cluster.
     #[must_use]
     pub fn decided(self) -> bool {
         matches!(self, Self::Violated | Self::Diverges | Self::Holds)

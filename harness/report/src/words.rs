@@ -17,7 +17,7 @@ use probity_model::facets::{self, Sight};
 pub use course::course_in_words;
 pub use event::event_in_words;
 
-/// What happened of a facet, in words.
+/// The result of a facet, in words.
 #[must_use]
 pub fn sight_in_words(sight: Sight) -> &'static str {
     match sight {
@@ -28,7 +28,7 @@ pub fn sight_in_words(sight: Sight) -> &'static str {
     }
 }
 
-/// The facets of a clause in a line: `seen: probe liveness, readiness; not seen: life after-crash`.
+/// The facets of a clause in one line: `seen: probe liveness, readiness; not seen: life after-crash`.
 fn facets(clause: &ClauseReport) -> Option<String> {
     let of = |sight: Sight| {
         let chosen: Vec<_> = clause.facets.iter().filter(|one| one.seen == sight).cloned().collect();
@@ -42,7 +42,7 @@ fn facets(clause: &ClauseReport) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// What is said about a clause, for a terminal:
+/// The result for a clause, as text for a terminal:
 ///
 /// ```text
 /// probe.startup.gates-liveness  must  VIOLATED  probe_types/startup-gates-others
@@ -105,7 +105,7 @@ pub(crate) fn counted(count: usize, one: &str, several: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { several })
 }
 
-/// What was measured in the case that decided, without what the finding says already.
+/// What was measured in the deciding case, without what the finding already contains.
 fn measured(clause: &ClauseReport) -> Vec<String> {
     let decided = clause.evidence.first().map(|found| &found.case);
     let here = clause.measurements.iter().filter(|measured| Some(&measured.case) == decided);
@@ -120,7 +120,7 @@ fn deciding_case(clause: &ClauseReport) -> Option<&CaseName> {
     clause.judged_in.iter().find(|judged| judged.verdict == clause.verdict).map(|judged| &judged.case)
 }
 
-/// The command that judges the clause again over the history that decided.
+/// The command that judges the clause again on the deciding history.
 #[must_use]
 pub fn again(clause: &ClauseReport) -> Option<String> {
     let found = clause.evidence.first()?;
@@ -128,7 +128,7 @@ pub fn again(clause: &ClauseReport) -> Option<String> {
 }
 
 impl Report {
-    /// The sum in one line: `2 violated, 66 holds of 68 clauses; 40 cases in 62.000 s`.
+    /// The totals in one line: `2 violated, 66 holds of 68 clauses; 40 cases in 62.000 s`.
     #[must_use]
     pub fn headline(&self) -> String {
         let counts = self.result.clauses;
@@ -147,7 +147,7 @@ impl Report {
         self.clauses.iter().filter(move |clause| clause.verdict == word && clause.follows_from.is_none())
     }
 
-    /// What likely follows from a violation: one line for each violated clause that does. Nothing of nothing.
+    /// The violations that likely follow from this one, one line for each clause. Empty if there are none.
     #[must_use]
     pub fn effects(&self, cause: &ClauseReport) -> String {
         let follow = self.clauses.iter().filter(|clause| clause.follows_from.as_ref() == Some(&cause.id));

@@ -1,4 +1,4 @@
-//! Changes of a plan while the target runs, by its control port.
+//! Changes of a plan while the target runs, through its control port.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::{Endpoint, Plan, Script};
 
 /// New scripts for some endpoints, all of which take effect at the same instant or not at all.
 ///
-/// It is written in the plan's own shape: listeners with the parts that change, `exec`, `on-stop`.
+/// It has the same structure as a plan: listeners with the parts that change, `exec`, `on-stop`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
@@ -26,7 +26,7 @@ pub struct Change {
     pub on_stop: Option<Script<TerminationAnswer>>,
 }
 
-/// The parts of a listener that change; the others stay.
+/// The parts of a listener that change. The others stay the same.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
@@ -60,7 +60,7 @@ pub struct Changed {
 }
 
 impl Change {
-    /// The plan with this change made, and the endpoints concerned.
+    /// The plan with this change, and the changed endpoints.
     ///
     /// # Errors
     ///

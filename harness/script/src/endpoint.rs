@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::de::{self, Deserializer};
 use serde::{Deserialize, Serialize, Serializer};
 
-/// Something that a plan gives a script, and the witness a count.
+/// Something that has a script in the plan and a count in the witness.
 ///
 /// It is written as one string, in plans, changes and witness lines alike: `http:/ready` (listener and path),
 /// `grpc:liveness` (listener and service), `web@connections`, `web@listen`, `exec live`, `stop`.
@@ -31,7 +31,7 @@ pub enum Endpoint {
 }
 
 impl Endpoint {
-    /// The name by which the endpoint draws its chances; see [`crate::Plan::dice`].
+    /// The name with which the chances of the endpoint are drawn; see [`crate::Plan::dice`].
     #[must_use]
     pub fn chance_name(&self) -> Cow<'_, str> {
         match self {

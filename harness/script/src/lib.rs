@@ -2,7 +2,7 @@
 //!
 //! Two documents pass between them, and both are defined here and nowhere else:
 //!
-//! * the [`Plan`], which travels with the pod and says how the target answers, and
+//! * the [`Plan`], which is sent with the pod and defines how the target answers, and
 //! * the [`WitnessLine`], one fact that the target saw, with the time at which it saw it.
 //!
 //! The crate is pure: it turns text into values, a [`Moment`] into the answer that is due, and an answer into what

@@ -14,27 +14,28 @@ use crate::problem::pin;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "WrittenListener", rename_all = "kebab-case")]
 pub struct Listener {
-    /// The TCP port; 0 takes any free one, which the witness names.
+    /// The TCP port. With 0, the system chooses a free port, and the witness records it.
     pub port: u16,
     /// The address to bind; all addresses of both families if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bind: Option<IpAddr>,
-    /// What is spoken.
+    /// The protocol.
     pub protocol: Protocol,
-    /// Speak it over TLS.
+    /// Use the protocol over TLS.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls: Option<Tls>,
     /// Whether the port is open.
     pub listen: Script<ListenState>,
     /// What happens to each connection.
     pub connections: Script<ConnectionAnswer>,
-    /// For HTTP: the script of each path (without its query); `*` is for all others, which else get 404.
+    /// For HTTP: the script of each path (without its query). `*` is for all other paths. Without it, they get 404.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub paths: BTreeMap<String, Script<HttpAnswer>>,
-    /// For gRPC: the script of each health service, the empty name included; `*` is for all others, which else get NOT_FOUND.
+    /// For gRPC: the script of each health service, including the empty name. `*` is for all other services. Without it,
+    /// they get NOT_FOUND.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub services: BTreeMap<String, Script<GrpcAnswer>>,
-    /// For HTTP: a bounded number of requests is served at a time.
+    /// For HTTP: limits the number of requests that are served at the same time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workers: Option<Workers>,
 }
@@ -44,7 +45,7 @@ pub struct Listener {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
-    /// HTTP/1.1, and HTTP/2 over TLS where both sides agree on it.
+    /// HTTP/1.1, and HTTP/2 over TLS if both sides agree on it.
     #[default]
     Http,
     /// Nothing: connections only.
@@ -53,30 +54,30 @@ pub enum Protocol {
     Grpc,
 }
 
-/// How a listener speaks TLS.
+/// How a listener uses TLS.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Tls {
     /// The certificate, created when the process starts.
     pub certificate: Certificate,
-    /// The protocols offered by ALPN, in order of preference; none if empty. The default for HTTP is h2 and http/1.1,
-    /// for gRPC h2.
+    /// The protocols offered with ALPN, in order of preference. None if empty. The default is h2 and http/1.1 for HTTP,
+    /// and h2 for gRPC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alpn: Option<Vec<String>>,
-    /// Whether the client must show a certificate (any will do).
+    /// Whether the client must present a certificate. Any certificate is accepted.
     pub client_certificate: ClientCertificate,
-    /// The versions offered; 1.2 and 1.3 if empty.
+    /// The offered versions. 1.2 and 1.3 if empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub versions: Vec<TlsVersion>,
 }
 
-/// What is right or wrong with a certificate.
+/// Which certificate the listener presents: a valid one, or one with a fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Certificate {
-    /// For the right names and valid now, signed by itself.
+    /// Self-signed, for the right names, and valid now.
     #[default]
     SelfSigned,
     /// Valid until yesterday.
@@ -92,12 +93,12 @@ pub enum Certificate {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ClientCertificate {
-    /// Not asked for.
+    /// Not requested.
     #[default]
     None,
-    /// Asked for, and noted if it is shown.
+    /// Requested; recorded if the client presents one.
     Optional,
-    /// Without one the handshake fails.
+    /// Required: the handshake fails without one.
     Required,
 }
 
@@ -113,20 +114,20 @@ pub enum TlsVersion {
     V13,
 }
 
-/// A bounded pool, so that a listener can be saturated.
+/// A limited pool of workers, so that a listener can be saturated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Workers {
-    /// How many requests are served at a time.
+    /// How many requests are served at the same time.
     pub count: u16,
-    /// The maximum number of waiting requests; further ones are answered with 503 immediately. Without a limit all
+    /// The maximum number of waiting requests. Further requests are answered with 503 immediately. Without a limit, all
     /// wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<u16>,
 }
 
-/// A listener as it is written, before it is known to make sense.
+/// A listener as it is written, before it is checked.
 #[derive(Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -180,7 +181,7 @@ impl Listener {
         self.services.get_key_value(name).or_else(|| self.services.get_key_value("*"))
     }
 
-    /// Whether its parts contradict one another, how, and which part it is.
+    /// The contradiction between its parts, if there is one, pinned to the part.
     pub(crate) fn contradiction(&self) -> Option<String> {
         let word = self.protocol.word();
         if self.protocol != Protocol::Http && !self.paths.is_empty() {
@@ -222,7 +223,7 @@ impl Listener {
 }
 
 impl Tls {
-    /// The protocols that are offered by ALPN on a listener that speaks `protocol`, in order of preference.
+    /// The protocols that are offered with ALPN on a listener that speaks `protocol`, in order of preference.
     #[must_use]
     pub fn offers(&self, protocol: Protocol) -> Vec<&str> {
         match (&self.alpn, protocol) {

@@ -18,7 +18,7 @@ pub struct Plan {
     /// The listening ports, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub listeners: BTreeMap<String, Listener>,
-    /// What a command does that is run as `agnhost-rs exec NAME`, by its name.
+    /// What the command `agnhost-rs exec NAME` does, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub exec: BTreeMap<String, Script<ExecAnswer>>,
     /// What the process itself does.
@@ -69,7 +69,7 @@ impl Plan {
         script.steps().get(step).map(|step| &step.answer)
     }
 
-    /// The seed mixed with an endpoint's name (FNV-1a), so that endpoints do not share their luck.
+    /// The seed mixed with the name of an endpoint (FNV-1a), so that the chances of endpoints are independent.
     #[must_use]
     pub fn dice(&self, endpoint: &str) -> u64 {
         let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3);

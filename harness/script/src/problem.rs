@@ -1,22 +1,22 @@
-//! Problems of a document, for people: where, what, and what was probably intended.
+//! Problems of a document, for users: the place, the error, and what was probably intended.
 //!
-//! Whoever reads a document (the target its plan, the harness its cases) turns the reader's error into a [`Problem`].
-//! This module finds the nearest word and draws the excerpt; it knows no parser and opens no file.
+//! The code that reads a document, such as a plan or a case, turns the error of the parser into a [`Problem`]. This
+//! module finds the closest word and draws the excerpt. It depends on no parser and opens no files.
 
 use std::fmt;
 
-/// A place in a text, counted from 1 as people and editors do.
+/// A place in a text, counted from 1 as in editors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The line.
     pub line: usize,
     /// The column, in characters.
     pub column: usize,
-    /// How many characters are meant; at least one is underlined.
+    /// How many characters to underline, at least one.
     pub width: usize,
 }
 
-/// What is wrong with a document. Its display is several lines: a sentence, the excerpt, the allowed words.
+/// What is wrong with a document. It is displayed in several lines: a sentence, the excerpt, the allowed words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problem {
     /// The document's name: a path, `standard input`, or the like.
@@ -27,15 +27,15 @@ pub struct Problem {
     pub sentence: String,
     /// The wrong word, if it is one.
     pub word: Option<String>,
-    /// The allowed word that is most like it.
+    /// The allowed word that is most similar to it.
     pub nearest: Option<String>,
     /// All words that are allowed there.
     pub allowed: Vec<String>,
-    /// The line of the text, cut where it is too long, and how many characters of it stand before the place.
+    /// The line of the text, cut if it is too long, and how many characters precede the place in it.
     excerpt: Option<(String, usize)>,
 }
 
-/// So many characters of a long line are shown on each side of the place.
+/// How many characters of a long line are shown on each side of the place.
 const AROUND: usize = 60;
 
 impl Problem {
@@ -45,7 +45,7 @@ impl Problem {
         Self { source: source.to_owned(), sentence: sentence.into(), ..Self::default() }
     }
 
-    /// Says where in `text` the problem is.
+    /// Sets where in `text` the problem is.
     #[must_use]
     pub fn at(mut self, text: &str, place: Place) -> Self {
         self.excerpt = text.lines().nth(place.line.saturating_sub(1)).map(|line| excerpt(line, place.column));
@@ -53,7 +53,7 @@ impl Problem {
         self
     }
 
-    /// Says which word is wrong and which ones would be right.
+    /// Sets which word is wrong, and which words are allowed.
     #[must_use]
     pub fn word<'a>(mut self, wrong: &str, allowed: impl IntoIterator<Item = &'a str>) -> Self {
         self.allowed = allowed.into_iter().map(str::to_owned).collect();
@@ -107,14 +107,14 @@ fn excerpt(line: &str, column: usize) -> (String, usize) {
     (shown, indent)
 }
 
-/// The word most like the wrong one, if any is like it at all.
+/// The word that is most similar to the wrong one, if any is similar.
 #[must_use]
 pub fn nearest<'a>(wrong: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |word: &str| word.to_lowercase().replace('_', "-");
     let wrong = plain(wrong);
     let far = |word: &str| strsim::damerau_levenshtein(&wrong, &plain(word));
     let most = (wrong.chars().count() / 3).max(1);
-    // At the same distance the word with the same beginning: people get the first letters right.
+    // At the same distance, prefer the word with the same beginning, because people usually get the first letters right.
     let like = |word: &str| (strsim::jaro_winkler(&wrong, &plain(word)) * 1e6) as u64;
     words
         .into_iter()
@@ -122,16 +122,16 @@ pub fn nearest<'a>(wrong: &str, words: impl IntoIterator<Item = &'a str>) -> Opt
         .min_by_key(|word| (far(word), std::cmp::Reverse(like(word))))
 }
 
-/// Adds to a sentence which part of the value it is about, as a JSON pointer from the value that is being read.
+/// Adds to a sentence the part of the value that it is about, as a JSON pointer from the value that is being read.
 ///
-/// Serde passes sentences on, and nothing else; [`unpin`] takes the two apart again.
+/// Serde passes on only sentences. [`unpin`] separates the two again.
 #[must_use]
 pub fn pin<S: fmt::Display>(sentence: &str, path: &[S]) -> String {
     let part = |part: &S| format!("/{}", part.to_string().replace('~', "~0").replace('/', "~1"));
     format!("{sentence} (at {})", path.iter().map(part).collect::<String>())
 }
 
-/// Takes a sentence made by [`pin`] apart: the sentence and the path. A plain sentence has an empty path.
+/// Splits the result of [`pin`] into the sentence and the path. A plain sentence has an empty path.
 #[must_use]
 pub fn unpin(message: &str) -> (&str, Vec<String>) {
     let pinned = message

@@ -20,26 +20,26 @@ pub struct Process {
     /// Things to wait for, one after the other, before any port is opened.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub wait_for: Vec<Dependency>,
-    /// Record the container's view from inside at the start.
+    /// Whether the process records at its start what it sees from inside the container.
     pub dump: bool,
-    /// Things to try, one after the other, when everything under `wait_for` is there.
+    /// Things to try, one after the other, when everything under `wait_for` is available.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trials: Vec<PlannedTrial>,
     /// Whether orphans are reaped when the process is the container's first.
     pub reap: bool,
-    /// Child processes that run beside it.
+    /// Child processes that run beside the process.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<Child>,
-    /// Resources that it eats.
+    /// Resources that the process consumes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub consume: Vec<Consumer>,
-    /// Traffic that it sends.
+    /// Traffic that the process sends.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub clients: Vec<Client>,
-    /// When it ends by itself: the first entry for this attempt counts.
+    /// When the process ends by itself: the first entry for this attempt counts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exit: Vec<ExitPlan>,
-    /// What it does when it receives a stop signal.
+    /// What the process does when it receives a stop signal.
     pub on_stop: Script<TerminationAnswer>,
 }
 
@@ -75,14 +75,14 @@ pub enum Dependency {
     File(String),
 }
 
-/// A child process. It notes its own signals.
+/// A child process. It records its own signals.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Child {
     /// Its name in the witness.
     pub name: String,
-    /// How long it runs; forever if absent.
+    /// How long it runs. Forever if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lives: Option<Span>,
     /// SIGTERM does not end it.
@@ -90,7 +90,7 @@ pub struct Child {
     pub ignore_term: bool,
 }
 
-/// A resource that is eaten, up to a stated bound.
+/// A resource that is consumed, up to a stated bound.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -98,9 +98,9 @@ pub enum Consumer {
     /// Memory that is touched and kept.
     #[serde(rename_all = "kebab-case")]
     Memory {
-        /// How much in the end.
+        /// The total amount.
         bytes: Size,
-        /// The size of each portion; everything at once if absent.
+        /// The size of each step. Everything at once if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         step: Option<Size>,
         /// The pause after each step.
@@ -110,10 +110,10 @@ pub enum Consumer {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<Span>,
     },
-    /// Processor time.
+    /// CPU time.
     #[serde(rename_all = "kebab-case")]
     Cpu {
-        /// How many threads burn.
+        /// How many threads use the CPU.
         threads: u16,
         /// For how long.
         #[serde(rename = "for")]
@@ -122,7 +122,7 @@ pub enum Consumer {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<Span>,
     },
-    /// Room in a file system.
+    /// Space in a file system.
     #[serde(rename_all = "kebab-case")]
     Disk {
         /// The file that grows.
@@ -142,7 +142,7 @@ pub enum Consumer {
 pub struct Client {
     /// Its name in the witness.
     pub name: String,
-    /// What is asked: `http://host:port/path`.
+    /// The URL that it requests: `http://host:port/path`.
     pub url: String,
     /// The pause between the starts of two requests.
     pub every: Span,
@@ -155,7 +155,7 @@ pub struct Client {
     /// When it begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Span>,
-    /// The maximum number of simultaneous requests; further ones are recorded as skipped.
+    /// The maximum number of simultaneous requests. Further requests are recorded as skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_once: Option<u16>,
 }
@@ -165,23 +165,23 @@ pub struct Client {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ExitPlan {
-    /// How long after its start, or after what `from` names.
+    /// How long after the instant that `from` names.
     pub after: Span,
-    /// From when `after` counts.
+    /// The instant from which `after` counts.
     #[serde(default, skip_serializing_if = "ExitFrom::is_start")]
     pub from: ExitFrom,
     /// The exit status.
     #[serde(default)]
     pub code: u8,
-    /// In which lives of the container, counted from 0; in all if absent.
+    /// The attempts of the container to which this applies, counted from 0. All if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<Counts>,
-    /// In which manner.
+    /// How the process ends.
     #[serde(default)]
     pub way: ExitWay,
 }
 
-/// From when the time until an end counts.
+/// The instant from which the time until the end counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -189,23 +189,23 @@ pub enum ExitFrom {
     /// From the start of the process.
     #[default]
     Start,
-    /// From when everything under `wait-for` is there.
+    /// From the instant when everything under `wait-for` is available.
     Waited,
 }
 
-/// The manner of an end.
+/// How a process ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ExitWay {
-    /// By exit, with the status.
+    /// It exits with the status.
     #[default]
     Exit,
     /// By SIGABRT.
     Abort,
     /// By SIGSEGV.
     Segfault,
-    /// By SIGKILL, sent to itself. The first process of a container cannot do that, and exits with 137.
+    /// By SIGKILL, which it sends to itself. The first process of a container cannot do that, and exits with 137.
     Kill,
 }
 
@@ -216,7 +216,7 @@ impl Client {
         self.every.max(Span::from_micros(1_000))
     }
 
-    /// How long an answer may take; 5 s if the plan does not say.
+    /// How long an answer may take. The default is 5 s.
     #[must_use]
     pub fn patience(&self) -> Span {
         self.timeout.unwrap_or(Span::from_micros(5_000_000))
@@ -243,7 +243,7 @@ impl ExitWay {
 }
 
 impl Process {
-    /// The planned end in this life of the container.
+    /// The planned end in this attempt of the container.
     #[must_use]
     pub fn exit_for(&self, attempt: u64) -> Option<&ExitPlan> {
         self.exit.iter().find(|plan| plan.attempt.as_ref().is_none_or(|attempts| attempts.contains(attempt)))

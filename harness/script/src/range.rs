@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::Span;
 
-/// Which numbers are meant: `5`, `4-6` (both ends included), `4-` (from the fourth on), `every 3`, or a list of these.
+/// A set of numbers: `5`, `4-6` (including both ends), `4-` (from the fourth on), `every 3`, or a list of these.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counts(Vec<Count>);
 
@@ -20,7 +20,7 @@ enum Count {
 }
 
 impl Counts {
-    /// Whether `number` is among those meant.
+    /// Whether the set contains `number`.
     #[must_use]
     pub fn contains(&self, number: u64) -> bool {
         self.0.iter().any(|count| match *count {
@@ -105,17 +105,17 @@ impl<'de> Deserialize<'de> for Counts {
     }
 }
 
-/// From when until when: `5s..20s`, `5s..` or `..20s`. The beginning is included, the end is not.
+/// A range of time: `5s..20s`, `5s..` or `..20s`. It includes its start, but not its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
-    /// The first instant that is meant.
+    /// The first instant in the range.
     pub from: Span,
-    /// The first instant that is no longer meant; open if absent.
+    /// The first instant after the range; if absent, the range has no end.
     pub until: Option<Span>,
 }
 
 impl Times {
-    /// Whether the instant, counted from the same origin, is meant.
+    /// Whether the range contains the instant, counted from the same origin.
     #[must_use]
     pub fn contains(&self, at: Span) -> bool {
         at >= self.from && self.until.is_none_or(|until| at < until)

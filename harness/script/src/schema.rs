@@ -24,7 +24,7 @@ pub fn witness() -> Schema {
     schemars::schema_for!(WitnessLine)
 }
 
-/// Gives a type that is written as a string its pattern.
+/// Sets the pattern of a type that is written as a string.
 macro_rules! string_schema {
     ($name:ident, $pattern:expr, $description:expr) => {
         impl JsonSchema for $name {

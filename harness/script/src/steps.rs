@@ -1,11 +1,11 @@
 //! Scripts: which answer is due at which moment.
 //!
-//! A script is a list of steps. The first step whose conditions hold at the moment of the probe gives the answer;
-//! the last step has no conditions, so there always is one. `for` and `times` are the short way to write a sequence
-//! in time or in probes: each such step begins where the one before it ended.
+//! A script is a list of steps. The first step whose conditions hold at the moment of the probe gives the answer. The
+//! last step has no conditions, so there is always an answer. `for` and `times` are the short way to write a sequence in
+//! time or in probes: each such step begins when the previous step ends.
 //!
-//! Choosing is a pure function of the [`Moment`]. Even chance is: it is drawn from the plan's seed and the probe's
-//! number, so the same plan meets the same luck everywhere.
+//! The choice is a pure function of the [`Moment`]. This includes chance: it is drawn from the plan's seed and the
+//! probe's number, so the same plan gives the same answers everywhere.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,14 +17,14 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::problem::pin;
 use crate::{Counts, Span, Times};
 
-/// What is known of a probe when its answer has to be chosen.
+/// What is known about a probe when its answer is chosen.
 #[derive(Clone, Debug)]
 pub struct Moment<'a> {
-    /// Which life of the container this is, counted from 0 as Kubernetes counts restarts.
+    /// The attempt of the container, counted from 0 as Kubernetes counts restarts.
     pub attempt: u64,
     /// Time since the process started.
     pub elapsed: Span,
-    /// The number of this probe at its endpoint in this life of the container, counted from 1.
+    /// The number of this probe at its endpoint in this attempt of the container, counted from 1.
     pub probe: u64,
     /// The Host header or `:authority`, if there is one.
     pub host: Option<&'a str>,
@@ -39,23 +39,24 @@ pub struct Moment<'a> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Step<A> {
-    /// What is answered.
+    /// The answer.
     pub answer: A,
-    /// The step lasts so long, counted from the end of the step before it (from the process's start for the first).
+    /// The step lasts this long, counted from the end of the previous step. For the first step, it counts from the start
+    /// of the process.
     #[serde(rename = "for", default, skip_serializing_if = "Option::is_none")]
     pub lasts: Option<Span>,
-    /// The step lasts for so many probes, counted from the end of the step before it.
+    /// The step lasts for this many probes, counted from the end of the previous step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<u64>,
     /// Further conditions, all of which must hold.
     #[serde(default, skip_serializing_if = "When::is_always")]
     pub when: When,
-    /// A name for the moment at which this step answers, for `since` conditions elsewhere in the plan.
+    /// The mark that is set when this step answers, for `since` conditions elsewhere in the plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<String>,
 }
 
-/// The conditions of a step. All that are given must hold.
+/// The conditions of a step. All given conditions must hold.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
@@ -66,16 +67,16 @@ pub struct When {
     /// The number of the probe at this endpoint, counted from 1: `4-6`, `every 3`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probe: Option<Counts>,
-    /// The life of the container, counted from 0.
+    /// The attempt of the container, counted from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<Counts>,
-    /// The Host header, compared without regard to case; a port is compared only if it is written here.
+    /// The Host header. Upper and lower case are the same, and the port is compared only if it is written here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// Time since an event: `sigterm`, or a mark set by a step or by a control call.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub since: BTreeMap<String, Times>,
-    /// The probability, from 0 to 1, that the step answers; drawn anew for each probe from the plan's seed.
+    /// The probability, from 0 to 1, that the step answers. It is drawn for each probe from the plan's seed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chance: Option<f64>,
 }
@@ -98,14 +99,14 @@ impl When {
     }
 }
 
-/// A plan's host without a port matches whatever port the client wrote.
+/// Compares hosts. A host in the plan without a port matches any port.
 fn same_host(wanted: &str, seen: &str) -> bool {
     let name = |host: &str| host.rsplit_once(':').map_or(host.len(), |(name, _)| name.len());
     wanted.eq_ignore_ascii_case(seen)
         || (!wanted.contains(':') && wanted.eq_ignore_ascii_case(seen.get(..name(seen)).unwrap_or(seen)))
 }
 
-/// A number from 0 up to 1, the same for the same probe of the same plan (SplitMix64).
+/// A number from 0 to 1, which is the same for the same probe of the same plan (SplitMix64).
 fn draw(moment: &Moment<'_>, step: usize) -> f64 {
     let mut z = moment.dice
         ^ moment.attempt.wrapping_mul(0x9E37_79B9_7F4A_7C15)
@@ -123,7 +124,7 @@ pub struct Script<A> {
     windows: Vec<Window>,
 }
 
-/// Where a `for` or `times` step stands in its sequence.
+/// The part of the sequence for which a `for` or `times` step lasts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Window {
     Open,
@@ -149,7 +150,7 @@ pub struct Choice<A> {
     pub step: usize,
     /// Its answer.
     pub answer: A,
-    /// The event that this step makes happen.
+    /// The mark that this step sets.
     pub mark: Option<String>,
 }
 
@@ -170,7 +171,7 @@ impl<A> Script<A> {
         Self { steps: vec![step], windows: vec![Window::Open] }
     }
 
-    /// Puts steps in order.
+    /// A script of these steps.
     ///
     /// # Errors
     ///
@@ -221,7 +222,7 @@ impl<A> Script<A> {
     }
 }
 
-/// Checks each step's own numbers and adds up where the sequence steps end.
+/// Checks the numbers of each step, and adds up where the steps of a sequence end.
 fn windows<A>(steps: &[Step<A>]) -> Result<Vec<Window>, String> {
     if let (Some(at), true) =
         (steps.iter().position(|s| s.times.is_some()), steps.iter().any(|s| s.lasts.is_some()))
@@ -243,7 +244,7 @@ fn windows<A>(steps: &[Step<A>]) -> Result<Vec<Window>, String> {
                 pin(&format!("step {}{why}", at + 1), &path)
             };
             if step.when.chance.is_some_and(|chance| !(0.0..=1.0).contains(&chance)) {
-                return Err(wrong("when chance", ": a chance lies between 0 and 1"));
+                return Err(wrong("when chance", ": a chance must be between 0 and 1"));
             }
             match (step.lasts, step.times) {
                 (Some(Span(length)), _) if length.is_zero() => Err(wrong("for", " has no duration")),

@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize, Serializer};
 
 /// A length of time, written with a unit: `12s`, `250ms`, `1m30s`, `1.5s`.
 ///
-/// A bare number is refused, since nobody can tell whether it means seconds or milliseconds.
+/// A bare number is rejected, because it could mean seconds or milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span(pub Duration);
 
 const TIME_UNITS: [(&str, f64); 5] = [("ms", 1e-3), ("us", 1e-6), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
 
-/// Ten years; anything longer is a slip of the pen and would overflow arithmetic later on.
+/// Ten years. Anything longer is a mistake and would overflow arithmetic later on.
 const LONGEST_SECONDS: f64 = 315_360_000.0;
 
 impl Span {

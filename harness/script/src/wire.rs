@@ -1,8 +1,9 @@
 //! What planned answers put on the wire: the one interpretation of the plan's words.
 //!
-//! The target performs these values, the simulated target turns them into events, and the readings of a history ask them
-//! what a client can have got. A new fault is a word in [`crate::answer`] and its composition here; the target needs new code
-//! only for an action that no value here expresses. Nothing here waits, reads a clock or opens a connection.
+//! The target performs these values, the simulated target turns them into events, and the readings of a history derive
+//! from them what a client can have received. A new fault is a word in [`crate::answer`] and its composition here. The
+//! target needs new code only for an action that no value here expresses. Nothing here waits, reads a clock or opens a
+//! connection.
 
 mod body;
 mod connection;
@@ -23,7 +24,7 @@ pub use request::{HttpRequestFacts, HttpVersion, hop_of, path_of};
 /// A planned answer, ready to be sent. `R` is a response of the protocol.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComposedAnswer<R> {
-    /// What the witness writes down: a status such as `503`, or a word such as `reset`.
+    /// What the witness records: a status such as `503`, or a word such as `reset`.
     pub word: String,
     /// The pause before anything is sent.
     pub delay: Option<Span>,
@@ -47,12 +48,12 @@ pub enum WireAction<R> {
     Respond(R),
 }
 
-/// How we end a connection.
+/// How the target ends a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectionEnd {
-    /// In good order (FIN).
+    /// Gracefully (FIN).
     Close,
-    /// By an abort (RST).
+    /// With an abort (RST).
     Reset,
 }
 

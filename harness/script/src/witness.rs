@@ -1,7 +1,7 @@
 //! The witness line: one fact that the target saw, with the time at which it saw it.
 //!
-//! Lines are JSON, one to a row, and carry the version of their format. Sequence numbers begin at 0 with each
-//! process and have no holes, so a missing line is noticed; `boot` tells the processes apart.
+//! Lines are JSON objects, one per row, with the version of their format. Sequence numbers begin at 0 in each process and
+//! have no gaps, so a missing line is noticed. `boot` distinguishes the processes.
 
 mod network;
 mod process;
@@ -20,7 +20,7 @@ pub use process::{
 };
 pub use recorder::{Beat, Entry, Greeting, Hello, Recorded, Want};
 
-/// The version of the line's format. Readers refuse a larger one; fields may be added without a new version.
+/// The version of the line's format. Readers reject a larger version. Fields may be added without a new version.
 pub const VERSION: u32 = 1;
 
 /// One line of the witness.
@@ -29,11 +29,11 @@ pub const VERSION: u32 = 1;
 pub struct WitnessLine {
     /// The version of the format.
     pub v: u32,
-    /// A random name for this life of the process.
+    /// A random name for this process.
     pub boot: String,
-    /// Which life of the container this is, counted from 0; see [`Started::attempt_known`].
+    /// The attempt of the container, counted from 0; see [`Started::attempt_known`].
     pub attempt: u64,
-    /// The number of the line in this life of the process, counted from 0 without holes.
+    /// The number of the line in this process, counted from 0 without gaps.
     pub seq: u64,
     /// The monotonic clock of the node (CLOCK_MONOTONIC), shared by all its containers, in microseconds.
     pub mono_us: u64,
@@ -43,7 +43,7 @@ pub struct WitnessLine {
     pub fact: Fact,
 }
 
-/// What can be seen.
+/// What the target can observe.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -54,11 +54,11 @@ pub enum Fact {
     Listening(Listening),
     /// A connection was accepted.
     Accepted(Accepted),
-    /// A TLS handshake ended, well or badly.
+    /// A TLS handshake succeeded or failed.
     Tls(TlsSeen),
-    /// A request arrived: written before its answer is sent.
+    /// A request arrived. This line is written before the answer is sent.
     Request(Request),
-    /// A request was answered, or its answer broke off.
+    /// A request was answered, or its answer was cut off.
     Answer(Answered),
     /// A connection ended.
     Closed(Closed),
@@ -70,17 +70,17 @@ pub enum Fact {
     Signal(SignalSeen),
     /// An event that scripts can refer to happened.
     Mark(Mark),
-    /// The plan was changed by the control port.
+    /// The plan was changed through the control port.
     Change(ChangeSeen),
-    /// The plan was set back to what it was at the start.
+    /// The plan was reset to what it was at the start.
     Reset(ResetSeen),
-    /// The control port turned a request away.
+    /// The control port refused a request.
     Refused(Refused),
     /// A child process started or ended, or an orphan was reaped.
     Child(ChildSeen),
-    /// Something that the process waited for is there.
+    /// Something that the process waited for is available.
     Waited(Waited),
-    /// A request that this process sent as a client, or for the sake of a dependency.
+    /// This process sent a request as a client, or to check a dependency.
     Call(Call),
     /// A consumer took or released a resource.
     Consumed(Consumed),
@@ -88,17 +88,17 @@ pub enum Fact {
     Dump(Dump),
     /// Something was tried that may be forbidden.
     Tried(TrialSeen),
-    /// The process itself was held up: its ticker came late.
+    /// The process itself was stalled: its ticker was late.
     Stall(Stall),
     /// All processors of the node were busy until now.
     Saturated(Saturated),
-    /// Lines that some reader will never get.
+    /// Lines that will never arrive at some reader.
     Lost(Lost),
-    /// Something about the target itself went wrong; the reader should not trust what depends on it.
+    /// Something about the target itself went wrong. The reader should not trust what depends on it.
     Trouble(Trouble),
-    /// The process looked for its file on a volume of the pod, because it is about to end.
+    /// The process looked for its file on a volume of the pod just before it ends.
     Volume(VolumeSeen),
-    /// The process is about to end by its own will.
+    /// The process is about to end by itself.
     Exiting(Exiting),
 }
 
@@ -108,21 +108,22 @@ pub enum Fact {
 pub struct Started {
     /// The version of the program.
     pub version: String,
-    /// The process's id as it sees it; 1 if it is the container's first.
+    /// The process ID in its own namespace. 1 if it is the first process of the container.
     pub pid: u32,
     /// Its arguments.
     pub args: Vec<String>,
-    /// The host name, which is the pod's name unless the pod says otherwise.
+    /// The host name, which is the pod's name unless the pod sets another.
     pub host: String,
     /// A digest of the plan in force.
     pub plan: String,
     /// The seed of its chances.
     pub seed: u64,
-    /// Whether the attempt was counted on a volume. If not, it is 0 for want of a place to count.
+    /// Whether the attempt was counted on a volume. If not, it is always 0.
     pub attempt_known: bool,
     /// The instant at which `main` began, on the monotonic clock. Times in the plan count from here.
     pub began_mono_us: u64,
-    /// Selected environment: the downward API's usual names (`POD_NAME`, `POD_UID`, `NODE_NAME`, `CONTAINER_NAME`…), as far as they are set.
+    /// The environment variables of the downward API with the usual names (`POD_NAME`, `POD_UID`, `NODE_NAME`,
+    /// `CONTAINER_NAME`…), if they are set.
     pub identity: BTreeMap<String, String>,
 }
 
@@ -130,7 +131,7 @@ pub struct Started {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VolumeSeen {
-    /// Whether the file was there in which it had counted its attempt.
+    /// Whether the file in which it had counted its attempt still existed.
     pub kept: bool,
 }
 
@@ -140,7 +141,7 @@ pub struct VolumeSeen {
 pub struct Mark {
     /// Its name.
     pub name: String,
-    /// What made it: an endpoint, a signal, or `control`.
+    /// What caused it: an endpoint, a signal, or `control`.
     pub by: String,
 }
 
@@ -154,7 +155,7 @@ pub struct ChangeSeen {
     pub change: String,
 }
 
-/// The plan was set back.
+/// The plan was reset.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResetSeen {
@@ -162,23 +163,23 @@ pub struct ResetSeen {
     pub changes: u64,
 }
 
-/// A control request was turned away.
+/// A control request was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Refused {
-    /// Who asked.
+    /// Who sent it.
     pub peer: String,
-    /// What was asked: method and target.
+    /// What was requested: method and target.
     pub request: String,
     /// Why it was refused.
     pub why: String,
 }
 
-/// The process was held up.
+/// The process was stalled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stall {
-    /// How late the ticker came, in microseconds.
+    /// How late the ticker was, in microseconds.
     pub late_us: u64,
 }
 
@@ -188,16 +189,16 @@ pub struct Stall {
 pub struct Saturated {
     /// For how long, in microseconds.
     pub for_us: u64,
-    /// Many tasks were waiting for each of them.
+    /// Whether many tasks were waiting for each of them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub overloaded: bool,
 }
 
-/// Lines that did not get through.
+/// Lines that were lost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lost {
-    /// Which way: `stdout`, `journal` or `recorder`.
+    /// The outlet: `stdout`, `journal` or `recorder`.
     pub to: String,
     /// How many lines.
     pub lines: u64,

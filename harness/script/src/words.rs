@@ -1,13 +1,13 @@
 //! Answers that are written as one word, as a number, or as a map of settings.
 //!
-//! `answer: hang`, `answer: 503` and `answer: { status: 503, delay: 2s }` are the same kind of thing. Serde's
-//! own way to say so (`untagged`) throws the position and the cause of an error away, so the three forms are told
-//! apart here by what the document holds, and each is then read with its own precise errors.
+//! `answer: hang`, `answer: 503` and `answer: { status: 503, delay: 2s }` are values of the same type. Serde's own way to
+//! express this (`untagged`) loses the position and the cause of an error. So this module distinguishes the three forms
+//! by the kind of value in the document, and then reads each form with its own precise errors.
 
-/// Gives an enum of plain words, plus one variant with settings, its written forms.
+/// Defines the written forms of an enum of plain words with one variant for settings.
 ///
 /// `word_or_settings! { Answer: "what is expected", { "hang" => Hang }, settings Reply(HttpReply),
-/// numbers Some((200, 599)), number |n| ... }`; the numbers are those that `number` takes, for the schema.
+/// numbers Some((200, 599)), number |n| ... }`. The range of numbers that `number` accepts is for the schema.
 macro_rules! word_or_settings {
     ($name:ident, $expected:literal, { $($word:literal => $variant:ident),+ $(,)? },
      settings $with:ident($settings:ty), numbers $numbers:expr, number $number:expr) => {
@@ -15,7 +15,7 @@ macro_rules! word_or_settings {
             /// The words that stand for an answer without settings.
             pub const WORDS: &'static [&'static str] = &[$($word),+];
 
-            /// The word for this answer, or nothing if it has settings.
+            /// The word for this answer. `None` if it has settings.
             #[must_use]
             pub fn word(&self) -> Option<&'static str> {
                 match self {

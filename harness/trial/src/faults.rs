@@ -1,8 +1,8 @@
 //! The standard faults: a generated case for each, with the promises of the settings.
 //!
 //! A fault affects one container of a healthy pod, while a client calls it through a Service. If its probes detect the
-//! fault, the promise is an interval; if they do not, the promise is that nothing happens; if the settings leave it
-//! open, there is no promise.
+//! fault, the promise is an interval. If they do not, the promise is that nothing happens. If the result does not follow
+//! from the settings, there is no promise.
 
 mod builder;
 mod life;
@@ -38,7 +38,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// All, in the order in which they are shown.
+    /// All faults, in the order in which they are shown.
     pub const ALL: [Self; 8] = [
         Self::Calm,
         Self::SlowStart,
@@ -90,21 +90,21 @@ impl Fault {
 /// The observed quantities of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Quantity {
-    /// From the container's start until the pod is ready.
+    /// The time from the container's start until the pod is ready.
     Ready,
-    /// From the fault until the pod is not ready.
+    /// The time from the fault until the pod is not ready.
     Unready,
-    /// From the fault until the container gets its stop signal.
+    /// The time from the fault until the container gets its stop signal.
     Killed,
     /// The number of times that the container was started again.
     Restarts,
-    /// From the end of the fault, or the new start, until the pod is ready again.
+    /// The time from the end of the fault, or from the new start, until the pod is ready again.
     ReadyAgain,
-    /// From the pod's deletion until the process ends.
+    /// The time from the pod's deletion until the process ends.
     Stopped,
-    /// How long clients got no good answer.
+    /// How long clients received no successful answer.
     Downtime,
-    /// The number of their requests that failed.
+    /// The number of the clients' requests that failed.
     Lost,
 }
 
@@ -133,7 +133,7 @@ impl Quantity {
         }
     }
 
-    /// A value of it for people: `20.0-31.0 s`, `2`, or `never`.
+    /// A value of it for users: `20.0-31.0 s`, `2`, or `never`.
     #[must_use]
     pub fn show(self, value: Interval) -> String {
         match self.unit() {
@@ -147,13 +147,13 @@ impl Quantity {
 /// The promise of the settings for one quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Promised {
-    /// Of what.
+    /// The quantity.
     pub quantity: Quantity,
-    /// What.
+    /// Its promised value.
     pub promise: Promise,
-    /// How much sooner it may come, by the clocks.
+    /// How much earlier it may happen, because of the clocks.
     pub early: i64,
-    /// How much later it may come, by the cluster's own work.
+    /// How much later it may happen, because of the cluster's own work.
     pub late: i64,
 }
 
@@ -167,7 +167,7 @@ impl Promised {
     }
 }
 
-/// A fault to be tried.
+/// A fault to try.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trial {
     /// The fault.
@@ -176,13 +176,13 @@ pub struct Trial {
     pub case: Case,
     /// What the settings promise.
     pub promised: Vec<Promised>,
-    /// The container that falls ill.
+    /// The container that has the fault.
     pub subject: String,
-    /// How long it takes at most, in microseconds, and how that follows.
+    /// The maximum time that it takes, in microseconds, with the formula.
     pub takes: Promise,
 }
 
-/// Arranges a fault. `boot` is how long a slow start takes, in microseconds.
+/// Generates the trial of a fault. `boot` is how long a slow start takes, in microseconds.
 ///
 /// # Errors
 ///

@@ -1,12 +1,12 @@
-//! A trial of a user's own probe settings: their pod with the target in place of its images, a standard set of faults,
-//! and the results compared with the promises of the settings.
+//! A trial of a user's own probe settings: their pod runs with the target instead of its images, under a standard set of
+//! faults, and the results are compared with the promises of the settings.
 //!
 //! ```text
 //! pod -> StandIn -> Trial (a case and its promises) for each fault -> History -> TrialResult
 //! ```
 //!
-//! A trial judges settings and not the kubelet: the clauses do that, over the same histories. The result is compared
-//! with its promise as in every judgement: an interval, a bound, and the noise at the time.
+//! A trial judges the settings and not the kubelet. The clauses judge the kubelet, over the same histories. A result is
+//! compared with its promise as in every judgement, with an interval, a bound, and the noise at the time.
 
 mod faults;
 mod pod;

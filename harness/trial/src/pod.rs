@@ -1,8 +1,8 @@
-//! Turns a user's manifest into a pod that can run as a trial: the target replaces every image, and everything about
-//! probes stays unchanged.
+//! Turns a user's manifest into a pod that can run as a trial. The target replaces every image, and the probes stay
+//! unchanged.
 //!
-//! Nothing is changed in silence: every field that is replaced or left out is noted. What no API server would take is
-//! refused by the rules that cases follow too. All refusals are sentences pinned to their place.
+//! Every field that is replaced or left out is noted. A pod that every API server would reject is rejected here, by the
+//! same rules as in cases. All errors are sentences pinned to their place.
 
 mod container;
 mod draft;
@@ -24,7 +24,7 @@ use draft::PodDraft;
 
 pub use probes::unknown_port;
 
-/// The label by which the trial's service finds the pod.
+/// The label with which the trial's Service selects the pod.
 pub(crate) const LABEL: (&str, &str) = ("try", "app");
 
 /// The lists of containers of a pod.
@@ -35,16 +35,16 @@ const LISTS: [&str; 2] = ["initContainers", "containers"];
 pub struct Workload {
     /// Its kind.
     pub kind: String,
-    /// Its name; empty if it has none.
+    /// Its name. Empty if it has none.
     pub name: String,
-    /// The pod or the pod's template: what has a `spec` with containers.
+    /// The pod or the pod template, which has a `spec` with containers.
     pub template: Value,
     /// Its place in the document.
     pub path: Vec<String>,
 }
 
 impl Workload {
-    /// Finds the pod of a document; `None` if its kind has no pods.
+    /// Finds the pod or pod template of a document. `None` if its kind has no pods.
     ///
     /// # Errors
     ///
@@ -80,7 +80,7 @@ impl Workload {
 /// How a pod differs from the original.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NoteKind {
-    /// Something else is in its place.
+    /// It was replaced.
     Replaced,
     /// It was left out.
     Dropped,
@@ -95,44 +95,44 @@ pub struct Note {
     pub kind: NoteKind,
     /// The field, such as `containers[web].env`.
     pub field: String,
-    /// By what, or why.
+    /// What replaces it, or why it differs.
     pub why: String,
 }
 
-/// Where clients call the pod.
+/// The port to which clients send requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Traffic {
     /// The listener's name in the plan.
     pub listener: String,
     /// Its port.
     pub port: u16,
-    /// Whether probes of the pod are answered by the same port, so that they wait behind its requests.
+    /// Whether the pod's probes use the same port, so that they wait behind these requests.
     pub probed: bool,
 }
 
 /// A pod that replaces the user's own.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StandIn {
-    /// The pod, healthy.
+    /// The pod, without a fault.
     pub pod: CasePod,
-    /// The container that falls ill in the trials.
+    /// The container that has the faults in the trials.
     pub subject: String,
     /// Its probes.
     pub probes: Vec<ProbeSpec>,
-    /// What its lifecycle hooks ask by HTTP, each with the hook's name.
+    /// The HTTP requests of its lifecycle hooks, each with the hook's name.
     pub hooks: Vec<(&'static str, Handler)>,
-    /// How long its preStop hook takes, in microseconds; none without one.
+    /// How long its preStop hook takes, in microseconds. `None` without a hook.
     pub pre_stop: Option<i64>,
     /// How long its postStart hook takes, in microseconds.
     pub post_start: i64,
     /// The pod's grace period in microseconds.
     pub grace: i64,
-    /// How much longer than the subject the whole pod takes to be ready at most, in microseconds: for the containers
-    /// that start before it, and for slower ones.
+    /// The maximum time that the whole pod takes to become ready after the subject, in microseconds. It covers containers
+    /// that start before the subject, and slower containers.
     pub slower: i64,
-    /// The restart policy that counts for the subject.
+    /// The restart policy that applies to the subject.
     pub policy: String,
-    /// Where clients call it.
+    /// The port to which clients send requests.
     pub traffic: Traffic,
     /// The differences from the original.
     pub notes: Vec<Note>,
@@ -148,11 +148,12 @@ impl StandIn {
         Self::made(workload, false)
     }
 
-    /// Makes a pod stand in for a workload's, and keeps more of it: what a bug of its life may depend on.
+    /// Creates a pod that replaces the workload's, and keeps more of its fields: those that a lifecycle bug may depend
+    /// on.
     ///
     /// # Errors
     ///
-    /// The same.
+    /// As for [`StandIn::of`].
     pub fn reproducing(workload: &Workload) -> Result<Self, String> {
         Self::made(workload, true)
     }
@@ -214,23 +215,24 @@ impl StandIn {
         self.pod.target.get(&self.subject).cloned().unwrap_or_default()
     }
 
-    /// The grace that a kill by this probe gives the container.
+    /// The grace period of the container when this probe kills it.
     #[must_use]
     pub fn grace_of(&self, killer: &ProbeSpec) -> i64 {
         killer.grace.unwrap_or(self.grace)
     }
 
-    /// How long the preStop hook takes if the container has this grace.
+    /// How long the preStop hook takes if the container has this grace period.
     pub(crate) fn pre_stop_within(&self, grace: i64) -> i64 {
         self.pre_stop.unwrap_or(0).min(grace)
     }
 
-    /// How long the subject may take to answer well before this probe ends it.
+    /// How long the subject may take to answer successfully before this probe kills it.
     pub(crate) fn patience(&self, probe: &ProbeSpec) -> Promise {
         self.after_post_start(promise::patience(probe))
     }
 
-    /// A promise that counts from the start of the subject: the kubelet probes it only after its postStart hook.
+    /// Extends a promise that counts from the start of the subject, because the kubelet probes it only after its
+    /// postStart hook.
     pub(crate) fn after_post_start(&self, promise: Promise) -> Promise {
         match self.post_start {
             0 => promise,
@@ -253,7 +255,7 @@ impl StandIn {
             && !self.probes.iter().any(|probe| asks(&probe.handler))
     }
 
-    /// Whether two probes of the subject ask the same thing, so that one answer serves both.
+    /// Whether two probes of the subject use the same endpoint, so that one answer serves both.
     #[must_use]
     pub fn share(&self, one: ProbeKind, other: ProbeKind) -> bool {
         let asks = |kind| self.probe(kind).map(|probe| endpoint(&probe.handler));
@@ -271,8 +273,8 @@ fn endpoint(handler: &Handler) -> (&'static str, Option<u16>, String) {
     }
 }
 
-/// Which container falls ill: of those that stay one with probes, rather a main container than a sidecar, with as many
-/// probes as possible, and the first of several.
+/// Which container has the faults. Among the containers that keep running, one with probes is preferred, then a main
+/// container over a sidecar, then the one with the most probes, then the first.
 fn subject_of(containers: &[ContainerDraft]) -> usize {
     let stay = containers.iter().enumerate().filter(|(_, one)| one.stays);
     let best = stay.max_by_key(|(at, one)| {
@@ -281,8 +283,8 @@ fn subject_of(containers: &[ContainerDraft]) -> usize {
     best.map(|(at, _)| at).unwrap_or_default()
 }
 
-/// How much longer than the subject the whole pod takes to be ready at most: sidecars start one after the other, and a
-/// postStart hook holds up whatever comes behind it.
+/// The maximum time that the whole pod takes to become ready after the subject. Sidecars start one after the other, and a
+/// postStart hook delays all later containers.
 fn slower(containers: &[ContainerDraft], subject: usize) -> i64 {
     let probe = |one: &ContainerDraft, kind| one.probes.iter().find(|probe| probe.kind == kind).cloned();
     let ready = |one: &ContainerDraft| {
@@ -300,7 +302,7 @@ fn slower(containers: &[ContainerDraft], subject: usize) -> i64 {
     (whole - ready(&containers[subject])).max(0)
 }
 
-/// The same without fields that are null, as templates write fields that nobody set: they count as absent.
+/// The same value without fields that are null. Templates write null for unset fields, so null fields count as absent.
 fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -312,7 +314,7 @@ fn without_nulls(value: &Value) -> Value {
     }
 }
 
-/// A path as a plan has it: with a slash, and without query and fragment.
+/// A path as it is written in a plan: with a slash, and without query and fragment.
 #[must_use]
 pub fn plain_path(path: &str) -> String {
     let plain = path.split(['?', '#']).next().unwrap_or_default();

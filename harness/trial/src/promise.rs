@@ -1,33 +1,33 @@
-//! What probe settings promise by arithmetic: intervals of time, each with the formula that it follows from.
+//! What probe settings promise by arithmetic: intervals of time, each with its formula.
 //!
-//! A promise covers the kubelet's conclusions from answers, counted from the moment at which the answers change (or
-//! from the start of the container). The settings do not determine what a cluster adds: the kill itself, and the
-//! propagation of a status. A comparison with an observation must allow for both and document this.
+//! A promise covers the kubelet's conclusions from answers, counted from the moment at which the answers change, or from
+//! the start of the container. The settings do not determine how long the kill itself and the propagation of a status
+//! take. A comparison with an observation must allow for both and document this.
 
 use probity_model::measure::{Interval, seconds};
 use probity_model::timeline::{Handler, ProbeSpec};
 
 pub(crate) const SECOND: i64 = 1_000_000;
 
-/// When something happens that never does: after any other time.
+/// The time of something that never happens. It is after any other time.
 pub const NEVER: Interval = Interval { lo: i64::MAX, hi: i64::MAX };
 
 /// Quantities that the settings leave open.
 const ANYTHING: Interval = Interval { lo: i64::MIN, hi: i64::MAX };
 
-/// What follows from settings.
+/// What follows from the settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Promise {
-    /// From the least to the most, in microseconds where it is a time. [`NEVER`] if it does not happen.
+    /// The range of values, in microseconds if it is a time. [`NEVER`] if it does not happen.
     pub span: Interval,
-    /// How it follows from the settings; or why it does not happen, or why they leave it open.
+    /// The formula, or why it does not happen, or why it does not follow from the settings.
     pub formula: String,
 }
 
 /// How a probe fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failing {
-    /// At once: by a bad answer or a refused connection.
+    /// Immediately, by a bad answer or a refused connection.
     AtOnce,
     /// By its timeout.
     ByTimeout,
@@ -40,35 +40,35 @@ impl Promise {
         Self { span: Interval::new(lo, hi), formula: formula.into() }
     }
 
-    /// Exactly this.
+    /// A promise of exactly this value.
     pub(crate) fn exactly(value: i64, formula: impl Into<String>) -> Self {
         Self::new(value, value, formula)
     }
 
-    /// It does not happen.
+    /// A promise that it does not happen.
     pub(crate) fn never(why: impl Into<String>) -> Self {
         Self { span: NEVER, formula: why.into() }
     }
 
-    /// The settings leave it open.
+    /// No promise, because it does not follow from the settings.
     pub(crate) fn open(why: impl Into<String>) -> Self {
         Self { span: ANYTHING, formula: why.into() }
     }
 
-    /// Whether the settings leave it open.
+    /// Whether it does not follow from the settings.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.span == ANYTHING
     }
 
-    /// The same, and possibly this much later.
+    /// The same promise, but it may happen this much later.
     pub(crate) fn or_later(mut self, by: i64, formula: impl AsRef<str>) -> Self {
         self.span.hi += by;
         self.formula += formula.as_ref();
         self
     }
 
-    /// This, and then that.
+    /// This promise, followed by the next one.
     #[must_use]
     pub fn then(&self, next: &Self) -> Self {
         let formula = match (self.formula.as_str(), next.formula.as_str()) {
@@ -92,7 +92,7 @@ impl Promise {
         Self { span, formula }
     }
 
-    /// The span for people: `20.0-31.0 s`.
+    /// The span for users: `20.0-31.0 s`.
     #[must_use]
     pub fn in_words(&self) -> String {
         tenths(self.span)
@@ -111,7 +111,7 @@ pub fn tenths(span: Interval) -> String {
     if lo == hi { format!("{lo} s") } else { format!("{lo}-{hi} s") }
 }
 
-/// When the first probe comes, from the start of the container. A startup probe holds the others back longer.
+/// When the first probe is sent, from the start of the container. A startup probe delays the other probes further.
 #[must_use]
 pub fn first_probe(probe: &ProbeSpec) -> Promise {
     let delay = probe.initial_delay;
@@ -122,7 +122,7 @@ pub fn first_probe(probe: &ProbeSpec) -> Promise {
     Promise::new(delay, delay + probe.period, formula)
 }
 
-/// When the last of the failures in a row happens that a probe waits for, from the moment at which the answers turn bad.
+/// When a probe has failed `failureThreshold` times in a row, from the moment at which the answers become failures.
 #[must_use]
 pub fn failures(probe: &ProbeSpec, failing: Failing) -> Promise {
     if failing == Failing::AtOnce {
@@ -135,8 +135,8 @@ pub fn failures(probe: &ProbeSpec, failing: Failing) -> Promise {
     Promise::new(lo, lo + probe.period, formula)
 }
 
-/// When the last of the successes in a row happens that a probe waits for, from the moment at which the answers turn
-/// good. Between the first and the last of them the kubelet may run one extra readiness probe.
+/// When a probe has succeeded `successThreshold` times in a row, from the moment at which the answers become successes.
+/// Between the first and the last of them, the kubelet may run one extra readiness probe.
 #[must_use]
 pub fn successes(probe: &ProbeSpec) -> Promise {
     let lo = (probe.successes - 2).max(0) * probe.period;
@@ -147,9 +147,9 @@ pub fn successes(probe: &ProbeSpec) -> Promise {
     Promise::new(lo, probe.successes * probe.period, formula)
 }
 
-/// How long a container may take to answer well before this probe ends it, from its start: it always survives less than
-/// the least of it, and never more than the most. A closed port refuses at once, but a gRPC dial tries again until its
-/// timeout.
+/// How long a container may take to answer successfully before this probe kills it, from its start. It always survives if
+/// it takes less than the lower end, and never if it takes more than the upper end. A closed port refuses a connection
+/// immediately, but a gRPC dial tries again until its timeout.
 #[must_use]
 pub fn patience(probe: &ProbeSpec) -> Promise {
     let ((pace, word), dial, more) = match probe.handler {
@@ -165,8 +165,8 @@ pub fn patience(probe: &ProbeSpec) -> Promise {
     Promise::new(lo, lo + probe.period + dial, format!("{delay}(failureThreshold - 1) × {word}, {more}"))
 }
 
-/// How long it is from one probe to the next if each takes until its timeout, and which field says so: a probe that
-/// outlasts its period delays the next one.
+/// The time from one probe to the next if each takes until its timeout, and the field that determines it. A probe that
+/// takes longer than its period delays the next one.
 fn pace(probe: &ProbeSpec) -> (i64, &'static str) {
     if probe.timeout > probe.period {
         (probe.timeout, "timeoutSeconds")
@@ -175,7 +175,7 @@ fn pace(probe: &ProbeSpec) -> (i64, &'static str) {
     }
 }
 
-/// When a container is ready, from its start, if it answers well once `boot` has gone by.
+/// When a container is ready, from its start, if it answers successfully after `boot`.
 #[must_use]
 pub fn ready(startup: Option<&ProbeSpec>, readiness: Option<&ProbeSpec>, boot: i64) -> Promise {
     let begins = |probe: &ProbeSpec| match probe.initial_delay {
@@ -202,7 +202,7 @@ pub fn ready(startup: Option<&ProbeSpec>, readiness: Option<&ProbeSpec>, boot: i
         let formula = if probe.successes == 1 { "periodSeconds at most" } else { turns.formula.as_str() };
         return Promise::new(from + turns.span.lo, from + turns.span.hi, format!("{word}{formula}"));
     };
-    // Both delays count from the start of the container, so they go by together.
+    // Both delays count from the start of the container, so they overlap.
     let after = |start: i64, turns: i64| start.max(probe.initial_delay) + turns;
     let delay = match probe.initial_delay {
         0 => "",
@@ -215,7 +215,7 @@ pub fn ready(startup: Option<&ProbeSpec>, readiness: Option<&ProbeSpec>, boot: i
     )
 }
 
-/// Whole seconds for people where they are whole.
+/// A time in seconds, without a fraction if it is whole.
 fn seconds_of(us: i64) -> String {
     if us % SECOND == 0 { format!("{} s", us / SECOND) } else { seconds(us) }
 }

@@ -1,4 +1,4 @@
-//! What the documentation says about settings like these: remarks, each with its clause.
+//! Remarks on settings, from the documentation, each with its clause.
 
 use probity_model::measure::Interval;
 use probity_model::timeline::{Handler, ProbeKind, ProbeSpec};
@@ -9,13 +9,13 @@ use crate::promise::{self, Failing, SECOND, tenths};
 /// A remark on settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remark {
-    /// What.
+    /// The remark, in a sentence.
     pub says: String,
     /// The clause of the book that says so.
     pub clause: &'static str,
 }
 
-/// What there is to say of a pod's settings. `boot` is how long a slow start takes.
+/// The remarks on a pod's settings. `boot` is how long a slow start takes.
 #[must_use]
 pub fn remarks(pod: &StandIn, boot: i64) -> Vec<Remark> {
     let mut found = Vec::new();

@@ -1,8 +1,8 @@
 //! The result of a fault, read from the history of its case, with the promises.
 //!
-//! Times come from the target's own clock where that is possible (the change of its plan, the stop signal, the client's
-//! calls), and otherwise from the moment at which the watch reported. An observation that was not possible never counts
-//! as a promise that was kept.
+//! If possible, times come from the target's own clock: the change of its plan, the stop signal, the client's calls.
+//! Otherwise, they are the moments at which the watch reported something. If an observation was not possible, its promise
+//! never counts as kept.
 
 use probity_model::history::{Did, Happening};
 use probity_model::measure::{Blur, Fit, Interval, Measurement, Unit};
@@ -16,17 +16,17 @@ use crate::promise::{NEVER, SECOND};
 /// A quantity of a fault: the promise and the observation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observation {
-    /// What the settings promise of what.
+    /// The quantity, and what the settings promise for it.
     pub promised: Promised,
-    /// What happened, [`NEVER`] if it did not happen; or why that cannot be said.
+    /// What happened ([`NEVER`] if it did not happen), or why this is unknown.
     pub seen: Result<Interval, String>,
-    /// How that compares with the promise; `None` if the settings leave it open.
+    /// How this compares with the promise. `None` if there is no promise.
     pub fit: Option<Fit>,
-    /// The events that it rests on.
+    /// The events on which it is based.
     pub events: Vec<EventId>,
 }
 
-/// What followed from a fault.
+/// The effects of a fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrialResult {
     /// The fault.
@@ -38,7 +38,7 @@ pub struct TrialResult {
 }
 
 impl TrialResult {
-    /// Reads what followed.
+    /// Reads the effects from a history.
     #[must_use]
     pub fn of(trial: &Trial, history: &History) -> Self {
         let timeline = Timeline::of(history);
@@ -61,7 +61,7 @@ impl TrialResult {
     }
 }
 
-/// Why a trial ended before it was over, if it did: what did not happen by then says nothing of the settings.
+/// Why a trial ended early, if it did. What did not happen before its end then says nothing about the settings.
 fn cut_short(history: &History) -> Option<String> {
     history.events().find_map(|(_, event)| match &event.what {
         Happening::Deed(deed) => match &deed.did {
@@ -90,13 +90,13 @@ struct FaultRun<'t, 'h> {
     trial: &'t Trial,
     pod: &'t PodLife<'h>,
     first: &'t Attempt<'h>,
-    /// When the fault started; in calm, when the pod was ready.
+    /// When the fault started. For the fault calm, when the pod became ready.
     onset: At,
     calls: Vec<Request>,
 }
 
 impl<'t, 'h> FaultRun<'t, 'h> {
-    /// The fault of a trial, or why it was not to be seen.
+    /// The fault of a trial, or why it was not observed.
     fn of(timeline: &'t Timeline<'h>, trial: &'t Trial) -> Result<Self, String> {
         let slow_start = trial.fault == Fault::SlowStart;
         let never_ready = || "the pod did not become ready, so the fault could not be injected".to_owned();
@@ -131,8 +131,8 @@ impl<'t, 'h> FaultRun<'t, 'h> {
         Some(run)
     }
 
-    /// The client's requests that ended after the onset, by their beginning. Those before the first success are left
-    /// out: it takes a Service a moment to be in force.
+    /// The client's requests that ended after the onset, in the order of their starts. Requests before the first success
+    /// are left out, because a Service needs a moment to take effect.
     fn requests(&self) -> Vec<Request> {
         let client = self.timeline.pod("client").and_then(|pod| pod.container("client"));
         let attempts = client.into_iter().flat_map(|client| &client.attempts);
@@ -163,7 +163,7 @@ impl<'t, 'h> FaultRun<'t, 'h> {
         turn(self.pod, &self.trial.subject, ready, after).map(At::of)
     }
 
-    /// The end of the fault, or the start of the next life: what the pod recovers from.
+    /// The end of the fault, or the start of the next attempt, from which the recovery counts.
     fn relief(&self) -> Option<At> {
         let next = self.pod.container(&self.trial.subject)?.attempts.get(1);
         next.map(|next| next.began.clone())
@@ -177,7 +177,7 @@ impl<'t, 'h> FaultRun<'t, 'h> {
         (span.ok_or_else(|| "the clocks cannot be compared".to_owned()), vec![from.id, to.id])
     }
 
-    /// What happened of a quantity.
+    /// The observed value of a quantity.
     fn observe(&self, quantity: Quantity) -> Seen {
         match quantity {
             Quantity::Ready => {
@@ -231,7 +231,7 @@ impl<'t, 'h> FaultRun<'t, 'h> {
     }
 }
 
-/// What happened of a quantity, and how that fits its promise.
+/// The observed value of a quantity, and how it fits the promise.
 fn observation(
     timeline: &Timeline<'_>,
     run: Result<&FaultRun<'_, '_>, &String>,
@@ -278,8 +278,8 @@ fn measurement(
     }
 }
 
-/// The first revision that shows a change of a container's readiness and meets a condition. The promises follow from the
-/// probes of one container, and the pod's readiness from those of all.
+/// The first revision that meets a condition and shows a change of a container's readiness. The container's own readiness
+/// is used because the promises follow from the probes of one container, but the pod's readiness from those of all.
 fn turn<'t, 'h>(
     pod: &'t PodLife<'h>,
     container: &str,
@@ -298,7 +298,7 @@ fn was_ready<'h>(pod: &PodLife<'h>, meets: impl Fn(&Revision<'h>) -> bool) -> bo
     pod.revisions.iter().any(|revision| revision.is("Ready") == Some(true) && meets(revision))
 }
 
-/// The first line of an attempt with such a fact.
+/// The first line of an attempt with a fact that meets a condition.
 fn line(attempt: &Attempt<'_>, is: impl Fn(&Fact) -> bool) -> Option<At> {
     attempt.lines.iter().find(|line| is(&line.line.fact)).map(At::of)
 }

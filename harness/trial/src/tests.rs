@@ -111,7 +111,7 @@ fn what_cannot_be_meant_is_refused_at_its_place() {
     let said = with("livenessProbe", json!({ "httpGet": { "port": "htp" } }));
     assert_eq!(
         said,
-        "container `web` has no port `htp`, it has http; did you mean `http`? (at /spec/containers/0/livenessProbe/httpGet/port)"
+        "container `web` has no port `htp`; it has http; did you mean `http`? (at /spec/containers/0/livenessProbe/httpGet/port)"
     );
     let said = with("livenessProbe", json!({ "httpGet": { "port": 1 }, "tcpSocket": { "port": 1 } }));
     assert!(said.contains("this one has 2"), "{said}");
@@ -171,7 +171,7 @@ fn slow() -> Value {
     json!({ "name": "s", "livenessProbe": { "httpGet": { "port": 80 }, "periodSeconds": 2 } })
 }
 
-/// A history of a hang: killed so many seconds after it began, at second 5.
+/// A history of a hang that begins at second 5. The container is killed `killed` seconds later.
 fn hang(stand: &StandIn, killed: f64) -> (Trial, History) {
     let trial = trial(stand, Fault::Hang, 0).unwrap();
     let spec = stand.pod.pod["spec"].clone();
@@ -213,7 +213,7 @@ fn what_is_within_the_promise_is_kept_and_what_is_not_is_named() {
 #[test]
 fn an_arithmetic_error_in_a_promise_shows_as_a_mismatch() {
     let stand = stand(&web());
-    // Whoever forgets that three failures are waited for promises a third of the time.
+    // A calculation that forgets that the probe needs three failures promises a third of the time.
     let wrong = [("one period", 0, 10), ("a period too much", 32, 42)];
     for (error, lo, hi) in wrong {
         let (mut trial, history) = hang(&stand, 25.0);

@@ -1,8 +1,8 @@
-//! Readiness gates: what keeps a pod from being ready, and how it says so.
+//! Readiness gates: what keeps a pod from being ready, and how its status shows this.
 
 use super::*;
 
-/// The reason of a pod that only its gates keep from being ready.
+/// The reason for a pod that is not ready only because of its gates.
 const WAITS: &str = "ReadinessGatesNotReady";
 
 fn gated() -> Value {

@@ -1,4 +1,4 @@
-//! Conditions that stay wrong, and what they say of those that a pod waits for.
+//! Conditions that stay wrong, and which containers they name as those that a pod waits for.
 
 use super::*;
 
@@ -44,7 +44,7 @@ fn a_pod_whose_main_container_runs_is_initialized() {
     assert_ne!(judged(clause, &plain(), &[whole()]), "violated");
 }
 
-/// A pod with a sidecar that starts at 1 s: its statuses at 2 s and from then on, a second apart.
+/// A pod with a sidecar that starts at 1 s: its statuses from 2 s on, one each second.
 fn helped(statuses: &[Value]) -> &'static str {
     let clause = "pod.condition.initialized";
     let helper = json!({ "name": "helper", "restartPolicy": "Always" });

@@ -8,7 +8,8 @@ use crate::tests::verdict;
 
 const WRITTEN: &str = "container.hook.request-as-written";
 
-/// A postStart hook asks at 1.2 s, and its container is shown as running at 2 s; the process records something later.
+/// A postStart hook sends its request at 1.2 s, and its container is shown as running at 2 s; the process records
+/// something later.
 fn judged(asks: Option<&Told>) -> &'static str {
     let get = json!({
         "path": "/prepare?stage=one", "port": 8080,

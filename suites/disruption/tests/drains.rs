@@ -1,4 +1,4 @@
-//! Drains by kubectl: what they evict, what they try again, and when they end.
+//! `kubectl drain`: what it evicts, what it retries, and when it ends.
 
 use probity_composer::{Composer, NODE, us};
 use probity_model::history::{Change, Deed, Did, Happening, Printed};
@@ -51,7 +51,7 @@ impl Story {
         self
     }
 
-    /// A drain, and the times at which kubectl said that it would try a pod again.
+    /// A drain, and the times at which kubectl reported that it would retry a pod.
     fn drain(
         &mut self,
         (from, to): (f64, f64),
@@ -77,8 +77,8 @@ impl Story {
     }
 }
 
-/// Two pods of which one is needed: the first one goes at once, the second one when the third is ready at 18 s. A second drain
-/// of another node is refused until its timeout.
+/// One of two pods is needed: the first is evicted at once, the second when a third pod is ready at 18 s. A later drain of
+/// another node is refused until its timeout.
 fn retried(
     second: Option<(f64, &str)>,
     first_ends: f64,
@@ -108,7 +108,7 @@ fn a_drain_tries_again_and_ends_in_time() {
     assert_eq!(Story::of(RETRIES, 1).verdict(RETRIES), "inconclusive");
 }
 
-/// Three pods on three nodes, of which two are needed.
+/// Three pods on three nodes; two pods are needed.
 fn example(second: f64, replaced: f64, blocked: bool) -> &'static str {
     let mut story = Story::of(EXAMPLE, 2);
     story.ready(1.0, "a", "n1").ready(1.0, "b", "n2").ready(1.0, "c", "n3");

@@ -1,4 +1,4 @@
-//! How evicted pods go, and pods that nobody touches.
+//! How evicted pods terminate, and pods that nobody disturbs.
 
 use probity_composer::{Composer, running_status};
 use probity_model::history::{Change, Did};
@@ -14,7 +14,7 @@ fn evicted(run: &mut Composer, at: f64) {
     run.deed(at, Did::Evicted { pod: "pod".to_owned(), refused: None, code: None, cause: None });
 }
 
-/// A revision of a pod that goes, with this condition.
+/// A revision of a terminating pod with this condition.
 fn going(run: &mut Composer, at: f64, target: &Value) {
     let object = json!({
         "metadata": {
@@ -65,7 +65,7 @@ fn a_deleted_pod_does_not_say_that_it_was_evicted() {
     assert_eq!(judged("DeletionByTaintManager"), "inconclusive");
 }
 
-/// A pod with a grace period of six seconds is evicted at 5 s; its signal and its kill.
+/// A pod with a grace period of six seconds is evicted at 5 s, and gets its signal and its kill at these times.
 fn killed(signal: Option<f64>, kill: f64, hook: &Value) -> &'static str {
     let mut run = Composer::new(&[GRACEFUL]);
     let lifecycle = json!({ "preStop": hook });

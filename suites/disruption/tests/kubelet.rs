@@ -15,7 +15,7 @@ fn scene() -> Scene {
     scene
 }
 
-/// A pod is evicted at 10 s, and shown like this from then on, a second apart.
+/// A pod is evicted at 10 s, and is then shown in these revisions, one each second.
 fn evicted(shown: &[Value]) -> &'static str {
     let mut scene = scene();
     scene.killed(10.0, "hungry", "target").killed(10.0, "hungry", "side");

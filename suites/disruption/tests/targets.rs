@@ -1,4 +1,4 @@
-//! Pods that go because of a taint, of a pod with a higher priority, or as a Job's pod.
+//! Pods that terminate because of a taint or of a pod with a higher priority, and pods of a Job.
 
 use probity_composer::{Composer, NODE};
 use probity_model::history::{Change, Did};
@@ -11,7 +11,7 @@ const TAINT: &str = "disruptiontarget.taint-manager";
 const PREEMPTION: &str = "disruptiontarget.preemption";
 const POLICY: &str = "disruptiontarget.job-policy";
 
-/// A revision of a pod: its spec, its phase, and why it goes, if it does.
+/// A revision of a pod: its spec, its phase, and if it is terminating, the reason.
 fn pod(name: &str, spec: &Value, phase: &str, going: Option<&str>) -> Value {
     let mut conditions = vec![json!({ "type": "Ready", "status": "True" })];
     let mut metadata = json!({ "name": name, "uid": format!("uid-{name}"), "labels": { "probity.dev/pod": name, "place": "only" } });
@@ -50,7 +50,7 @@ fn tolerating(seconds: &Value) -> Value {
     json!({ "tolerations": [{ "key": "probity.dev/away", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds }] })
 }
 
-/// Three pods on a node that is tainted at 10 s: when the first two go and why, and whether the third does.
+/// Three pods on a node that is tainted at 10 s: when the first two terminate and why, and whether the third does.
 fn tainted(at_once: Option<f64>, later: Option<f64>, reason: &str, third: bool) -> &'static str {
     let mut run = Composer::new(&[TAINT]);
     let (none, limited, unlimited) =
@@ -94,7 +94,8 @@ fn a_pod_that_the_harness_deleted_says_nothing_about_taints() {
     assert_eq!(verdict(&run.done(), TAINT), "inconclusive");
 }
 
-/// A pod of a low priority has the only place when one of a higher priority comes at 10 s; it goes then, or not.
+/// A pod with a low priority has the only place when a pod with a higher priority is created at 10 s; it is then
+/// preempted, or not.
 fn preempted(going: Option<(f64, &str)>, grace: i64, stopped: bool) -> &'static str {
     let mut run = Composer::new(&[PREEMPTION]);
     for (name, value) in [("low", -2), ("high", -1)] {
@@ -146,7 +147,7 @@ struct JobStory {
 }
 
 impl JobStory {
-    /// A Job with this action for disruptions, whose pod is evicted at 10 s and fails at 12 s.
+    /// A Job with these actions for disruptions, whose pod is evicted at 10 s and fails at 12 s.
     fn of(actions: &[&str]) -> Self {
         let mut run = Composer::new(&[POLICY]);
         for action in actions {

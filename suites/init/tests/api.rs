@@ -23,7 +23,8 @@ pub(super) fn patch(run: &mut Composer, at: f64, entry: &Value) {
     run.deed(at, Did::Patched { kind, name, patch, subresource: String::new() });
 }
 
-/// A pod whose init container is patched; the patch is refused with these words, or shown afterwards or not.
+/// A pod whose init container is patched. The patch is rejected with this message, or it is accepted and then shown or
+/// not.
 fn patched(entry: &Value, refused: Option<&str>, shown: bool) -> &'static str {
     let mut run = pod(MUTABLE, "Always", &["one"], &["main"]);
     runs(&mut run, "one", 0, (1.0, 2.0), 0);
@@ -103,7 +104,7 @@ fn the_class_follows_from_all_containers() {
     assert_eq!(tried(CLASS, &of(&json!({})), 201, "", "Guaranteed"), "violated");
 }
 
-/// A quota of 500m and a trial of a pod whose containers ask for so much.
+/// A quota of 500m, and a dry run of a pod whose containers request these amounts.
 fn quota(clause: &str, inits: &[(&str, i64)], main: i64, refused: bool) -> &'static str {
     let mut run = Composer::new(&[clause]);
     let status = json!({ "hard": { "requests.cpu": "500m" }, "used": { "requests.cpu": "0" } });

@@ -8,7 +8,8 @@ use crate::tests::verdict;
 
 const DELAYS: &str = "init.delays-app-start";
 
-/// An init container starts at 1 s, finds what it waits for at the first time, and main starts at the second.
+/// An init container starts at 1 s and finds what it waits for at the first time; the main container starts at the
+/// second.
 fn judged(found: Option<f64>, main: Option<f64>) -> &'static str {
     let plan = json!({ "process": { "wait-for": [{ "http": "http://10.0.0.1:80/" }] } });
     let env = json!([{ "name": "AGNHOST_PLAN", "value": plan.to_string() }]);

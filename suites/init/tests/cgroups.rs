@@ -22,7 +22,7 @@ fn described(run: &mut Composer, pod: &str, quota: Option<i64>, memory: i64) {
     run.deed(5.0, Did::NodeVerb { node, verb, uid, input: None, exit: Some(0), output, proof: None });
 }
 
-/// One pod whose init container needs more, and one whose main containers need more together.
+/// One pod whose init container needs more, and one whose main containers together need more.
 fn judged(of_init: (Option<i64>, i64), of_sum: (Option<i64>, i64)) -> &'static str {
     let mut run = Composer::new(&[CGROUP]);
     let mains = [container("a", "200m", "64Mi"), container("b", "100m", "64Mi")];

@@ -14,8 +14,8 @@ fn with_sidecar(policy: &str, inits: &[&str]) -> Value {
     of
 }
 
-/// A sidecar is told to stop at this time and killed at another, in a pod that is beyond its deadline at 9 s and whose main
-/// container takes two seconds.
+/// A sidecar gets its stop signal and is killed at these times. Its pod exceeds its deadline at 9 s, and the main container
+/// takes two seconds to end.
 fn expired(stop: f64, end: f64) -> &'static str {
     let mut run = Composer::new(&[KILLS]);
     let mut of = with_sidecar("Always", &["helper"]);

@@ -29,7 +29,7 @@ fn status(reason: &str) -> Value {
     json!({ "phase": "Pending", "conditions": [condition] })
 }
 
-/// A pod of which this container requests what no node has, and one beside it that requests nothing.
+/// A pod in which this container requests a resource that no node has, and another pod that requests nothing.
 fn judged(asks: &str, (reason, bound, beside): (&str, bool, bool), until: f64) -> &'static str {
     let mut run = Composer::new(&[SCHEDULING]);
     run.of("free", "main").pod_seen(0.0, &spec("", beside), &json!({ "phase": "Pending" }), Change::Added);

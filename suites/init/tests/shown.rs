@@ -26,7 +26,7 @@ fn with_conditions(phase: &str, init: Value, conditions: &[(&str, bool)]) -> Val
     status
 }
 
-/// An init container runs from 1 s to 9 s; this is shown at 2 s, and that at 10 s.
+/// An init container runs from 1 s to 9 s; `during` is shown at 2 s, and `after` at 10 s.
 fn while_it_runs(clause: &str, during: Option<&Value>, after: &Value) -> &'static str {
     let mut run = pod(clause, "Always", &["one"], &["main"]);
     run.of("pod", "one").start(1.0, 0);
@@ -75,7 +75,7 @@ fn statuses_of_init_containers_are_in_their_own_list() {
     assert_eq!(judged(&["one", "two"], &["main"], &json!({})), "violated", "no state");
 }
 
-/// A container of a pod with a volume in its init container only writes down what it sees.
+/// A pod has a volume that only its init container mounts; a container of the pod records what it sees.
 fn looks(clause: &str, container: &str, address: &str, mount: &str) -> &'static str {
     let mut of = spec("Always", &["one"], &["main"]);
     of["initContainers"][0]["volumeMounts"] = json!([{ "name": "v", "mountPath": "/v" }]);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::tests::verdict;
 
-/// Whatever facets one history shows: a clause with more of them is half seen.
+/// The verdicts on a correct history: one history may not show all facets of a clause.
 const RIGHT: [&str; 2] = ["holds", "inconclusive"];
 
 fn tried(clause: &str, manifest: &Value, code: u16, message: &str) -> &'static str {

@@ -63,7 +63,7 @@ fn its_hook_runs_before_its_stop_signal() {
     assert_eq!(judged(false), "violated");
 }
 
-/// A container waits for its image, and is shown like this at 4 s; the target runs beside it.
+/// A container waits for its image, and is shown in this way at 4 s; the target also runs.
 fn corrected(later: &Value) -> &'static str {
     let mut run = Composer::new(&[REPLACES]);
     let plan = json!({ "name": "target", "image": "registry/target:1", "env": [{ "name": "AGNHOST_PLAN", "value": "{}" }] });

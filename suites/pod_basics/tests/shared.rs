@@ -76,7 +76,7 @@ fn containers_reach_each_other_by_localhost() {
     assert_eq!(localhost(4.0, None), "inconclusive", "nobody listened yet");
 }
 
-/// The addresses of two pods, and when the first one is over.
+/// The addresses of two pods, and when the first one ends.
 fn addresses(one: &[&str], other: &[&str], over: Option<f64>) -> &'static str {
     let mut run = Composer::new(&[ADDRESSES]);
     run.of("one", "a").create(0.0, &spec()).status(1.0, &with_ips(one));

@@ -24,7 +24,7 @@ fn object() -> Value {
     })
 }
 
-/// A pod that is patched at 3 s: what was asked for, why it was rejected if it was, and the pod afterwards.
+/// A pod that is patched at 3 s: the patch, why it was rejected (if it was), and the pod afterwards.
 fn patched(
     clause: &str,
     before: &Value,

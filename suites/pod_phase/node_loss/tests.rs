@@ -16,7 +16,7 @@ const CUT: f64 = 10.0;
 const NOTICED: f64 = 56.0;
 const BACK: f64 = 90.0;
 
-/// A revision of a pod on the node that tolerates its loss for twelve seconds.
+/// A revision of a pod that tolerates the loss of its node for twelve seconds.
 fn shown(run: &mut Composer, at: f64, name: &str, (phase, ready): (&str, bool), deleted: bool) {
     let mut metadata = json!({ "name": name, "uid": format!("uid-{name}") });
     if deleted {
@@ -51,7 +51,7 @@ fn back(mut run: Composer, clause: &str) -> &'static str {
     verdict(&run.done(), clause)
 }
 
-/// What is said where the pod has this phase from the moment at which its loss was noticed.
+/// The verdict if the pod has this phase from the moment at which the loss was noticed.
 fn phase(clause: &str, phase: &str) -> &'static str {
     let mut run = cut(clause);
     shown(&mut run, NOTICED, "lost", (phase, false), false);
@@ -70,7 +70,7 @@ fn the_phase_of_a_pod_on_a_lost_node() {
     assert_eq!(back(heard, UNKNOWN), "inconclusive", "the node was not away");
 }
 
-/// The loss is noticed, and the pod deleted at this time.
+/// The loss is noticed, and the pod is deleted at this time.
 fn deleted(at: Option<f64>) -> &'static str {
     let mut run = cut(DELETED);
     shown(&mut run, NOTICED, "lost", ("Running", false), false);
@@ -96,7 +96,7 @@ fn a_lost_node_must_be_noticed() {
     assert_eq!(verdict(&run.done(), DELETED), "violated");
 }
 
-/// Another pod is bound while the node is lost; what it shows and does then.
+/// Another pod is bound to the node while it is lost; `more` adds what the pod shows and does then.
 fn late(more: impl FnOnce(&mut Composer)) -> &'static str {
     let mut run = cut(NEVER);
     shown(&mut run, NOTICED, "lost", ("Running", false), false);

@@ -1,8 +1,8 @@
-//! Pods that are over too early, or for a reason that nothing explains.
+//! Pods that end too early, or for a reason that nothing explains.
 
 use super::*;
 
-/// A pod whose container exits by itself at 3 s, or is told to stop, and whose last status has this reason.
+/// A pod whose container exits at 3 s, by itself or after a stop signal, and whose last status has this reason.
 fn explained(policy: &str, reason: Value, stopped: bool, more: &Value) -> &'static str {
     let mut run = Composer::new(&[SUCCEEDED]);
     let mut spec = spec(policy);
@@ -57,7 +57,7 @@ fn a_pod_with_a_container_that_runs_is_not_over() {
     assert_ne!(judged(runs(), true, Some(0)), "violated", "it was deleted by force");
 }
 
-/// A pod whose container, if it ran, is told to stop at 8 s, and that fails for this reason, with this condition.
+/// A pod that fails for this reason, with this condition. If its container ran, it gets a stop signal at 8 s.
 fn failed_for(reason: &str, condition: &str, ran: bool, more: &Value) -> &'static str {
     let mut run = Composer::new(&[FAILED]);
     let mut spec = spec("Always");

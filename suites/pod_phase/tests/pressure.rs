@@ -10,7 +10,7 @@ use crate::tests::verdict;
 const CLAUSE: &str = "pod.lifecycle.node-pressure-not-survived";
 const WRITTEN: u64 = 16 << 20;
 
-/// A container has written 16 MiB at 5 s, more than its limit or not.
+/// By 5 s a container has written 16 MiB, which may be more than its limit.
 fn writing(limit: &str) -> Composer {
     let mut run = Composer::new(&[CLAUSE]);
     let plan = r#"{"process":{"consume":[{"disk":{"path":"/scratch/file","bytes":"16MiB"}}]}}"#;
@@ -90,8 +90,8 @@ fn a_pod_within_its_limit_is_left_alone() {
     assert_eq!(verdict(&run.done(), CLAUSE), "inconclusive");
 }
 
-/// A pod that exits with a code on its stop signal at 10 s is Failed for this reason at 11 s, with a container that runs, and
-/// Succeeded at 12 s.
+/// A container exits with this code on its stop signal at 10 s. Its pod is shown as Failed for this reason at 11 s, with the
+/// container still running, and as Succeeded at 12 s.
 fn changed(clause: &str, reason: &str, code: u8) -> &'static str {
     let mut run = Composer::new(&[clause]);
     run.create(0.0, &json!({ "containers": [{ "name": "target" }] }))

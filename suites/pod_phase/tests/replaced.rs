@@ -23,7 +23,8 @@ fn delete(run: &mut Composer, at: f64, name: &str) {
     run.deed(at, Did::Deleted { kind: "Pod".to_owned(), name: name.to_owned(), grace: None });
 }
 
-/// A pod of a controller of this kind is deleted at 5 s; another one comes at this time, if any, and the history ends.
+/// A pod with a controller of this kind is deleted at 5 s. A replacement may be created at this time, and then the
+/// history ends.
 fn controlled(kind: &str, next: Option<f64>, uid: &str, end: f64) -> Composer {
     let mut run = Composer::new(&[REPLACES]);
     run.sighting(1.0, "Pod", "web-1-a", Change::Added, object("web-1-a", "uid-a", Some(kind)));

@@ -18,8 +18,8 @@ fn pod(ready: bool, going: bool, phase: &str) -> Value {
     json!({ "metadata": metadata, "spec": { "nodeName": NODE, "containers": [{ "name": "target" }] }, "status": status })
 }
 
-/// The node goes away at 5 s, which is noticed at 50 s; the pod is deleted then. The taint comes at 80 s. When the pod is removed,
-/// and in which phase.
+/// The node goes down at 5 s. At 50 s this is noticed and the pod is deleted, and at 80 s the node gets the taint. The pod is
+/// removed at the given time and in the given phase.
 fn outage(noticed: bool, gone: Option<(f64, &str)>) -> &'static str {
     let mut run = Composer::new(&[CLAUSE]);
     run.sighting(1.0, "Pod", "pod", Change::Added, pod(true, false, "Running"));

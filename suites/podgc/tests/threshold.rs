@@ -19,7 +19,8 @@ fn shown(run: &mut Composer, at: f64, name: &str, created: usize, change: Change
     run.sighting(at, "Pod", name, change, object);
 }
 
-/// Four pods are over, two may be left, and these are removed at 40 s; the case lasts so long.
+/// Four pods have ended and two may be left. The given pods are removed at 40 s, and the case lasts until the given
+/// time.
 fn collected(removed: &[&str], output: &Value, until: f64) -> &'static str {
     let mut run = Composer::new(&[THRESHOLD]);
     for (created, name) in PODS.iter().enumerate() {

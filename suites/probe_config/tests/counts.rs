@@ -1,4 +1,4 @@
-//! How many answers in a row count.
+//! How many consecutive answers are needed.
 
 use probity_composer::Composer;
 use probity_script::witness::{ChangeSeen, Fact};
@@ -15,7 +15,8 @@ const EXACT: &str = "probe.failure-threshold.exact-count";
 const GOES_ON: &str = "probe.failure-threshold.readiness-keeps-running";
 const WINDOW: &str = "probe.failure-threshold.detection-window";
 
-/// Readiness with three successes needed and one failure; shown as ready after these answers.
+/// A readiness probe with `successThreshold: 3` and `failureThreshold: 1`; the container is shown as ready after these
+/// answers.
 fn ready_after(clause: &str, statuses: &[u16]) -> Composer {
     let probe = http(json!({ "successThreshold": 3, "failureThreshold": 1 }));
     let mut run = pod(clause, json!({ "readinessProbe": probe }));
@@ -34,7 +35,8 @@ fn readiness_takes_so_many_successes_in_a_row() {
     assert_eq!(judged(FIRST, &[200]), "violated");
 }
 
-/// Readiness every five seconds with three successes needed; well from the start, or after a failure, and shown as ready then.
+/// A readiness probe every five seconds with `successThreshold: 3`. It succeeds from the start, or after a failure, and
+/// the container is shown as ready at this time.
 fn slowly(clause: &str, first: u16, shown: f64) -> &'static str {
     let probe = http(json!({ "successThreshold": 3, "failureThreshold": 1, "periodSeconds": 5 }));
     let mut run = pod(clause, json!({ "readinessProbe": probe }));
@@ -71,7 +73,7 @@ fn the_count_of_the_life_before_is_told() {
     assert_eq!(next_life(&[200, 200, 200], &[200, 200, 200]), "holds");
     assert_eq!(next_life(&[200, 200, 200], &[200]), "diverges");
     assert_eq!(next_life(&[200, 200, 200, 503], &[200]), "violated");
-    // What goes on counting still takes one success of the new life.
+    // A count that continues still needs one success of the new instance.
     assert_eq!(next_life(&[200, 200, 200], &[]), "violated");
 }
 
@@ -97,7 +99,7 @@ fn after_a_restart_no_more_successes_are_needed_either() {
 }
 
 /// A container with a startup and a liveness probe. Its first instance has started when its liveness probe stops it; the next
-/// one is stopped after so many failures of its startup probe.
+/// one is stopped after these failures of its startup probe.
 fn stopped_while_starting(threshold: u32, failures: &[f64]) -> &'static str {
     let startup = json!({
         "httpGet": { "path": "/start", "port": 8080 }, "periodSeconds": 2, "failureThreshold": threshold,
@@ -204,8 +206,8 @@ fn a_stop_signal_after_fewer_failures_is_a_violation_even_at_one_second() {
     assert_eq!(live(EXACT, &[200, 200, 500, 500, 500], Some(6.1)), "holds");
 }
 
-/// Readiness with the threshold three, shown as ready at 2.5 s and as not ready at this instant, with maybe a stall of so long
-/// around the answer before it.
+/// A readiness probe with `failureThreshold: 3`. The container is shown as ready at 2.5 s and as not ready at this time,
+/// perhaps with a stall.
 fn readiness(statuses: &[u16], down: f64, stall: Option<(f64, f64)>) -> &'static str {
     let mut run = pod(EXACT, json!({ "readinessProbe": http(json!({ "failureThreshold": 3 })) }));
     for (second, status) in (2_u32..).zip(statuses) {
@@ -223,7 +225,8 @@ fn readiness(statuses: &[u16], down: f64, stall: Option<(f64, f64)>) -> &'static
     verdict(&run.done(), EXACT)
 }
 
-/// Readiness that never fails, shown as not ready at the first of these times and as ready again at the second.
+/// A readiness probe that never fails. The container is shown as not ready at the first time of each pair, and as ready
+/// again at the second.
 fn flickers(times: &[(f64, f64)]) -> &'static str {
     let mut run = pod(EXACT, json!({ "readinessProbe": http(json!({ "failureThreshold": 2 })) }));
     run.probe(2.0, "/p", 200);
@@ -279,7 +282,7 @@ fn unready(statuses: &[u16], until: f64) -> &'static str {
     verdict(&run.done(), GOES_ON)
 }
 
-/// Fails from 3 s to 9 s, and is shown as ready or not from 3.2 s on.
+/// A probe fails from 3 s to 9 s, and the container is shown as ready or not ready from 3.2 s on.
 fn shown_while_failing(ready: bool) -> &'static str {
     let mut run = pod(GOES_ON, json!({ "readinessProbe": http(json!({ "failureThreshold": 1 })) }));
     run.probe(2.0, "/p", 200);
@@ -322,7 +325,7 @@ fn window(fault: f64, failures: &[f64]) -> &'static str {
     verdict(&run.done(), WINDOW)
 }
 
-/// A container that is stopped although nothing reached it.
+/// A container that is stopped although no probe reached it.
 fn stopped_unasked(stop: f64) -> &'static str {
     let mut run = pod(EXACT, json!({ "livenessProbe": http(json!({ "failureThreshold": 3 })) }));
     run.signal(stop, "SIGTERM");
@@ -336,7 +339,8 @@ fn a_container_that_nothing_reached_is_stopped_for_no_reason_or_its_network_fail
     assert_eq!(stopped_unasked(6.0), "inconclusive", "they may all have been lost on the way");
 }
 
-/// Readiness every three seconds, threshold two: ready long before the fault of 12 s, failures then, and shown as not ready.
+/// A readiness probe every three seconds with `failureThreshold: 2`. The container is ready long before the fault at 12
+/// s; then probes fail, and it is shown as not ready.
 fn window_of_readiness(failures: &[f64], down: f64) -> &'static str {
     let probe: Value = http(json!({ "periodSeconds": 3, "failureThreshold": 2 }));
     let mut run = pod(WINDOW, json!({ "readinessProbe": probe }));
@@ -393,7 +397,8 @@ fn a_fault_is_seen_within_its_window() {
     assert_eq!(window(3.0, &[5.0]), "inconclusive");
 }
 
-/// Liveness with two failures needed: these answers, a second apart, and the stop signal right after the last.
+/// A liveness probe with `failureThreshold: 2`: these answers, a second apart, and the stop signal right after the
+/// last.
 fn stopped_after(statuses: &[u16], stalled: bool) -> &'static str {
     let probe = http(json!({ "failureThreshold": 2 }));
     let mut run = pod(EXACT, json!({ "livenessProbe": probe }));
@@ -414,7 +419,7 @@ fn another_failure_before_the_stop_is_one_too_many_also_on_a_busy_node() {
     }
 }
 
-/// Readiness and liveness ask at one endpoint, which fails from 5 s on; ten failures stop the container.
+/// The readiness and the liveness probe use one endpoint, which fails from 5 s on; ten failures stop the container.
 fn shared(stop: f64) -> &'static str {
     let probe = |failures: u64| http(json!({ "failureThreshold": failures }));
     let mut run = pod(EXACT, json!({ "readinessProbe": probe(2), "livenessProbe": probe(10) }));

@@ -8,7 +8,7 @@ use super::{http, pod, verdict};
 
 const EXACT: &str = "probe.failure-threshold.exact-count";
 
-/// An answer that took so long at 5 s, with a timeout of one second, and the container is shown as not ready after it.
+/// An answer at 5 s takes this long, with a timeout of one second, and the container is then shown as not ready.
 fn slow_answer(took: f64, overloaded: Option<(f64, f64)>) -> &'static str {
     let mut run = pod(EXACT, json!({ "readinessProbe": http(json!({ "failureThreshold": 1 })) }));
     for at in [2.0, 3.0, 4.0] {

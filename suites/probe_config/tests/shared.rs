@@ -6,7 +6,8 @@ use super::{http, pod, verdict};
 
 const PERIOD: &str = "probe.timing.period";
 
-/// Readiness and liveness use one endpoint for twenty seconds; of this second probe of each pair, only some come.
+/// The readiness and the liveness probe use one endpoint for twenty seconds; of each pair, the second probe may be
+/// missing.
 fn judged(comes: impl Fn(u16) -> bool) -> &'static str {
     let mut run = pod(PERIOD, json!({ "readinessProbe": http(json!({})), "livenessProbe": http(json!({})) }));
     for second in 2..22_u16 {

@@ -58,7 +58,8 @@ fn each_life_has_the_delay_again() {
     assert_eq!(first(AGAIN, 1, 5.5), "inconclusive");
 }
 
-/// A readiness probe with a delay of four seconds, restarted at 10 s after a kill; the API shows the new life then.
+/// A readiness probe with a delay of four seconds, restarted at 10 s after a kill; the API shows the new instance at
+/// this time.
 fn restarted(clause: &str, shown: f64, at: &[f64]) -> &'static str {
     after(true, clause, shown, at)
 }
@@ -195,7 +196,7 @@ fn the_period_of_readiness_probes_is_kept_once_the_container_is_ready() {
     assert_eq!(judged(&[2.0, 4.0]), "inconclusive");
 }
 
-/// A liveness probe every second for twenty seconds, the nth of them so much off its turn.
+/// A liveness probe every second for twenty seconds, each early or late by the given time.
 fn off_beat(off: impl Fn(u32) -> f64) -> &'static str {
     let mut run = pod(PERIOD, json!({ "livenessProbe": http(json!({})) }));
     for turn in 0..=20 {
@@ -403,7 +404,7 @@ fn quick_probes_say_nothing_of_slow_ones() {
     assert_eq!(verdict(&run.done(), SLOW), "inconclusive");
 }
 
-/// A TCP probe every two seconds with as much patience; its port takes no connections from 4 s on.
+/// A TCP probe every two seconds with a timeout of two seconds; its port accepts no connections from 4 s on.
 fn full(stop: f64) -> &'static str {
     let probe = json!({ "tcpSocket": { "port": 8080 }, "periodSeconds": 2, "timeoutSeconds": 2, "failureThreshold": 1 });
     let mut run = pod(CONNECT, json!({ "livenessProbe": probe }));

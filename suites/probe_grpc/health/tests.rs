@@ -36,7 +36,8 @@ fn serving_is_success_and_nothing_else_is() {
     assert_eq!(answered(SERVING, "half-frame", true), "inconclusive");
 }
 
-/// Four seconds of an answer after eight of SERVING, or of SERVING after it, and whether the container turns.
+/// Eight seconds of SERVING, four seconds of this answer, then SERVING again; and whether the container is shown as not
+/// ready, and as ready again.
 fn between(answer: &str, falls: bool, rises: bool) -> &'static str {
     let mut scene = scene(SERVING, &json!({ "port": 9090, "protocol": "grpc" }));
     scene.run.running(2.2, true, true, 0);
@@ -90,8 +91,8 @@ fn nobody_who_could_answer_is_a_failure() {
     }
 }
 
-/// A sidecar whose liveness probe fails, beside a main container that only sleeps, until this second. It may receive the stop
-/// signal before.
+/// A sidecar whose liveness probe fails until this second, beside a main container that only sleeps. The sidecar may get its
+/// stop signal before.
 fn vain_sidecar(main: &Value, stop: Option<f64>, end: f64) -> &'static str {
     let plan = json!({ "listeners": { "grpc": { "port": 9091, "protocol": "grpc" } } });
     let env = json!([{ "name": "AGNHOST_PLAN", "value": plan.to_string() }]);

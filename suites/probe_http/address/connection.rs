@@ -1,4 +1,4 @@
-//! Each HTTP probe has a connection of its own, which does not outlast it.
+//! Each HTTP probe has its own connection, which is closed after the probe.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,9 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use crate::reading::arrivals::{Arrival, arrivals};
 use crate::reading::ports::stays_open;
 
-/// A probe's request is the first and only one on its connection. Two probes of a kind are needed to show it.
-/// Over HTTP/2, different probes at the same time may share a connection: nothing is concluded from those that do.
+/// A probe's request is the first and only one on its connection. Two probes of the same kind are needed to show
+/// this. Over HTTP/2, different probes at the same time may share a connection: nothing is concluded from those
+/// that do.
 pub(super) fn fresh_each_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let mut before: BTreeMap<(&str, String), EventId> = BTreeMap::new();
     let all = arrivals(run);

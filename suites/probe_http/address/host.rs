@@ -37,8 +37,8 @@ pub(super) fn virtual_host(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// The probes without `host`, each with whether it came to an address of its pod. Pods without a recorded address are
-/// left out.
+/// The probes without `host`, each with whether it arrived at an address of its pod. Pods without a recorded address
+/// are left out.
 fn without_host<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (Arrival<'t, 'h>, bool)> {
     arrivals(run).into_iter().filter(|arrival| arrival.get.host.is_none()).filter_map(|arrival| {
         let ip = arrival.hit.connection.address().parse::<IpAddr>().ok()?;
@@ -91,7 +91,7 @@ fn http_goes_there(run: &Timeline<'_>, seen: &mut Seen) {
     }
 }
 
-/// Whether every answer of the pods at an address is known, and none of them was a success. Whoever asked counts.
+/// Whether every answer of the pods at an address is known, and none of them was a success, whoever sent the request.
 fn never_passed(run: &Timeline<'_>, get: &Get<'_, '_>, ip: IpAddr) -> bool {
     let there =
         run.lives().only(|life| has_ip(life.pod, ip) || (ip.is_loopback() && on_node_network(life.pod)));
@@ -105,7 +105,8 @@ fn never_passed(run: &Timeline<'_>, get: &Get<'_, '_>, ip: IpAddr) -> bool {
     })
 }
 
-/// Whether a probe of this address would be recorded: it belongs to another pod, or is the node's loopback address.
+/// Whether a probe of this address would be recorded: the address belongs to another pod, or is the node's loopback
+/// address.
 fn leads_somewhere(run: &Timeline<'_>, get: &Get<'_, '_>, ip: IpAddr) -> bool {
     match ip.is_loopback() {
         true => on_node_network(get.pod),

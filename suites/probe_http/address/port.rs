@@ -71,7 +71,7 @@ fn named<'t, 'h>(
     })
 }
 
-/// The first event for a container with this reason, whose message says this in letters of any case.
+/// The first event for a container with this reason, whose message contains this text, in upper or lower case.
 pub(super) fn event_about(
     pod: &PodLife<'_>,
     container: &ContainerLife<'_>,

@@ -1,4 +1,4 @@
-//! A TCP probe with `host`: it connects to that address, and what comes of it counts for the probe's own pod.
+//! A TCP probe with `host`: it connects to that address, and the result counts for the probe's own pod.
 
 use std::net::IpAddr;
 
@@ -46,7 +46,7 @@ impl<'t, 'h> TcpElsewhere<'t, 'h> {
     ) -> Option<Self> {
         let Handler::Tcp { host: Some(host), .. } = &spec.handler else { return None };
         let (ip, port) = (host.parse::<IpAddr>().ok()?, spec.handler.port()?);
-        // Another probe of the port could be taken for it.
+        // Another probe of the port could be mistaken for it.
         let alone = run.probes().filter(|(.., other)| other.handler.port() == Some(port)).count() == 1;
         let there = run.lives().only(|life| has_ip(life.pod, ip) && !has_ip(pod, ip));
         let server = there.iter().find_map(|life| Some((*life, At::of(opened(life.attempt, port)?))));
@@ -54,7 +54,7 @@ impl<'t, 'h> TcpElsewhere<'t, 'h> {
         Some(Self { run, pod, container, spec, port, server, opened })
     }
 
-    /// Whether a connection to the other pod can be its: it comes from a node.
+    /// Whether a connection to the other pod can belong to this probe: it comes from a node.
     fn can_be(&self, connection: &Connection<'_>) -> bool {
         connection.port() == Some(self.port) && !from_a_pod(self.run, connection)
     }
@@ -77,7 +77,7 @@ impl<'t, 'h> TcpElsewhere<'t, 'h> {
         deleted.or_else(leaving).or_else(last)
     }
 
-    /// Nothing came to the other pod, although its port was open.
+    /// Reports that no connection arrived at the other pod, although its port was open.
     fn judge_absence(&self, clause: &Clause, seen: &mut Seen) {
         let Some(began) = self.began() else { return };
         let from = if self.run.at_least(began, &self.opened) > 0 { &self.opened } else { began };

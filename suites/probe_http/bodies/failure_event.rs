@@ -22,7 +22,7 @@ pub(super) fn omits_the_body(run: &Timeline<'_>, clause: &Clause, seen: &mut See
         let about = format!("{} probe failed: ", course.word());
         let mine = |event: &&KubeEvent<'_>| event.is_of(&course.container.name, "Unhealthy");
         let (mut named, mut others) = (false, Vec::new());
-        // The line about a response may still be under way when the case ends.
+        // The case may end before the record of a response arrives.
         let settled = |event: &KubeEvent<'_>| run.at_least(&event.at, &run.end()) > UNDER_WAY;
         for event in course.pod.events.iter().filter(mine) {
             let Some((_, message)) = event.message.split_once(&about) else { continue };
@@ -71,8 +71,8 @@ fn told(message: &str) -> Option<u16> {
     code.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// The statuses that a probe of this kind can have got: all that the container sent in any of its lives, and those at the end of
-/// redirects.
+/// The statuses that a probe of this kind may have received: all that any instance of the container sent, and those at the end
+/// of redirects.
 fn statuses(all: &[Exchanges<'_, '_>], course: &Exchanges<'_, '_>) -> BTreeSet<u16> {
     let is_same = |other: &&Exchanges<'_, '_>| {
         (other.word(), &other.pod.name, &other.container.name)

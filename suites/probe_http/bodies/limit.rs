@@ -56,7 +56,7 @@ fn slow(reply: &HttpReply) -> bool {
     reply.delay.is_some() || reply.body_delay.is_some() || reply.drip.is_some()
 }
 
-/// The answer was over long before the probe's timeout.
+/// The answer ended long before the probe's timeout.
 fn at_once(course: &Exchanges<'_, '_>, hop: &Hop<'_, '_>, seen: &mut Seen) {
     let Some(answer) = &hop.asked.answer else { return };
     seen.measure(Measurement {

@@ -1,5 +1,5 @@
 //! Truncated bodies that are shorter than the limit. According to the documentation the status decides; upstream
-//! treats such an answer as an error, tries again immediately, three times in total, and then discards the result.
+//! treats such an answer as an error: it makes three attempts without a pause, and then discards the result.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::reading::http::exchange::{Exchange, HttpOutcome, exchanges};
 use crate::reading::http::exchanges::Exchanges;
 use crate::reading::http::reaction::{CountsAs, Reaction};
 
-/// How often upstream tries before it gives up (`maxProbeRetries` of the kubelet's prober).
+/// How many attempts upstream makes before it gives up (`maxProbeRetries` of the kubelet's prober).
 const TRIES: usize = 3;
 
 /// Success depends solely on the status code in the headers.
@@ -34,7 +34,7 @@ fn judge(reaction: &Reaction<'_, '_, '_>, status: u16, range: &Range<usize>, see
     let course = reaction.course;
     let Some(taken) = reaction.taken(range, seen) else { return };
     // A container that is not ready may be probed out of turn: then the requests of several probes follow one another,
-    // and their number tells nothing.
+    // and their number proves nothing.
     let settled = course.spec.kind != ProbeKind::Readiness || (taken.success && taken.nothing);
     // A probe that took longer than its period is followed by the next one at once, and a kubelet that restarts begins a new
     // schedule.
@@ -54,7 +54,7 @@ fn judge(reaction: &Reaction<'_, '_, '_>, status: u16, range: &Range<usize>, see
         course.container.name
     );
     if !in_turn && taken.nothing && taken.allows(promise) {
-        // Failed or thrown away: it looks the same.
+        // A failed result cannot be told from a discarded one.
     } else if discarded {
         seen.diverges(format!("{facts}; the kubelet discarded their results"), events);
     } else if by_status {
@@ -83,7 +83,7 @@ fn bursts(reaction: &Reaction<'_, '_, '_>, range: &Range<usize>) -> Option<Vec<u
     let mut bursts = Vec::new();
     let mut first = range.start;
     for at in range.clone() {
-        // A next try that was answered otherwise leaves the number of tries open.
+        // If the next attempt got a different answer, the number of attempts is not known.
         if !again(course, at) {
             if reaction.settled(at) && begins(course, first) {
                 bursts.push(at + 1 - first);
@@ -114,17 +114,18 @@ fn lasted(exchange: &Exchange<'_, '_>) -> Option<i64> {
     Some(exchange.done.as_ref()?.at.hi - exchange.at.at.lo)
 }
 
-/// Less than this lies between two tries.
+/// The maximum time between two attempts.
 fn closeness(course: &Exchanges<'_, '_>) -> i64 {
     BETWEEN_PROBES.of(course.spec.period).min(BETWEEN_TRIES)
 }
 
-/// The least that tells probes of several tries apart: the time before a try, and that before the next probe.
+/// The minimum by which probes with several attempts can be told apart: the time before an attempt plus the time before
+/// the next probe.
 fn gaps(course: &Exchanges<'_, '_>) -> i64 {
     closeness(course) + closeness(course)
 }
 
-/// Whether three tries leave a gap before the next probe by which they are told apart.
+/// Whether three attempts leave enough time before the next probe to tell the two probes apart.
 fn apart(course: &Exchanges<'_, '_>, range: &Range<usize>) -> bool {
     let tries = i64::try_from(TRIES).unwrap_or(i64::MAX);
     let longest = course.exchanges[range.clone()].iter().filter_map(lasted).max();

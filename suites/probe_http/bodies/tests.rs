@@ -273,8 +273,8 @@ fn a_port_that_closes_ends_a_live_container() {
     assert_eq!(judged(false, 9.0), "inconclusive", "the worker of the pod may be busy for so long");
 }
 
-/// A startup probe of a port that never opens, what the API shows of its container, when it is reported as killed, and when it
-/// really receives the stop signal.
+/// A startup probe of a port that never opens, what the API shows of its container, when an event reports its kill, and when
+/// it really receives the stop signal.
 fn unopened(started: bool, (told, stopped): (bool, Option<f64>), end: f64) -> &'static str {
     let plan = json!({ "listeners": { "web": { "port": 8080, "paths": { "/r": 200 } } } }).to_string();
     let get = json!({ "path": "/r", "port": 9999 });

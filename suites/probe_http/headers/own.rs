@@ -10,8 +10,8 @@ use crate::reading::arrivals::{Arrival, arrivals};
 /// The headers that can be replaced.
 const OWN: [&str; 2] = ["User-Agent", "Accept"];
 
-/// Without another one, User-Agent names the kubelet's version. If the version cannot be read, nothing is concluded
-/// from a User-Agent with the right form.
+/// By default, User-Agent contains the kubelet's version. If the version cannot be read, nothing is concluded from
+/// a User-Agent with the right form.
 pub(super) fn user_agent(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for arrival in without(run, "User-Agent") {
         let asked = arrival.hit.asked;
@@ -38,7 +38,7 @@ pub(super) fn user_agent(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Without another one, Accept is `*/*`.
+/// By default, Accept is `*/*`.
 pub(super) fn accept(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for arrival in without(run, "Accept") {
         expect(&arrival, "Accept", &["*/*"], seen);
@@ -50,7 +50,7 @@ fn without<'t, 'h>(run: &'t Timeline<'h>, name: &'static str) -> impl Iterator<I
     arrivals(run).into_iter().filter(move |arrival| arrival.get.sets(name).next().is_none())
 }
 
-/// Besides Host, User-Agent and Accept nothing is sent; upstream adds `Connection: close`.
+/// No header other than Host, User-Agent and Accept is sent; upstream adds `Connection: close`.
 pub(super) fn nothing_else(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     let plain = |arrival: &Arrival<'_, '_>| arrival.get.headers.is_empty() && arrival.hit.asked.is_http1();
     for arrival in arrivals(run).into_iter().filter(plain) {
@@ -89,7 +89,7 @@ pub(super) fn removed(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// The headers of its own that the spec of a probe has once, with the value.
+/// The default headers that the spec of a probe sets exactly once, with the value.
 fn own_headers<'t, 'h>(
     run: &'t Timeline<'h>,
 ) -> impl Iterator<Item = (Arrival<'t, 'h>, &'static str, &'t str)> {

@@ -94,7 +94,7 @@ fn succeeds_with_a_warning(
     reaction.expect_warning(range, seen);
 }
 
-/// A request that came by such a redirect to any of the targets.
+/// A request that reached any of the targets through such a redirect.
 fn trespass(run: &Timeline<'_>, last: &Hop<'_, '_>, url: &Url, timeout: i64) -> Option<EventId> {
     let latest = timeout.saturating_add(REDIRECTED_LATE);
     for life in run.lives().iter() {

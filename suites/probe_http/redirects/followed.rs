@@ -50,7 +50,7 @@ fn followed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, sort: impl Fn(
     }
 }
 
-/// Every redirect of this sort led to another request, unless the limit was reached or nobody serves there.
+/// Every redirect of this sort led to another request, unless the limit was reached or nothing serves there.
 fn each_is_followed(
     reaction: &Reaction<'_, '_, '_>,
     at: usize,

@@ -25,7 +25,7 @@ struct Chain {
     requests: usize,
 }
 
-/// Too many redirects are a success with a warning; upstream's catalogued way is to fail at the tenth.
+/// Too many redirects are a success with a warning; the known upstream deviation is to fail at the tenth.
 pub(super) fn too_many_are_a_warning(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for course in exchanges(run) {
         let reaction = Reaction::new(run, clause, &course);
@@ -68,8 +68,8 @@ fn judge(chain: Chain, reaction: &Reaction<'_, '_, '_>, range: &Range<usize>, se
     }
 }
 
-/// Whether another answer to the same probe, in this life or another, was a redirect that nobody follows: a warning can be
-/// for that.
+/// Whether any instance answered the same probe with another redirect that is not followed: a warning may be about that
+/// one.
 fn warned_for_others(course: &Exchanges<'_, '_>) -> bool {
     let same = |other: &Exchanges<'_, '_>| {
         other.pod.name == course.pod.name
@@ -80,7 +80,7 @@ fn warned_for_others(course: &Exchanges<'_, '_>) -> bool {
     exchanges(course.run).iter().any(|other| same(other) && other.exchanges.iter().any(parted))
 }
 
-/// The chain of a probe, if it has ten redirects at least: as the plan says, or as it came.
+/// The chain of a probe, if the plan or the observed requests have at least ten redirects.
 fn chain(exchange: &Exchange<'_, '_>) -> Option<Chain> {
     let requests = exchange.hops.len();
     let first = exchange.hops.first()?;
@@ -94,7 +94,7 @@ fn chain(exchange: &Exchange<'_, '_>) -> Option<Chain> {
     let onward = |leads: &Option<Leads>| matches!(leads, Some(Leads::Here(_)));
     let loops = requests >= MOST_REQUESTS && exchange.hops.iter().all(|hop| onward(&hop.leads));
     let length = planned.filter(|_| onward(&first.leads)).or(loops.then_some(u64::MAX))?;
-    // The script may have gone on meanwhile and have ended the chain early.
+    // The script may have advanced in the meantime and ended the chain early.
     let ended_early = requests as u64 <= length && !onward(&exchange.last()?.leads);
     (length >= MOST_REQUESTS as u64 && !ended_early).then_some(Chain { length, requests })
 }

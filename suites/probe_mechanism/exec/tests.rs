@@ -83,7 +83,7 @@ fn runs(pid: u64, host: &str) -> &'static str {
     given(|command| Command { host: host.to_owned(), ..command }, pid)
 }
 
-/// A command in its container, as this makes it.
+/// A command in its container, changed by `of`.
 fn given(of: impl Fn(Command) -> Command, pid: u64) -> &'static str {
     let mut scene = exec(INSIDE, "readinessProbe", json!(0));
     let namespaces =
@@ -153,7 +153,7 @@ fn a_missing_command_is_an_error() {
     assert_eq!(missing("Pulled", "image", false), "inconclusive");
 }
 
-/// Commands that hang are ended after so long, one every five seconds; their timeout is one second.
+/// One command every five seconds hangs and is ended after the given time; the timeout is one second.
 fn ended_after(spans: &[f64]) -> &'static str {
     let mut scene = exec(LATE, "readinessProbe", json!("hang"));
     for (nth, span) in (0_u32..).zip(spans) {

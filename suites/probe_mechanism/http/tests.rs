@@ -27,7 +27,7 @@ fn below_four_hundred_is_success_and_above_is_not() {
     }
 }
 
-/// Four seconds of a status between times of the opposite, and whether the container turns with it.
+/// Four seconds of a status between two periods of the opposite result, and whether the container's readiness follows.
 fn between(status: u16, turns: bool) -> &'static str {
     let (good, other) = (status < 400, if status < 400 { 500 } else { 200 });
     let steps =
@@ -127,7 +127,7 @@ fn a_get_for_the_path_holds_and_anything_else_does_not() {
     assert_eq!(asked("GET", "/other", 0), "violated");
 }
 
-/// What is requested for a probe with this path.
+/// The verdict if a probe with this path requests this target.
 fn slashed(path: &str, target: &str) -> &'static str {
     let probe = json!({ "httpGet": { "path": path, "port": 8080 }, "periodSeconds": 1 });
     asked_of(Scene::with(GET, &json!({ "readinessProbe": probe }), &json!({})), "GET", target, 0)

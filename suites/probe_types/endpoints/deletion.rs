@@ -46,7 +46,7 @@ fn leaving<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Leaving<'t, 'h>> {
     all
 }
 
-/// How long a container kept running and passed its readiness probes, if it has any. None if nobody could tell.
+/// How long a container kept running and passed its readiness probes, if it has any. None if this is not known.
 fn steady_until(
     run: &Timeline<'_>,
     pod: &PodLife<'_>,
@@ -76,7 +76,7 @@ fn closed<'t, 'h>(attempt: &'t Attempt<'h>) -> Option<&'t Line<'h>> {
     attempt.lines.iter().find(closed)
 }
 
-/// A deleted pod becomes not ready by itself. (It does not: its Ready condition still follows its containers, and
+/// A deleted pod becomes not ready by itself. (In reality, its Ready condition still follows its containers, and
 /// only its endpoints change.)
 pub(super) fn unready_on_delete(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let services = services(run);

@@ -11,7 +11,7 @@ use crate::reading::endpoints::{Fall, no_longer_ready};
 use crate::reading::mains::lives_of;
 use crate::reading::services::{Service, services};
 
-/// All falls of pods that were not being deleted.
+/// All times at which a pod that was not being deleted became not ready.
 fn falls<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Fall<'t, 'h>> {
     let mut falls = Vec::new();
     for pod in &run.pods {
@@ -28,8 +28,9 @@ fn falls<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Fall<'t, 'h>> {
     falls
 }
 
-/// How long a pod that is shown as not ready stays so for sure: until a probe that can have passed reaches one of the
-/// containers that failed, or the pod is shown ready again, or goes. None if no readiness probe explains it.
+/// How long a pod that is shown as not ready certainly stays so: until a probe that may have passed reaches one of
+/// the failed containers, or the pod is shown as ready again, or it is deleted. None if no readiness probe explains
+/// it.
 fn lasted(run: &Timeline<'_>, pod: &PodLife<'_>, shown: &Revision<'_>) -> Option<i64> {
     let mut until = run.ended_us - shown.at.at.hi;
     let mut explained = false;
@@ -94,14 +95,14 @@ fn no_request_after(
     }
 }
 
-/// The requests that a service brought to a pod.
+/// The requests that reached a pod through a Service.
 pub(super) fn requests<'t, 'h>(pod: &'t PodLife<'h>, service: &Service<'_, '_>) -> Vec<&'t Asked<'h>> {
     let attempts = pod.containers.iter().flat_map(|container| &container.attempts);
     let requests = attempts.flat_map(|attempt| &attempt.requests);
     requests.filter(|asked| service.brought(pod, asked)).collect()
 }
 
-/// The calls of our clients to a service that began within a window after an instant.
+/// The calls of our clients to a Service that began within this time after an instant.
 pub(super) fn calls_after(
     run: &Timeline<'_>,
     pod: &PodLife<'_>,
@@ -125,7 +126,8 @@ pub(super) fn calls_after(
         .collect()
 }
 
-/// The address of a pod with failing readiness leaves the slices. (It does not: it stays as not ready.)
+/// The address of a pod whose readiness probe fails is removed from the EndpointSlices. (In reality, it stays there as
+/// not ready.)
 pub(super) fn endpoint_removed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let services = services(run);
     for fall in &falls(run) {
@@ -138,7 +140,7 @@ pub(super) fn endpoint_removed(run: &Timeline<'_>, clause: &Clause, seen: &mut S
                     format!("the address stays in `{}` with ready=false, serving=false", service.name),
                     events,
                 ),
-                // The pod is being deleted meanwhile, which other clauses speak of.
+                // The pod is now being deleted, which other clauses cover.
                 Some((_, Some(true))) => {}
                 Some(_) => {
                     let finding = format!("the address stays in `{}`, not ready but serving", service.name);
@@ -150,7 +152,7 @@ pub(super) fn endpoint_removed(run: &Timeline<'_>, clause: &Clause, seen: &mut S
     }
 }
 
-/// Where legacy Endpoints were watched, they no longer list the address as ready.
+/// If legacy Endpoints were watched, they no longer list the address as ready.
 fn legacy_follows(
     run: &Timeline<'_>,
     clause: &Clause,

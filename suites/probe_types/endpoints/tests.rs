@@ -54,7 +54,7 @@ fn endpoint(run: &mut Composer, second: u16, conditions: &Value) {
     run.slice(f64::from(second) + 0.5, "web", conditions);
 }
 
-/// A client's request, as the pod and as the client saw it; the client is told of by the pod's own witness here.
+/// A client's request, as the pod and as the client saw it; here, the pod's own witness also records the client's side.
 fn request(run: &mut Composer, second: u16, arrives: bool) {
     let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     let headers = vec![header("Host", "10.96.0.9:80"), header("User-Agent", "agnhost-rs/0.1.0")];
@@ -197,7 +197,7 @@ mod publish_not_ready {
     }
 }
 
-/// The pod deleted at 4 s and alive until 14 s; shown as not ready at `unready`, its endpoint at `left`.
+/// The pod is deleted at 4 s and runs until 14 s. It is shown as not ready at `unready`, and its endpoint at `left`.
 fn deleted(clause: &str, unready: Option<f64>, left: Option<f64>) -> Composer {
     let mut run = ready_pod(clause, false, false);
     terminating(&mut run, 4.0, true);

@@ -6,7 +6,7 @@ use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::silent::{judge_silent_ends, silent_end};
 
-/// A container that answers with errors, but has no liveness probe, is not killed for it.
+/// A container that answers with errors, but has no liveness probe, is not killed because of them.
 pub(super) fn unprobed_lives_on(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (pod, container) in run.containers().filter(|(pod, container)| left_alone(run, pod, container)) {
         let accused = pod.event_of(&container.name, "Killing", "failed liveness probe");
@@ -44,7 +44,7 @@ pub(super) fn unprobed_lives_on(run: &Timeline<'_>, clause: &Clause, seen: &mut 
     }
 }
 
-/// From when on no probe can stop an instance without a liveness probe: from its start, or from the success of its startup probe.
+/// The time from which no probe can stop an instance without a liveness probe: its start, or the success of its startup probe.
 /// None if the kubelet may have missed the success.
 fn safe_from(life: &Life<'_, '_>) -> Option<Stamp> {
     let Some(startup) = life.probed(ProbeKind::Startup) else { return Some(life.began.stamp.clone()) };
@@ -55,7 +55,7 @@ fn safe_from(life: &Life<'_, '_>) -> Option<Stamp> {
     (!again).then(|| success.at.clone())
 }
 
-/// Whether nothing in the pod's spec and in what was done gives another reason to stop the container.
+/// Whether neither the pod's spec nor the deeds of the case give another reason to stop the container.
 fn left_alone(run: &Timeline<'_>, pod: &PodLife<'_>, container: &ContainerLife<'_>) -> bool {
     let rules = |container: &ContainerLife<'_>| container.spec.get("restartPolicyRules").is_some();
     container.stays()

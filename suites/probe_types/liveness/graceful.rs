@@ -1,5 +1,5 @@
 //! The course of a kill because of a probe: a hang is detected, the preStop hook runs, the stop signal arrives, and
-//! only after the grace period the process is killed.
+//! the process is killed only after the grace period.
 
 use probity_model::clocks::Stamp;
 use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
@@ -91,7 +91,7 @@ fn judge_hook(spent: &Exhausted<'_, '_>, stop: &Line<'_>, seen: &mut Seen) {
     };
     // A hook that takes too long is cut off at the end of the grace period.
     let grace = life.spec.grace.map_or(life.pod.grace(), |grace| grace.min(life.pod.grace()));
-    // The target writes down that it has answered after it did.
+    // The target records its answer only after it has sent it.
     let late = |ended: &Stamp| NEAR + life.run.stalled_at(ended);
     let over = first.ended.is_some_and(|ended| ended.at.lo - late(ended) <= stop.at.at.hi);
     if first.at.at.lo > stop.at.at.hi {
@@ -100,7 +100,7 @@ fn judge_hook(spent: &Exhausted<'_, '_>, stop: &Line<'_>, seen: &mut Seen) {
         seen.fine([first.id, stop.id]);
         seen.facet("step", "hook");
     } else if first.ended.is_none() && life.run.stalled_at(&stop.at) > 0 {
-        // A target that was held up may end before it has written down the end of its hook.
+        // A stalled target may end before it has recorded the end of its hook.
         let why = "the stop signal arrived before the end of the preStop hook was recorded, but the target was stalled";
         seen.doubt(Doubt::WitnessMissing, why, [first.id, stop.id]);
     } else {
@@ -118,7 +118,7 @@ struct HookRun<'t> {
     ended: Option<&'t Stamp>,
 }
 
-/// Whether a process listened at a port all the time: then a hook that nobody heard did not come.
+/// Whether a process listened on a port all the time: then a hook without a record was not sent.
 fn listens(attempt: &Attempt<'_>, port: u16) -> bool {
     let ending = format!(":{port}");
     let states = || {
@@ -156,7 +156,7 @@ fn hook_runs<'t>(attempt: &'t Attempt<'_>, hook: &Value) -> Option<Vec<HookRun<'
     (command.get(1) == Some(&"exec")).then(|| run.collect())
 }
 
-/// The process exits by itself, or is killed when the grace period is over: not before, and not much later.
+/// The process exits by itself, or is killed at the end of the grace period: not before, and not much later.
 fn judge_end(clause: &Clause, spent: &Exhausted<'_, '_>, stop: &Line<'_>, seen: &mut Seen) {
     let (life, pod) = (&spent.life, spent.life.pod);
     if let Some(line) = life.attempt.exiting() {
@@ -166,7 +166,7 @@ fn judge_end(clause: &Clause, spent: &Exhausted<'_, '_>, stop: &Line<'_>, seen: 
     }
     let Some(ended) = &life.attempt.ended else { return };
     let killed = matches!(life.termination(), Some((_, KILLED)));
-    // With nothing left to run, the whole pod is stopped, and then its own grace period counts.
+    // If no container is left to run, the whole pod is stopped, and the pod's own grace period counts.
     let whose = life.spec.grace.is_some() && life.policy() == "Never";
     if !killed || whose || !life.holes.is_empty() || !life.before_deletion(ended) {
         return;
@@ -174,7 +174,7 @@ fn judge_end(clause: &Clause, spent: &Exhausted<'_, '_>, stop: &Line<'_>, seen: 
     let grace = life.spec.grace.unwrap_or_else(|| pod.grace());
     let hooked = life.container.lifecycle("preStop").is_some();
     let left = grace - if hooked { stop.at.at.hi - spent.at.at.lo } else { 0 };
-    // What a hook takes is counted in whole seconds.
+    // The time of a hook is counted in whole seconds.
     let exact = if hooked { WHOLE_SECOND } else { NEAR };
     // The kubelet gives no less than two seconds, but the document promises no more than the grace period.
     let least = (left - exact).max(LEAST_GRACE.min(grace) - exact);

@@ -51,7 +51,7 @@ fn judge_wait(
         Some(end) => life.before_deletion(end) && end.at.lo - base.at.hi > allowed + life.noise(&base, end),
         None => life.ended.is_none() && life.watched_for(&base, allowed),
     };
-    // Where liveness shares its endpoint, its probes cannot be told from others.
+    // If the liveness probe shares its endpoint, its probes cannot be told from others.
     if long_enough && life.is_unmistaken() {
         let finding = format!(
             "no liveness probe within {} of the start while readiness had not succeeded",
@@ -62,7 +62,7 @@ fn judge_wait(
     }
 }
 
-/// When liveness may start: at the start of the container, or when startup has succeeded.
+/// When liveness probes may start: at the start of the container, or when its startup probe has succeeded.
 fn may_begin(life: &Life<'_, '_>) -> Option<Stamp> {
     match life.container.probe(ProbeKind::Startup) {
         None => Some(life.began.stamp.clone()),

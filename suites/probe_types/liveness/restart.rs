@@ -11,7 +11,7 @@ use crate::reading::termination::{
     Exhausted, KILLED, exhausted, judge_count, judge_no_restart, judge_restart,
 };
 
-/// A container whose liveness probe reached its failure threshold is killed and started again, and only this container.
+/// If a container's liveness probe reaches its failure threshold, this container and no other is killed and restarted.
 /// A probe that never arrived has no failures and does not protect anything.
 pub(super) fn failure_restarts(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in run.lives().of(ProbeKind::Liveness) {
@@ -107,8 +107,8 @@ fn judge_rest_of_pod(life: &Life<'_, '_>, used_up: &Stamp, stop: &Line<'_>, seen
     }
 }
 
-/// Another container keeps running: the same container before and after, without a stop signal that its own probes do
-/// not explain.
+/// Another container keeps running: it is the same instance before and after, without a stop signal that its own
+/// probes do not explain.
 fn judge_other(
     other: &Life<'_, '_>,
     (stop, used_up): (&Line<'_>, &Stamp),

@@ -53,7 +53,7 @@ fn terminated(code: i64) -> Value {
     json!({ "terminated": { "exitCode": code, "reason": "Error" } })
 }
 
-/// A liveness failure at 4 s, which is one too many, and the stop signal at 4.1 s.
+/// A liveness failure at 4 s, which reaches the threshold, and the stop signal at 4.1 s.
 fn killed(clause: &str, policy: &str) -> Composer {
     let mut run = one(clause, policy, 1);
     run.running(1.5, true, true, 0).probe(2.0, "/live", 200);

@@ -10,7 +10,7 @@ use crate::reading::readiness::{
 };
 use crate::reading::services::services;
 
-/// A container that fails its readiness endpoint alone gets no traffic and is not restarted.
+/// A container that fails only its readiness endpoint gets no traffic and is not restarted.
 pub(super) fn maintenance_mode(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let services = services(run);
     for life in readiness_lives(run).only(has_a_liveness_probe_of_its_own) {
@@ -39,7 +39,7 @@ fn has_a_liveness_probe_of_its_own(life: &ProbedLife<'_, '_>) -> bool {
     live.is_some_and(|live| live.handler != life.spec.handler)
 }
 
-/// The last liveness probe of a stretch of readiness failures, if all passed and there were enough.
+/// The last liveness probe during a series of readiness failures, if all liveness probes passed and there were enough.
 fn alive_during(clause: &Clause, life: &ProbedLife<'_, '_>, turn: &Turn<'_, '_>) -> Option<EventId> {
     let liveness = life.probed(ProbeKind::Liveness)?;
     let span = turn.first.at.at.lo..=turn.last.at.at.hi;

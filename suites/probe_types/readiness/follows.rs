@@ -1,4 +1,4 @@
-//! Whether the API follows the probes: both changes of readiness, down and up, and what must not happen with them.
+//! Whether the API follows the probes: both changes of readiness, down and up, and what must not happen during them.
 
 use probity_model::clocks::Order;
 use probity_model::measure::seconds;

@@ -21,7 +21,7 @@ pub(super) fn runs_for_life(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
         judge_absence(clause, &life, seen);
     }
     for life in readiness_lives(run).only(is_countable) {
-        // What came before the startup success was let through by a gate that was open by mistake, which others judge.
+        // A probe before the startup success passed a gate that was open by mistake, which other clauses judge.
         let gate = match life.container.probe(ProbeKind::Startup) {
             Some(_) => life.attempt.first_success(ProbeKind::Startup).map(|success| success.at.at.lo),
             None => Some(i64::MIN),
@@ -48,7 +48,8 @@ pub(super) fn runs_for_life(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
     }
 }
 
-/// Readiness probes also go on while a container is being stopped because of its liveness probe, if it goes on serving.
+/// Readiness probes also continue while a container is being stopped because of its liveness probe, if it keeps
+/// serving.
 fn goes_on_in_a_kill(clause: &Clause, seen: &mut Seen, life: &ProbedLife<'_, '_>) {
     let enough = i64::try_from(clause.tolerance_times("periods-of-a-kill")).unwrap_or(i64::MAX);
     let spent = life.probed(ProbeKind::Liveness).and_then(Exhausted::of);
@@ -104,8 +105,8 @@ fn last_sign(life: &ProbedLife<'_, '_>) -> Option<At> {
     life.attempt.end().map(At::of).or_else(last_event)
 }
 
-/// Many probes together are also not late: an extra probe comes early, and nothing makes a probe late. They are counted
-/// from the first to the last one with a known time.
+/// A long series of probes is also not late: an extra probe comes early, and nothing makes a probe late. They are
+/// counted from the first to the last one with a known time.
 fn keeps_pace(clause: &Clause, seen: &mut Seen, life: &ProbedLife<'_, '_>, probes: &[At], pace: i64) {
     let is_exact = |probe: &&At| life.run.stalled_at(probe) == 0;
     let exact = |(from, to): (usize, usize)| probes.get(from..=to);
@@ -123,8 +124,8 @@ fn keeps_pace(clause: &Clause, seen: &mut Seen, life: &ProbedLife<'_, '_>, probe
     );
     let quantity = format!("from the first to the last of {count} readiness probes");
     let Some(mut measured) = life.run.measure(quantity, &life.node, first, last, bound) else { return };
-    // Each probe has its scheduled time: what held up the last one excuses it, and of what held up those before only what
-    // made the kubelet leave some out.
+    // Each probe has its scheduled time. So only delays of the last one excuse it; earlier delays count only if they made
+    // the kubelet skip probes.
     let late = life.run.stalled_at(&last.stamp).max(life.run.saturated_before(&life.node, &last.stamp));
     measured.noise = measured.noise.min(late + left_out(life, counted, pace));
     seen.measure(measured);
@@ -177,7 +178,7 @@ pub(super) fn continues_while_terminating(run: &Timeline<'_>, clause: &Clause, s
         let after = |stamp: &Stamp| stamp.at.lo > stop.at.at.lo;
         let probes = life.probes.iter().map(At::of);
         let (later, before): (Vec<At>, Vec<At>) = probes.partition(|probe| after(probe));
-        // What had not begun does not go on: the container may not have counted as started yet.
+        // Only probes that had begun must continue: the container may not have counted as started yet.
         let Some(before) = before.last() else { continue };
         let points = [std::slice::from_ref(before), &later, &[last]].concat();
         longest_pause(clause, seen, &life, &points, pace);

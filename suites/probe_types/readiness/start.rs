@@ -30,7 +30,7 @@ pub(super) fn starts_unready(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Checks all revisions of a life. The last one that shows it as running and not ready.
+/// Checks all revisions of an instance. Returns the last one that shows it as running and not ready.
 fn not_ready_before(seen: &mut Seen, life: &ProbedLife<'_, '_>, first: Option<&At>) -> Option<EventId> {
     let mut unready = None;
     for (revision, container) in life.revisions().filter(|(_, container)| container.is_running()) {
@@ -100,7 +100,8 @@ pub(super) fn absent_means_ready(run: &Timeline<'_>, clause: &Clause, seen: &mut
     }
 }
 
-/// What has not started is not ready. After a restart, a kubelet takes back `started` first, and `ready` with its next status.
+/// A container that has not started is not ready. After a restart, a kubelet resets `started` first, and `ready` in its
+/// next status.
 fn unready_before_start(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -155,7 +156,7 @@ fn soon_ready<'h>(
 ) {
     let Some(first) = revisions.first() else { return };
     let number = first.container(&container.name).map_or(0, |status| status.restarts);
-    // Behind a startup probe, what counts is that it is shown as started; without one, it is from its start.
+    // With a startup probe, it counts when the container is shown as started; without one, it counts from its start.
     let gated = container.probe(ProbeKind::Startup).is_some();
     let began = began(run, pod, container, number).filter(|_| !gated);
     let (from, since) = began.map_or((At::of(*first), "started=true"), |began| (began, "the start"));
@@ -164,7 +165,7 @@ fn soon_ready<'h>(
         |revision: &&&Revision<'h>| revision.container(&container.name).is_some_and(|seen| seen.ready);
     if let Some(shown) = revisions.iter().find(ready) {
         seen.within(run, &pod.node, quantity, (&from, *shown), clause.in_time());
-        // In a later life, or after a restart of the kubelet, the kubelet may take back at first that the container has started.
+        // In a later instance, or after a kubelet restart, the kubelet may first reset `started` to false.
         if !gated || (number == 0 && !run.node_was_touched()) {
             stays_ready(seen, &container.name, revisions);
         }

@@ -14,7 +14,7 @@ mod all_containers {
 
     const CLAUSE: &str = "probe.scope.pod-ready-iff-all-containers";
 
-    /// A status of two containers and what the pod says of itself.
+    /// A status with the readiness of two containers and of the pod.
     fn status(a: bool, b: bool, pod: bool) -> Value {
         let mut status = running_status("a", 1.0, pod, true, 0);
         let mut other = status["containerStatuses"][0].clone();
@@ -75,7 +75,7 @@ mod same_endpoint {
 
     const CLAUSE: &str = "probe.pair.same-endpoint-higher-threshold";
 
-    /// One endpoint that fails from 5 s on, shown as not ready at `shown`, and killed at `killed`.
+    /// One endpoint fails from 5 s on; the container is shown as not ready at `shown`, and killed at `killed`.
     fn judged(shown: Option<u16>, killed: Option<u16>, failures: u16) -> &'static str {
         let mut run = Composer::new(&[CLAUSE]);
         let (ready, live) = (probe("/health", 2), probe("/health", failures));

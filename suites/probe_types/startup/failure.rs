@@ -38,7 +38,7 @@ pub(super) fn never_means_never(run: &Timeline<'_>, clause: &Clause, seen: &mut 
     }
 }
 
-/// A container whose startup takes longer than liveness tolerates survives with a startup probe, and not without one.
+/// A container whose startup takes longer than its liveness probe tolerates survives only with a startup probe.
 pub(super) fn startup_protects(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for liveness in run.lives().of(ProbeKind::Liveness) {
         match liveness.probed(ProbeKind::Startup) {
@@ -73,8 +73,8 @@ fn judge_protected(
     let Some(stop) = stop else { return };
     let lived = stop.at.at.hi - began.at.lo;
     let patience = least_time(startup);
-    // A run of startup failures may begin in the life before, so only the first life is counted out; and it may begin
-    // before the process does.
+    // A series of startup failures may begin in the previous instance, so it is counted only for the first one. It
+    // may also begin before the process starts.
     let early = startup.number == 0 && lived + clause.slack_us() < patience;
     let hooked = startup.container.lifecycle("postStart").is_some();
     let own_doing = startup.only_probes_stop_it() && !hooked;

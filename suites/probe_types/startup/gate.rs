@@ -25,14 +25,14 @@ pub(super) struct Opening<'t, 'h> {
     pub(super) certain: bool,
 }
 
-/// The first probe of a life that can have been a successful startup probe.
+/// The first probe of an instance that may have been a successful startup probe.
 pub(super) fn opening<'t, 'h>(startup: &ProbedLife<'t, 'h>) -> Option<Opening<'t, 'h>> {
     let mut probes = startup.probes.iter().copied();
     let probe = probes.find(|probe| startup.outcome(probe) != ProbeOutcome::Failure)?;
     if startup.outcome(probe) != ProbeOutcome::Success {
         return Some(Opening { probe, at: At::of(probe), certain: false });
     }
-    // The target writes down that it has answered after it did: the kubelet may be a little faster.
+    // The target records its answer only after it has sent it, so the kubelet may be a little faster.
     let answered = startup.result(probe).at().earlier(NEAR);
     let at = Interval::new(answered.at.lo.max(probe.at.at.lo), answered.at.hi.max(probe.at.at.hi));
     let id = probe.settled.as_ref().map_or(probe.id, |settled| settled.id);
@@ -40,7 +40,7 @@ pub(super) fn opening<'t, 'h>(startup: &ProbedLife<'t, 'h>) -> Option<Opening<'t
     Some(Opening { probe, at, certain: probe.is(ProbeKind::Startup) })
 }
 
-/// The successful startup probe of a life, if that is certain.
+/// The successful startup probe of an instance, if that is certain.
 pub(super) fn success<'t, 'h>(startup: &ProbedLife<'t, 'h>) -> Option<Opening<'t, 'h>> {
     opening(startup).filter(|opening| opening.certain)
 }
@@ -75,7 +75,7 @@ pub(super) fn restart_shuts_the_gate(run: &Timeline<'_>, clause: &Clause, seen: 
     }
 }
 
-/// The lives of all containers with a startup probe and one of this kind. Another clause,
+/// The instances of all containers with a startup probe and a probe of this kind. Another clause,
 /// `prober.kubelet-restart.nothing-gained`, covers what a restarted kubelet considers started.
 fn with_both<'t, 'h>(run: &'t Timeline<'h>, kind: ProbeKind) -> Lives<ProbedLife<'t, 'h>> {
     run.lives().of(ProbeKind::Startup).undisturbed().only(|startup| startup.container.probe(kind).is_some())
@@ -135,7 +135,7 @@ pub(super) fn is_before(
     opening.is_none_or(|opening| life.run.clocks.order(&revision.at, &opening.at) == Order::Before)
 }
 
-/// A revision that showed before the gate opened what it must not show yet.
+/// A revision that showed something too early, before the gate opened.
 pub(super) struct Early<'a, 't, 'h> {
     pub(super) revision: &'a Revision<'h>,
     pub(super) opening: Option<&'a Opening<'t, 'h>>,
@@ -144,8 +144,8 @@ pub(super) struct Early<'a, 't, 'h> {
 }
 
 impl<'h> Early<'_, '_, 'h> {
-    /// The end of the time in which it was shown too early: it was taken back, or the gate opened. If neither is known, its
-    /// beginning.
+    /// The end of the time in which it was shown too early: a revision no longer showed it, or the gate opened. If neither
+    /// is known, its beginning.
     fn until(&self, startup: &ProbedLife<'_, 'h>) -> At {
         let mut later =
             startup.revisions().skip_while(|(revision, _)| revision.id != self.revision.id).skip(1);
@@ -157,7 +157,7 @@ impl<'h> Early<'_, '_, 'h> {
     }
 }
 
-/// What a revision showed before the gate opened, and as long as it showed it.
+/// Judges what a revision showed before the gate opened, and for how long it was shown.
 pub(super) fn judge_shown_early<'h>(
     clause: &Clause,
     startup: &ProbedLife<'_, 'h>,
@@ -174,8 +174,8 @@ pub(super) fn judge_shown_early<'h>(
     judge_early(clause, startup, (&events, &early.revision.at, &until.stamp), finding, seen);
 }
 
-/// What came too early, and lasted until the second instant, is a violation, unless records are missing, the startup probe
-/// leaves no record, or it is the known divergence.
+/// Something that came too early and lasted until the second instant is a violation, unless records are missing, the
+/// startup probe leaves no record, or it is the known divergence.
 fn judge_early(
     clause: &Clause,
     startup: &ProbedLife<'_, '_>,

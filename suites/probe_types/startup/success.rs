@@ -18,7 +18,7 @@ use crate::reading::statuses::of_kubelet;
 
 const TAKEN_BACK: &str = "`started` went from true back to false in the same container instance";
 
-/// After a startup success no further startup probe comes in the same life.
+/// After a startup success, no further startup probe comes in the same instance.
 pub(super) fn success_is_the_last(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for startup in run.lives().of(ProbeKind::Startup) {
         let Some(success) = success(&startup) else { continue };
@@ -37,7 +37,7 @@ pub(super) fn success_is_the_last(run: &Timeline<'_>, _: &Clause, seen: &mut See
         }
         let (events, later) = ([success.at.id, again.id], seconds(again.at.at.lo - success.at.at.lo));
         let finding = format!("a startup probe came {later} after the startup probe had succeeded");
-        // A kubelet that was held up may have given up on the answer that the target takes for timely.
+        // A stalled kubelet may have timed out before an answer that the target recorded as in time.
         if startup.noise(&success.probe.at, &again.at) > DOUBTFUL.of(startup.spec.timeout) {
             seen.doubt(Doubt::Ambiguous, format!("{finding}, but the node was stalled"), events);
         } else {
@@ -72,7 +72,7 @@ fn taken_back(
             startup.run.clocks.between(&success.at, &revision.at).is_some_and(|span| span.lo <= most)
         })
     };
-    // What comes late may have been written before the success.
+    // A late revision may have been written before the success.
     let written_after = |revision: &Revision<'_>| {
         success.is_some_and(|success| {
             let since = startup.run.clocks.between(&success.at, &revision.at);
@@ -141,7 +141,7 @@ pub(super) fn started_is_published(run: &Timeline<'_>, clause: &Clause, seen: &m
     judge_races(&races, seen);
 }
 
-/// What does not run is not shown as started, whatever its last instance was.
+/// A container that does not run is not shown as started, even if its last instance was.
 fn what_does_not_run(run: &Timeline<'_>, seen: &mut Seen) {
     for (pod, container) in run.containers().filter(|(_, container)| container.kind != ContainerKind::Init) {
         let still = |shown: &&Revision<'_>| {
@@ -170,7 +170,8 @@ fn judge_published(
         .into_iter()
         .filter(|(revision, _)| startup.run.clocks.order(&revision.at, &success.at) != Order::Before);
     let Some((revision, _)) = shown.find(|(_, status)| status.started == Some(true)) else {
-        // What was published before this success, as after an earlier one whose line was lost, need not be again.
+        // If it was published before this success, for example after an earlier success whose record was lost, it need
+        // not be published again.
         let published = shows(pod, &container.name, startup.number)
             .last()
             .is_some_and(|(_, status)| status.started == Some(true));
@@ -181,7 +182,7 @@ fn judge_published(
         }
         return;
     };
-    // The status goes out with whatever is shown next: a life that ends at once shows nothing.
+    // The status is sent with the next change, so an instance that ends at once may never show it.
     let quantity = "from the startup success to `started: true`";
     let fit = seen.within(startup.run, &pod.node, quantity, (&success.at, revision), in_seconds(slack));
     if fit == Some(Fit::Met) {
@@ -202,7 +203,7 @@ pub(super) fn absent_is_started(run: &Timeline<'_>, clause: &Clause, seen: &mut 
             continue;
         }
         let last = pod.restarts(&container.name).map_or(0, |(_, restarts)| restarts);
-        // What is shown counts, and not every number up to the last: that one can be anything.
+        // Only the restart counts that were shown are judged, and not every number up to the last, which may be wrong.
         let numbers: BTreeSet<u64> =
             pod.changes_of(&container.name).map(|(_, status)| status.restarts).collect();
         for number in numbers {
@@ -237,7 +238,7 @@ fn judge_unprobed(
         seen.violated(finding, [from.id, first.id]);
     } else if !is_last
         && !run.node_was_touched()
-        // The revision that followed the last of this life: what it was before, the API would have said.
+        // The next revision after the last one of this instance. The API would have shown any change before it.
         && let Some(next) = pod.revisions.iter().find(|next| next.id > last.id)
         && run.before_deletion(pod, &next.at)
     {
@@ -259,7 +260,7 @@ pub(super) fn readiness_follows(run: &Timeline<'_>, clause: &Clause, seen: &mut 
             continue;
         }
         match readiness.probes.first() {
-            // What came before the success is the gate's matter, and readiness may be known already then.
+            // The clauses of the gate judge a probe before the success, after which readiness may already be known.
             Some(first) if first.at.at.lo < success.at.at.hi => {}
             Some(first) => {
                 if startup.before_deletion(&first.at) {

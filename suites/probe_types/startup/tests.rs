@@ -42,7 +42,8 @@ fn started(run: &mut Composer) -> &mut Composer {
     run
 }
 
-/// The first life starts, is probed, and ends at 6 s: by the kubelet's signal, or by itself. The second begins at 7 s.
+/// The first instance starts, is probed, and ends at 6 s: by the kubelet's signal, or by itself. The second begins at 7
+/// s.
 fn restarted(clause: &str, killed: bool) -> Composer {
     let mut run = three(clause);
     started(&mut run).running(3.1, true, true, 0);

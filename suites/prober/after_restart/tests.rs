@@ -24,14 +24,14 @@ fn pod(clause: &str, probes: &Value) -> Composer {
     run
 }
 
-/// The kubelet is restarted from this second on, which takes a second.
+/// The kubelet is restarted at this second, which takes one second.
 fn restart(run: &mut Composer, at: f64) {
     let shown = |starts| KubeletSigns { starts: Some(starts), process_us: None };
     let proof = NodeProof { ended_us: probity_composer::us(at + 1.0), before: shown(1), after: shown(2) };
     run.deed(at, Did::verb(probity_composer::NODE, "restart-kubelet", Some(0), Some(proof)));
 }
 
-/// The status of the life that began at 1 s.
+/// The status of the instance that began at 1 s.
 fn shown(run: &mut Composer, at: f64, ready: bool, started: bool) {
     run.status(at, &running_status("target", 1.2, ready, started, 0));
 }
@@ -180,7 +180,7 @@ fn one_failure_after_a_restart_is_not_enough() {
 fn ended(next: Option<u64>) -> &'static str {
     let mut run = pod(ENDS, &json!({}));
     shown(&mut run, 1.5, true, true);
-    // Its end is told before the deed is over.
+    // Its end is recorded before the deed has ended.
     run.left(20.5);
     restart(&mut run, 20.0);
     if let Some(restarts) = next {

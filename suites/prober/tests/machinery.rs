@@ -1,4 +1,4 @@
-//! Workers, lives and endings.
+//! Workers, instances and the ends of pods.
 
 use probity_composer::Told;
 use probity_model::history::{Change, KubeletSigns, NodeProof};
@@ -17,7 +17,7 @@ const STOPS: &str = "prober.termination.liveness-startup-stop";
 const KEPT: &str = "prober.kubelet-restart.status-kept";
 const SIDECAR: &str = "prober.termination.sidecar-liveness";
 
-/// Liveness hangs from 3 s to 8 s; readiness is asked at these seconds.
+/// The liveness probe hangs from 3 s to 8 s; readiness probes arrive at these seconds.
 fn hanging(readiness: &[u16]) -> Composer {
     let mut live = http("/live", 8080, 1);
     live["timeoutSeconds"] = json!(5);
@@ -52,13 +52,14 @@ fn a_delay_that_the_node_shares_is_a_doubt() {
     assert_eq!(verdict(&run.done(), ALONE), "inconclusive");
 }
 
-/// What a node shows of a restart of its kubelet that was over at this second.
+/// What a node shows of a kubelet restart that had ended at this second.
 fn proof(over: f64, starts: u64) -> Option<NodeProof> {
     let shown = |starts| KubeletSigns { starts: Some(starts), process_us: None };
     Some(NodeProof { ended_us: probity_composer::us(over), before: shown(1), after: shown(starts) })
 }
 
-/// Ten containers with readiness every 20 s; the kubelet is restarted at 30 s and asks them again at these times.
+/// Ten containers with a readiness probe every 20 s; the kubelet is restarted at 30 s and probes them again at these
+/// times.
 fn restarted(firsts: impl Fn(f64) -> f64) -> Composer {
     let mut run = Composer::new(&[JITTER]);
     let names: Vec<String> = (0..10).map(|n| format!("c{n}")).collect();
@@ -85,7 +86,8 @@ fn first_probes_after_a_restart_of_the_kubelet_are_spread() {
     assert_eq!(verdict(&one(JITTER, &json!({})).done(), JITTER), "inconclusive");
 }
 
-/// Startup succeeds at 4 s, readiness (every six seconds) follows at once and then at `next`.
+/// The startup probe succeeds at 4 s. A readiness probe (every six seconds) follows at once, and the next one at
+/// `next`.
 fn triggered(next: f64) -> Composer {
     let container =
         json!({ "startupProbe": http("/start", 8080, 1), "readinessProbe": http("/ready", 8080, 6) });
@@ -134,7 +136,7 @@ fn no_failure_is_recorded_before_a_container_begins() {
     assert_eq!(verdict(&run.done(), WAITS), "violated");
 }
 
-/// A ready container crashes at 5 s and lives again from 6 s on; its readiness succeeds there at 10 s.
+/// A ready container crashes at 5 s and runs again from 6 s on; its readiness probe then succeeds at 10 s.
 fn lived_twice(ready_at_once: bool) -> Composer {
     let container =
         json!({ "livenessProbe": http("/live", 8080, 1), "readinessProbe": http("/ready", 8080, 1) });
@@ -175,7 +177,7 @@ fn a_liveness_probe_that_never_comes_again_is_noticed() {
     assert_eq!(verdict(&run.done(), ANEW), "violated");
 }
 
-/// Liveness fails for good at 4 s; the container ignores the stop signal for a while.
+/// The liveness probe reaches its threshold at 4 s; the container ignores the stop signal for a while.
 fn spent() -> Composer {
     let container =
         json!({ "livenessProbe": http("/live", 8080, 1), "readinessProbe": http("/ready", 8080, 1) });
@@ -199,7 +201,7 @@ fn what_failed_for_good_is_not_asked_again_in_this_life() {
     assert_eq!(verdict(&held_up.done(), HALT), "inconclusive");
 }
 
-/// A container that was ready ends, and is shown so.
+/// A container that was ready ends, and is shown as ended.
 fn ended(ready: bool) -> Composer {
     let mut run = one(NOT_RUNNING, &json!({ "readinessProbe": http("/ready", 8080, 1) }));
     run.running(2.0, true, true, 0);

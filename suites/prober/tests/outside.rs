@@ -1,4 +1,4 @@
-//! Results, tries, counters and refusals.
+//! Results, attempts, counters and rejections.
 
 use probity_composer::Told;
 use probity_model::history::Change;
@@ -63,7 +63,7 @@ fn a_change_of_readiness_is_written_at_once() {
     assert_eq!(verdict(&held_up.done(), AT_ONCE), "inconclusive");
 }
 
-/// Liveness every four seconds is answered with a failure, so many times at once.
+/// A liveness probe every four seconds fails with this number of requests at once.
 fn tried(times: u16) -> Composer {
     let mut run = one(TRIES, &json!({ "livenessProbe": http("/live", 8080, 4) }));
     for turn in 0..4_u16 {
@@ -109,7 +109,7 @@ fn only_literal_variables_are_replaced_in_a_command() {
     assert_eq!(verdict(&ran(&["one", "two", "x$(B)y", "$(C)", "$(A)", "$A"]).done(), LITERAL), "violated");
 }
 
-/// Liveness is asked every second from 2 s on; the counters are read at 4.5 s and at 10.5 s.
+/// A liveness probe arrives every second from 2 s on; the counters are read at 4.5 s and at 10.5 s.
 fn read(rise: u64) -> Composer {
     let mut run = one(AGREE, &json!({ "livenessProbe": http("/live", 8080, 1) }));
     answers(&mut run, "/live", 200, 2..5);
@@ -128,7 +128,7 @@ fn counters_rise_by_what_the_target_saw() {
     assert_eq!(verdict(&unread.done(), AGREE), "inconclusive");
 }
 
-/// The counters of a pod are read while it runs, and again so long after it is gone.
+/// The counters of a pod are read while it runs, and again this long after its removal.
 fn gone(after: f64, left: &[(&str, u64)]) -> Composer {
     let container = json!({ "livenessProbe": http("/live", 8080, 1) });
     let mut run = one(GO, &container);

@@ -58,7 +58,7 @@ fn a_burstable_pod_of_a_lower_priority_goes_first_in_the_reference_implementatio
     assert_eq!(judged(1, 0), "violated");
 }
 
-/// Pods above and below their requests on a node with so much memory.
+/// Pods above and below their requests on a node with this much memory.
 fn candidates(memory: &str) -> Scene {
     let pods = [
         ("hungry", Uses::Burstable(8, 192)),

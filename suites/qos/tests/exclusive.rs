@@ -11,7 +11,7 @@ use crate::reading::shortage::scene::Scene;
 
 const CLAUSE: &str = "qos.static-cpu";
 
-/// A container says at this time on which CPUs the kernel lets it run.
+/// At this time, a container records the CPUs on which the kernel allows it to run.
 fn view(scene: &mut Scene, at: f64, name: &str, cpus: &str) {
     let status = format!("Name:\tx\nCpus_allowed_list:\t{cpus}\n");
     let files = BTreeMap::from([("/proc/self/status".to_owned(), status)]);
@@ -25,8 +25,8 @@ fn pod(scene: &mut Scene, at: f64, name: &str, cpu: Option<&str>) {
     scene.run.of(name, "target").create(at, &spec).start(at + 0.5, 0);
 }
 
-/// The verdict if a container that requests one CPU may run on these, one that began before on the second, and one that
-/// begins later on the third.
+/// The verdict if a container that requests one CPU may run on the first set of CPUs, a container that began before it
+/// on the second, and one that begins later on the third.
 fn judged(owner: &str, before: &str, later: &str) -> &'static str {
     let mut scene = Scene::new(CLAUSE, "4000Mi", &[]);
     pod(&mut scene, 1.0, "before", None);

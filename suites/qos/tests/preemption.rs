@@ -1,4 +1,4 @@
-//! Who is preempted when a pod wants a place that others have.
+//! Which pod is preempted when a new pod wants a slot that others hold.
 
 use probity_composer::{Composer, NODE};
 use probity_model::history::{Change, Did};
@@ -44,7 +44,7 @@ impl Story {
         self.run.sighting(at + 0.1, "Pod", name, Change::Added, object(name, spec, false));
     }
 
-    /// Two pods that hold the places of a group, and one that comes at 10 s and wants one.
+    /// Two pods that hold the slots of a group, and one that is created at 10 s and wants a slot.
     fn group(&mut self, group: &str, guaranteed: &str, best_effort: &str, wants: &str) {
         self.create(1.0, &format!("{group}-guaranteed"), &Self::spec(guaranteed, true));
         self.create(1.0, &format!("{group}-besteffort"), &Self::spec(best_effort, false));

@@ -1,4 +1,4 @@
-//! Periods in which a probed port was closed: probes are refused then, and no target records them.
+//! Periods in which a probed port was closed: probes are refused during them, and no target records them.
 
 use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::mechanisms::{TO_STOP, UNNOTICED};
@@ -23,7 +23,7 @@ pub(crate) fn refusals_fail(clause: &Clause, course: &Exchanges<'_, '_>, seen: &
     }
 }
 
-/// The times in which the port of a probe was closed after a probe had come to it.
+/// The times in which the port of a probe was closed after a probe had arrived at it.
 fn closed_times(course: &Exchanges<'_, '_>) -> Vec<ClosedTime> {
     let Some(first) = course.exchanges.first() else { return Vec::new() };
     let Some(plan) = course.container.plan() else { return Vec::new() };
@@ -47,7 +47,7 @@ fn closed_times(course: &Exchanges<'_, '_>) -> Vec<ClosedTime> {
 }
 
 impl ClosedTime {
-    /// Judges such a time by its length: so many probes must have been refused in it that something follows.
+    /// Judges such a time if it is long enough: then the refused probes must have an effect.
     fn judge(&self, reaction: &Reaction<'_, '_, '_>, seen: &mut Seen) {
         let course = reaction.course;
         let stop =
@@ -103,8 +103,8 @@ impl ClosedTime {
         }
     }
 
-    /// Accuses a kubelet that showed a container as not ready before so many probes can have been refused as the threshold says,
-    /// or later than after so many periods, and tells whether it did. Until the port closed, all its probes must have passed.
+    /// Reports a kubelet that showed a container as not ready before `failureThreshold` probes can have been refused, or later
+    /// than that number of periods. Returns whether it did. Until the port closed, all its probes must have passed.
     fn fell_untimely(&self, reaction: &Reaction<'_, '_, '_>, seen: &mut Seen) -> bool {
         let course = reaction.course;
         let Some((fell, since)) = self.fell(reaction).filter(|_| course.is_asked_alone()) else {
@@ -115,7 +115,7 @@ impl ClosedTime {
         // A result from before the container became ready shows in its status by then.
         let recent = before.filter(|probe| course.run.before(&since, &probe.at)).chain([last]);
         let passed = recent.into_iter().all(|probe| course.surely(probe) == ProbeOutcome::Success);
-        // While the kubelet could not run, it may have missed a success, and after that the next probe comes early.
+        // A kubelet that could not run may have missed a success, and the next probe then comes early.
         let missed = course.noise(&last.at.earlier(course.spec.timeout), &fell) >= course.spec.timeout;
         if !passed || missed || reaction.hidden(&last.at, &fell) {
             return false;
@@ -143,8 +143,9 @@ impl ClosedTime {
         true
     }
 
-    /// When the container was first shown as not ready after its port closed, if nothing else can have made it so, and since when
-    /// it had been shown as ready: for at least a period, as a kubelet may probe out of turn what is not ready.
+    /// When the container was first shown as not ready after its port closed, if nothing else can have caused this, and since
+    /// when it had been shown as ready. That must be at least a period, because a kubelet may send extra probes to a container
+    /// that is not ready.
     fn fell(&self, reaction: &Reaction<'_, '_, '_>) -> Option<(At, Stamp)> {
         let course = reaction.course;
         let on_harness = |at: &Stamp| course.run.clocks.on_harness(at);

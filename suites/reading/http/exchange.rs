@@ -1,8 +1,8 @@
 //! One complete HTTP probe: the request, the answer, and the redirects.
 //!
 //! A probe that is redirected makes several requests, on other ports and perhaps to other containers of its pod. They are
-//! put together here, and each answer is read with the plan that was in force. Where the requests of a probe cannot be
-//! distinguished from those of another probe, there is no [`Exchanges`] of it, and no judge uses it.
+//! put together here, and each answer is read with the plan that was in force. If the requests of a probe cannot be
+//! distinguished from those of another probe, there are no [`Exchanges`] for it, and no judge uses it.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +31,7 @@ pub(crate) struct Exchange<'t, 'h> {
     /// Its first arrival.
     pub(crate) id: EventId,
     pub(crate) at: Stamp,
-    /// When the target was done with its last answer, as far as is known.
+    /// When the target had finished its last answer, as far as is known.
     pub(crate) done: Option<Stamp>,
     /// It took so much of the probe's timeout that the kubelet may have given up before its end.
     pub(crate) late: bool,
@@ -45,18 +45,18 @@ pub(crate) struct Exchange<'t, 'h> {
 pub(crate) struct Hop<'t, 'h> {
     pub(crate) asked: &'t Asked<'h>,
     pub(crate) connection: Option<&'t Connection<'h>>,
-    /// What was asked for.
+    /// The requested URL.
     pub(crate) url: Url,
     /// The planned answer, if the plan is known.
     pub(crate) planned: Option<HttpAnswer>,
-    /// What was answered.
+    /// The answer.
     pub(crate) said: ResponseSeen,
-    /// Where that leads; none for an answer that is not a redirect.
+    /// Where the redirect leads; none for an answer that is not a redirect.
     pub(crate) leads: Option<Leads>,
 }
 
 impl Hop<'_, '_> {
-    /// Whether its answer is a redirect: another container of the pod may have what follows.
+    /// Whether its answer is a redirect: the next request may arrive at another container of the pod.
     pub(crate) fn leads_on(&self) -> bool {
         self.leads.is_some()
     }
@@ -77,7 +77,7 @@ pub(crate) enum Leads {
     Unclear,
 }
 
-/// What the kubelet gets from a probe as a whole.
+/// The result of a whole probe for the kubelet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HttpOutcome {
     /// The last answer is a success: 200 to 299.
@@ -86,18 +86,18 @@ pub(crate) enum HttpOutcome {
     Bad,
     /// The last answer is a redirect that is not to be followed.
     Parted,
-    /// There was no answer, or none that is HTTP.
+    /// There was no answer, or it was not HTTP.
     Nothing,
     /// The body breaks off.
     Short,
     /// A redirect that cannot be followed.
     Unusable,
-    /// It should have gone on, or it cannot be determined.
+    /// Another request should have followed, or the outcome cannot be determined.
     Open,
 }
 
 impl HttpOutcome {
-    /// What the status of the last answer makes of the probe; none where a status does not decide alone.
+    /// What the probe counts as according to the status of its last answer; none if the status alone does not decide.
     pub(crate) fn by_status(self) -> Option<CountsAs> {
         match self {
             Self::Good => Some(CountsAs::Success),
@@ -132,7 +132,7 @@ impl<'t, 'h> Exchange<'t, 'h> {
 
 /// The exchanges of all HTTP probes of a history, life by life.
 ///
-/// Probes that come while the kubelet may still take a restarted container for the one before it are left out.
+/// Probes that arrive while the kubelet may still mistake a restarted container for the previous instance are left out.
 pub(crate) fn exchanges<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Exchanges<'t, 'h>> {
     let mut all = Vec::new();
     for pod in &run.pods {
@@ -156,7 +156,7 @@ pub(crate) fn exchanges<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Exchanges<'t, 'h>>
 /// One life of a target with the plans that were in force.
 struct TargetLife<'t, 'h> {
     life: Life<'t, 'h>,
-    /// Each plan, and the instant from which it was in force; none where a change could not be read.
+    /// Each plan, and the instant from which it was in force; none if a change could not be read.
     plans: Vec<(i64, Option<Plan>)>,
     /// The requests that were probes of their own.
     first: BTreeSet<EventId>,
@@ -196,7 +196,7 @@ struct Attribution<'a, 't, 'h> {
 }
 
 impl<'t, 'h> Attribution<'_, 't, 'h> {
-    /// What can have been this probe, in the order of arrival.
+    /// The arrivals that can have been this probe, in order.
     fn probes(&self) -> impl Iterator<Item = &'t Probe<'h>> {
         let kind = self.life.spec.kind;
         self.life.attempt.probes.iter().filter(move |probe| probe.can_be(kind))
@@ -276,7 +276,7 @@ impl<'t, 'h> Attribution<'_, 't, 'h> {
     fn follower(&self, last: &Hop<'t, 'h>, to: &Url, used: &BTreeSet<EventId>) -> Option<Hop<'t, 'h>> {
         let from = last.asked.at.at.lo;
         let patience = from.saturating_add(self.life.spec.timeout).saturating_add(REDIRECTED_LATE);
-        // One probe is over before the next of its kind begins.
+        // One probe ends before the next of its kind begins.
         let next = self.probes().map(|probe| probe.at.at.lo).find(|at| *at > from);
         let until = next.map_or(patience, |next| patience.min(next));
         let came_from = |asked: &Asked<'_>| {
@@ -294,13 +294,13 @@ impl<'t, 'h> Attribution<'_, 't, 'h> {
             .iter()
             .filter(|target| target.life.node == self.life.node)
             .flat_map(|target| target.life.attempt.requests.iter().map(move |asked| (target, asked)))
-            // Most requests of a pod are far away in time, which is the cheapest thing to see.
+            // Most requests of a pod are far away in time, which is the cheapest check.
             .filter(|(target, asked)| in_time(asked) && fits(target, asked))
             .min_by_key(|(_, asked)| asked.at.at.lo)
             .map(|(target, asked)| self.hop(target, asked, to.clone()))
     }
 
-    /// The connections to the probe's port that were broken off before any request, where they can only be this probe's.
+    /// The connections to the probe's port that broke before any request and can only belong to this probe.
     fn broken_connections(&self) -> impl Iterator<Item = Exchange<'t, 'h>> {
         let port = self.life.spec.handler.port();
         let same_port =

@@ -1,4 +1,4 @@
-//! The HTTP probes of one kind in one life of a container: the unit that the judges of answers walk over.
+//! The HTTP probes of one kind in one life of a container: the unit over which the judges of answers iterate.
 
 use std::ops::{Deref, Range};
 

@@ -1,7 +1,7 @@
 //! What noise excuses: at most its own duration, for each probe.
 //!
 //! A stall of some milliseconds does not explain an answer that was seconds too late, and a stall during one probe does
-//! not explain the eleven others.
+//! not explain eleven others.
 
 use std::ops::Range;
 
@@ -11,8 +11,8 @@ use super::exchange::Exchange;
 use super::reaction::{CountsAs, Due, PossibleResults, Reaction};
 
 impl Reaction<'_, '_, '_> {
-    /// The first stretch of a run that no noise excuses and that was not taken for what it should: what one probe lost to
-    /// the node's own lateness excuses is that probe, and not the others of the run.
+    /// The first part of a run that did not count as it should and that no noise excuses. Lateness of the node during one
+    /// probe excuses that probe, and not the others of the run.
     pub(crate) fn without_excuse(
         &self,
         range: &Range<usize>,
@@ -27,15 +27,15 @@ impl Reaction<'_, '_, '_> {
         })
     }
 
-    /// Whether all probes of a run can owe their results to a node that was held up.
+    /// Whether a stall of the node can explain the results of all probes of a run.
     pub(crate) fn is_held_up(&self, range: &Range<usize>) -> bool {
         range.clone().all(|at| self.is_excused(at, CountsAs::Success))
     }
 
-    /// Whether a probe can have counted as something else than it should because the node was held up: noise counts as
-    /// much as it lasts. An answer in time can have come too late if the noise around it fills what was left of the
-    /// timeout; one that was too late can have been in time if the noise is as long as the excess. A bad answer is bad
-    /// whenever it comes.
+    /// Whether a stall of the node can explain that a probe did not count as it should. Noise excuses only its own
+    /// duration. An answer in time may have come too late if the noise around it fills the rest of the timeout, and an
+    /// answer that was too late may have been in time if the noise is as long as the excess. A failing answer is a
+    /// failure whenever it comes.
     pub(crate) fn is_excused(&self, at: usize, promise: CountsAs) -> bool {
         let (all, timeout) = (&self.course.exchanges, self.course.spec.timeout);
         let Some(this) = all.get(at) else { return false };
@@ -47,7 +47,7 @@ impl Reaction<'_, '_, '_> {
         let noise = self.course.noise(&before, &after);
         match promise {
             CountsAs::Success => took + noise >= timeout - NEAR,
-            // An error takes its time after the head of the answer, which is what would come too late.
+            // An error comes after the headers of the answer, and only the headers can come too late.
             CountsAs::Nothing => noise >= PROMPT.of(timeout),
             CountsAs::Failure => took > timeout && took - noise <= timeout,
         }

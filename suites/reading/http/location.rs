@@ -1,24 +1,24 @@
 //! Where a `Location` leads, as parsed by the reference implementation's HTTP client.
 //!
-//! Only what can be read in one way is read at all: whatever is odd is [`Reference::Odd`], and no judge says anything
-//! about it.
+//! Only a `Location` that all clients read in the same way is used. Any other is [`Reference::Odd`], and no judge
+//! decides anything from it.
 
 /// The ports of the schemes (RFC 9110, section 4.2).
 const HTTP_PORT: u16 = 80;
 const HTTPS_PORT: u16 = 443;
 
-/// A URL, as far as a redirect is decided by it.
+/// The parts of a URL that matter for a redirect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Url {
     pub(crate) scheme: String,
-    /// The host as it is written, without brackets.
+    /// The host as written, without brackets.
     pub(crate) host: String,
     pub(crate) port: u16,
     /// Path and query.
     pub(crate) target: String,
 }
 
-/// What a `Location` says.
+/// The meaning of a `Location`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reference {
     /// This URL.
@@ -30,7 +30,7 @@ pub(crate) enum Reference {
 }
 
 impl Url {
-    /// Where a `Location` leads that came as the answer to a request for this URL.
+    /// Where a `Location` in the answer to a request for this URL leads.
     pub(crate) fn resolve(&self, location: &str) -> Reference {
         let location = location.split('#').next().unwrap_or_default();
         if location.starts_with(':') || broken_escape(location) {
@@ -91,7 +91,7 @@ fn with_authority(scheme: &str, rest: &str) -> Reference {
     Reference::To(Url { scheme: scheme.to_owned(), host: host.to_owned(), port, target })
 }
 
-/// Whether a `%` of the path is followed by something else than two digits of base 16.
+/// Whether a `%` in the path is not followed by two hexadecimal digits.
 fn broken_escape(location: &str) -> bool {
     let path = location.split('?').next().unwrap_or_default();
     path.match_indices('%').any(|(at, _)| {

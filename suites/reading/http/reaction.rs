@@ -1,8 +1,8 @@
 //! How the kubelet counted a sequence of probes with the same answer, as far as its actions show it.
 //!
-//! A result shows only by what follows: a container that becomes or stays ready, one that is killed or lives on, one that
-//! is started. A state that was there before proves less than one that changed, so [`PossibleResults`] has everything that
-//! the kubelet *can* have made of the run. Where the run is too short for its result to be seen, there is no answer.
+//! A result is visible only in its effects: a container becomes or stays ready, is killed or keeps running, or counts as
+//! started. A state that did not change proves less than one that did, so [`PossibleResults`] has every result that the
+//! run *can* have had. If the run is too short for its result to be seen, there is no answer.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -24,7 +24,7 @@ pub(crate) enum CountsAs {
     Success,
     /// A failure.
     Failure,
-    /// Nothing: an error, which is thrown away.
+    /// Nothing: an error, which is discarded.
     Nothing,
 }
 
@@ -47,14 +47,14 @@ impl CountsAs {
     }
 }
 
-/// What a run of probes can have been taken for.
+/// What a run of probes can have counted as.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PossibleResults {
     pub(crate) success: bool,
     pub(crate) failure: bool,
-    /// For nothing: the results were thrown away.
+    /// As nothing: the results were discarded.
     pub(crate) nothing: bool,
-    /// What shows it, beside the probes.
+    /// The events that show this, besides the probes.
     pub(crate) events: Vec<EventId>,
 }
 
@@ -69,7 +69,7 @@ impl PossibleResults {
         }
     }
 
-    /// The success or failure that it must have been, if it was neither the other nor unclear.
+    /// The success or failure that it must have been, if the other one is ruled out and nothing is unclear.
     pub(crate) fn only(&self) -> Option<CountsAs> {
         match (self.success, self.failure) {
             (true, false) => Some(CountsAs::Success),
@@ -78,7 +78,7 @@ impl PossibleResults {
         }
     }
 
-    /// Whether it can have been what the clause asks for.
+    /// Whether it can have been what the clause requires.
     pub(crate) fn allows(&self, promise: CountsAs) -> bool {
         match promise {
             CountsAs::Success => self.success,
@@ -97,12 +97,12 @@ impl PossibleResults {
     }
 }
 
-/// From when on a result must show, where the node was held up.
+/// The time from which a result must show if the node was stalled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
-    /// Noise puts it off: whoever is accused gets this time.
+    /// Noise delays it: a kubelet that is reported for a missing result gets this additional time.
     AfterNoise,
-    /// Noise does not: a result that shows all the same is proven.
+    /// Noise does not delay it: a result that shows in spite of noise is proven.
     AtOnce,
 }
 
@@ -120,7 +120,8 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
         Self { run, course, lag: own.unwrap_or_else(|| clause.slack_us()) }
     }
 
-    /// Judges whether a run of probes counted as it should. What shows so in spite of noise needs no excuse by it.
+    /// Judges whether a run of probes counted as it should. A correct result that shows in spite of noise needs no
+    /// excuse.
     pub(crate) fn decide(&self, range: &Range<usize>, promise: CountsAs, what: &str, seen: &mut Seen) {
         if self.doubt_if_hidden(range, seen) {
             return;
@@ -149,7 +150,7 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
         }
     }
 
-    /// What a run of probes can have been taken for; none if too little followed to know, or if something may have been
+    /// What a run of probes can have counted as. None if too little followed to know, or if something may have been
     /// missed, which is a doubt.
     pub(crate) fn taken(&self, range: &Range<usize>, seen: &mut Seen) -> Option<PossibleResults> {
         if self.doubt_if_hidden(range, seen) { None } else { self.by_kind(range, Due::AfterNoise) }
@@ -204,8 +205,8 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
         self.course.pod.events.iter().find(fits).map(|event| event.id)
     }
 
-    /// Whether the kubelet may have dropped the event about a probe because there were too many events about its pod. All that the
-    /// harness received until the event was due count, of every kind: it is due after the slack, plus the noise.
+    /// Whether the kubelet may have dropped the event about a probe because there were too many events about its pod. Events of
+    /// every kind count if the harness received them before the event was due: after the slack, plus the noise.
     pub(crate) fn is_crowded(&self, probe: &Exchange<'_, '_>) -> bool {
         let known = probe.done.as_ref().unwrap_or(&probe.at);
         let Some(from) = self.run.clocks.on_harness(known) else { return true };
@@ -224,7 +225,7 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
         self.course.exchanges[range.clone()].first()
     }
 
-    /// The time in which a run of probes came and could take effect.
+    /// The time in which a run of probes arrived and could take effect.
     fn span(&self, range: &Range<usize>) -> Option<(&'a Stamp, Stamp)> {
         Some((&self.first(range)?.at, self.until(range)?))
     }
@@ -233,7 +234,7 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
     pub(crate) fn hidden(&self, from: &Stamp, until: &Stamp) -> bool {
         let clocks = &self.run.clocks;
         let Some((from, until)) = clocks.on_harness(from).zip(clocks.on_harness(until)) else { return true };
-        // Another container's lines matter only where a redirect can have led to it.
+        // The lines of another container matter only if a redirect can have led to it.
         let led_away =
             self.course.exchanges.iter().any(|exchange| exchange.last().is_some_and(Hop::leads_on));
         let concerns = |of: &Source| match of {
@@ -257,14 +258,15 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
         hidden
     }
 
-    /// When the n-th probe of a run was over.
+    /// When the n-th probe of a run had ended.
     fn over(&self, range: &Range<usize>, nth: i64) -> Option<&'a Stamp> {
         let at = range.start.checked_add(usize::try_from(nth.max(1) - 1).ok()?)?;
         let exchange = self.course.exchanges.get(at).filter(|_| at < range.end)?;
         exchange.done.as_ref()
     }
 
-    /// Whether a probe is over for sure, with nothing missed of it: another one came, or nothing for long enough.
+    /// Whether a probe has certainly ended and nothing of it was missed: another probe came, or nothing for long
+    /// enough.
     pub(crate) fn settled(&self, at: usize) -> bool {
         let Some(this) = self.course.exchanges.get(at) else { return false };
         if let Some(next) = self.course.exchanges.get(at + 1) {
@@ -278,7 +280,7 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
             && !self.deaf_after(done)
     }
 
-    /// Whether the target was not heard at some time after this: what it saw then is not known.
+    /// Whether the target left no records for some time after this, so that what it saw then is not known.
     fn deaf_after(&self, done: &Stamp) -> bool {
         let (of_pod, of_container) = (&self.course.pod.name, &self.course.container.name);
         let about = |of: &Source| match of {
@@ -290,18 +292,18 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
         self.run.gaps.iter().any(|(_, gap)| about(&gap.of) && gap.to_us >= since)
     }
 
-    /// Whether what follows from a probe must have shown by the end of the case.
+    /// Whether the effect of a probe must have shown by the end of the case.
     pub(crate) fn shows_by_the_end(&self, at: usize) -> bool {
         let done = self.course.exchanges.get(at).and_then(|exchange| exchange.done.as_ref());
         done.is_some_and(|done| self.window(done, &self.run.end(), Due::AfterNoise).is_some())
     }
 
-    /// What ends the time after a run: the next probe that was answered otherwise, or the end of life.
+    /// The end of the time after a run: the next probe with a different answer, or the end of the instance.
     fn until(&self, range: &Range<usize>) -> Option<Stamp> {
         self.end_of_life(self.course.exchanges.get(range.end).map(|exchange| exchange.at.clone()))
     }
 
-    /// The earliest of this instant, the container's end, and the end of what was seen. Once something was done to a node,
+    /// The earliest of this instant, the container's end, and the end of the records. Once something was done to a node,
     /// the kubelet may be down, and nothing follows from its silence.
     pub(crate) fn end_of_life(&self, next: Option<Stamp>) -> Option<Stamp> {
         let (run, course) = (self.run, self.course);
@@ -310,7 +312,7 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
         let ends = [
             next,
             course.stop().map(|stop| stop.at.clone()),
-            // A probe that meets a process which is about to end fails for that.
+            // A probe may fail because the process is about to end.
             course.exiting().map(|line| line.at.earlier(NEAR)),
             course.ended.as_ref().map(|ended| ended.stamp.earlier(NEAR)),
             later.map(|next| next.began.stamp.clone()),
@@ -329,13 +331,13 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
         self.course.pod.revisions.iter().find(|revision| revision.terminating())
     }
 
-    /// The span of the harness's clock in which a result must show that was due at `from`, if it is long enough.
+    /// The span of the harness's clock in which a result that was due at `from` must show, if the span is long enough.
     pub(crate) fn window(&self, from: &Stamp, until: &Stamp, due: Due) -> Option<Interval> {
         let clocks = &self.run.clocks;
-        // A kubelet may not have looked yet at what has only just begun.
+        // A kubelet may not have synced a container that has only just begun.
         let known = clocks.on_harness(&self.course.began)?.hi.saturating_add(YOUNG);
         let from_then = clocks.on_harness(from)?.hi.max(known);
-        // What shows is a revision, which the harness hears: what holds up its way counts, too.
+        // The result shows in a revision that the harness receives, so delays on that path also count.
         let noise = match due {
             Due::AfterNoise => self.course.noise(&Stamp::harness(from_then), until),
             Due::AtOnce => 0,
@@ -351,8 +353,8 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
         shown.filter_map(|(revision, seen)| Some((revision.id, revision.at.at.hi, flag(&seen)?))).collect()
     }
 
-    /// The revisions that show whether the container is ready in this life. Before it has started, and once it has ended,
-    /// it is not, whatever its readiness probe says.
+    /// The revisions that show whether the container is ready in this instance. Before it has started and after it has
+    /// ended it is not ready, whatever the result of its readiness probe.
     pub(crate) fn shown_ready(&self) -> Vec<(EventId, i64, bool)> {
         let counts = |status: &ContainerSeen<'h>| status.is_running() && status.started != Some(false);
         self.shown(|status| counts(status).then_some(status.ready))
@@ -375,7 +377,7 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
             success: always(true),
             failure: always(false),
             nothing: (always(true) && kept(true)) || (always(false) && kept(false)),
-            // What it was before shows which way it went.
+            // The state before shows the direction of the change.
             events: before_id.into_iter().chain(states.iter().map(|(id, ..)| *id)).collect(),
         })
     }
@@ -402,7 +404,7 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
         Some(PossibleResults::of(&[Success, Nothing], last))
     }
 
-    /// How long the pod's worker may be at the end of another container, before it comes to this one.
+    /// How long the pod's worker may be busy with the end of another container before it handles this one.
     pub(super) fn others_to_end(&self, from: &Stamp) -> i64 {
         let course = self.course;
         let since = from.at.lo - course.pod.grace();
@@ -422,7 +424,7 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
     fn by_start(&self, range: &Range<usize>, due: Due) -> Option<PossibleResults> {
         use CountsAs::{Failure, Nothing, Success};
         if let Some(again) = self.course.exchanges.get(range.start + 1) {
-            // A new kubelet does not know of the success.
+            // A restarted kubelet does not know of the success.
             if self.touched_between(&self.first(range)?.at, &again.at) {
                 return None;
             }

@@ -1,8 +1,8 @@
 //! The meaning of an answer for an HTTP client: a status that counts, a truncated body, or nothing at all.
 //!
-//! The witness reports what became of an answer, and the plan what it puts on the wire ([`probity_script::wire`]). Where both
-//! together leave room for doubt, for example because a pause comes near to the probe's timeout, the answer is
-//! [`ResponseSeen::Unknown`] and nobody is judged by it.
+//! The witness reports the outcome of an answer, and the plan defines what it puts on the wire ([`probity_script::wire`]). If
+//! both together leave room for doubt, for example because a pause is close to the probe's timeout, the answer is
+//! [`ResponseSeen::Unknown`] and nothing is judged from it.
 
 use probity_model::clause::micros;
 use probity_model::mechanisms::{FAR_TOO_LATE, PROMPT};
@@ -13,10 +13,10 @@ use probity_script::wire::{
 };
 use probity_script::witness::Answered;
 
-/// The kubelet reads no more of a body: `maxRespBodyLength` of `pkg/probe/http` in Kubernetes.
+/// The kubelet reads no more of a body than this: `maxRespBodyLength` of `pkg/probe/http` in Kubernetes.
 pub(crate) const LIMIT: u64 = 10 * 1024;
 
-/// What an answer says.
+/// The meaning of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ResponseSeen {
     /// A status, and a body that can be read to its end or to the limit.
@@ -27,14 +27,14 @@ pub(crate) enum ResponseSeen {
     },
     /// A status, and a body of which neither the end nor the limit can be reached within the timeout.
     Short { status: u16 },
-    /// Nothing that is HTTP: closed, aborted or garbage.
+    /// Not HTTP: closed, aborted or garbage.
     Nothing,
-    /// It cannot be told.
+    /// It cannot be determined.
     Unknown,
 }
 
 impl ResponseSeen {
-    /// The status, if one was said.
+    /// The status, if there is one.
     pub(crate) fn status(&self) -> Option<u16> {
         match self {
             Self::Whole { status, .. } | Self::Short { status } => Some(*status),
@@ -42,7 +42,7 @@ impl ResponseSeen {
         }
     }
 
-    /// What an answer said.
+    /// The meaning of a recorded answer.
     pub(crate) fn of(
         answer: &Answered,
         told: Option<&HttpAnswer>,
@@ -74,7 +74,7 @@ impl ResponseSeen {
     }
 }
 
-/// What a response says that was sent after a delay, whole or not as far as the witness knows.
+/// The meaning of a response that was sent after a delay, complete or not as far as the witness knows.
 fn said_by(response: &PlannedResponse, delay: i64, whole: bool, timeout: i64) -> ResponseSeen {
     let status = response.status;
     let known = |bytes| if whole { ResponseSeen::Whole { status, bytes } } else { ResponseSeen::Unknown };
@@ -103,7 +103,7 @@ enum Pace {
     Unclear,
 }
 
-/// Whether what takes so long comes within the timeout.
+/// Whether something that takes this long comes within the timeout.
 fn pace(takes: i64, timeout: i64) -> Pace {
     if takes <= PROMPT.of(timeout) {
         Pace::InTime

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::tests::verdict;
 
-/// A history in the making.
+/// A history that a test builds.
 pub(crate) struct Scene {
     pub(crate) run: Composer,
     clause: String,
@@ -61,7 +61,7 @@ impl Scene {
         self
     }
 
-    /// The container is killed for its liveness probe.
+    /// The container is killed because of its liveness probe.
     pub(crate) fn killed(&mut self, at: f64) -> &mut Self {
         self.run.signal(at, "SIGTERM");
         let message = "Container target failed liveness probe, will be restarted";

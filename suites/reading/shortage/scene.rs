@@ -1,4 +1,4 @@
-//! A scene for tests: a node whose kubelet is told to keep much memory free, and the pods on it.
+//! A scene for tests: a node whose kubelet is configured to keep much memory free, and the pods on it.
 
 use probity_composer::{Composer, NODE, us};
 use probity_model::history::{CONFIGURE_KUBELET, Did, KubeletSigns, NodeProof};
@@ -10,7 +10,7 @@ use crate::tests::verdict_of_all_facets;
 
 /// What a pod takes and requests.
 pub(crate) enum Uses {
-    /// It has no requests, and takes so many mebibytes.
+    /// It has no requests, and takes this many mebibytes.
     Unclassed(u64),
     /// It requests the first, and takes the second.
     Burstable(u64, u64),
@@ -18,14 +18,14 @@ pub(crate) enum Uses {
     Guaranteed(u64, u64),
 }
 
-/// A history in the making.
+/// A history that a test builds.
 pub(crate) struct Scene {
     pub(crate) run: Composer,
     clause: String,
 }
 
 impl Scene {
-    /// A node with so much memory, and these pods.
+    /// A node with this much memory, and these pods.
     pub(crate) fn new(clause: &str, memory: &str, pods: &[(&str, Uses)]) -> Self {
         let mut header = Composer::new(&[clause]).done().header;
         if let Some(facts) = header.nodes.get_mut(NODE) {
@@ -62,7 +62,7 @@ impl Scene {
         self.shown(3.0, name, &json!({ "phase": "Running" }));
     }
 
-    /// The kubelet is to keep so much of the memory free.
+    /// The kubelet is configured to keep this much memory free.
     pub(crate) fn keeps_free(&mut self, at: f64, least: &str) -> &mut Self {
         self.kubelet(at, CONFIGURE_KUBELET, Some(json!({ "evictionHard": { "memory.available": least } })), 2)
     }
@@ -72,7 +72,7 @@ impl Scene {
         self.kubelet(at, "restore-kubelet", None, 2)
     }
 
-    /// A verb after which the node shows so many starts of its kubelet, which were one.
+    /// A verb; the node then shows this number of starts of its kubelet, after one before.
     pub(crate) fn kubelet(&mut self, at: f64, verb: &str, input: Option<Value>, starts: u64) -> &mut Self {
         let shown = |starts| KubeletSigns { starts: Some(starts), process_us: None };
         let proof = Some(NodeProof { ended_us: us(at), before: shown(1), after: shown(starts) });
@@ -94,7 +94,7 @@ impl Scene {
         self
     }
 
-    /// A pod is evicted as it should be: both containers are killed, and its status says why.
+    /// A pod is evicted as it should be: both containers are killed, and its status gives the reason.
     pub(crate) fn evicted(&mut self, at: f64, name: &str) -> &mut Self {
         self.killed(at, name, "target").killed(at + 0.01, name, "side");
         self.shown(at + 1.5, name, &status("Failed", Some("Evicted"), Some("TerminationByKubelet")))

@@ -1,8 +1,8 @@
-//! What events say, how often they occur, and which come for starts, failures and waits.
+//! What events report, how often they occur, and which events follow starts, failures and waits.
 
 use super::*;
 
-/// Some events of a pod with three kinds of containers, a second apart from 2 s on.
+/// Some events of a pod with three kinds of containers: the first at 2 s, then one each second.
 fn judged(clause: &str, events: &[Value]) -> &'static str {
     let mut run = pod(clause, &three());
     for (at, event) in (2_u32..).zip(events) {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A container that runs once, and an event about it that has occurred so often.
+/// A container that runs once, and an event about it that has occurred `count` times.
 fn judged(clause: &str, reason: &str, message: &str, count: u64, lost: bool) -> &'static str {
     let mut run = pod(clause, &one(json!({ "name": "target" })));
     run.start(1.0, if lost { 1 } else { 0 }).running(1.5, true, true, 0);

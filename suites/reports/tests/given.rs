@@ -18,13 +18,13 @@ fn running(more: Value) -> Value {
     status("target", &json!({ "running": { "startedAt": timestamp(1.0) } }), more)
 }
 
-/// A container that writes so much to a file, exits, and is shown with this message.
+/// A container that writes this many bytes to a file, exits, and is shown with this message.
 fn leaves(clause: &str, container: Value, written: Option<u64>, code: u8, message: &str) -> &'static str {
     leaves_in(clause, vec![container], (written, 0, code), |_| message.to_owned())
 }
 
-/// The first of some containers writes so much to a file, is probed so often, exits, and is shown with a message that may
-/// be made of its log.
+/// The first of several containers writes this many bytes to a file, gets this number of probes, exits, and is shown with
+/// a message that may come from its log.
 fn leaves_in(
     clause: &str,
     mut containers: Vec<Value>,

@@ -1,4 +1,4 @@
-//! The fields of a status that tell one pod, container and instance from another.
+//! The fields of a status that distinguish pods, containers and instances.
 
 use super::*;
 
@@ -92,7 +92,7 @@ fn a_status_names_the_image() {
     assert_eq!(judged(clause, &three(), &[]), "inconclusive");
 }
 
-/// A container that starts again at 5 s, and the statuses of which say these counts at 2 s, 6 s and 12 s.
+/// A container that restarts at 5 s, and whose statuses show these counts at 2 s, 6 s and 12 s.
 fn counted(counts: [u64; 3]) -> &'static str {
     let clause = "report.status.restart-count";
     let mut run = pod(clause, &one(json!({ "name": "target" })));
@@ -159,7 +159,7 @@ fn the_addresses_are_those_of_the_connections() {
     assert_eq!(judged(&[]), "inconclusive");
 }
 
-/// The verdict about the addresses of two pods, each with its node, its own address and that of its node.
+/// The verdict about the addresses of two pods, each with its node, its own address and the address of its node.
 fn of_two(on_host: bool, pods: [(&str, &str, &str); 2]) -> &'static str {
     let clause = "report.status.addresses";
     let mut run = Composer::new(&[clause]);

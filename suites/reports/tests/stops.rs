@@ -88,7 +88,7 @@ fn a_container_that_ends_by_itself_is_not_reported_as_stopped() {
     assert_eq!(judged(true, true), "inconclusive", "its pod was deleted");
 }
 
-/// A container with a hook after its start, or without, which is run and exits with this status.
+/// A container with or without a postStart hook; the hook may run and exit with this status.
 fn hooked(has: bool, exit: Option<u8>, reported: bool) -> &'static str {
     let mut container = json!({ "name": "target" });
     if has {
@@ -116,7 +116,7 @@ fn a_failed_hook_is_reported_and_no_other() {
     assert_eq!(hooked(true, None, true), "inconclusive", "nobody saw it run");
 }
 
-/// A container with a hook that is a request to this port, where nothing listens but on 8080, is stopped.
+/// A container is stopped whose hook is a request to this port; only port 8080 is open.
 fn refused(hook: &str, port: u16, reported: bool) -> &'static str {
     let mut container = json!({ "name": "target" });
     container["lifecycle"][hook] = json!({ "httpGet": { "path": "/", "port": port } });

@@ -1,8 +1,9 @@
-//! Containers that cannot start for want of an image, a ConfigMap or a Secret: their statuses, the events, and their start.
+//! Containers that cannot start because an image, a ConfigMap or a Secret is missing: their statuses, the events, and
+//! their start.
 
 use super::*;
 
-/// A status that a kubelet wrote of a pod with its network, in which the container waits for this.
+/// A status that a kubelet wrote for a pod with its network, in which the container waits for this reason.
 fn waits(reason: &str) -> Value {
     shown(json!({ "waiting": { "reason": reason } }))
 }
@@ -19,7 +20,7 @@ fn shown(state: Value) -> Value {
     })
 }
 
-/// Shows what there is at 2 s, 3 s and so on, until 30 s.
+/// Shows the statuses and events at 2 s, 3 s and so on, until 30 s.
 fn judged(mut run: Composer, clause: &str, statuses: &[Value], events: &[Value]) -> &'static str {
     for (at, status) in (2_u32..).zip(statuses) {
         run.status(f64::from(at), status);
@@ -83,6 +84,27 @@ fn what_is_tried_for_an_image_is_reported() {
     assert_eq!(judged(NOWHERE, "Never", &[failed]), "violated", "what was tried is not told");
     assert_eq!(judged(NOWHERE, "Never", &[]), "violated");
     assert_eq!(judged("local/none:1", "Always", &[]), "inconclusive", "it may be there");
+}
+
+#[test]
+fn each_pull_waits_longer() {
+    let judged = |pulls: &[f64], until: f64| {
+        let mut run = pod("report.event.pull-back-off", &of_image(NOWHERE, "Always"));
+        run.status(2.0, &waits("ErrImagePull"));
+        for (count, at) in (1_u32..).zip(pulls) {
+            told(&mut run, *at, &with(about("Normal", "Pulling", "no image"), "/count", json!(count)));
+        }
+        run.status(until, &waits("ImagePullBackOff"));
+        run.reading(until);
+        verdict(&run.done(), "report.event.pull-back-off")
+    };
+    assert_eq!(judged(&[4.0, 16.0, 40.0], 42.0), "holds");
+    assert_eq!(judged(&[4.0, 6.0], 8.0), "violated", "it did not wait");
+    assert_eq!(judged(&[4.0, 16.0, 28.0], 30.0), "violated", "the delay did not grow");
+    assert_eq!(judged(&[4.0, 16.0, 40.0, 64.0], 66.0), "violated", "the delay did not grow the third time");
+    assert_eq!(judged(&[4.0, 50.0], 52.0), "violated", "much too late");
+    assert_eq!(judged(&[4.0, 16.0], 70.0), "violated", "it gave up");
+    assert_eq!(judged(&[4.0, 16.0], 30.0), "holds", "too early to say anything about the third");
 }
 
 #[test]

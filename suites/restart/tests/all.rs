@@ -8,7 +8,7 @@ use crate::tests::verdict;
 
 const ALL: &str = "restart.rules.all-containers";
 const PLACE: &str = "restart.rules.all-in-place";
-/// The number of the second instance, and the address of the pod, as they must be.
+/// The right number of the second instance, and the right address of the pod.
 const KEPT: (u64, &str) = (1, "10.0.0.7");
 
 fn leaves(run: &mut Composer, container: &str, at: f64, code: u8) {

@@ -1,4 +1,4 @@
-//! Hand-written histories of kubelets with another maximum of the back-off.
+//! Hand-written histories of kubelets with another maximum back-off.
 
 use probity_composer::{Composer, NODE, us};
 use probity_model::history::{CONFIGURE_KUBELET, Did, KubeletSigns, NodeProof};
@@ -28,7 +28,7 @@ fn refuses() -> Option<Value> {
     Some(json!({ "running": false, "error": "must be set between 1s and 300s" }))
 }
 
-/// A container of a kubelet with this maximum crashes a second after each of these starts but the last.
+/// A container on the node of a kubelet with this maximum crashes a second after each of these starts except the last.
 fn crashes(clause: &str, maximum: &str, lives: &[f64]) -> Composer {
     let mut run = Composer::new(&[clause]);
     configure(&mut run, 0.1, maximum, runs(), 2);

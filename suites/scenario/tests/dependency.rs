@@ -1,4 +1,4 @@
-//! Histories about probes that ask somebody else.
+//! Histories about probes whose endpoint calls a dependency.
 
 use super::*;
 
@@ -8,13 +8,13 @@ fn asks(url: &str) -> Value {
     json!({ "depends-on": { "url": url } })
 }
 
-/// A probe that was answered for a lost store.
+/// A probe that fails because the store is lost.
 fn refused(run: &mut Composer, at: f64, path: &str, url: &str) {
     called(run, at + 0.0005, &format!("web:{path}"), url, Some(500), 0.0004);
     run.probe(at, path, 503);
 }
 
-/// Two replicas with a readiness or a liveness probe that asks the store.
+/// Two replicas with a readiness or a liveness probe that calls the store.
 fn replicas(clause: &str, field: &str, path: &str) -> Composer {
     let mut probe = json!({});
     probe[field] = http(path, 1, 2);
@@ -165,7 +165,7 @@ mod peer_pods {
 
     const CLAUSE: &str = "scenario.dependency.peer-pods";
 
-    /// `first` asks `second`, which asks the store.
+    /// `first` calls `second`, which calls the store.
     fn chain() -> Composer {
         let mut run = Composer::new(&[CLAUSE]);
         let probe = json!({ "readinessProbe": http("/ready", 1, 2) });

@@ -7,7 +7,7 @@ mod ignores_budget {
 
     const CLAUSE: &str = "scenario.liveness.ignores-pdb";
 
-    /// Two pods under a budget, whose liveness fails twice.
+    /// Two pods under a budget, whose liveness probes fail twice.
     fn under(allowed: u64, stopped: [bool; 2]) -> Composer {
         let mut run = Composer::new(&[CLAUSE]);
         let budget = json!({
@@ -92,7 +92,7 @@ mod rollout {
         })
     }
 
-    /// Two old pods that are ready, and an update at 5 s that brings one new pod.
+    /// Two old pods that are ready, and an update at 5 s that creates one new pod.
     fn updated(clause: &str, probes: &Value) -> Composer {
         let mut run = Composer::new(&[clause]);
         deployment(&mut run, 0.2, 1, 2, "");
@@ -227,7 +227,7 @@ mod rollout {
         run.running(11.2, true, true, 1);
         let labels = json!({ "pod-template-hash": "two" });
         let set = object("web-two", &labels, &json!({}), &json!({ "availableReplicas": 1 }));
-        // The controller's word comes after the pod has shown that it is away.
+        // The controller's status comes after the pod is shown as not ready.
         run.sighting(10.4, "ReplicaSet", "web-two", Change::Modified, set);
         let mut short = deployed(2, 1, "");
         short["spec"]["minReadySeconds"] = json!(3);

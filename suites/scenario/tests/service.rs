@@ -1,4 +1,4 @@
-//! Histories about ports, queues and those who wait.
+//! Histories about ports, queues and waiting clients.
 
 use probity_model::history::Did;
 
@@ -9,7 +9,7 @@ mod decoupled {
 
     const CLAUSE: &str = "scenario.readiness.mgmt-port-decoupled";
 
-    /// The admin port is open and asked from 2 s on, the main port opens at 12 s.
+    /// The admin port is open and probed from 2 s on; the main port opens at 12 s.
     fn early() -> Composer {
         let probe = json!({ "httpGet": { "path": "/ready", "port": 9090 }, "periodSeconds": 1 });
         let plan = json!({ "listeners": { "admin": { "port": 9090 }, "web": { "port": 8080 } } });
@@ -71,7 +71,7 @@ mod hides_saturation {
 
     const CLAUSE: &str = "scenario.readiness.mgmt-port-hides-saturation";
 
-    /// The readiness probe asks the admin port once a second; the main port has one worker.
+    /// The readiness probe uses the admin port once a second; the main port has one worker.
     fn busy(took: f64, unready: Option<f64>) -> Composer {
         let probe = json!({ "httpGet": { "path": "/ready", "port": 9090 }, "periodSeconds": 1 });
         let plan = json!({ "listeners": { "admin": { "port": 9090 }, "web": { "port": 8080, "workers": { "count": 1 } } } });

@@ -181,7 +181,7 @@ mod downtime {
 
     const CLAUSE: &str = "scenario.liveness.restart-downtime";
 
-    /// Killed at 4.1 s; lives again at 5 s and opens its port at 9 s.
+    /// A container is killed at 4.1 s, restarted at 5 s, and opens its port at 9 s.
     fn restarted(ready: f64) -> Composer {
         let fields = json!({ "readinessProbe": http("/ready", 1, 3), "livenessProbe": http("/live", 1, 1) });
         let mut run = pod(CLAUSE, &target(&fields, &json!({})));

@@ -6,7 +6,7 @@ use super::*;
 
 const CLAUSE: &str = "scenario.exec.zombies";
 
-/// A command each second leaves a child behind; the last dump shows so many zombies.
+/// A command each second leaves a child behind; the last dump shows this number of zombies.
 fn left(reap: bool, commands: u32, zombies: u32) -> Composer {
     let plan = json!({ "exec": { "leave": { "fork": "300ms" } }, "process": { "reap": reap } });
     let probe = json!({ "exec": { "command": ["/agnhost-rs", "exec", "leave"] }, "periodSeconds": 1 });

@@ -1,4 +1,4 @@
-//! Endpoints and requests of pods that go.
+//! Endpoints and requests of terminating pods.
 
 use probity_composer::{Composer, Told, us};
 use probity_model::history::{Change, Deed, Did, Happening};
@@ -18,7 +18,7 @@ fn conditions(ready: bool, serving: bool, terminating: bool) -> Value {
     json!({ "ready": ready, "serving": serving, "terminating": terminating })
 }
 
-/// A ready pod behind a service is asked to go.
+/// A ready pod behind a Service is deleted.
 fn behind(clause: &str, container: &Value) -> Composer {
     let mut run = Composer::new(&[clause]);
     let manifest = json!({ "spec": { "selector": { "probity.dev/pod": "pod" } } });
@@ -76,7 +76,7 @@ fn serving(first: bool, until: Option<f64>) -> &'static str {
     probed(first, until, true)
 }
 
-/// The same, where the failing probes may find the port closed, which nobody sees.
+/// The same, but the failing probes may find the port closed, which leaves no record.
 fn probed(first: bool, until: Option<f64>, seen: bool) -> &'static str {
     let probe =
         json!({ "httpGet": { "path": "/ready", "port": 8080 }, "periodSeconds": 1, "failureThreshold": 1 });
@@ -132,7 +132,7 @@ fn the_last_endpoint_still_gets_requests() {
     assert_eq!(judged(Some(200), 1), "inconclusive", "too few");
 }
 
-/// A request of a client is open when the pod is told to stop. It is answered, or the process is killed.
+/// A request of a client is open when the pod gets its stop signal. It is answered, or the process is killed.
 fn open(answered: bool, end: f64) -> &'static str {
     let mut run = Composer::new(&[OPEN]);
     let spec = json!({ "terminationGracePeriodSeconds": 25, "containers": [{ "name": "target" }] });
@@ -165,7 +165,7 @@ fn without_answer(mut run: Composer) -> &'static str {
             && let Entry::Line(line) = &mut heard.entry
             && let Fact::Answer(answer) = &line.fact
         {
-            // So that no line is missing.
+            // The number of lines must not change.
             let by = answer.answer.clone();
             let mark = probity_script::witness::Mark { name: "instead".to_owned(), by };
             line.fact = Fact::Mark(mark);
@@ -182,8 +182,8 @@ fn open_requests_are_answered_within_the_grace_period() {
     assert_eq!(open(false, 35.3), "inconclusive", "the grace period was over");
 }
 
-/// A Deployment is to have one pod more at 12 s, while one goes that ends at 30 s; the next comes at this time. The request
-/// takes 0.2 s.
+/// A Deployment is scaled up by one pod at 12 s, while one of its pods terminates, which ends at 30 s. The next pod is
+/// created at this time. The request takes 0.2 s.
 fn counted(next: Option<f64>) -> &'static str {
     let mut run = Composer::new(&[COUNTED]);
     let pod = |name: &str, going: bool| {

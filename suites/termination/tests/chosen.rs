@@ -8,7 +8,7 @@ use super::{ASKED, at, delete, exits, killed, pod, shown};
 
 const IMAGE: &str = "probity.local/agnhost-rs:dev-sigusr1";
 
-/// The status of running containers, with the stop signal of each as the runtime tells it.
+/// The status of running containers, each with the stop signal that the runtime reports.
 fn tells(run: &mut Composer, of: &[(&str, &str)]) {
     let mut status = running_status("target", 1.0, true, true, 0);
     let usual = status["containerStatuses"][0].clone();
@@ -24,7 +24,8 @@ fn tells(run: &mut Composer, of: &[(&str, &str)]) {
     run.sighting(1.2, "Pod", "pod", Change::Modified, object);
 }
 
-/// The verdict on a pod with this container that receives this signal, or is killed without one. The runtime tells a stop signal.
+/// The verdict on a pod with this container that receives this signal, or is killed without one. The runtime reports a
+/// stop signal.
 fn judged(clause: &str, container: &Value, signal: Option<&str>) -> &'static str {
     judged_by(clause, container, signal, true)
 }

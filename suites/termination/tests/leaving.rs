@@ -1,4 +1,4 @@
-//! Sidecars with and without hooks, init containers and restarts in a pod that goes.
+//! Sidecars with and without hooks, init containers and restarts in a terminating pod.
 
 use probity_composer::Composer;
 use probity_model::history::Did;
@@ -19,7 +19,7 @@ fn target(mut of: Value) -> Value {
     of
 }
 
-/// A pod with these containers is asked to go; those of them begin before that which are named.
+/// A pod with these containers is deleted; the named ones begin before that.
 fn going(clause: &str, grace: u64, (inits, mains): (Value, Value), begun: &[&str]) -> Composer {
     let mut run = Composer::new(&[clause]);
     let all = |list: Value| list.as_array().into_iter().flatten().cloned().map(target).collect::<Vec<_>>();

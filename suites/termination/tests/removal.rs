@@ -73,7 +73,7 @@ fn a_pod_that_is_over_is_removed_at_once() {
     assert_eq!(removed(IDLE, 60, Some(13.0)), "inconclusive", "it ran");
 }
 
-/// A pod is deleted at once, and removed at this time; its process ends at 12.2 s.
+/// A pod is deleted with a grace period of zero, and removed at this time; its process ends at 12.2 s.
 fn forced(when: Option<f64>) -> &'static str {
     let mut run = one(AT_ONCE, Some(60));
     delete(&mut run, ASKED, Some(0));
@@ -96,7 +96,7 @@ fn a_pod_that_is_deleted_at_once_is_removed_at_once() {
     assert_eq!(removed(AT_ONCE, 60, Some(13.0)), "inconclusive");
 }
 
-/// Another pod by the same name begins at this time; the old process ends at 30 s.
+/// Another pod with the same name begins at this time; the old process ends at 30 s.
 fn renamed(began: Option<f64>, refused: bool) -> &'static str {
     let mut run = one(NAME, Some(60));
     delete(&mut run, ASKED, Some(0));

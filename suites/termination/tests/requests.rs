@@ -1,4 +1,4 @@
-//! What is written down of requests.
+//! What the API server records about requests.
 
 use probity_model::history::Change;
 use serde_json::json;
@@ -24,7 +24,7 @@ fn grace_period_and_deadline_are_recorded() {
     assert_eq!(judged(50.0, 20), "violated");
 }
 
-/// A pod is asked to go twice, and this is shown after the second time.
+/// A pod is deleted twice, and this is shown after the second request.
 fn twice(second: u64, deadline: f64, grace: i64) -> &'static str {
     let mut run = one(SHORTENS, Some(60));
     delete(&mut run, ASKED, Some(8));

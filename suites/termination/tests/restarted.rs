@@ -15,7 +15,7 @@ fn restart(run: &mut Composer, at: f64, starts: u64) {
     run.deed(at, Did::verb(NODE, RESTART_KUBELET, Some(0), proof));
 }
 
-/// A pod with 30 s of grace is deleted and told to stop, and its kubelet is restarted at 20 s.
+/// A pod with a grace period of 30 s is deleted and gets its stop signal, and its kubelet is restarted at 20 s.
 fn restarted(starts: u64) -> Composer {
     let mut run = one(AGAIN, Some(30));
     delete(&mut run, ASKED, None);

@@ -13,7 +13,7 @@ const EXPIRY: &str = "termination.sidecar.grace-expiry-simultaneous";
 const OVERRUN: &str = "termination.sidecar.prestop-overrun";
 const HOOKS: &str = "termination.sidecar.prestop-not-ordered";
 
-/// A pod with two sidecars and a main container is asked to go.
+/// A pod with two sidecars and a main container is deleted.
 fn group(clause: &str, grace: u64, sidecar: impl Fn(&str) -> Value) -> Composer {
     let side = |name: &str| {
         let mut container = sidecar(name);
@@ -33,7 +33,8 @@ fn plain(name: &str) -> Value {
     json!({ "name": name })
 }
 
-/// The main container ends at this time, and the sidecars are told to stop at these and end a second later.
+/// The main container ends at the first time. The sidecars get their stop signals at the other times, and end a second
+/// later.
 fn stopped(clause: &str, main: f64, (first, second): (f64, f64)) -> &'static str {
     let mut run = group(clause, 40, plain);
     told(&mut run, "main", ASKED + 0.1);
@@ -132,7 +133,8 @@ fn sidecars_stop_in_reverse_order() {
     assert_eq!(stopped(REVERSE, 1.0, (9.0, 1.1)), "violated", "late");
 }
 
-/// The main container ignores its signal for six seconds; the sidecars are told and killed at these times.
+/// The main container ignores its signal for six seconds; the sidecars get their stop signal and are killed at these
+/// times.
 fn expired(stop: f64, end: f64) -> &'static str {
     let mut run = group(EXPIRY, 6, plain);
     told(&mut run, "main", ASKED + 0.1);

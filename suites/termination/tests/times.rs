@@ -15,7 +15,7 @@ const PROMPT: &str = "termination.starts-promptly";
 const FIRST: &str = "termination.term-to-pid1";
 const AGAIN: &str = "termination.no-restart-while-terminating";
 
-/// A pod that ignores its signal is asked to go, and killed so long after the signal.
+/// A pod that ignores its signal is deleted, and killed this long after the signal.
 fn kill(clause: &str, own: Option<u64>, asked: Option<u64>, after: Option<f64>) -> &'static str {
     let mut run = one(clause, own);
     delete(&mut run, ASKED, asked);

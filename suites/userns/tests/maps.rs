@@ -63,7 +63,7 @@ fn no_two_pods_have_a_user_in_common() {
     assert_eq!(overlapping(OWN, "0 65535 100\n", true), "violated", "the node keeps the first ones");
 }
 
-/// A pod with these ids inside and this group of its volume, beside one whose user does not exist.
+/// A pod with these ids inside and this group of its volume, and another pod whose user does not exist.
 fn inside(ids: &[u32], owner: &str, starts: bool) -> &'static str {
     let clause = "userns.ids-inside";
     let mut run = Composer::new(&[clause]);
@@ -97,7 +97,7 @@ fn ids_are_those_inside() {
     assert_eq!(inside(&[1000, 2000, 3000], "0:3000", true), "violated", "nobody has that user");
 }
 
-/// A pod that sees the processes of the node, and finds those of two others with these users.
+/// A pod that sees the processes of the node, and finds those of two other pods with these users.
 fn from_outside(own: u64, seen: [u32; 2]) -> &'static str {
     let clause = "userns.root-unprivileged-on-host";
     let mut run = Composer::new(&[clause]);

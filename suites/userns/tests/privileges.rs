@@ -1,4 +1,4 @@
-//! What processes with users of their own may do, and to which files.
+//! What processes in their own user namespace may do, and with which files.
 
 use probity_composer::Composer;
 use probity_script::witness::{Fact, TrialSeen};
@@ -9,13 +9,13 @@ use crate::tests::verdict_of_all_facets as verdict;
 
 const OWN: &str = "0 131072 65536\n";
 
-/// A trial that succeeds, or is not permitted.
+/// An attempt that succeeds, or is not permitted.
 fn trial(what: &str, path: Option<&str>, ok: bool, value: Option<&str>) -> Fact {
     let (trial, path, value) = (what.to_owned(), path.map(str::to_owned), value.map(str::to_owned));
     Fact::Tried(TrialSeen { trial, path, ok, value, denied: !ok, error: None })
 }
 
-/// The results of the trials of a pod with users of its own, and of one with those of its node.
+/// The results of the attempts of a pod with its own users, and of one with those of its node.
 fn capable(own: [bool; 2], node: [bool; 2]) -> &'static str {
     let clause = "userns.capabilities-scoped";
     let mut run = Composer::new(&[clause]);
@@ -54,7 +54,7 @@ fn with_folder(own: bool) -> Value {
     spec
 }
 
-/// A file of this user of the node, as a pod with users of its own sees it, and whether the two pods could write it.
+/// A file of this user of the node, as a pod with its own users sees it, and whether the two pods could write it.
 fn file_of(user: u32, owner: &str, own: bool, node: bool) -> &'static str {
     let clause = "userns.overflow-id";
     let mut run = Composer::new(&[clause]);

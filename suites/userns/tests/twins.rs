@@ -10,7 +10,7 @@ use crate::tests::verdict_of_all_facets as verdict;
 
 const CLAUSE: &str = "userns.apps-unchanged";
 
-/// A pod that does everything that an application can do, but perhaps not one of these.
+/// A pod that does everything that an application can do, except `not`.
 fn application(run: &mut Composer, pod: &str, own: bool, not: &str) {
     let spec = spec(own);
     run.of(pod, "target").create(0.0, &spec).pod_seen(

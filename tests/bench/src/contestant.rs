@@ -1,6 +1,6 @@
-//! The programs that are compared, started one at a time on a free port and ended when let go.
+//! The programs that are compared. Each is started alone on a free port, and ended when it is dropped.
 //!
-//! What a program prints goes into a pipe that a thread of ours empties, as a container runtime does.
+//! The output of a program goes to a pipe that a thread of the benchmark reads, as a container runtime does.
 
 use std::io::{self, Read};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -10,13 +10,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How many threads answer in the target, and so in the floor. agnhost's runtime takes as many as there are processors.
+/// The number of worker threads in the target, and so in the floor. agnhost's runtime uses one thread for each
+/// processor.
 const WORKERS: &str = "2";
 
 /// How long a program may take until it accepts a connection.
 const START_PATIENCE: Duration = Duration::from_secs(20);
 
-/// Who takes part.
+/// The programs that take part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
     /// The target, with its witness on standard output.
@@ -63,7 +64,7 @@ pub struct Running {
     printed: Arc<Mutex<Printed>>,
 }
 
-/// What is kept of a program's output.
+/// The part of a program's output that is kept.
 #[derive(Debug, Default)]
 struct Printed {
     lines: u64,
@@ -130,11 +131,11 @@ pub fn run(command: &mut Command, port: u16) -> io::Result<Running> {
     Ok(running)
 }
 
-/// A port that nobody has, at this moment.
+/// A port that is free at this moment.
 ///
 /// # Errors
 ///
-/// If there is none.
+/// If no port is free.
 pub fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
@@ -176,7 +177,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Gone already is what is wanted.
+        // An error means that the process has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,7 +1,9 @@
-//! The load: requests for `/healthz`, as many as come back (closed loop) or at a fixed rate (open loop).
+//! The load: requests for `/healthz`, each sent after the answer to the previous one (closed loop) or at a fixed rate
+//! (open loop).
 //!
-//! A loader of our own, because one program then does all three kinds of load on every machine, binds several
-//! loopback addresses so that ports last, and counts only answers with status 200.
+//! The benchmark has its own load generator: one program that produces all three kinds of load on every
+//! machine, binds several loopback addresses so that it does not run out of ports, and counts only answers
+//! with status 200.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
@@ -23,9 +25,9 @@ const ONCE: &[u8] = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: ku
 pub struct Flat {
     /// Connections at a time.
     pub connections: u8,
-    /// How long.
+    /// How long the load lasts.
     pub lasts: Duration,
-    /// Whether each request has a connection of its own, as a kubelet's has.
+    /// Whether each request has its own connection, as a kubelet's requests have.
     pub fresh: bool,
 }
 
@@ -36,7 +38,7 @@ pub struct Answered {
     pub good: u64,
     /// In any other way.
     pub bad: u64,
-    /// In how many seconds.
+    /// The time in seconds.
     pub seconds: f64,
 }
 
@@ -143,7 +145,7 @@ fn is_whole(bytes: &[u8]) -> io::Result<bool> {
     Ok(length(bytes).is_some_and(|length| bytes.len() >= length))
 }
 
-/// How long an answer is, once its head is there.
+/// The length of an answer, once its headers have arrived.
 fn length(bytes: &[u8]) -> Option<usize> {
     let head = bytes.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
     let text = std::str::from_utf8(&bytes[..head]).ok()?;
@@ -157,7 +159,7 @@ fn length(bytes: &[u8]) -> Option<usize> {
 /// Sends requests at a fixed rate on one connection and notes how long each answer took, in nanoseconds.
 ///
 /// A request that is late because the answer before it was slow counts from when it was due, so that a stall is not
-/// counted once only.
+/// counted only once.
 ///
 /// # Errors
 ///

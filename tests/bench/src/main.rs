@@ -1,6 +1,6 @@
 //! Measures the target against agnhost and against a bare server, in one run on one machine.
 //!
-//! `ci/bench target` builds the programs and calls this. It judges nothing but the aims, and changes no program.
+//! `ci/bench target` builds the programs and calls this. It judges only the aims, and changes no program.
 
 pub mod contestant;
 pub mod load;
@@ -41,7 +41,7 @@ struct Told {
     /// Where to write the report; otherwise it is only printed
     #[arg(long)]
     out: Option<PathBuf>,
-    /// How often the programs take turns
+    /// How many rounds of the programs to run
     #[arg(long, default_value_t = 7)]
     rounds: usize,
     /// How many seconds one load lasts
@@ -69,7 +69,7 @@ fn main() -> ExitCode {
     match run(&Told::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Nothing is left to tell it to if this fails.
+            // If this fails, there is nowhere left to report it.
             let _ = writeln!(io::stderr(), "bench: {error}");
             ExitCode::FAILURE
         }
@@ -111,10 +111,10 @@ fn measure(bench: &Bench, only: &[String]) -> io::Result<Vec<Section>> {
     Ok(sections)
 }
 
-/// Ten thousand connections need as many descriptors here.
+/// Ten thousand connections need the same number of file descriptors here.
 fn raise_descriptor_limit() {
     if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
-        // If it stays low, the measure that needs it says so.
+        // If it stays low, the measure that needs it reports this.
         let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
     }
 }

@@ -1,4 +1,4 @@
-//! The measures, each of which lets the programs take turns and says what became of its aims.
+//! The measures. Each runs the programs in turn and reports whether its aims are met.
 
 mod footprint;
 mod idle;
@@ -26,7 +26,7 @@ pub struct Bench {
     pub programs: Programs,
     /// The image's archive.
     pub image: PathBuf,
-    /// How often the programs take turns.
+    /// In how many rounds the programs take turns.
     pub rounds: usize,
     /// How long one load lasts.
     pub lasts: Duration,

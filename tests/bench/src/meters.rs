@@ -7,9 +7,9 @@ use std::path::Path;
 /// Memory of a process in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Memory {
-    /// Pages in memory, shared ones too.
+    /// Pages in memory, including shared ones.
     pub resident: u64,
-    /// Pages in memory, shared ones divided among their holders.
+    /// Pages in memory, with shared ones divided among the processes that share them.
     pub proportional: u64,
 }
 
@@ -34,7 +34,7 @@ pub fn memory(pid: u32) -> io::Result<Memory> {
 /// If it has ended.
 pub fn cpu_seconds(pid: u32) -> io::Result<f64> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    // The name may hold blanks, so fields are counted from behind its bracket.
+    // The name may contain spaces, so fields are counted after its closing parenthesis.
     let rest = text.rsplit_once(')').map_or("", |(_, rest)| rest);
     let ticks: u64 =
         rest.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
@@ -42,7 +42,7 @@ pub fn cpu_seconds(pid: u32) -> io::Result<f64> {
     Ok(ticks as f64 / per_second as f64)
 }
 
-/// The machine, in lines for people.
+/// A description of the machine, in lines for a reader.
 #[must_use]
 pub fn machine() -> Vec<String> {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();

@@ -13,16 +13,16 @@ pub struct Section {
     pub columns: Vec<String>,
     /// The rows.
     pub rows: Vec<Vec<String>>,
-    /// What it says about the aims.
+    /// Its results for the aims.
     pub findings: Vec<Finding>,
 }
 
 /// An aim and its result.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// What is aimed at.
+    /// The aim.
     pub aim: String,
-    /// What was measured.
+    /// The measured result.
     pub measured: String,
     /// Whether the aim is met; nothing if it could not be measured.
     pub met: Option<bool>,
@@ -34,7 +34,7 @@ impl Finding {
         Self { aim: aim.into(), measured: measured.into(), met: Some(met) }
     }
 
-    /// An aim that could not be looked at, and why.
+    /// An aim that could not be checked, and why.
     pub fn unmeasured(aim: impl Into<String>, why: impl Into<String>) -> Self {
         Self { aim: aim.into(), measured: why.into(), met: None }
     }
@@ -51,7 +51,7 @@ pub struct Setting {
     pub rounds: usize,
     /// The version of agnhost's module.
     pub agnhost: String,
-    /// How much a figure of the bare server wavered, as a part of its median.
+    /// How much a figure of the bare server varied, as a fraction of its median.
     pub noise: f64,
 }
 

@@ -15,7 +15,7 @@ impl FromIterator<f64> for Series {
 }
 
 impl Series {
-    /// The value in the middle, or half way between the two in the middle.
+    /// The middle value, or the mean of the two middle values.
     #[must_use]
     pub fn median(&self) -> f64 {
         match self.0.len() {
@@ -31,7 +31,7 @@ impl Series {
         (self.0.first().copied().unwrap_or(f64::NAN), self.0.last().copied().unwrap_or(f64::NAN))
     }
 
-    /// The width of the range as a part of the median: how much the machine wavered.
+    /// The width of the range as a fraction of the median: how much the machine varied.
     #[must_use]
     pub fn noise(&self) -> f64 {
         let (low, high) = self.range();
@@ -39,7 +39,7 @@ impl Series {
     }
 }
 
-/// `median (low to high)`, with as many places as the size calls for.
+/// `median (low to high)`, with as many decimal places as the size requires.
 impl fmt::Display for Series {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() {
@@ -50,7 +50,7 @@ impl fmt::Display for Series {
     }
 }
 
-/// A number with three digits that mean something.
+/// A number with three significant digits.
 #[must_use]
 pub fn plain(value: f64) -> String {
     match value.abs() {

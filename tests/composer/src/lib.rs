@@ -1,8 +1,8 @@
 //! Writes histories without a cluster, for tests of judges and for the simulator.
 //!
-//! A [`Composer`] keeps the books that a real run keeps: event times, sequence numbers, connection numbers, resource
+//! A [`Composer`] keeps the same accounts as a real run: event times, sequence numbers, connection numbers, resource
 //! versions. Times are seconds since the run's zero, on one node whose monotonic clock is ahead of the harness's by a
-//! constant that the readings tell to within a millisecond.
+//! constant, which the readings show to within a millisecond.
 
 mod lines;
 mod objects;
@@ -25,7 +25,7 @@ pub const AHEAD_US: i64 = 1_000_000_000;
 /// The wall clock at the run's zero: 2026-01-01T00:00:00Z.
 pub const ZERO_WALL_US: i64 = 1_767_225_600_000_000;
 
-/// A history in the making.
+/// A history that is being composed.
 pub struct Composer {
     history: History,
     pod: String,
@@ -56,7 +56,7 @@ impl Composer {
     ///
     /// # Panics
     ///
-    /// If a clause's name is none.
+    /// If a name is not a valid clause ID.
     #[must_use]
     pub fn new(judges: &[&str]) -> Self {
         let facts = NodeFacts { kubelet: "v1.36.3".to_owned(), ..NodeFacts::default() };
@@ -90,7 +90,7 @@ impl Composer {
         self.history
     }
 
-    /// Speaks of this pod and container from here on.
+    /// The following calls are about this pod and container.
     pub fn of(&mut self, pod: &str, container: &str) -> &mut Self {
         pod.clone_into(&mut self.pod);
         container.clone_into(&mut self.container);
@@ -130,7 +130,7 @@ impl Composer {
         self.noise_by(Listener::Target, from, to)
     }
 
-    /// Someone noticed something.
+    /// A listener recorded a stall.
     pub fn noise_by(&mut self, by: Listener, from: f64, to: f64) -> &mut Self {
         let (clock, ahead_us) = match by {
             Listener::Harness | Listener::Echo => (Clock::Harness, 0),

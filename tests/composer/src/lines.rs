@@ -1,4 +1,4 @@
-//! The life of a container's process, as its lines show it: the start, commands, signals, and lines that are lost.
+//! An instance of a container's process, as its lines show it: the start, commands, signals, and lines that are lost.
 
 use std::collections::BTreeMap;
 
@@ -78,7 +78,7 @@ impl Composer {
         self.heard(at, Entry::Line(Box::new(line)))
     }
 
-    /// Leaves out a line, like one that was lost on the way.
+    /// Leaves out a line, as if it had been lost on the way.
     pub fn lose_line(&mut self) -> &mut Self {
         let key = self.key();
         self.boots.entry(key).or_default().seq += 1;

@@ -26,7 +26,7 @@ impl Composer {
         self.sighting(at, "Pod", &self.pod.clone(), change, object)
     }
 
-    /// A revision with this status; the spec is that of the last one.
+    /// A revision with this status, and the spec of the last revision.
     pub fn status(&mut self, at: f64, status: &Value) -> &mut Self {
         let name = self.pod.clone();
         let last = self.history.events().rev().find_map(|(_, event)| match &event.what {
@@ -72,7 +72,7 @@ impl Composer {
         self.sighting(at, "Event", &name, Change::Added, object)
     }
 
-    /// An EndpointSlice of a service with this pod's endpoint alone.
+    /// An EndpointSlice of a Service with only this pod's endpoint.
     pub fn slice(&mut self, at: f64, service: &str, conditions: &Value) -> &mut Self {
         let name = format!("{service}-abcde");
         let object = json!({
@@ -84,7 +84,7 @@ impl Composer {
         self.sighting(at, "EndpointSlice", &name, Change::Modified, object)
     }
 
-    /// A manifest was tried by a dry run.
+    /// A manifest was sent as a dry run.
     pub fn tried(
         &mut self,
         at: f64,
@@ -99,7 +99,7 @@ impl Composer {
     }
 }
 
-/// A usual status of a running pod with one container, whose life began a tenth of a second before.
+/// A usual status of a running pod with one container, whose instance began 0.1 s before.
 #[must_use]
 pub fn running_status(container: &str, at: f64, ready: bool, started: bool, restarts: u64) -> Value {
     let condition = |kind: &str, holds: bool, since: f64| {
@@ -124,7 +124,7 @@ pub fn running_status(container: &str, at: f64, ready: bool, started: bool, rest
     })
 }
 
-/// A time of the composed run as the API writes it: cut to the second.
+/// A time of the composed run as the API writes it: truncated to the second.
 #[must_use]
 pub fn timestamp(at: f64) -> String {
     let second = (us(at) + ZERO_WALL_US).div_euclid(1_000_000);

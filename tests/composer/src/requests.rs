@@ -5,15 +5,15 @@ use probity_script::witness::{Accepted, Answered, Closed, Ending, Fact, Request}
 
 use crate::{Composer, mono, us};
 
-/// What a health check asks for.
+/// The gRPC method of a health check.
 const CHECK: &str = "/grpc.health.v1.Health/Check";
 
-/// How an HTTP request is told by [`Composer::http`].
+/// What [`Composer::http`] records about an HTTP request.
 #[derive(Clone, Debug)]
 pub struct Told {
     /// The listener's name.
     pub listener: String,
-    /// The port that was connected to.
+    /// The port of the connection.
     pub port: u16,
     /// The request target.
     pub target: String,
@@ -23,7 +23,7 @@ pub struct Told {
     pub step: usize,
     /// The answer in short: a status or a word.
     pub answer: String,
-    /// Why the answer broke off.
+    /// Why the answer was cut off.
     pub error: Option<String>,
     /// From the connection until the target reads the request, in seconds.
     pub unread: f64,
@@ -41,12 +41,12 @@ pub struct Told {
     pub hop: Option<u64>,
     /// What the target does with the connection, in short.
     pub connection: String,
-    /// The address that was connected to.
+    /// The address of the connection.
     pub local: String,
 }
 
 impl Told {
-    /// What a faithful kubelet sends to a path of the port 8080, and an answer to it.
+    /// What a conforming kubelet sends to a path on port 8080, and the answer.
     #[must_use]
     pub fn get(target: &str, answer: impl ToString) -> Self {
         let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
@@ -85,8 +85,8 @@ impl Composer {
         id
     }
 
-    /// A bare connection, as a TCP probe makes one: nothing is said, and it ends as told, after as long as told. The
-    /// event is that of the connection.
+    /// A bare connection, as a TCP probe opens it: no data is sent, and it ends in the given way after the given
+    /// time. Returns the event of the connection.
     pub fn tcp(&mut self, at: f64, told: &Told) -> EventId {
         let (conn, id) = self.accept(at, told);
         let lived_us = u64::try_from(us(told.took)).unwrap_or_default();
@@ -95,8 +95,8 @@ impl Composer {
         id
     }
 
-    /// A health check over gRPC as a faithful kubelet sends it to the port 9090, and its answer as the target writes it
-    /// (`status 1`, `not-found`). The event is that of the request.
+    /// A gRPC health check as a conforming kubelet sends it to port 9090, and its answer as the target records it
+    /// (`status 1`, `not-found`). Returns the event of the request.
     pub fn grpc(&mut self, at: f64, service: &str, answer: &str) -> EventId {
         let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let headers = vec![
@@ -109,7 +109,7 @@ impl Composer {
         self.call(at, service, &Told { headers, answer: answer.to_owned(), ..Told::get(CHECK, "") })
     }
 
-    /// A health check with these headers and this answer, on its own connection to the port 9090.
+    /// A health check with these headers and this answer, on its own connection to port 9090.
     pub fn call(&mut self, at: f64, service: &str, told: &Told) -> EventId {
         let told =
             Told { listener: "grpc".to_owned(), port: 9090, ending: Ending::PeerClosed, ..told.clone() };
@@ -150,7 +150,7 @@ impl Composer {
         id
     }
 
-    /// A request, its answer, and its connection around it. The event is that of the request.
+    /// A request with its answer and its connection. Returns the event of the request.
     pub fn http(&mut self, at: f64, told: &Told) -> EventId {
         let (conn, _) = self.accept(at, told);
         let at = at + told.unread;

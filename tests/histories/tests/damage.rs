@@ -1,9 +1,9 @@
 //! Recorded histories are damaged on purpose, and the judges must detect the damage.
 //!
-//! The simulator shows that the judges detect a defective kubelet in a simulated world. Here the same is asked of
-//! histories of a real cluster, with its jitter, its coalesced revisions and its noise: each damage changes one thing
-//! in a copy, at a place that it finds in the history itself, and a clause that it names must then say `violated`,
-//! unless the damage looks like lost evidence, which is said where it is written.
+//! The simulator shows that the judges detect a defective kubelet in a simulated world. This test does the same with
+//! histories of a real cluster, with its jitter, its coalesced revisions and its noise. Each damage changes one thing
+//! in a copy, at a place that it finds in the history itself, and then a clause that it names must be `violated`. The
+//! exception is a damage that looks like lost evidence, and is marked as such.
 //!
 //! `damage.txt` is the table: each damage, how many histories it applies to, and which clauses detect it in how many of
 //! them. `PROBITY_DAMAGE=write` generates it again after an intended change; review the difference.
@@ -74,13 +74,13 @@ pub(crate) struct Damage {
     what: &'static str,
     /// The clauses that should detect it: one of them must.
     by: &'static [&'static str],
-    /// What they say.
+    /// The verdict that they must give.
     word: &'static str,
     /// Applies it; `None` if the history has no place for it.
     make: fn(&Timeline<'_>) -> Option<History>,
 }
 
-/// A damage that a clause must call a violation.
+/// A damage that must violate a clause.
 pub(crate) const fn violated(
     what: &'static str,
     by: &'static [&'static str],
@@ -89,7 +89,7 @@ pub(crate) const fn violated(
     Damage { what, by, word: "violated", make }
 }
 
-/// A damage that may be what is left of evidence that was lost: a clause must say that nothing can be said.
+/// A damage that looks like lost evidence: a clause must be inconclusive.
 pub(crate) const fn doubted(
     what: &'static str,
     by: &'static [&'static str],
@@ -128,7 +128,7 @@ static RECORDED: LazyLock<Vec<Recorded>> = LazyLock::new(|| {
     clusters.flat_map(|cluster| probity_histories::recorded(&cluster).unwrap()).collect()
 });
 
-/// The words of all clauses over a history.
+/// The verdict of each clause on a history, as a word.
 fn words(history: &History) -> BTreeMap<String, &'static str> {
     REGISTRY.judge(history).into_iter().map(|of| (of.clause.to_string(), of.verdict.word())).collect()
 }
@@ -136,19 +136,19 @@ fn words(history: &History) -> BTreeMap<String, &'static str> {
 /// The result of a damage in one history.
 struct Found {
     case: &'static str,
-    /// The clauses that said the damage's word, and did not say it of the whole history.
+    /// The clauses with the damage's verdict that do not have it on the undamaged history.
     by: Vec<String>,
 }
 
-/// In how many histories each damage is looked for a place at most.
+/// The maximum number of histories in which each damage looks for a place.
 const PLACES: usize = 8;
 
-/// The verdicts over each whole history.
+/// The verdicts on each undamaged history.
 static WHOLE: LazyLock<Vec<BTreeMap<String, &'static str>>> =
     LazyLock::new(|| each(RECORDED.len(), |at| words(&RECORDED[at].history)));
 
-/// The result of a damage in the histories to which it applies. They are taken in leaps, so that they are of all
-/// chapters.
+/// The result of a damage in the histories to which it applies. They are selected at regular distances, so that
+/// all chapters are covered.
 fn found(damage: &Damage) -> Vec<Found> {
     let leap = (5..).find(|leap| !RECORDED.len().is_multiple_of(*leap)).unwrap_or(1);
     let order = (0..RECORDED.len()).map(|at| at * leap % RECORDED.len());
@@ -173,7 +173,7 @@ static FOUND: LazyLock<Vec<(&'static str, &'static Damage, Vec<Found>)>> = LazyL
     each(damages.len(), |at| (damages[at].0, damages[at].1, found(damages[at].1)))
 });
 
-/// Does something for each number below `count`, on all cores; the results in their order.
+/// Does something for each number below `count`, on all cores, and returns the results in order.
 fn each<R: Send>(count: usize, what: impl Fn(usize) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
@@ -189,7 +189,7 @@ fn each<R: Send>(count: usize, what: impl Fn(usize) -> R + Sync) -> Vec<R> {
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Whether one of the clauses that are there for it noticed in one history.
+/// Whether one of the clauses that should detect it did so in one history.
 fn noticed(damage: &Damage, found: &Found) -> bool {
     found.by.iter().any(|clause| damage.by.contains(&clause.as_str()))
 }
@@ -266,7 +266,7 @@ fn each_damage_has_a_place_and_is_noticed_in_all_or_excused() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What the clauses of a damage say of a history before and after it: why nobody noticed, to be read.
+/// Prints the verdicts of a damage's clauses on a history before and after it, to show why no clause detected it.
 ///
 /// `PROBITY_PLACE='restart/rules: a container that failed is not started again' cargo test --workspace --all-features
 /// --test damage -- --ignored --nocapture`

@@ -1,8 +1,8 @@
-//! Recorded histories with hostile values in them: whatever a kubelet, an API server or somebody else's file says, reading and
-//! judging it never fails in itself.
+//! Recorded histories with hostile values in them: whatever a kubelet, an API server or a file from another source contains,
+//! reading and judging it never panics.
 //!
-//! A judge that fails makes its clause undecided, so a panic is no false verdict. It would still be a way for the accused to
-//! get rid of a clause.
+//! A judge that panics makes its clause undecided, so a panic does not cause a false verdict. But a faulty kubelet could use
+//! it to avoid a clause.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -16,13 +16,13 @@ use serde_json::{Value, json};
 
 /// How many values are replaced at once: a few, so that most of the history still makes sense.
 const REPLACED: usize = 3;
-/// How often each history is changed. `PROBITY_HOSTILE` asks for more.
+/// How many times each history is changed. `PROBITY_HOSTILE` sets a higher number.
 const TIMES: u64 = 20;
 
-/// A history is judged in milliseconds; a count that a loop runs to would take years.
+/// A history is judged in milliseconds; a loop up to a hostile number would take years.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// Values that somebody may have to struggle with.
+/// Values that are difficult to handle.
 fn hostile(random: &mut fastrand::Rng) -> Value {
     match random.u8(0..16) {
         0 => Value::Null,
@@ -70,7 +70,7 @@ fn changed(text: &str, random: &mut fastrand::Rng) -> String {
         paths(&line, "", &mut all);
         let path = &all[random.usize(0..all.len())];
         let before = line.pointer_mut(path).unwrap();
-        // A value of the same kind is read without complaint, so it gets furthest.
+        // A value of the same kind is read without an error, so it gets furthest.
         let mut value = hostile(random);
         for _ in 0..8 {
             if std::mem::discriminant(&value) == std::mem::discriminant(before) {

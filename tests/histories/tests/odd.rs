@@ -1,8 +1,8 @@
-//! Recorded histories of a stock kubelet that are made odd, and must not be called a violation: what another cluster, another
-//! runtime, a slow API server or a busy watch would have recorded of the same containers.
+//! Recorded histories of a stock kubelet that are changed in unusual but correct ways, and must not be judged as violations:
+//! as another cluster, another runtime, a slow API server or a busy watch would have recorded the same containers.
 //!
-//! A damage, beside it, is what only a defective kubelet leaves. Here nothing is wrong: a verdict may become a doubt, and
-//! never a violation.
+//! A damage, in contrast, is something that only a defective kubelet leaves. Here nothing is wrong: a verdict may become
+//! inconclusive, but never a violation.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 const MS: i64 = 1_000;
 const SECOND: i64 = 1_000_000;
 
-/// A way to be odd: what it is called, and what it makes of a history.
+/// An unusual change: its name, and the function that applies it to a history.
 type Odd = (&'static str, fn(&History) -> Vec<Event>);
 
 const ALL: &[Odd] = &[
@@ -57,13 +57,13 @@ fn events(of: &History) -> Vec<Event> {
     of.events().map(|(_, event)| event.clone()).collect()
 }
 
-/// When the case was over: what comes later is not heard.
+/// When the case ended: later events are not received.
 fn over(of: &History) -> i64 {
     let is_over = |event: &&Event| matches!(&event.what, Happening::Deed(Deed { did: Did::Over { .. }, .. }));
     events(of).iter().find(is_over).map_or(i64::MAX, |event| event.us)
 }
 
-/// What comes later than it did, in the order of its kind.
+/// Delays events, and keeps the order within each kind.
 fn delayed(of: &History, by: impl Fn(&Event, i64) -> i64) -> Vec<Event> {
     let end = over(of);
     let mut last: BTreeMap<String, i64> = BTreeMap::new();
@@ -77,7 +77,7 @@ fn delayed(of: &History, by: impl Fn(&Event, i64) -> i64) -> Vec<Event> {
         let late = event.us + by(event, at);
         let before = last.entry(word).or_insert(late);
         *before = late.max(*before);
-        // The harness reads all lines to their end, and hears no revision after it.
+        // The harness reads all lines to the end, but receives no revision after the end of the case.
         let is_line = matches!(event.what, Happening::Witness(_));
         event.us = if is_line { (*before).min(end) } else { *before };
     }
@@ -85,7 +85,7 @@ fn delayed(of: &History, by: impl Fn(&Event, i64) -> i64) -> Vec<Event> {
     all
 }
 
-/// Leaves out each sighting of a kind that is followed by another one of the same object so soon.
+/// Leaves out each revision of a kind that another one of the same object follows within this time.
 fn without_followed(of: &History, kind: &str, within: i64) -> Vec<Event> {
     let all = events(of);
     let name = |event: &Event| match &event.what {
@@ -128,7 +128,7 @@ fn aggregated(of: &History) -> Vec<Event> {
     without_followed(of, "Event", SECOND)
 }
 
-/// A watch that starts again shows what it has shown.
+/// A restarted watch repeats what it has shown before.
 fn listed_anew(of: &History) -> Vec<Event> {
     let mut all = events(of);
     let middle = all[all.len() / 2].us;
@@ -146,7 +146,7 @@ fn listed_anew(of: &History) -> Vec<Event> {
     all
 }
 
-/// A status is written again without any difference.
+/// A status is written again without any change.
 fn written_twice(of: &History) -> Vec<Event> {
     let mut all = events(of);
     let mut last: BTreeMap<String, Event> = BTreeMap::new();
@@ -166,7 +166,7 @@ fn written_twice(of: &History) -> Vec<Event> {
     all
 }
 
-/// Another wall clock of the node, by so many seconds: what the kubelet and the targets write has its times.
+/// The node's wall clock is moved by this many seconds, which changes the times that the kubelet and the targets write.
 fn with_clock(of: &History, by: i64) -> Vec<Event> {
     let mut all = events(of);
     for event in &mut all {
@@ -191,7 +191,7 @@ fn with_clock(of: &History, by: i64) -> Vec<Event> {
 }
 
 fn move_times(value: &mut Value, by: i64) {
-    // What the scheduler, or a client of the API, wrote has its own clock.
+    // The scheduler and the clients of the API have their own clocks.
     let kind = value["type"].as_str().unwrap_or_default().to_owned();
     let foreign = kind == "PodScheduled" || kind == "DisruptionTarget" || kind.contains('/');
     match value {
@@ -306,7 +306,7 @@ fn rebuilt(of: &History, mut all: Vec<Event>) -> History {
     history
 }
 
-/// What is called a violation, in one recorded history, of each way to be odd.
+/// The violations in one recorded history, for each unusual change.
 fn accusations(registry: &Registry, case: &str, history: &History) -> Vec<String> {
     let mut wrong = Vec::new();
     for (what, make) in ALL {

@@ -1,7 +1,7 @@
 //! The verdicts that recorded runs must get.
 //!
-//! `verdicts.txt` beside the histories of a cluster has a line for each case and clause. `PROBITY_HISTORIES=write`
-//! generates it again after an intended change of a judge; review the difference.
+//! `verdicts.txt` next to the histories of a cluster has a line for each case and clause.
+//! `PROBITY_HISTORIES=write` generates it again after an intended change of a judge; review the difference.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 

@@ -1,6 +1,6 @@
 //! The proxy between a kubelet and the API server, or between the controllers and the API server: TLS on both sides,
-//! HTTP/1.1 and HTTP/2. It understands the statuses and events of pods that the kubelet writes, the lists and watches by
-//! which it hears of them, and what the controllers write, all in JSON: the kubelet must be configured with
+//! HTTP/1.1 and HTTP/2. It understands the pod statuses and events that the kubelet writes, the lists and watches from
+//! which the kubelet learns of pods, and what the controllers write, all in JSON: the kubelet must be configured with
 //! `contentType: application/json`, and the controller manager with `--kube-api-content-type=application/json`. Every
 //! other request passes unchanged, and so do these while no defect affects them.
 
@@ -47,7 +47,7 @@ pub struct ApiOptions {
     /// Forward to this address of the API server. Without it, the proxy does not run.
     #[arg(long)]
     pub api_forward: Option<SocketAddr>,
-    /// The authority that the API server's certificate is from.
+    /// The certificate authority of the API server's certificate.
     #[arg(long, default_value = "/var/lib/saboteur/authority.crt")]
     pub api_authority: PathBuf,
     /// The certificate to show the kubelet.
@@ -64,7 +64,7 @@ pub struct ApiOptions {
     pub api_client_key: PathBuf,
 }
 
-/// Who is on the other side of the proxy.
+/// The client of the proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Client {
     /// A kubelet.
@@ -73,7 +73,8 @@ pub enum Client {
     Controllers,
 }
 
-/// As many requests at once as the API server allows on one connection. A kubelet that needs more opens another.
+/// The number of concurrent requests that the API server allows on one connection. A kubelet that needs more opens
+/// another connection.
 const STREAMS: u32 = 100;
 
 /// Serves until it fails.
@@ -98,12 +99,13 @@ pub async fn serve(options: ApiOptions, board: Board, client: Client) -> io::Res
     loop {
         let (kubelet, _) = listener.accept().await?;
         let (proxy, acceptor) = (proxy.clone(), acceptor.clone());
-        // A broken connection is the kubelet's or the API server's business: the kubelet connects again.
+        // Nothing is done about a broken connection: the kubelet connects again.
         tokio::spawn(async move { connect(proxy, acceptor, kubelet).await.ok() });
     }
 }
 
-/// Serves one connection of the kubelet with one of its own to the API server. The end of either is the end of both.
+/// Serves one connection of the kubelet with one of its own to the API server. If either connection ends, the other one
+/// ends too.
 async fn connect(proxy: Proxy, acceptor: TlsAcceptor, kubelet: TcpStream) -> io::Result<()> {
     kubelet.set_nodelay(true)?;
     let kubelet = acceptor.accept(kubelet).await?;
@@ -123,7 +125,7 @@ async fn connect(proxy: Proxy, acceptor: TlsAcceptor, kubelet: TcpStream) -> io:
     tokio::select! {
         ended = serving.as_mut() => ended.map_err(io::Error::other),
         _ = &mut upstream => {
-            // Answers that are complete may still be on their way.
+            // Complete answers may not have been sent yet.
             serving.as_mut().graceful_shutdown();
             tokio::time::timeout(Duration::from_secs(1), serving).await.ok();
             Ok(())

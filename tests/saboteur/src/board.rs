@@ -19,7 +19,7 @@ use crate::defect::{ContainerKind, Defect, Fault, Target};
 use inventory::Inventory;
 pub use inventory::{KnownContainer, KnownPod};
 
-/// The defects in force and the pods and containers that were seen.
+/// The active defects, and the pods and containers that were seen.
 #[derive(Clone, Debug, Default)]
 pub struct Board(Arc<Shared>);
 
@@ -58,7 +58,7 @@ impl Default for Moments {
     }
 }
 
-/// A defect in force. Clones count together.
+/// An active defect. Clones share their counts.
 #[derive(Clone, Debug)]
 pub struct Active(Arc<InForce>);
 
@@ -89,7 +89,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Active {
-    /// Whether the defect strikes `target` on this occasion. Each call is one occasion, and is counted.
+    /// Whether the defect strikes `target` on this occasion. Each call counts as one occasion.
     #[must_use]
     pub fn strikes(&self, target: &Target) -> bool {
         let mut occasions = lock(&self.0.occasions);
@@ -125,7 +125,7 @@ impl Active {
 }
 
 impl Board {
-    /// Puts a defect in force. A defect of the same name is replaced, and its counts start again.
+    /// Activates a defect. A defect with the same name is replaced, and its counts start again.
     pub fn put(&self, defect: Defect) {
         let mut defects = lock(&self.0.defects);
         defects.retain(|active| active.0.defect.name != defect.name);
@@ -145,13 +145,13 @@ impl Board {
         gone.iter().map(Active::count).collect()
     }
 
-    /// The counts of all defects in force.
+    /// The counts of all active defects.
     #[must_use]
     pub fn counts(&self) -> Vec<Count> {
         lock(&self.0.defects).iter().map(Active::count).collect()
     }
 
-    /// Whether the defect of this name is in force.
+    /// Whether the defect with this name is active.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         lock(&self.0.defects).iter().any(|active| active.name() == name)
@@ -159,7 +159,7 @@ impl Board {
 
     /// Announces a moment.
     pub fn happened(&self, moment: Moment, target: &Target) {
-        // Nobody waits while nothing but a proxy is tested.
+        // In a test of a single proxy, nothing waits for moments.
         self.0.moments.0.send((moment, target.clone())).ok();
     }
 
@@ -169,8 +169,8 @@ impl Board {
         self.0.moments.0.subscribe()
     }
 
-    /// All active defects for which `pick` finds something, whatever they strike, at the current number of pods on the
-    /// node.
+    /// All active defects for which `pick` finds something, whatever they strike, with the current number of pods on
+    /// the node.
     #[must_use]
     pub fn all<T>(&self, pick: impl Fn(&Fault) -> Option<T>) -> Vec<(Active, T)> {
         let pods = lock(&self.0.inventory).pods();
@@ -180,7 +180,7 @@ impl Board {
         in_force.filter_map(|active| Some((active.clone(), pick(&active.0.defect.fault)?))).collect()
     }
 
-    /// The defects in force for `target` for which `pick` finds something, in the order in which they were put.
+    /// The active defects for `target` for which `pick` finds something, in the order of their activation.
     #[must_use]
     pub fn matching<T>(&self, pick: impl Fn(&Fault) -> Option<T>, target: &Target) -> Vec<(Active, T)> {
         let mut found = self.all(pick);
@@ -188,13 +188,13 @@ impl Board {
         found
     }
 
-    /// The first of them. It strikes only if [`Active::strikes`] says so.
+    /// The first of them. It strikes only if [`Active::strikes`] returns true.
     #[must_use]
     pub fn in_force<T>(&self, pick: impl Fn(&Fault) -> Option<T>, target: &Target) -> Option<(Active, T)> {
         self.matching(pick, target).into_iter().next()
     }
 
-    /// What strikes `target` on this occasion, and is counted: all that match and are due.
+    /// The defects that strike `target` on this occasion, and are counted: all that match and are due.
     #[must_use]
     pub fn strikes<T>(&self, pick: impl Fn(&Fault) -> Option<T>, target: &Target) -> Vec<T> {
         let found = self.matching(pick, target);
@@ -264,14 +264,14 @@ impl Board {
         lock(&self.0.inventory).target_of_container(id)
     }
 
-    /// A container of a pod as a target of defects, with its kind where that is known.
+    /// A container of a pod as a target of defects, with its kind if that is known.
     #[must_use]
     pub fn target_of_name(&self, namespace: &str, pod: &str, container: &str) -> Target {
         let kind = self.kind(namespace, pod, container);
         Target { container: Some(container.to_owned()), kind, ..Target::pod(namespace, pod) }
     }
 
-    /// The kind of a container, where it is known.
+    /// The kind of a container, if it is known.
     #[must_use]
     pub fn kind(&self, namespace: &str, pod: &str, container: &str) -> Option<ContainerKind> {
         lock(&self.0.inventory).kind(namespace, pod, container)

@@ -20,7 +20,7 @@ pub async fn call(command: &mut Command, input: &str) -> io::Result<String> {
         .kill_on_drop(true)
         .spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
-        // A program that reads nothing has closed it already.
+        // A program that reads nothing may have closed it already.
         stdin.write_all(input.as_bytes()).await.ok();
     }
     let Output { status, stdout, stderr } = child.wait_with_output().await?;

@@ -14,20 +14,20 @@ use crate::{
     defect::Defect,
 };
 
-/// Where the control socket is, unless said otherwise.
+/// The default path of the control socket.
 pub const SOCKET: &str = "/run/saboteur/control.sock";
 
 /// One line to the control socket.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum Instruction {
-    /// Activate these, in addition to the active ones.
+    /// Activate these defects, in addition to the active ones.
     Set(Vec<Defect>),
-    /// Take back the defect of this name.
+    /// Deactivate the defect with this name.
     Clear(String),
-    /// Take back the defects of this namespace.
+    /// Deactivate the defects of this namespace.
     ClearNamespace(String),
-    /// Take back all.
+    /// Deactivate all defects.
     ClearAll,
     /// Print the active defects.
     List,
@@ -39,7 +39,7 @@ pub enum Instruction {
 pub enum Acknowledgement {
     /// The defects that are active, or were until now.
     Counts(Vec<Count>),
-    /// Why the request was refused.
+    /// Why the request was rejected.
     Refused(String),
 }
 
@@ -53,16 +53,16 @@ pub async fn serve(path: &Path, board: Board) -> io::Result<()> {
     loop {
         let (stream, _) = listener.accept().await?;
         let board = board.clone();
-        // A client that goes away in the middle harms nobody.
+        // A client that disconnects early does no harm.
         tokio::spawn(async move { converse(stream, &board).await.ok() });
     }
 }
 
-/// Listens on a socket whose file may be left over from an earlier process, and makes its folder.
+/// Listens on a socket whose file may be left over from an earlier process, and creates its folder.
 ///
 /// # Errors
 ///
-/// When the folder or the socket cannot be made.
+/// When the folder or the socket cannot be created.
 pub fn listen(path: &Path) -> io::Result<UnixListener> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;

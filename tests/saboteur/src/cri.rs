@@ -1,6 +1,6 @@
-//! The proxy between kubelet and container runtime: gRPC over a unix socket, altered message by message. It knows the
-//! runtime's API by the numbers of a few fields, so that it works with every release; every call and field that it does
-//! not know passes unchanged.
+//! The proxy between kubelet and container runtime: gRPC over a unix socket, altered message by message. It knows only
+//! the numbers of a few fields of the runtime's API, so that it works with every release. Calls and fields that it does
+//! not know pass unchanged.
 
 mod call;
 mod events;
@@ -48,15 +48,17 @@ pub async fn serve(options: CriOptions, board: Board) -> io::Result<()> {
     loop {
         let (kubelet, _) = listener.accept().await?;
         let (proxy, forward) = (proxy.clone(), options.cri_forward.clone());
-        // A broken connection is the kubelet's or the runtime's business: both connect again.
+        // Nothing is done about a broken connection: both sides connect again.
         tokio::spawn(async move { connect(proxy, kubelet, &forward).await.ok() });
     }
 }
 
-/// More calls at once than a kubelet with hundreds of pods has: the runtime sets no limit, so the proxy must not.
+/// More concurrent calls than a kubelet with hundreds of pods has. The runtime sets no limit, so the proxy must not set
+/// one either.
 const CALLS: u32 = 10_000;
 
-/// Serves one connection of the kubelet with one of its own to the runtime. The end of either is the end of both.
+/// Serves one connection of the kubelet with one of its own to the runtime. If either connection ends, the other one
+/// ends too.
 async fn connect(proxy: Arc<Proxy>, kubelet: UnixStream, forward: &Path) -> io::Result<()> {
     let runtime = UnixStream::connect(forward).await?;
     let (upstream, runtime) = hyper::client::conn::http2::Builder::new(TokioExecutor::new())

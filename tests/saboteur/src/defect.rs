@@ -1,5 +1,5 @@
-//! The definition of a defect: a [`Defect`] names one fault, the pods that it affects and the occasions. Only words;
-//! the proxies give them their meaning.
+//! The definition of a defect: a [`Defect`] names one fault, the pods that it affects and the occasions. It only
+//! defines the vocabulary; the proxies implement it.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,18 +10,18 @@ use crate::{
     process::ProcessFault,
 };
 
-/// One thing that goes wrong, as it is written in the table and sent to the control socket.
+/// One fault, as it is written in the table and sent to the control socket.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Defect {
-    /// Unique among the defects in force: it is removed and counted by this name.
+    /// A unique name among the active defects, by which the defect is removed and counted.
     pub name: String,
-    /// Whom it strikes.
+    /// The pods and containers that it strikes.
     pub on: Scope,
     /// The occasions; always by default.
     #[serde(default)]
     pub when: When,
-    /// What goes wrong.
+    /// The fault.
     pub fault: Fault,
 }
 
@@ -45,7 +45,7 @@ pub enum Fault {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Scope {
-    /// Exactly this namespace. Required, so that runs in other namespaces of the same node are left alone.
+    /// Exactly this namespace. Required, so that runs in other namespaces on the same node are not affected.
     #[serde(default)]
     pub namespace: String,
     /// A part of the pod's name.
@@ -84,7 +84,7 @@ pub struct When {
     /// Only one occasion in this many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<u32>,
-    /// Not on this number of first occasions.
+    /// Not on the first occasions, up to this number.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub after: u32,
     /// At most this many times.
@@ -107,16 +107,16 @@ impl When {
     }
 }
 
-/// What a proxy knows about the thing that it handles: its pod and its container.
+/// What a proxy knows about the object that it handles: its pod and its container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Target {
     /// The pod's namespace.
     pub namespace: String,
     /// The pod's name.
     pub pod: String,
-    /// The container, where only one is concerned.
+    /// The container, if only one is affected.
     pub container: Option<String>,
-    /// Its kind, where it is known.
+    /// Its kind, if it is known.
     pub kind: Option<ContainerKind>,
     /// How many instances of the container there were before this one.
     pub attempt: Option<u32>,

@@ -12,10 +12,10 @@ use tokio::{
     time::sleep,
 };
 
-/// How long a service manager waits before it starts a service again: systemd's own default.
+/// How long a service manager waits before it restarts a service: systemd's default.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Runs `command` until this process is asked to end; then asks the command, and waits for it.
+/// Runs `command` until this process is asked to end; then asks the command to end, and waits for it.
 ///
 /// # Errors
 ///
@@ -35,7 +35,7 @@ pub async fn keep(command: &[OsString]) -> io::Result<()> {
     }
 }
 
-/// The words before the command while a defect gives it a wrong time of day.
+/// The arguments before the command while a defect gives it a wrong time of day.
 #[cfg(target_arch = "x86_64")]
 fn with_its_clock() -> Vec<OsString> {
     crate::process::clock::prefix()

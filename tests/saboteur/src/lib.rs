@@ -6,7 +6,7 @@
 //! - [`pods`]: the pods, by the node's packet filter;
 //! - [`process`]: the kubelet's own process.
 //!
-//! A [`defect::Defect`] says what goes wrong, for whom and when. The [`board`] holds the defects that are in force;
+//! A [`defect::Defect`] defines what goes wrong, for which pods and when. The [`board`] holds the active defects;
 //! [`control`] changes them from outside. A defect is bound to one namespace. Without an active defect, every byte
 //! passes unchanged.
 //!

@@ -1,7 +1,7 @@
 //! The proxy between kubelet and pods. The node's packet filter shows it the first packet of each connection that the
 //! node itself opens to a pod (IPv4 over TCP). It lets the packet pass, drops it, delays it, refuses it, or takes
-//! the connection over and serves it with the defects that strike it. If no defect applies to the pod, the packet
-//! passes immediately and the proxy does not see the connection again. If the proxy is gone, all packets pass.
+//! over the connection and serves it with the defects that strike it. If no defect applies to the pod, the packet
+//! passes immediately and the proxy does not see the connection again. If the proxy does not run, all packets pass.
 
 mod choice;
 mod connect;
@@ -35,13 +35,13 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::board::Board;
 
-/// Where the proxy listens, and which connections it looks at.
+/// Where the proxy listens, and which connections it handles.
 #[derive(Clone, Debug, clap::Args)]
 pub struct PodsOptions {
     /// The addresses of this node's pods, such as 10.244.1.0/24; repeatable. Without any, the proxy does not run.
     #[arg(long)]
     pub pods_range: Vec<String>,
-    /// Connections that are taken over come to this port of the loopback.
+    /// Connections that are taken over go to this port of the loopback address.
     #[arg(long, default_value_t = 6446)]
     pub pods_port: u16,
     /// The number of the packet queue.
@@ -60,7 +60,7 @@ type Stream = Box<dyn Io>;
 
 impl Io for TcpStream {
     fn reset(&mut self) {
-        // A socket that can't be told so is closed already.
+        // If this fails, the socket is already closed.
         self.set_zero_linger().ok();
     }
 }
@@ -91,7 +91,7 @@ struct Shared {
 ///
 /// # Errors
 ///
-/// When it cannot listen, or has no right to the packet filter.
+/// When it cannot listen, or lacks the permission to use the packet filter.
 pub async fn serve(options: PodsOptions, board: Board) -> io::Result<()> {
     if options.pods_range.is_empty() {
         return std::future::pending().await;
@@ -127,9 +127,9 @@ async fn accept(shared: &Arc<Shared>, listener: &TcpListener) -> io::Result<()> 
     loop {
         let (kubelet, source) = listener.accept().await?;
         let SocketAddr::V4(source) = source else { continue };
-        // Somebody else who finds the port gets nothing.
+        // Connections from another source are dropped.
         let Some(session) = shared.flows.session(source) else { continue };
-        // A connection that breaks is the kubelet's or the pod's business.
+        // Nothing is done about a broken connection.
         tokio::spawn(async move { session.run(kubelet).await.ok() });
     }
 }

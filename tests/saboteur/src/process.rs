@@ -1,5 +1,5 @@
-//! Faults of the kubelet's own process: it is stopped and continued, starved of CPU, killed, given a wrong time of day.
-//! They affect everything on the node, so no other run may use it at the same time.
+//! Faults of the kubelet's own process: it is stopped and continued, starved of CPU, killed, or given a wrong time of
+//! day. They affect everything on the node, so no other run may use it at the same time.
 
 #[cfg(target_arch = "x86_64")]
 pub mod clock;
@@ -36,12 +36,12 @@ pub struct ProcessFault {
 pub enum ProcessDoes {
     /// It is stopped, and continued after `for`.
     Stopped {
-        /// How long it stands still.
+        /// How long it is stopped.
         r#for: Span,
     },
     /// It stops for `for`, runs for `between`, and so on while the defect is active.
     Stuttering {
-        /// How long it stands still.
+        /// How long it is stopped.
         r#for: Span,
         /// How long it runs in between.
         between: Span,
@@ -71,7 +71,7 @@ fn is_zero(span: &Span) -> bool {
     span.0.is_zero()
 }
 
-/// Waits for the moments of the defects in force, until it fails.
+/// Waits for the moments of the active defects, until it fails.
 ///
 /// # Errors
 ///
@@ -96,7 +96,7 @@ pub async fn serve(board: Board) -> io::Result<()> {
     }
 }
 
-/// A kubelet that has gone meanwhile needs no more harm.
+/// If the kubelet has ended in the meantime, nothing is done.
 async fn strike(board: Board, name: String, fault: ProcessFault) -> Option<()> {
     sleep(fault.after.0).await;
     let kubelet = Kubelet::find()?;
@@ -124,7 +124,7 @@ async fn strike(board: Board, name: String, fault: ProcessFault) -> Option<()> {
     }
 }
 
-/// Restarts the kubelet with a wrong time of day, and once more, with the right one, when the defect ends.
+/// Restarts the kubelet with a wrong time of day, and again with the right time when the defect ends.
 #[cfg(target_arch = "x86_64")]
 async fn set_clock(board: &Board, name: &str, ahead_us: i64) -> Option<()> {
     clock::set(Some(ahead_us)).ok()?;
@@ -136,7 +136,7 @@ async fn set_clock(board: &Board, name: &str, ahead_us: i64) -> Option<()> {
     Kubelet::find()?.kill()
 }
 
-/// The tracer that moves a clock knows the registers of one architecture only, so here the defect never strikes.
+/// The tracer that changes the clock supports only one architecture, so on this one the defect never strikes.
 #[cfg(not(target_arch = "x86_64"))]
 async fn set_clock(_: &Board, _: &str, _: i64) -> Option<()> {
     None

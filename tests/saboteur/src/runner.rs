@@ -1,4 +1,4 @@
-//! Tries the rows of the table on a cluster whose nodes have saboteurs. Each row gets copies of its cases, and its
+//! Runs the rows of the table on a cluster whose nodes have saboteurs. Each row gets copies of its cases, and its
 //! defects strike only the pods of these copies. All copies run in parallel in one run of the harness, together with
 //! the original cases, which must not violate any clause.
 
@@ -18,7 +18,7 @@ use crate::table::{self, Row};
 use commands::Commands;
 pub use outcome::{RunOutcome, Trial, merge_noticed};
 
-/// How the rows are tried.
+/// How the rows are run.
 #[derive(Clone, Debug, clap::Args)]
 pub struct RunnerOptions {
     /// The harness.
@@ -36,7 +36,7 @@ pub struct RunnerOptions {
     /// How many pods there are at the same time.
     #[arg(long, default_value_t = 60)]
     pub pods: u32,
-    /// A row that is not detected is tried again, with this many pods at the same time.
+    /// A row that is not detected is run again, with this many pods at the same time.
     #[arg(long, default_value_t = 12)]
     pub pods_again: u32,
     /// The number of pods that run at the same time for a row that needs many pods on the node.
@@ -55,7 +55,7 @@ pub struct RunnerOptions {
 pub enum Job {
     /// A row of the table, and its number there.
     Row(usize, Box<Row>),
-    /// One case of the book, plain.
+    /// One case of the book, without a defect.
     Plain(String),
 }
 
@@ -102,7 +102,7 @@ pub fn mark(number: usize) -> String {
     format!("row-{number:03}-")
 }
 
-/// Tries all rows, and the cases that they name without a defect. Prints a line for each as it ends.
+/// Runs all rows, and the cases that they name without a defect. Prints a line for each as it ends.
 ///
 /// # Errors
 ///
@@ -116,7 +116,7 @@ pub async fn run(options: &RunnerOptions, rows: &[Row]) -> io::Result<Vec<Trial>
     }
     let commands = Commands::new(options).await?;
     let mut trials = attempt(&commands, TOGETHER, together, options.pods).await?;
-    // A busy node makes verdicts inconclusive. What was violated without a defect stays violated.
+    // A busy node makes verdicts inconclusive. A violation without a defect is not repeated and stays a violation.
     let (again, rest): (Vec<_>, Vec<_>) = trials.into_iter().partition(Trial::is_worth_another);
     trials = rest;
     let again = again.into_iter().map(|trial| trial.job).collect();
@@ -132,7 +132,7 @@ pub async fn run(options: &RunnerOptions, rows: &[Row]) -> io::Result<Vec<Trial>
 /// The name of the run of all rows that share the node.
 const TOGETHER: &str = "together";
 
-/// Judges the last run of all rows again. A row that was not in it is not mentioned.
+/// Judges the last run of all rows again. Rows that were not in that run are left out.
 async fn judge_again(options: &RunnerOptions, jobs: Vec<Job>) -> io::Result<Vec<Trial>> {
     let report = commands::judge_again(options, TOGETHER).await?;
     let trials = jobs.into_iter().map(|job| trial(job, &report, &BTreeMap::new()));
@@ -141,7 +141,7 @@ async fn judge_again(options: &RunnerOptions, jobs: Vec<Job>) -> io::Result<Vec<
     Ok(trials)
 }
 
-/// Tries jobs in one run, in a separate namespace, which exists with all its defects before any pod is created.
+/// Runs jobs in one run of the harness, in a separate namespace, which is created with all its defects before any pod.
 async fn attempt(commands: &Commands, name: &str, jobs: Vec<Job>, pods: u32) -> io::Result<Vec<Trial>> {
     if jobs.is_empty() {
         return Ok(Vec::new());
@@ -163,7 +163,7 @@ async fn attempt(commands: &Commands, name: &str, jobs: Vec<Job>, pods: u32) -> 
 
 fn print(trials: &[Trial]) {
     for trial in trials {
-        // A closed terminal is no reason to stop.
+        // If standard output is closed, the run continues.
         writeln!(io::stdout(), "{trial}").ok();
     }
 }

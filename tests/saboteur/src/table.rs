@@ -15,24 +15,24 @@ use crate::defect::{Defect, Fault, Scope, When};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Row {
-    /// Its name, which is also a part of the name of the namespace that it is tried in.
+    /// Its name, which is also part of the name of its namespace.
     pub name: String,
     /// What it is modeled after: the number of an issue, or a class of defects in words.
     pub like: String,
-    /// Whom it strikes; the namespace is left out.
+    /// The pods and containers that it strikes; the namespace is left out.
     #[serde(default)]
     pub on: Scope,
-    /// On which occasions.
+    /// The occasions.
     #[serde(default)]
     pub when: When,
-    /// What goes wrong.
+    /// The fault.
     pub fault: Fault,
     /// Additional faults at the same time.
     #[serde(default)]
     pub also: Vec<Also>,
     /// The cases of the book to run with it.
     pub cases: Vec<String>,
-    /// How many times each case runs in parallel: a crowd shows what a single pod does not.
+    /// How many times each case runs in parallel: a crowd can show a fault that a single pod does not.
     #[serde(default = "once")]
     pub copies: u32,
     /// The clauses that must be violated.
@@ -44,7 +44,8 @@ pub struct Row {
     /// No other row may run at the same time: it affects the whole node.
     #[serde(default)]
     pub alone: bool,
-    /// Its cases need what the cluster may lack, such as another container runtime. If they are skipped, so is the row.
+    /// Its cases need something that the cluster may lack, such as another container runtime. If they are skipped, so is the
+    /// row.
     #[serde(default)]
     pub skippable: bool,
     /// Its cases run for more than a minute each, and alone. The daily third leaves it out.
@@ -60,21 +61,21 @@ fn once() -> u32 {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Also {
-    /// Whom it strikes; the namespace is left out.
+    /// The pods and containers that it strikes; the namespace is left out.
     #[serde(default)]
     pub on: Scope,
-    /// On which occasions.
+    /// The occasions.
     #[serde(default)]
     pub when: When,
-    /// What goes wrong.
+    /// The fault.
     pub fault: Fault,
 }
 
-/// The longest name: together with its prefix, it must be a valid name of a namespace.
+/// The longest name: together with its prefix, it must be a valid namespace name.
 const LONGEST_NAME: usize = 45;
 
 impl Row {
-    /// The defects of the row, for the pods of one namespace that have this mark in their names.
+    /// The defects of the row, for the pods in one namespace that have this mark in their names.
     #[must_use]
     pub fn defects(&self, namespace: &str, mark: &str) -> Vec<Defect> {
         let own = Also { on: self.on.clone(), when: self.when, fault: self.fault.clone() };

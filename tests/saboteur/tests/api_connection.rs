@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 const POD: &str = "/api/v1/namespaces/run-1/pods/probe";
 const STATUS: &str = "/api/v1/namespaces/run-1/pods/probe/status";
 
-/// A moment in which nothing happens that should not.
+/// How long a test waits to see that nothing unwanted happens.
 const MOMENT: Duration = Duration::from_millis(300);
 
 fn ready(scene: &ApiScene) -> Value {

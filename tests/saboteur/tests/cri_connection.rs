@@ -1,4 +1,4 @@
-//! The CRI proxy over real sockets, between a client that plays the kubelet and a server that plays the runtime.
+//! The CRI proxy over real sockets, between a client that acts as the kubelet and a server that acts as the runtime.
 
 use std::{
     convert::Infallible,
@@ -26,7 +26,7 @@ use tokio::net::{UnixListener, UnixStream};
 type Error = Box<dyn std::error::Error>;
 type Calls = Arc<Mutex<Vec<(String, Bytes)>>>;
 
-/// A runtime that answers each call with what it got, and keeps it.
+/// A runtime that answers each call with the message that it got, and remembers it.
 async fn play_runtime(path: PathBuf, calls: Calls) -> std::io::Result<()> {
     let listener = UnixListener::bind(path)?;
     loop {
@@ -113,7 +113,7 @@ impl Scene {
     }
 }
 
-/// A message about a container, with a field that nobody knows and one that plays an exit code, framed.
+/// A message about a container, with an unknown field and one that serves as an exit code, framed.
 fn about(container: &str) -> Bytes {
     let mut message = Message::default();
     message.set_bytes(1, container.to_owned());

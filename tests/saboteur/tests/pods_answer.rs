@@ -54,7 +54,7 @@ fn an_answer_comes_late() {
     let began = Instant::now();
     assert_eq!(http(8080, "/ok"), Got::Status(200));
     assert!(began.elapsed() >= Duration::from_millis(700));
-    // So late that a client which the machine holds up before it reads does not find the answer either.
+    // So late that even a client that is stalled before it reads does not find the answer.
     scene.fault("{ does: { late: { by: 60s } } }");
     assert_eq!(http_in(8080, "/ok", Duration::from_millis(300)), Got::Timeout);
 }
@@ -99,7 +99,7 @@ fn redirects_are_followed_by_other_rules() {
     assert_eq!(http(8080, "/away"), Got::Status(200), "another host is not followed to");
     scene.fault("{ does: { redirects: { limit: 0, beyond: success } } }");
     assert_eq!(http(8080, "/hop"), Got::Status(200));
-    // Once at this port, once at the other.
+    // Once on this port, and once on the other.
     scene.expect_asked("/ok", 2);
 }
 
@@ -232,7 +232,7 @@ fn https_h1(port: u16, path: &str) -> Result<u16, String> {
     let mut stream = tls::connect(at(port), &wish).1?;
     stream.write_all(request(port, path).as_bytes()).map_err(|error| error.to_string())?;
     let mut answer = Vec::new();
-    // Who closes without a farewell has said all the same.
+    // A peer that closes without a TLS close message has still sent its answer.
     stream.read_to_end(&mut answer).ok();
     let text = String::from_utf8_lossy(&answer);
     text.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or_else(|| "no answer".to_owned())

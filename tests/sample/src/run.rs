@@ -1,4 +1,4 @@
-//! A run in the making: its log and its histories.
+//! A run that a test builds: its log and its histories.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{MARKUP, registry};
 
-/// A run: what its log and its histories say.
+/// A run: the content of its log and its histories.
 pub struct Run {
     facts: RunFacts,
     ground: ClusterFacts,
@@ -71,7 +71,7 @@ impl Run {
         self
     }
 
-    /// The same of a cluster and a command line that say hostile things wherever they can.
+    /// The same with a cluster and a command line that contain hostile text wherever possible.
     #[must_use]
     pub fn hostile(mut self) -> Self {
         self.facts.command = ["probity", "run", "--context", MARKUP].map(str::to_owned).to_vec();
@@ -142,7 +142,7 @@ impl Run {
         begin.into_iter().chain(self.lines.iter().cloned()).chain([LogLine::Finished(usage)]).collect()
     }
 
-    /// Its histories: the names of their files without compression, and their lines.
+    /// Its histories: the names of their uncompressed files, and their lines.
     pub fn files(&self) -> impl Iterator<Item = (&str, String)> {
         self.histories.iter().map(|(file, history)| (file.as_str(), text(history)))
     }
@@ -164,7 +164,7 @@ impl Run {
         report.expect("the log has a beginning").certified(&self.book())
     }
 
-    /// The book that it is a run of: its cases are all that the book has.
+    /// The book of the run: the run contains all of its cases.
     #[must_use]
     pub fn book(&self) -> BookFacts {
         let case = |planned: &Planned| BookCase { planned: planned.clone(), needs: BTreeSet::new() };
@@ -187,7 +187,7 @@ fn digest(text: &str) -> String {
     })
 }
 
-/// A pod that is probed at these times. A hostile case names everything as it likes, and warns.
+/// A pod that is probed at these times. A hostile case uses hostile names, and has a warning.
 fn history(case: &str, clause: &str, probes: &[f64]) -> History {
     let is_hostile = case.ends_with("hostile");
     let (pod, target) = if is_hostile { (MARKUP, MARKUP) } else { ("pod", "target") };

@@ -58,7 +58,7 @@ impl World<'_> {
         }
     }
 
-    /// A quota is created: it is in force at once.
+    /// A quota is created and is in force at once.
     pub(crate) fn create_quota(&mut self, mut object: Value) {
         let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let hard = object["spec"]["hard"].clone();

@@ -99,7 +99,7 @@ impl World<'_> {
         self.touch(pod);
     }
 
-    /// The kubelet's status of a pod changed: it will be published soon, together with what else changes until then.
+    /// The kubelet's status of a pod changed: it will be published soon, together with any other changes until then.
     pub(crate) fn touch(&mut self, pod: usize) {
         if !self.pods[pod].publishing && !self.pods[pod].gone {
             self.pods[pod].publishing = true;
@@ -108,7 +108,7 @@ impl World<'_> {
         }
     }
 
-    /// The pod's status reaches the API, if it is another one.
+    /// The pod's status reaches the API, if it changed.
     pub(crate) fn publish(&mut self, pod: usize) {
         self.pods[pod].publishing = false;
         if self.pods[pod].gone {
@@ -191,14 +191,14 @@ impl World<'_> {
             State::Ended(how) => ended(how),
         };
         let mut status = json!({
-            "name": container.name, "image": self.setting.image, "imageID": "sha256:simulated",
+            "name": container.name, "image": self.setting.image, "imageID": self.image_id(container),
             "ready": view.ready, "started": self.shown_started(container), "restartCount": view.restarts, "state": state,
             "lastState": view.last.as_ref().map_or_else(|| json!({}), ended),
         });
         if !view.id.is_empty() {
             status["containerID"] = json!(view.id);
         }
-        // Usual clusters do not know the field, nor does a status of theirs.
+        // Most clusters do not know the field, so their statuses do not have it either.
         if !view.id.is_empty() && container.spec["lifecycle"]["stopSignal"].is_string() {
             status["stopSignal"] = json!(self.stop_signal_of(&container.spec));
         }
@@ -253,7 +253,7 @@ impl World<'_> {
         }
     }
 
-    /// Writes down until when a pod may live, and removes one that may not at all.
+    /// Records the deletion deadline of a pod, and removes a pod whose grace period is zero.
     pub(crate) fn write_deadline(&mut self, pod: usize, since: i64, grace: i64) {
         let after = if self.has(Defect::DeadlineWithoutGrace) { 0 } else { grace * 1000 * MS };
         let at = self.timestamp((since + after).max(self.now));
@@ -273,7 +273,7 @@ impl World<'_> {
         }
     }
 
-    /// The last container has ended and the API lets go of the pod, unless a finalizer holds it.
+    /// The last container has ended, and the API server removes the pod unless a finalizer keeps it.
     pub(crate) fn drop_pod(&mut self, pod: usize) {
         if !self.pods[pod].gone {
             self.end_ephemeral(pod);
@@ -303,13 +303,14 @@ fn end_reason(container: &Container, code: i64) -> &'static str {
     }
 }
 
-/// A pod without an address and containers, on which nothing was done yet.
+/// A new pod without an address and containers.
 pub(crate) fn new_pod(key: &str, name: &str, uid: &str, object: Value, now: i64) -> Pod {
     Pod {
         key: key.to_owned(),
         name: name.to_owned(),
         uid: uid.to_owned(),
         first: object.clone(),
+        before: object.clone(),
         object,
         ip: String::new(),
         on_host: false,
@@ -355,11 +356,13 @@ pub(crate) fn containers(
                 .filter(|kind| spec.get(kind.field()).is_some())
                 .map(|kind| Worker::new(*kind))
                 .collect(),
+            image: spec["image"].clone(),
             spec,
             enacted: None,
             state: waiting.clone(),
             last: None,
             starts: 0,
+            pulled: None,
             tries: 0,
             absent: false,
             life: None,

@@ -1,4 +1,4 @@
-//! Pod disruption budgets: what their controller writes into them, and evictions that they forbid.
+//! Pod disruption budgets: what their controller writes into them, and which evictions they forbid.
 
 use probity_model::history::Change;
 use serde_json::{Map, Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::Defect;
 use crate::world::{Act, MS, SECOND, World};
 
-/// How much later a defective controller looks at a budget.
+/// The delay after which a defective controller updates a budget.
 const LATE: i64 = 20 * SECOND;
 
 /// A budget.
@@ -14,7 +14,7 @@ pub(crate) struct Budget {
     pub(crate) name: String,
     object: Value,
     touched: bool,
-    /// The pods that were evicted with it.
+    /// The pods that were evicted under it.
     disrupted: Vec<usize>,
 }
 
@@ -38,7 +38,7 @@ impl World<'_> {
         }
     }
 
-    /// Something about pods changed: the controller will look at all budgets soon.
+    /// Something about pods changed: the controller will soon update all budgets.
     pub(crate) fn touch_budgets(&mut self) {
         for budget in 0..self.budgets.len() {
             if !std::mem::replace(&mut self.budgets[budget].touched, true) {
@@ -49,7 +49,7 @@ impl World<'_> {
         }
     }
 
-    /// The controller looks at a budget.
+    /// The controller updates a budget.
     pub(crate) fn weigh(&mut self, budget: usize) {
         self.budgets[budget].touched = false;
         let (spec, old) = {
@@ -65,7 +65,8 @@ impl World<'_> {
         };
         let all = i64::try_from(members.len()).unwrap_or(i64::MAX);
         let current = i64::try_from(members.iter().filter(healthy).count()).unwrap_or(i64::MAX);
-        // No pod here has a controller that says how many there should be: only a number of available pods counts.
+        // No pod here has a controller that defines how many there should be, so only an absolute number of available pods
+        // counts.
         let (expected, desired) = spec["minAvailable"].as_i64().map_or((0, 0), |least| (all, least));
         let more = i64::from(self.has(Defect::BudgetAllowsOneMore));
         let allowed = if expected > 0 { (current - desired + more).max(0) } else { 0 };

@@ -6,13 +6,13 @@ use probity_script::wire::{BodyEnd, ConnectionEnd, HealthReply};
 /// A call to an address.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
-    /// Who asks: an address.
+    /// The address of the client.
     pub(crate) peer: String,
-    /// Where to.
+    /// The destination host.
     pub(crate) host: String,
     /// The port.
     pub(crate) port: u16,
-    /// How TLS is spoken; in the clear if absent.
+    /// How TLS is used; plain text if absent.
     pub(crate) tls: Option<Tls>,
     /// The request; a bare connection if absent.
     pub(crate) request: Option<Request>,
@@ -20,39 +20,39 @@ pub(crate) struct Call {
     pub(crate) deadline: i64,
     /// How much of a body is read.
     pub(crate) limit: u64,
-    /// A connection that is used again: the attempt, its number and how many requests it has carried.
+    /// A connection that is reused: the attempt, its number and how many requests it has carried.
     pub(crate) kept: Option<(u64, u64, u64)>,
     /// Whether the connection is kept afterwards.
     pub(crate) keep: bool,
-    /// What else is peculiar to it.
+    /// Other special properties.
     pub(crate) manner: Manner,
 }
 
-/// What only defective callers do: where they call from, and what they do with a bare connection.
+/// What only defective clients do: where they connect from, and what they do with a bare connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Manner {
-    /// The pod inside of which it is called, whose loopback is then meant.
+    /// The pod from inside which the call comes; then loopback addresses are those of this pod.
     pub(crate) inside: Option<usize>,
-    /// So many bytes are sent over a bare connection.
+    /// How many bytes are sent over a bare connection.
     pub(crate) says: u64,
-    /// So long a bare connection is kept, in microseconds.
+    /// How long a bare connection is kept open, in microseconds.
     pub(crate) stays: i64,
-    /// A bare connection is reset in the end.
+    /// Whether a bare connection ends with a reset.
     pub(crate) resets: bool,
 }
 
-/// How a caller speaks TLS.
+/// How a client uses TLS.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tls {
     /// HTTP/2 is offered.
     pub(crate) http2: bool,
-    /// Which certificates are refused.
+    /// Which certificates are rejected.
     pub(crate) refuses: Vec<Certificate>,
-    /// A certificate is shown.
+    /// Whether a client certificate is presented.
     pub(crate) shows: bool,
 }
 
-/// What is asked.
+/// The request of a call.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     /// The method.
@@ -66,7 +66,7 @@ pub(crate) struct Request {
 }
 
 impl Call {
-    /// A bare connection in the clear.
+    /// A bare connection in plain text.
     pub(crate) fn new(peer: String, host: String, port: u16, deadline: i64) -> Self {
         let (tls, request, kept, manner) = (None, None, None, Manner::default());
         Self { peer, host, port, tls, request, deadline, limit: 10_240, kept, keep: false, manner }
@@ -74,7 +74,7 @@ impl Call {
 }
 
 impl Request {
-    /// A GET of HTTP.
+    /// An HTTP GET.
     pub(crate) fn get(target: &str, headers: &[(&str, &str)]) -> Self {
         let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         Self { method: "GET", target: target.to_owned(), headers: headers.collect(), service: None }
@@ -84,9 +84,9 @@ impl Request {
 /// The result for a caller.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum CallResult {
-    /// Nobody listens.
+    /// Nothing listens.
     Refused,
-    /// The caller's time was up before there was any answer.
+    /// The client timed out before there was any answer.
     TimedOut { connected: bool },
     /// The connection closed, or the data was not a response.
     Broken(String),
@@ -96,7 +96,7 @@ pub(crate) enum CallResult {
     Parted,
     /// An HTTP response came.
     Response(Box<ReceivedResponse>),
-    /// A gRPC health check came back.
+    /// A gRPC health check got a reply.
     Health(HealthReply),
 }
 
@@ -117,7 +117,7 @@ impl CallResult {
         Self::Broken("malformed HTTP response".to_owned())
     }
 
-    /// What a client makes of bytes that were sent as they are, and of the end that followed.
+    /// How a client interprets bytes that were sent unchanged, and the end of the connection after them.
     pub(crate) fn of_bytes(bytes: &[u8], end: ConnectionEnd, limit: u64) -> Self {
         match (bytes, end) {
             (b"", ConnectionEnd::Close) => Self::Broken("EOF".to_owned()),
@@ -128,7 +128,7 @@ impl CallResult {
     }
 }
 
-/// Why a client has not got the body that it wants; `in_time` if it knows before its time is up.
+/// Why a client has not got the whole body; `in_time` if it knows before its timeout.
 pub(crate) fn cut_short(end: BodyEnd, in_time: bool) -> Option<&'static str> {
     match end {
         _ if !in_time => {

@@ -1,4 +1,4 @@
-//! The collection of pods that are over, once there are more of them than the controller manager allows.
+//! The garbage collection of terminated pods, once there are more of them than the controller manager allows.
 
 use probity_case::NodeStep;
 use probity_composer::NODE;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::Defect;
 use crate::world::{Act, MS, SECOND, World};
 
-/// How often the collector looks.
+/// The interval at which the garbage collector runs.
 const LOOKS: i64 = 20 * SECOND;
 
 impl World<'_> {
@@ -25,7 +25,7 @@ impl World<'_> {
         self.later(delay, Act::CollectSurplus);
     }
 
-    /// The collector counts the pods that are over.
+    /// The garbage collector counts the terminated pods.
     pub(crate) fn collect_surplus(&mut self) {
         let Some(threshold) = self.node.threshold.filter(|_| !self.has(Defect::GcThresholdIgnored)) else {
             return;

@@ -1,4 +1,5 @@
-//! What others than the kubelet say of pods: the scheduler, clients that set conditions, and the collector of pods.
+//! What components other than the kubelet write about pods: the scheduler, clients that set conditions, and the pod garbage
+//! collector.
 
 use probity_case::manifest::pod_name;
 use probity_case::{ONLY, PatchStep};
@@ -9,10 +10,10 @@ use serde_json::{Value, json};
 use crate::Defect;
 use crate::world::{Act, MS, SECOND, World};
 
-/// How long a pod is on a node that does not exist before it is collected: the node is in quarantine, and the collector
-/// looks now and then.
+/// How long a pod is on a node that does not exist before it is removed: the node is first in quarantine, and the
+/// garbage collector runs at intervals.
 const COLLECTED: (i64, i64) = (40 * SECOND, 80 * SECOND);
-/// How often the collector looks.
+/// The interval at which the garbage collector runs.
 const COLLECTOR_LOOKS: i64 = 20 * SECOND;
 /// How soon a defective collector removes pods that have failed.
 const REMOVED: i64 = 5 * SECOND;
@@ -31,8 +32,8 @@ pub(crate) fn entry<'v>(conditions: &'v mut Value, kind: &str) -> Option<&'v mut
 }
 
 impl World<'_> {
-    /// Who cares first for a new pod: nobody while it is gated, the collector if its node does not exist, and otherwise
-    /// the scheduler.
+    /// Passes on a new pod: to no component while it is gated, to the garbage collector if its node does not exist, and
+    /// otherwise to the scheduler.
     pub(crate) fn schedule(&mut self, pod: usize) {
         let spec = &self.pods[pod].object["spec"];
         let gated = spec["schedulingGates"].as_array().is_some_and(|gates| !gates.is_empty());
@@ -99,7 +100,7 @@ impl World<'_> {
         self.show_again(pod);
     }
 
-    /// A client patches a pod with a status: it counts only where it goes to the subresource.
+    /// A client patches a pod with a status, which has an effect only on the subresource.
     pub(crate) fn patch_status(&mut self, of: &PatchStep) {
         let name = pod_name(self.case, of.pod.as_deref().unwrap_or(ONLY));
         let subresource = of.subresource.clone().unwrap_or_default();
@@ -161,7 +162,7 @@ impl World<'_> {
         self.ask_to_go(pod, 0);
     }
 
-    /// The collector marks a pod as failed that is being deleted and has no node.
+    /// The garbage collector marks a pod that is being deleted and has no node as Failed.
     fn collect_unscheduled(&mut self, pod: usize) {
         if !self.has(Defect::UnscheduledTerminatingKept) {
             self.pods[pod].object["status"]["phase"] = json!("Failed");
@@ -169,7 +170,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether a finalizer holds a pod that no kubelet has.
+    /// Whether a finalizer keeps a pod that no kubelet has.
     pub(crate) fn is_held(&self, pod: usize) -> bool {
         self.has_finalizers(pod) && self.pods[pod].object["spec"]["nodeName"].is_null()
     }
@@ -180,7 +181,7 @@ impl World<'_> {
         finalizers.is_some_and(|list| !list.is_empty())
     }
 
-    /// The collector finds a pod when it next looks.
+    /// The garbage collector finds a pod when it next runs.
     pub(crate) fn await_collector(&mut self, pod: usize) {
         let delay = self.between(0, COLLECTOR_LOOKS);
         self.later(delay, Act::Collect(pod));

@@ -1,7 +1,7 @@
 //! The ways in which a kubelet, an API server or an endpoint controller can be wrong.
 //!
-//! Each is one deviation, as a careless change of the real code could bring it, and names the clauses that it should
-//! break. `suites/defects.txt` lists which clauses detect it over all cases of the book.
+//! Each is one deviation that a careless change of the real code could cause, and names the clauses that it should
+//! violate. `suites/defects.txt` lists which clauses detect it in all cases of the book.
 
 #[macro_use]
 mod list;
@@ -15,15 +15,15 @@ with_reports! {
     StartupGoesOnAfterSuccess,
     /// A restarted container immediately counts as started (`probe.startup.reruns-on-restart`, `started-field`).
     StartupNotRearmedOnRestart,
-    /// A startup probe that fails to the end kills nothing (`probe.startup.failure-kills-container`).
+    /// A startup probe that reaches its threshold kills nothing (`probe.startup.failure-kills-container`).
     StartupFailureTolerated,
-    /// A failed startup probe ends the whole pod whatever the policy (`probe.startup.failure-kills-container`).
+    /// A failed startup probe ends the whole pod, whatever the policy (`probe.startup.failure-kills-container`).
     StartupFailureIsFinal,
     /// One more failure than the threshold is tolerated (`failure-kills-container`, `pair.same-endpoint-higher-threshold`).
     OneMoreFailureTolerated,
-    /// The first failure settles, whatever the threshold (`slow-start-protection`, `catches-hang`).
+    /// The first failure has an effect, whatever the threshold (`slow-start-protection`, `catches-hang`).
     FirstFailureSettles,
-    /// Containers are started again under `Never` (`failure-never-policy`, `needs-restarting-policy`, `self-crash-needs-no-probe`).
+    /// Containers restart with Never (`failure-never-policy`, `needs-restarting-policy`, `self-crash-needs-no-probe`).
     RestartsDespiteNever,
     /// A container without a startup probe never counts as started (`probe.startup.absent-means-started`).
     AbsentStartupIsNotStarted,
@@ -33,7 +33,7 @@ with_reports! {
     StartedFieldLate,
     /// Readiness waits a full period after startup (`probe.startup.readiness-follows-immediately`).
     NoReadinessTrigger,
-    /// A startup probe protects from nothing: its failures count for liveness (`probe.startup.slow-start-protection`).
+    /// Failures of the startup probe count towards the liveness threshold (`probe.startup.slow-start-protection`).
     StartupFailsByLivenessThreshold,
     /// A liveness failure kills nothing (`probe.liveness.failure-restarts-container`).
     LivenessFailureTolerated,
@@ -41,33 +41,33 @@ with_reports! {
     RestartsWholePod,
     /// Liveness probes start when the container is ready (`probe.liveness.independent-of-readiness`).
     LivenessWaitsForReadiness,
-    /// A probe that timed out passed (`probe.liveness.catches-hang`).
+    /// A probe that times out passes (`probe.liveness.catches-hang`).
     TimeoutIsSuccess,
-    /// Without a liveness probe, a container that answers its readiness probe badly is killed (`probe.liveness.absent-means-success`).
+    /// Without a liveness probe, a container that fails its readiness probe is killed (`probe.liveness.absent-means-success`).
     ReadinessServesAsLiveness,
     /// A readiness failure restarts the container (`readiness.failure-marks-unready`, `maintenance-mode`, `backend-dependency`).
     ReadinessFailureRestarts,
     /// A container that exited by itself is not restarted (`probe.liveness.self-crash-needs-no-probe`).
     CrashIsFinal,
-    /// A container that a probe killed is not started again under `OnFailure` (`probe.liveness.needs-restarting-policy`).
+    /// With OnFailure, a container that a probe killed does not restart (`probe.liveness.needs-restarting-policy`).
     NotRestartedOnFailurePolicy,
-    /// A container that a probe killed is never started again (`liveness.failure-restarts-container`, `startup.failure-kills-container`).
+    /// Containers that a probe killed never restart (`failure-restarts-container`, `startup.failure-kills-container`).
     ProbeKillIsFinal,
     /// A failed probe causes an immediate kill, without a stop signal (`probe.liveness.kill-is-graceful`).
     KillWithoutGrace,
     /// The grace period never ends after a failed probe (`probe.liveness.kill-is-graceful`).
     KillWaitsForEver,
-    /// The hook before the stop is left out (`probe.liveness.kill-is-graceful`).
+    /// The preStop hook is left out (`probe.liveness.kill-is-graceful`).
     PreStopSkipped,
     /// The stop signal comes before the hook (`probe.liveness.kill-is-graceful`).
     PreStopAfterSignal,
     /// A failed readiness probe leaves the container ready (`probe.readiness.failure-marks-unready`).
     ReadyFlagNotCleared,
-    /// Only the container is unready, the pod stays ready (`probe.readiness.failure-marks-unready`, `scope.pod-ready-iff-all-containers`).
+    /// Only the container becomes not ready (`probe.readiness.failure-marks-unready`, `pod-ready-iff-all-containers`).
     PodStaysReady,
     /// Readiness probes stop when the container is ready (`probe.readiness.runs-for-life`).
     ReadinessStopsWhenReady,
-    /// Once unready, always unready (`probe.readiness.recovers`).
+    /// A container that was not ready once is never ready again (`probe.readiness.recovers`).
     NeverReadyAgain,
     /// A container becomes ready again only with a restart (`probe.readiness.recovers`).
     RecoversByRestart,
@@ -93,34 +93,34 @@ with_reports! {
     SliceReadyWhileTerminating,
     /// `publishNotReadyAddresses` has no effect (`probe.readiness.publish-not-ready`).
     PublishNotReadyIgnored,
-    /// The proxy learns nothing after the first endpoints (`readiness.service-traffic-stops`, `drain-without-probe`).
+    /// The proxy ignores all changes after the first endpoints (`readiness.service-traffic-stops`, `drain-without-probe`).
     ProxyKeepsSending,
     /// Only the first Service of a pod is updated (`probe.readiness.endpoint-removed`, `service-traffic-stops`).
     OnlyFirstServiceTold,
     /// Port 0 is accepted (`probe.http.port-number-range`).
     ApiAcceptsPortZero,
-    /// Port 65535 is refused (`probe.http.port-number-range`).
+    /// Port 65535 is rejected (`probe.http.port-number-range`).
     ApiRefusesHighestPort,
     /// Any header name is accepted (`probe.http.header-name-validation`).
     ApiAcceptsBadHeaderName,
     /// Any scheme is accepted (`probe.http.default-scheme`).
     ApiAcceptsAnyScheme,
-    /// The scheme's default is the other one (`probe.http.default-scheme`).
+    /// The default scheme is HTTPS (`probe.http.default-scheme`).
     ApiDefaultsToHttps,
     /// The scheme gets no default (`probe.http.default-scheme`).
     ApiLeavesSchemeEmpty,
     /// The path gets no default (`probe.http.default-path`).
     ApiLeavesPathEmpty,
-    /// A port name that no container port has is refused (`probe.http.port-name-unresolvable`).
+    /// A port name that no container port has is rejected (`probe.http.port-name-unresolvable`).
     ApiRefusesUnknownPortName,
-    /// Port names are not looked at (`probe.http.port-name-unresolvable`).
+    /// Port names are not validated (`probe.http.port-name-unresolvable`).
     ApiAcceptsAnyPortName,
-    // Commands, connections and health checks: what a probe does, and what is made of it.
+    // Commands, connections and health checks: what a probe does, and how its result counts.
     /// A probe without a handler is accepted (`probe.handler.exactly-one`).
     ApiAcceptsNoHandler,
     /// A probe with several handlers is accepted (`probe.handler.exactly-one`).
     ApiAcceptsTwoHandlers,
-    /// A command that ran has passed, whatever its status (`probe.exec.exit-zero`).
+    /// A command that ran counts as a success, whatever its exit status (`probe.exec.exit-zero`).
     ExecStatusIgnored,
     /// Exit statuses above 125 count as errors of the runtime (`probe.exec.exit-zero`).
     ExecHighStatusIsError,
@@ -128,37 +128,37 @@ with_reports! {
     ExecOnTheNode,
     /// Commands see the node's processes (`probe.exec.runs-inside-container`).
     ExecInTheNodesProcesses,
-    /// Commands are never cut off (`probe.exec.timeout-fails`).
+    /// Commands never time out (`probe.exec.timeout-fails`).
     ExecTimeoutIgnored,
-    /// A command that was cut off is an error (`probe.exec.timeout-fails`).
+    /// A command that times out is an error (`probe.exec.timeout-fails`).
     ExecTimeoutIsError,
-    /// A command that leaves a child behind has passed (`probe.exec.fork-then-exit-fails`).
+    /// A command that leaves a child process behind counts as a success (`probe.exec.fork-then-exit-fails`).
     ExecWithChildPasses,
-    /// A command that is not there is a failure (`probe.exec.spawn-error-not-counted`, `probe.result.unknown-no-action`).
+    /// A command that does not exist is a failure (`probe.exec.spawn-error-not-counted`, `probe.result.unknown-no-action`).
     MissingCommandFails,
-    /// A command that is not there passes (`probe.exec.spawn-error-not-counted`, `probe.result.unknown-no-action`).
+    /// A command that does not exist passes (`probe.exec.spawn-error-not-counted`, `probe.result.unknown-no-action`).
     MissingCommandPasses,
     /// Statuses below 500 pass (`probe.http.status-range`).
     HttpClientErrorsPass,
     /// Only 200 passes (`probe.http.status-range`).
     HttpOnly200Passes,
-    /// Probes ask by HEAD (`probe.http.method-get`).
+    /// Probes use HEAD (`probe.http.method-get`).
     HttpAsksByHead,
     /// The query is cut off the path (`probe.http.method-get`).
     HttpDropsQuery,
     /// HTTP probes are sent from inside the pod to its loopback address (`probe.http.targets-pod-ip`).
     HttpThroughLoopback,
-    /// HTTP probes are sent inside of the pod, to its address (`probe.kubelet.network-probes-from-node`).
+    /// HTTP probes are sent from inside the pod to its address (`probe.kubelet.network-probes-from-node`).
     HttpFromInside,
     /// A connection that is refused is an error (`probe.tcp.open-success`).
     TcpRefusalIsError,
     /// A connection that the container closes immediately is a failure (`probe.tcp.immediate-close-healthy`).
     TcpCloseFails,
-    /// A connection to a port at which an HTTP probe fails is a failure (`probe.tcp.blind-to-app`).
+    /// A connection to a port on which an HTTP probe fails is a failure (`probe.tcp.blind-to-app`).
     TcpHeedsHttp,
-    /// Connections are opened inside of the pod, to its address (`probe.tcp.from-node`).
+    /// Connections are opened from inside the pod to its address (`probe.tcp.from-node`).
     TcpFromInside,
-    /// Connections are opened inside of the pod, to its loopback (`probe.tcp.default-host`, `http.targets-pod-ip`).
+    /// Connections are opened from inside the pod to its loopback address (`probe.tcp.default-host`, `http.targets-pod-ip`).
     TcpThroughLoopback,
     /// Without `host` a connection goes to the node (`probe.tcp.default-host`).
     TcpDefaultsToNode,
@@ -170,7 +170,7 @@ with_reports! {
     TcpSendsBytes,
     /// A connection is kept until the timeout (`probe.tcp.no-payload`).
     TcpKeepsConnection,
-    /// A named port is the first that is declared (`probe.tcp.port-forms`).
+    /// A named port is resolved to the first declared port (`probe.tcp.port-forms`).
     TcpNamedPortIsFirstPort,
     /// A gRPC probe needs no port (`probe.grpc.port-required`).
     ApiAcceptsGrpcWithoutPort,
@@ -182,11 +182,11 @@ with_reports! {
     GrpcNamesLocalhost,
     /// The service of a health check is left out (`probe.grpc.service-field`).
     GrpcServiceDropped,
-    /// The service of a health check ends at its hyphen (`probe.grpc.naming-advice`).
+    /// The service of a health check is cut off at its hyphen (`probe.grpc.naming-advice`).
     GrpcServiceCutAtHyphen,
-    /// All health checks at a port ask for the readiness probe's service (`probe.startup.gates-readiness`).
+    /// All health checks on a port request the readiness probe's service (`probe.startup.gates-readiness`).
     GrpcOneServicePerPort,
-    /// Every answer but NOT_SERVING passes (`probe.grpc.serving-success`).
+    /// Every answer except NOT_SERVING passes (`probe.grpc.serving-success`).
     GrpcUnknownPasses,
     /// An error of the call is not a failure (`probe.grpc.serving-success`).
     GrpcErrorIsUnknown,
@@ -198,11 +198,11 @@ with_reports! {
     GrpcRefusalIsError,
     /// If plain text fails, TLS is tried (`probe.grpc.plaintext-only`).
     GrpcFallsBackToTls,
-    /// The user agent is the library's alone (`probe.grpc.user-agent`).
+    /// The user agent names only the library (`probe.grpc.user-agent`).
     GrpcAgentIsLibrarys,
     /// No deadline is sent (`probe.grpc.user-agent`).
     GrpcSendsNoDeadline,
-    /// Metadata is sent that tells the pod (`probe.grpc.user-agent`).
+    /// Metadata that names the pod is sent (`probe.grpc.user-agent`).
     GrpcSendsMetadata,
     /// Health checks share a connection (`probe.grpc.new-connection-each`).
     GrpcReusesConnection,
@@ -213,11 +213,11 @@ with_reports! {
     ApiFillsProbeGrace,
     /// Numbers below zero are accepted (`probe.config.minimums`).
     ApiAcceptsNegative,
-    /// A zero is kept where it means unset (`probe.config.minimums`).
+    /// A zero that means unset is kept (`probe.config.minimums`).
     ApiKeepsZero,
-    /// Liveness and startup probes may ask for several successes (`success-threshold.liveness-startup-must-be-1`).
+    /// Liveness and startup probes may require several successes (`success-threshold.liveness-startup-must-be-1`).
     ApiAcceptsTwoSuccesses,
-    /// No probe may ask for several successes (`success-threshold.liveness-startup-must-be-1`).
+    /// No probe may require several successes (`success-threshold.liveness-startup-must-be-1`).
     ApiRefusesTwoSuccesses,
     /// A readiness probe may have a grace period (`probe.tgps.readiness-refused`).
     ApiAcceptsReadinessGrace,
@@ -231,33 +231,33 @@ with_reports! {
     DelayInFirstLifeOnly,
     /// The delay has no effect with a startup probe (`probe.timing.initial-delay-after-startup`).
     DelayLostAfterStartup,
-    /// The first probe of a life leaves out a turn (`probe.timing.first-probe-phase`).
+    /// The first probe of an instance comes one period late (`probe.timing.first-probe-phase`).
     FirstProbeAPeriodLate,
     /// The period starts with the answer (`probe.timing.period`).
     PeriodAfterAnswer,
-    /// After a failure readiness is probed less often (`probe.timing.readiness-period-is-upper-bound`).
+    /// After a failure, readiness probes come less often (`probe.timing.readiness-period-is-upper-bound`).
     ReadinessBacksOff,
     /// A failed readiness probe does not run again (`probe.failure-threshold.readiness-keeps-running`).
     ReadinessStopsAfterFailure,
-    /// Probes over the network are waited for without end (`probe.timeout.http`, `probe.timeout.tcp-grpc`).
+    /// Network probes never time out (`probe.timeout.http`, `probe.timeout.tcp-grpc`).
     TimeoutIgnored,
-    /// Every timeout is a second (`probe.timeout.http`, `probe.timeout.tcp-grpc`).
+    /// Every timeout is one second (`probe.timeout.http`, `probe.timeout.tcp-grpc`).
     TimeoutAlways1s,
     /// Every timeout is twice as long (`probe.timeout.http`, `probe.timeout.tcp-grpc`).
     TimeoutTwice,
-    /// A fifth of every timeout is lost (`probe.timeout.http`, `probe.timeout.tcp-grpc`).
+    /// Every timeout is shorter by a fifth (`probe.timeout.http`, `probe.timeout.tcp-grpc`).
     TimeoutShort,
     /// The next probe does not wait for the current one (`probe.timeout.longer-than-period`).
     ProbesOverlap,
-    /// Successes are counted in all (`probe.success-threshold.readiness`).
+    /// Successes are counted in total, and not in a row (`probe.success-threshold.readiness`).
     SuccessesCountedInAll,
     /// One success is enough (`probe.success-threshold.first-start`, `probe.success-threshold.readiness`).
     SuccessThresholdIgnored,
     /// A restarted container is ready (`probe.success-threshold.after-restart`, `probe.readiness.starts-unready`).
     ReadyAtOnceAfterRestart,
-    /// Failures are counted in all (`probe.failure-threshold.consecutive`).
+    /// Failures are counted in total, and not in a row (`probe.failure-threshold.consecutive`).
     FailuresCountedInAll,
-    /// One failure less than the threshold is enough (`probe.failure-threshold.exact-count`).
+    /// One failure fewer than the threshold is enough (`probe.failure-threshold.exact-count`).
     OneFailureLessSettles,
     /// The first failure after a success is not counted (`probe.failure-threshold.exact-count`).
     FirstFailureForgiven,
@@ -267,13 +267,13 @@ with_reports! {
     StartupGraceIgnored,
     /// The grace period of a probe can only be shorter than the pod's (`probe.tgps.liveness-override`).
     ProbeGraceOnlyShorter,
-    /// Without one of its own, a probe has a grace period of 30 s (`probe.tgps.default-inherits`).
+    /// A probe without its own grace period has one of 30 s (`probe.tgps.default-inherits`).
     ProbeGraceDefaultsTo30,
-    /// Probes kill after two seconds (`probe.tgps.default-inherits`, `probe.tgps.liveness-override`).
+    /// The grace period after a failed probe is two seconds (`probe.tgps.default-inherits`, `tgps.liveness-override`).
     ProbeGraceAlways2,
     /// A deletion uses the grace period of the liveness probe (`probe.tgps.not-used-on-deletion`).
     DeletionUsesProbeGrace,
-    // The HTTP prober: where it asks.
+    // The HTTP prober: where it sends probes.
     /// A probe without a path requests `/healthz` (`probe.http.default-path`).
     DefaultPathWrong,
     /// The Host header lacks the port (`probe.http.host-default-pod-ip`).
@@ -284,18 +284,18 @@ with_reports! {
     HostNetworkMeansLocalhost,
     /// A Host header among the custom ones has no effect (`probe.http.vhost-via-header`).
     HostHeaderIgnored,
-    /// A named port is looked up wrongly: the first port is taken (`probe.http.port-by-name`).
+    /// A named port is resolved to the first port (`probe.http.port-by-name`).
     NamedPortIsFirstPort,
     /// A port name that cannot be resolved counts as a failure (`probe.http.port-name-unresolvable`).
     UnresolvablePortFails,
     // The HTTP prober: what it sends.
     /// Custom headers are left out (`probe.http.custom-headers`).
     CustomHeadersDropped,
-    /// Custom headers are sent with the first probe only (`probe.http.custom-headers`).
+    /// Custom headers are sent only with the first probe (`probe.http.custom-headers`).
     CustomHeadersOnce,
     /// Values of one header are joined into one line (`probe.http.repeated-headers`).
     HeaderDuplicatesMerged,
-    /// Of several values of a header only the last is sent (`probe.http.repeated-headers`).
+    /// Only the last of several values of a header is sent (`probe.http.repeated-headers`).
     HeaderDuplicatesDropped,
     /// Values of one header are sent in the wrong order (`probe.http.repeated-headers`).
     HeadersReordered,
@@ -307,23 +307,23 @@ with_reports! {
     AcceptNarrow,
     /// Accept-Encoding is sent (`probe.http.header-set`).
     SendsAcceptEncoding,
-    /// A header given by the user is sent besides the default (`probe.http.headers-override`).
+    /// A header from the spec is sent in addition to the default (`probe.http.headers-override`).
     OverridesAppended,
-    /// Defaults win over the user's headers (`probe.http.headers-override`).
+    /// Defaults take precedence over the headers from the spec (`probe.http.headers-override`).
     OverridesIgnored,
-    /// A header that was emptied is sent empty (`probe.http.headers-remove`).
+    /// A header with an empty value is sent empty (`probe.http.headers-remove`).
     EmptyHeaderSentEmpty,
-    /// A header that was emptied is sent with its default (`probe.http.headers-remove`).
+    /// A header with an empty value is sent with its default (`probe.http.headers-remove`).
     EmptyHeaderKeepsDefault,
-    /// Connections are used again (`probe.http.new-connection-each`).
+    /// Connections are reused (`probe.http.new-connection-each`).
     ReusesConnections,
     /// The server's certificate is verified (`probe.http.https-skips-verification`).
     VerifiesCertificates,
-    /// Expired certificates alone are refused (`probe.http.https-skips-verification`).
+    /// Only expired certificates are rejected (`probe.http.https-skips-verification`).
     RefusesExpiredCertificates,
     /// HTTP/2 is not offered (`probe.http.https-wire-details`).
     OffersNoHttp2,
-    /// A client certificate is shown (`probe.http.https-wire-details`).
+    /// A client certificate is presented (`probe.http.https-wire-details`).
     ShowsClientCertificate,
     // The HTTP prober: answers.
     /// Redirects are not followed (`probe.http.redirect.same-host-followed`).
@@ -338,7 +338,7 @@ with_reports! {
     FollowsCrossHost,
     /// A redirect to another host is a failure (`probe.http.redirect.cross-host-not-followed`).
     CrossHostFails,
-    /// No event tells of redirects that were not followed (`redirect.cross-host-not-followed`, `missing-location`).
+    /// No event reports redirects that were not followed (`redirect.cross-host-not-followed`, `missing-location`).
     WarningMissing,
     /// The host of a custom Host header counts as the same host (`probe.http.redirect.cross-host-by-name`).
     HostHeaderIsSameHost,
@@ -348,7 +348,7 @@ with_reports! {
     RedirectLimitTwenty,
     /// Five redirects are followed (`probe.http.redirect.limit`).
     RedirectLimitFive,
-    /// A redirect without a place to go is a failure (`probe.http.redirect.missing-location`).
+    /// A redirect without a location is a failure (`probe.http.redirect.missing-location`).
     MissingLocationFails,
     /// A redirect to a location that cannot be requested passes (`probe.http.redirect.missing-location`).
     UnusableLocationPasses,
@@ -358,11 +358,11 @@ with_reports! {
     ReadsWholeBody,
     /// A body beyond the limit is a failure (`probe.http.body.limit-10kib`).
     LargeBodyFails,
-    /// An answer that breaks off is a failure (`probe.http.body.short-body-error`).
+    /// A truncated answer is a failure (`probe.http.body.short-body-error`).
     ShortBodyFails,
-    /// An answer that breaks off is tried six times (`probe.http.body.short-body-error`).
+    /// A truncated answer is tried six times (`probe.http.body.short-body-error`).
     ShortBodyTriedSixTimes,
-    /// The event of a failure tells the body (`probe.http.event-omits-body`).
+    /// The event about a failure contains the body (`probe.http.event-omits-body`).
     EventShowsBody,
     /// A refused connection passes (`probe.http.refused-fails`).
     RefusedIsSuccess,
@@ -370,12 +370,12 @@ with_reports! {
     MalformedIsSuccess,
     /// A connection that closes before an answer has no result (`probe.http.refused-fails`).
     BrokenConnectionDiscarded,
-    // The kubelet's own machinery: commands, counters, its restart, the end of pods, and what the API refuses besides.
+    // Other parts of the kubelet: commands, counters, its restart, the end of pods; and other rejections by the API.
     /// Variables in a probe's command are not replaced (`prober.exec.static-env-expansion`).
     ExecCommandNotExpanded,
-    /// A probe's command goes through a shell (`prober.exec.static-env-expansion`).
+    /// A probe's command is run by a shell (`prober.exec.static-env-expansion`).
     ExecCommandByShell,
-    /// Unknown names in a probe's command are replaced by nothing (`prober.exec.static-env-expansion`).
+    /// Unknown names in a probe's command are removed (`prober.exec.static-env-expansion`).
     ExecCommandLosesUnknownNames,
     /// Variables from other sources are replaced by their values (`prober.exec.static-env-expansion`).
     ExecCommandSeesAllSources,
@@ -393,55 +393,55 @@ with_reports! {
     OneWorkerPerContainer,
     /// An extra run does not reset the ticker (`prober.worker.manual-trigger`).
     TriggerKeepsTheBeat,
-    /// Readiness is carried over into a new life (`prober.worker.new-container-resets-result`).
+    /// Readiness is carried over to a new instance (`prober.worker.new-container-resets-result`).
     ReadinessOutlivesLife,
     /// A liveness probe does not stop at its threshold (`prober.worker.onhold-after-liveness-failure`).
     LivenessGoesOnAfterFailure,
     /// A container that does not run keeps its readiness (`prober.worker.non-running-sets-failure`).
     NotRunningStaysReady,
-    /// A sidecar that fails its liveness probe in a deleted pod is started again (`prober.termination.sidecar-liveness`).
+    /// A sidecar that fails its liveness probe in a deleted pod is restarted (`prober.termination.sidecar-liveness`).
     SidecarRestartsInTermination,
     /// Each probe writes the pod's status (`prober.result.published-on-change`).
     EachProbeWritesStatus,
     /// A failed probe is repeated (`prober.retry.three-on-error`).
     FailuresTriedTwice,
-    /// What erred is not tried again (`prober.retry.three-on-error`).
+    /// A probe that ended in an error is not retried (`prober.retry.three-on-error`).
     ErrorsTriedOnce,
-    /// Counters stay when their pod is gone (`prober.termination.remove-all`).
+    /// Counters remain after their pod was removed (`prober.termination.remove-all`).
     CountersOutliveTheirPod,
-    /// After a restart of the kubelet all probes come in one instant (`prober.worker.restart-jitter`).
+    /// After a kubelet restart, all probes come at the same instant (`prober.worker.restart-jitter`).
     RestartProbesAtOnce,
-    /// A restart of the kubelet takes containers for not started (`prober.kubelet-restart.status-kept`).
+    /// A restarted kubelet considers containers as not started (`prober.kubelet-restart.status-kept`).
     RestartForgetsStarted,
-    /// A restart of the kubelet takes containers for not ready (`prober.kubelet-restart.status-kept`).
+    /// A restarted kubelet considers containers as not ready (`prober.kubelet-restart.status-kept`).
     RestartForgetsReady,
-    /// A restart of the kubelet restarts containers (`prober.kubelet-restart.status-kept`).
+    /// A restarted kubelet restarts containers (`prober.kubelet-restart.status-kept`).
     RestartRestartsContainers,
-    /// A restarted kubelet takes old containers for ready (`prober.kubelet-restart.nothing-gained`).
+    /// A restarted kubelet considers old containers as ready (`prober.kubelet-restart.nothing-gained`).
     RestartMakesReady,
-    /// A restarted kubelet probes nothing that ran before (`prober.kubelet-restart.probing-resumes`).
+    /// A restarted kubelet does not probe containers that ran before (`prober.kubelet-restart.probing-resumes`).
     RestartStopsProbing,
-    /// A container is probed while its hook after the start runs (`prober.worker.waits-for-container`).
+    /// A container is probed while its postStart hook runs (`prober.worker.waits-for-container`).
     ProbesDuringPostStart,
     /// Liveness and startup probes continue while a pod terminates (`prober.termination.liveness-startup-stop`).
     LivenessGoesOnInTermination,
     /// An exec probe needs no command (`validation.exec-command-required`).
     ApiAcceptsEmptyCommand,
-    /// Templates are not looked at (`validation.template-level`).
+    /// Pod templates are not validated (`validation.template-level`).
     ApiSkipsTemplates,
     /// A hook may sleep for a negative time (`validation.prestop-sleep-range`).
     ApiAcceptsNegativeSleep,
     /// A hook may sleep for longer than the grace period (`validation.prestop-sleep-range`).
     ApiAcceptsSleepBeyondGrace,
-    /// A hook may not sleep for all of the grace period (`validation.prestop-sleep-range`).
+    /// A hook may not sleep for the whole grace period (`validation.prestop-sleep-range`).
     ApiRefusesSleepOfAllGrace,
-    /// A hook may not sleep for no time (`validation.prestop-sleep-range`).
+    /// A hook may not sleep for zero seconds (`validation.prestop-sleep-range`).
     ApiRefusesSleepOfNothing,
     /// Readiness waits for all ports of a container (`scenario.readiness.mgmt-port-decoupled`).
     ReadinessNeedsAllPorts,
-    /// Of two pods with containers of the same name the wrong one is killed (`scenario.liveness.overload-cascade`).
+    /// If two pods have containers with the same name, the wrong container is killed (`scenario.liveness.overload-cascade`).
     KillsByNameOnly,
-    /// A budget that allows no disruption keeps a container from being killed (`scenario.liveness.ignores-pdb`).
+    /// A container is not killed while its pod's budget allows no disruption (`scenario.liveness.ignores-pdb`).
     KillsAskTheBudget,
     /// The runtime reaps child processes that a container's first process does not reap (`scenario.exec.zombies`).
     RuntimeReapsOrphans,

@@ -14,9 +14,9 @@ use crate::Defect;
 use crate::pod::micros;
 use crate::world::{Act, At, MS, SECOND, World};
 
-/// How long a wait lasts if the case does not say.
+/// The default duration of a wait.
 const PATIENCE: i64 = 60 * SECOND;
-/// How often conditions are looked at, at most.
+/// The shortest interval at which conditions are checked.
 const GLANCE: i64 = 20 * MS;
 
 /// Where the harness is in the case.
@@ -29,7 +29,7 @@ pub(crate) struct Director {
     waiting: Option<i64>,
     looking: bool,
     changed: bool,
-    /// Keys of pods whose creation by a step is under way.
+    /// Keys of pods that a step is creating.
     wanted: Vec<String>,
 }
 
@@ -130,7 +130,7 @@ impl World<'_> {
         Cow::Owned(Step::Patch(PatchStep { patch, ..of.clone() }))
     }
 
-    /// Does a step; whether it is done with.
+    /// Carries out a step; returns whether it is complete.
     fn step(&mut self, step: &Step) -> bool {
         match step {
             Step::Wait(wait) => return self.wait(wait, step),

@@ -55,7 +55,7 @@ impl World<'_> {
         self.touch_service(number);
     }
 
-    /// Something about pods changed: the controller will look at this service soon.
+    /// Something about pods changed: the controller will soon update this Service.
     pub(crate) fn touch_service(&mut self, service: usize) {
         if !self.services[service].touched {
             self.services[service].touched = true;
@@ -110,7 +110,7 @@ impl World<'_> {
         (ready, serving && !(terminating && self.has(Defect::SliceTerminatingServesNobody)), terminating)
     }
 
-    /// How much later a defective controller looks at a service.
+    /// The additional delay of a defective controller for a Service.
     fn slice_lateness(&self, service: usize) -> i64 {
         let turns = |to: bool| {
             self.pods.iter().enumerate().any(|(place, pod)| {
@@ -125,7 +125,7 @@ impl World<'_> {
         }
     }
 
-    /// What a defective controller makes of the readiness of a pod.
+    /// The readiness of a pod as a defective controller sees it.
     fn misled(&self, service: usize, pod: usize, ready: bool) -> bool {
         let falls = self.pods[pod].falls.get(&service).copied().unwrap_or(0);
         let was = self.was(service, pod).is_some_and(|(ready, _)| ready);

@@ -1,6 +1,6 @@
-//! Ephemeral containers: how the API server takes them, and how the kubelet runs them.
+//! Ephemeral containers: how the API server accepts them, and how the kubelet runs them.
 //!
-//! Each is run as a pod of its own that the API does not show: nothing of its life touches that of its pod.
+//! Each runs as a separate pod that the API does not show, so that it does not affect its real pod.
 
 use probity_case::manifest::{self, pod_name};
 use probity_case::{EphemeralStep, ONLY, PatchStep, Step};
@@ -83,7 +83,7 @@ impl World<'_> {
         Some(format!("{path}[0].{field}: Forbidden: cannot be set for an Ephemeral Container"))
     }
 
-    /// The API server stores an ephemeral container, and the kubelet hears of it.
+    /// The API server stores an ephemeral container, and the kubelet is notified.
     fn take_ephemeral(&mut self, pod: usize, entry: &Value) {
         let list = &mut self.pods[pod].object["spec"][LIST];
         if !list.is_array() {
@@ -164,7 +164,7 @@ impl World<'_> {
         }
     }
 
-    /// Spoils what is shown of the end of an ephemeral container.
+    /// Applies the defects of how the end of an ephemeral container is shown.
     fn misshow_ephemeral(&self, mut shown: Value, count: usize) -> Value {
         let Some(end) = shown["state"].get("terminated").cloned() else { return shown };
         if count > 1 && self.has(Defect::EphemeralEndForgotten) {
@@ -178,7 +178,7 @@ impl World<'_> {
         shown
     }
 
-    /// The process namespace of an ephemeral container, if it is that of another one.
+    /// The container whose process namespace an ephemeral container shares, if any.
     pub(crate) fn shares_processes(&self, at: At) -> Option<At> {
         let own = &self.pods[at.pod];
         let whole = own.within?;
@@ -216,7 +216,7 @@ impl World<'_> {
         self.pods.iter().any(|of| of.within == Some(pod) && of.containers[0].is_running())
     }
 
-    /// The ephemeral containers of a pod that goes are killed with it.
+    /// The ephemeral containers of a pod that ends are killed with it.
     pub(crate) fn end_ephemeral(&mut self, pod: usize) {
         for number in 0..self.pods.len() {
             if self.pods[number].within == Some(pod) && !std::mem::replace(&mut self.pods[number].gone, true)

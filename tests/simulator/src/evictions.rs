@@ -1,4 +1,4 @@
-//! What the API server answers to a request to evict a pod, and what it writes into the pod before it deletes it.
+//! The API server's answer to the eviction of a pod, and the condition that it writes before it deletes the pod.
 
 use probity_case::Step;
 use probity_case::manifest::pod_name;
@@ -10,9 +10,9 @@ use crate::conditions::entry;
 use crate::pod::Kind;
 use crate::world::{Act, At, LifeAt, SECOND, World};
 
-/// How late a defective API server says why a pod goes.
+/// The delay after which a defective API server writes why a pod terminates.
 const EXPLAINED_LATE: i64 = 4 * SECOND;
-/// How long a defective cluster leaves a pod alone that nobody touches.
+/// How long a defective cluster leaves an undisturbed pod alone.
 const IDLE: i64 = 6 * SECOND;
 
 /// Why an eviction is refused.
@@ -119,7 +119,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Writes into a pod why it goes.
+    /// Writes the condition that shows why a pod terminates.
     pub(crate) fn explain(&mut self, pod: usize) {
         if self.has(Defect::EvictionUnexplained) || self.pods[pod].gone {
             return;
@@ -167,7 +167,7 @@ impl World<'_> {
         self.has(Defect::DeletionAwaitsBudget) && self.is_forbidden(pod)
     }
 
-    /// A defective cluster will not leave a pod alone that runs and has nothing to do.
+    /// A defective cluster will disturb a pod that runs and has nothing to do.
     pub(crate) fn tire_of(&mut self, pod: usize) {
         let mut containers = self.pods[pod].containers.iter();
         let idle = containers.all(|container| container.workers.is_empty() && container.kind != Kind::Init);
@@ -176,7 +176,7 @@ impl World<'_> {
         }
     }
 
-    /// It is removed, or its containers are restarted.
+    /// The pod is removed, or its containers are restarted.
     pub(crate) fn tire(&mut self, pod: usize) {
         if self.pods[pod].gone || self.pods[pod].deleted.is_some() {
             return;

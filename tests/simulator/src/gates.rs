@@ -1,4 +1,4 @@
-//! What comes before and after a pod: its scheduling gates, which can be removed one after the other and not added, and a
+//! What comes before and after a pod: its scheduling gates, which can be removed one after the other but not added, and a
 //! defective cluster that creates it again.
 
 use probity_case::manifest::{self, pod_name};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::Defect;
 use crate::world::{Act, MS, World};
 
-/// How long the scheduler takes, at most.
+/// How long the scheduler takes, at least and at most.
 const SCHEDULED: (i64, i64) = (20 * MS, 120 * MS);
 
 impl World<'_> {

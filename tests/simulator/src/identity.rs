@@ -1,5 +1,4 @@
-//! What a pod is called, for which operating system it is, which users and privileges it has, and which files its containers
-//! share.
+//! The name and the operating system of a pod, its users and privileges, and the files that its containers share.
 
 use probity_model::history::Change;
 use probity_script::Consumer;
@@ -51,7 +50,7 @@ impl World<'_> {
         }
     }
 
-    /// The kubelet refuses a pod of another operating system; returns whether it did.
+    /// The kubelet rejects a pod for another operating system; returns whether it did.
     pub(crate) fn refuses_system(&mut self, pod: usize) -> bool {
         let foreign =
             self.pods[pod].object["spec"]["os"]["name"].as_str().is_some_and(|name| name != "linux");
@@ -68,7 +67,7 @@ impl World<'_> {
         true
     }
 
-    /// What the kernel tells a process about its users and its privileges: the files and their texts.
+    /// The files with which the kernel shows a process its users and its privileges, with their content.
     pub(crate) fn identity_files(&self, pod: usize, container: usize) -> [(String, String); 3] {
         let of = &self.pods[pod];
         let is = |spec: &Value| spec["securityContext"]["privileged"] == true;
@@ -85,7 +84,7 @@ impl World<'_> {
         ]
     }
 
-    /// Whether a process sees a file: one in a volume is there once a container has written it.
+    /// Whether a process sees a file: a file in a volume exists once a container has written it.
     pub(crate) fn has_file(&self, life: LifeAt, path: &str) -> bool {
         let of = &self.pods[life.at.pod];
         let Some(wanted) = place(&of.containers[life.at.container].spec, path) else { return true };
@@ -111,7 +110,7 @@ impl World<'_> {
     }
 }
 
-/// The volume in which a path of a container is, and the path below it.
+/// The volume that contains a path of a container, and the path below it.
 fn place(container: &Value, path: &str) -> Option<(String, String)> {
     container["volumeMounts"].as_array()?.iter().find_map(|mount| {
         let below = path.strip_prefix(mount["mountPath"].as_str()?)?;

@@ -3,8 +3,8 @@
 //!
 //! [`simulate`] takes a case and writes the history that the harness would have recorded on a cluster of one node. The
 //! targets send what `probity_script::wire` composes, as the real target does. It exists to plant defects that the
-//! judges must detect; it never replaces a cluster as evidence. It refuses to read a clock, files or real randomness:
-//! the same case, defects and seed give the same history, to the byte.
+//! judges must detect; it never replaces a cluster as evidence. It does not read a clock, files or real randomness:
+//! the same case, defects and seed give the same history, byte for byte.
 
 mod amounts;
 mod api;
@@ -47,7 +47,7 @@ use probity_model::History;
 
 pub use defects::Defect;
 
-/// The case as the harness has it once it knows the node of static pods.
+/// The case as the harness uses it once it knows the node of static pods.
 fn placed(case: &Case) -> Cow<'_, Case> {
     if case.has_static_pods() {
         return Cow::Owned(case.clone().with_static_pods_on(probity_composer::NODE));
@@ -55,13 +55,13 @@ fn placed(case: &Case) -> Cow<'_, Case> {
     Cow::Borrowed(case)
 }
 
-/// The history of a case on a cluster with these defects; a faithful one if there are none.
+/// The history of a case on a cluster with these defects; without defects, the cluster is faithful.
 #[must_use]
 pub fn simulate(case: &Case, defects: &[Defect], seed: u64) -> History {
     world::World::new(&placed(case), defects, seed).run()
 }
 
-/// The faithful history of a case, and the defects that it depended on. Any other defect leaves it as it is.
+/// The faithful history of a case, and the defects that it depended on. No other defect changes it.
 #[must_use]
 pub fn simulate_faithful(case: &Case, seed: u64) -> (History, BTreeSet<Defect>) {
     let case = placed(case);

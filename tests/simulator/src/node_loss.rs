@@ -1,4 +1,5 @@
-//! A node without a network: what runs on it runs on, its kubelet hears nothing and is not heard, and the cluster acts alone.
+//! A node without a network: its containers keep running, its kubelet neither receives nor sends anything, and the cluster acts
+//! alone.
 
 use probity_composer::NODE;
 use probity_model::history::{Did, Happening};
@@ -8,22 +9,22 @@ use crate::Defect;
 use crate::conditions::entry;
 use crate::world::{Act, MS, SECOND, World};
 
-/// The node controller does without news for so long.
+/// How long the node controller waits for news from a node.
 const UNHEARD: i64 = 46 * SECOND;
-/// How long a pod tolerates an unreachable node if it does not say.
+/// How long a pod tolerates an unreachable node by default.
 const TOLERATED: i64 = 300;
 
-/// What waits for the network.
+/// Everything that waits for the network.
 #[derive(Default)]
 pub(crate) struct Held {
-    /// What the targets told.
+    /// What the targets sent.
     pub(crate) news: Vec<Happening>,
-    /// What the kubelet has to do with the API.
+    /// The kubelet's actions that need the API.
     pub(crate) acts: Vec<Act>,
 }
 
 impl World<'_> {
-    /// The network of the node is cut, or the node loses its power: nothing is heard of it either way.
+    /// The network of the node is cut, or the node loses its power: in both cases, nothing is received from it.
     pub(crate) fn cut(&mut self, verb: &str) {
         self.held = Some(Held::default());
         self.did(Did::verb(NODE, verb, Some(0), None));
@@ -33,7 +34,7 @@ impl World<'_> {
         }
     }
 
-    /// The network is back: everybody hears of everything.
+    /// The network is back: everything that waited is delivered.
     pub(crate) fn heal(&mut self) {
         self.did(Did::verb(NODE, "heal", Some(0), None));
         let Held { news, acts } = self.held.take().unwrap_or_default();
@@ -56,7 +57,7 @@ impl World<'_> {
         }
     }
 
-    /// The node controller has heard nothing for too long: the node's pods are not ready.
+    /// The node controller has received nothing for too long: the node's pods become not ready.
     pub(crate) fn lose(&mut self) {
         if self.held.is_none() {
             return;
@@ -93,14 +94,14 @@ impl World<'_> {
         self.later(seconds * SECOND, Act::Untolerated(pod));
     }
 
-    /// The pod is deleted, and its kubelet does not hear of it.
+    /// The pod is deleted, but its kubelet is not notified.
     pub(crate) fn delete_on_lost_node(&mut self, pod: usize) {
         if self.held.is_some() && self.pods[pod].deleted.is_none() {
             self.write_deadline(pod, self.now, self.pods[pod].grace() / SECOND);
         }
     }
 
-    /// What a target tells or a kubelet does with the API while the node has no network waits; gives back what does not.
+    /// Holds what a target sends or a kubelet does with the API while the node has no network; returns any other action.
     pub(crate) fn hold(&mut self, act: Act) -> Option<Act> {
         let defective = self.has(Defect::DeadNodeStartsPods);
         match (&mut self.held, act) {

@@ -1,4 +1,4 @@
-//! Verbs that configure the kubelet or tell what the node has of a pod.
+//! Verbs that configure the kubelet or show what the node has of a pod.
 
 use probity_case::NodeStep;
 use probity_composer::NODE;
@@ -14,7 +14,7 @@ use crate::amounts::thousandths;
 use crate::pod::{State, micros};
 use crate::world::{SECOND, World};
 
-/// How long a sandbox that has ended is still on the node.
+/// How long a sandbox that has ended remains on the node.
 const COLLECTED: i64 = 60 * SECOND;
 
 /// The settings of the kubelet that a verb can change.
@@ -22,11 +22,11 @@ const COLLECTED: i64 = 60 * SECOND;
 pub(crate) struct NodeSettings {
     /// The longest back-off of a container.
     pub(crate) longest_wait: Option<i64>,
-    /// How much memory is to stay free, in bytes.
+    /// How much memory must stay free, in bytes.
     pub(crate) kept_free: Option<i64>,
-    /// Since when whole processors are given to single containers.
+    /// Since when containers can get exclusive CPUs.
     pub(crate) gives_processors_since: Option<i64>,
-    /// How many pods that are over the controller manager leaves.
+    /// How many terminated pods the controller manager keeps.
     pub(crate) threshold: Option<usize>,
 }
 
@@ -51,7 +51,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// The kubelet gets other settings. With some it does not run.
+    /// The kubelet gets new settings. With some of them it does not run.
     fn configure_kubelet(&mut self, of: &NodeStep) {
         let setting =
             of.input.as_ref().and_then(|input| input.pointer("/crashLoopBackOff/maxContainerRestartPeriod"));
@@ -71,7 +71,7 @@ impl World<'_> {
         self.restart_kubelet(of, Some(json!({ "running": true })));
     }
 
-    /// A verb without anything that the node shows of it.
+    /// A verb for which the node shows no proof.
     pub(crate) fn verb_done(&mut self, of: &NodeStep, uid: Option<String>, output: Option<Value>) {
         let (node, verb, input) = (NODE.to_owned(), of.verb.clone(), of.input.clone());
         self.did(Did::NodeVerb { node, verb, uid, input, exit: Some(0), output, proof: None });
@@ -101,7 +101,7 @@ impl World<'_> {
         kept.then(|| json!({ "id": format!("sandbox-{}", of.uid), "state": state })).into_iter().collect()
     }
 
-    /// The values of a pod's control group.
+    /// The values of a pod's cgroup.
     fn cgroup(&self, pod: usize) -> Value {
         let of = &self.pods[pod];
         if of.gone_at.is_some() {

@@ -1,4 +1,4 @@
-//! What exists on the node: pods, their containers, their lives and the workers of their probes. Values only.
+//! What exists on the node: pods, their containers and instances, and the workers of their probes. Only values.
 
 use std::collections::BTreeMap;
 
@@ -19,42 +19,43 @@ pub(crate) struct Pod {
     pub(crate) object: Value,
     /// The pod as it was created.
     pub(crate) first: Value,
+    /// The pod before its newest change.
+    pub(crate) before: Value,
     pub(crate) ip: String,
     pub(crate) on_host: bool,
     pub(crate) started: i64,
     /// When its deletion was requested, and the grace period in seconds.
     pub(crate) deleted: Option<(i64, i64)>,
     pub(crate) containers: Vec<Container>,
-    /// The pod whose ephemeral container this is. The API does not know it as a pod.
+    /// The pod to which this ephemeral container belongs. The API does not show it as a pod.
     pub(crate) within: Option<usize>,
     pub(crate) publishing: bool,
-    /// How often its status was to be written, and how often it left each service.
+    /// How many times its status had to be written, and how many times it was removed from each Service.
     pub(crate) written: u64,
     pub(crate) falls: BTreeMap<usize, u32>,
-    /// When the kubelet may look at it again, and whether it is going to.
+    /// When the kubelet may sync it again, and whether it is going to.
     pub(crate) next_sync: i64,
     pub(crate) syncing: bool,
-    /// When the hook after a container's start is done that the kubelet waits for.
+    /// When the postStart hook that the kubelet waits for is done.
     pub(crate) hooked_until: i64,
-    /// Whether its sandbox was made, with its network.
+    /// Whether its sandbox and network were created.
     pub(crate) sandbox: bool,
-    /// How long the kubelet waits before it mounts its volumes again, and until when it does.
+    /// How long the kubelet waits before it retries to mount its volumes, and until when it waits.
     pub(crate) mount_wait: i64,
     pub(crate) mounts_at: i64,
     pub(crate) terminal: bool,
-    /// It is beyond its deadline.
+    /// It exceeded its deadline.
     pub(crate) expired: bool,
     /// All its containers are being restarted.
     pub(crate) resetting: bool,
     /// Why it was evicted, if it was.
     pub(crate) evicted: Option<Cause>,
     pub(crate) gone: bool,
-    /// When the API dropped it.
+    /// When the API server removed it.
     pub(crate) gone_at: Option<i64>,
     /// Whether it is a static pod, of which the API shows a mirror pod.
     pub(crate) is_static: bool,
-    /// Events that may still be recorded before the recorder's spam filter closes.
-    /// How many events of each type were recorded about it.
+    /// How many events of each type were recorded about it, for the recorder's spam filter.
     pub(crate) recorded: BTreeMap<String, u32>,
 }
 
@@ -65,7 +66,7 @@ impl Pod {
     }
 }
 
-/// Which list a container stands in.
+/// The list that contains a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Init,
@@ -84,8 +85,12 @@ pub(crate) struct Container {
     pub(crate) state: State,
     pub(crate) last: Option<Ended>,
     pub(crate) starts: u64,
-    /// How often it could not be created.
+    /// When its image was last pulled, without success, and how long the next pull waits.
+    pub(crate) pulled: Option<(i64, i64)>,
+    /// How many times its creation failed.
     pub(crate) tries: u32,
+    /// The image of its newest instance.
+    pub(crate) image: Value,
     /// Whether an update gave it an image that its node does not have.
     pub(crate) absent: bool,
     pub(crate) life: Option<Life>,
@@ -94,24 +99,24 @@ pub(crate) struct Container {
     pub(crate) workers: Vec<Worker>,
     pub(crate) results: Results,
     pub(crate) back_off: BackOff,
-    /// When the start is planned for which it waits, and the planned start that was replaced by an earlier one.
+    /// When the start that it waits for is planned, and the planned start that was replaced by an earlier one.
     pub(crate) waits_until: i64,
     pub(crate) void_start: Option<i64>,
-    /// It is to be created anew, since all containers of its pod restart.
+    /// It must be created again, because all containers of its pod restart.
     pub(crate) reset: bool,
-    /// It is being killed by a probe's verdict; of which kind, and whether it is to be started again.
+    /// It is being killed because of a probe of this kind, and whether it will be restarted.
     pub(crate) killing: Option<ProbeKind>,
     pub(crate) restarting: bool,
-    /// It needed more memory than its limit, and the kubelet tells.
+    /// It needed more memory than its limit, and the kubelet reports this.
     pub(crate) out_of_memory: bool,
-    /// It was ready in this life, and it was unready after that.
+    /// It was ready in this instance, and then not ready.
     pub(crate) was_ready: bool,
     pub(crate) spoiled: bool,
-    /// Its hook after the start has failed, and it is being stopped for that.
+    /// Its postStart hook has failed, and it is being stopped because of this.
     pub(crate) failing: bool,
-    /// The restarts that a new kubelet does not know of.
+    /// The restarts that a restarted kubelet does not know of.
     pub(crate) forgotten: u64,
-    /// The life that was no longer new when the kubelet was started again.
+    /// The instance that was no longer new when the kubelet was restarted.
     pub(crate) survived: Option<String>,
     /// It is a sidecar that waits for its turn to stop.
     pub(crate) turn: Option<Turn>,
@@ -120,9 +125,9 @@ pub(crate) struct Container {
 /// A sidecar's turn to stop.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turn {
-    /// When its hook is done: not before.
+    /// When its hook is done, which is the earliest time.
     pub(crate) ready: i64,
-    /// When the grace period ends: not later.
+    /// When the grace period ends, which is the latest time.
     pub(crate) deadline: i64,
     /// Whether its hook was run, if it has one.
     pub(crate) hooked: bool,
@@ -147,7 +152,7 @@ pub(crate) struct Ended {
     pub(crate) message: String,
 }
 
-/// A container as the kubelet's status has it.
+/// A container in the kubelet's status.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct View {
     pub(crate) id: String,
@@ -159,11 +164,11 @@ pub(crate) struct View {
     pub(crate) ready: bool,
 }
 
-/// What the probes of a container came to: for each, of which life, and what; nothing if that is not known yet.
+/// The results of a container's probes: for each, the instance and the result; none if it is not known yet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Results(BTreeMap<ProbeKind, (String, Option<bool>)>);
 
-/// How long a container waits before it is started again.
+/// How long a container waits before its restart.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BackOff {
     pub(crate) wait: i64,
@@ -179,17 +184,19 @@ pub(crate) struct Worker {
     pub(crate) hold: bool,
     pub(crate) last: Option<bool>,
     pub(crate) streak: u64,
-    /// Successes and failures of this life in all, for a defective kubelet, and how many of its first turns it let pass.
+    /// The total successes and failures of this instance, for a defective kubelet, and how many of its first scheduled probes
+    /// were skipped.
     pub(crate) in_all: (u64, u64),
     pub(crate) waited: u64,
-    /// Turns that it had, and successes and failures of all lives, for a kubelet that is defective now and then.
+    /// Its number of scheduled probes, and the successes and failures of all instances, for a kubelet that is sometimes
+    /// defective.
     pub(crate) turns: u64,
     pub(crate) results: (u64, u64),
     pub(crate) busy: bool,
     pub(crate) backlog: bool,
     pub(crate) trigger: bool,
     pub(crate) stopped: bool,
-    /// It waits for its first turn after a start of the kubelet.
+    /// It waits for its first probe after a kubelet restart.
     pub(crate) asleep: bool,
     /// Its counters of results.
     pub(crate) passed: u64,
@@ -201,7 +208,7 @@ pub(crate) struct Worker {
     pub(crate) took: i64,
     /// It does not wait for the start of its container.
     pub(crate) ungated: bool,
-    /// What was first reported of a status code that failed it.
+    /// The first report of a status code that failed it.
     pub(crate) said: Option<String>,
 }
 
@@ -219,27 +226,27 @@ pub(crate) struct Life {
     pub(crate) changes: u64,
     pub(crate) counts: BTreeMap<Endpoint, u64>,
     pub(crate) marks: BTreeMap<String, i64>,
-    /// Its ports were closed by its end.
+    /// Its ports were closed before its end.
     pub(crate) shut: bool,
     /// It has got its stop signal.
     pub(crate) stopping: bool,
-    /// It is not killed before this, whatever was decided earlier: a new kubelet has begun its termination again.
+    /// It is not killed before this time, whatever was decided earlier: a restarted kubelet has started its termination again.
     pub(crate) spared_until: i64,
     pub(crate) doors: BTreeMap<String, ListenState>,
     pub(crate) is_target: bool,
-    /// The workers of its listeners, where these are bounded.
+    /// The workers of its listeners, if their number is limited.
     pub(crate) pools: BTreeMap<String, Pool>,
-    /// The end of its log, if that may be needed.
+    /// The end of its log, if it may be needed.
     pub(crate) log: String,
     /// Children that its commands left behind: their ids, and when they end.
     pub(crate) orphans: Vec<(u32, i64)>,
 }
 
-/// The bounded workers of a listener.
+/// The limited workers of a listener.
 pub(crate) struct Pool {
     /// When each is free.
     pub(crate) free: Vec<i64>,
-    /// Until when each of those that wait will have to.
+    /// Until when each waiting request will have to wait.
     pub(crate) waiting: Vec<i64>,
 }
 
@@ -249,7 +256,7 @@ impl Container {
         self.spec.get(kind.field())
     }
 
-    /// The number of this life as the API counts restarts.
+    /// The number of this instance, as the API counts restarts.
     pub(crate) fn attempt(&self) -> u64 {
         self.starts.saturating_sub(1)
     }
@@ -273,17 +280,17 @@ impl Container {
 }
 
 impl Results {
-    /// The result for this life, if there is any word about it.
+    /// The result for this instance, if there is one.
     pub(crate) fn get(&self, kind: ProbeKind, id: &str) -> Option<Option<bool>> {
         self.0.get(&kind).filter(|(of, _)| of == id).map(|(_, result)| *result)
     }
 
-    /// The last result, whichever life it is of.
+    /// The last result, of any instance.
     pub(crate) fn last(&self, kind: ProbeKind) -> Option<bool> {
         self.0.get(&kind)?.1
     }
 
-    /// Sets a result; whether that changed anything.
+    /// Sets a result; returns whether this changed anything.
     pub(crate) fn set(&mut self, kind: ProbeKind, id: &str, to: Option<bool>) -> bool {
         let new = (id.to_owned(), to);
         self.0.insert(kind, new.clone()) != Some(new)
@@ -320,7 +327,7 @@ impl Worker {
 }
 
 impl Life {
-    /// How long ago everything was that steps can count from.
+    /// How long ago each event was from which steps can count.
     pub(crate) fn since(&self, now: i64) -> BTreeMap<String, Span> {
         self.marks.iter().map(|(name, at)| (name.clone(), span(now - at))).collect()
     }

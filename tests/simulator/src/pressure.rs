@@ -32,7 +32,7 @@ impl Cause {
 }
 
 impl World<'_> {
-    /// A process takes what its plan says, and the kubelet or the kernel notices who is beyond a limit.
+    /// A process takes what its plan defines, and the kubelet or the kernel notices if it exceeds a limit.
     pub(crate) fn begin_consuming(&mut self, life: LifeAt) {
         let plans = self.life(life).map(|of| of.plan.process.consume.clone()).unwrap_or_default();
         for consumer in plans {
@@ -60,12 +60,25 @@ impl World<'_> {
 
     fn write_to_disk(&mut self, life: LifeAt, path: &str, bytes: u64, after: i64) {
         let after = after + 20 * MS;
+        let on_volume = self.mounts(life).any(|mount| path.starts_with(mount));
+        if on_volume && self.has(Defect::ScratchUnwritable) {
+            let error = Some("Permission denied (os error 13)".to_owned());
+            let consumed = Consumed { resource: "disk".to_owned(), amount: 0, error };
+            return self.later(after, Act::Note(life, Box::new(Fact::Consumed(consumed))));
+        }
         self.consumed(life, after, "disk", bytes);
         let limit = self.storage_limit(life, path);
         if limit.is_some_and(|limit| bytes > limit) && !self.has(Defect::StorageLimitsIgnored) {
             let noticed = self.between(5 * SECOND, 60 * SECOND);
             self.later(after + noticed, Act::Evict(life));
         }
+    }
+
+    /// The paths at which volumes are mounted into a container.
+    fn mounts(&self, life: LifeAt) -> impl Iterator<Item = &str> {
+        let spec = &self.pods[life.at.pod].containers[life.at.container].spec;
+        let all = spec["volumeMounts"].as_array().into_iter().flatten();
+        all.filter_map(|mount| mount["mountPath"].as_str())
     }
 
     fn take_memory(&mut self, life: LifeAt, bytes: u64, (step, every): (u64, i64), mut after: i64) {
@@ -115,7 +128,7 @@ impl World<'_> {
         }
     }
 
-    /// The processor time that a process has used since its start, in microseconds, from what its plan burns.
+    /// The CPU time that a process has used since its start, in microseconds, according to its plan.
     pub(crate) fn burnt(&self, at: At) -> i64 {
         let container = &self.pods[at.pod].containers[at.container];
         let Some(life) = &container.life else { return 0 };
@@ -160,7 +173,7 @@ impl World<'_> {
         }
     }
 
-    /// The kubelet evicts a pod: it stops the containers with a short grace period, and starts none of them again.
+    /// The kubelet evicts a pod: it stops the containers with a short grace period, and restarts none of them.
     pub(crate) fn end_by_eviction(&mut self, pod: usize, cause: Cause) {
         let of = &self.pods[pod];
         if of.gone || of.deleted.is_some() || of.terminal {
@@ -184,7 +197,7 @@ impl World<'_> {
         }
     }
 
-    /// The phase of an evicted pod, and why it is over: if all containers ended well, that counts as success.
+    /// The phase of an evicted pod, and whether the reason is shown: if all containers exited with 0, this counts as success.
     pub(crate) fn end_of_evicted(&self, pod: usize) -> (&'static str, bool) {
         let well = |state: &State| matches!(state, State::Ended(ended) if ended.code == 0);
         let success = self.pods[pod].containers.iter().all(|of| well(&of.state));

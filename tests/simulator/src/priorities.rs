@@ -1,4 +1,4 @@
-//! Priorities, and the scheduler's preemption where a topology spread constraint leaves no place for a pod.
+//! Priorities, and the scheduler's preemption if a topology spread constraint leaves no place for a pod.
 
 use serde_json::Value;
 
@@ -7,10 +7,10 @@ use crate::world::{Act, MS, SECOND, World};
 
 /// How soon the scheduler acts.
 const SOON: (i64, i64) = (20 * MS, 120 * MS);
-/// How long it waits before it tries a pod again.
+/// How long it waits before it retries a pod.
 const AGAIN: i64 = 500 * MS;
 
-/// How many pods with which labels a constraint of a pod admits, where all nodes are in one domain.
+/// How many pods, and with which labels, a constraint of a pod admits if all nodes are in one domain.
 fn places(spec: &Value) -> Option<(usize, &Value)> {
     let [only] = spec["topologySpreadConstraints"].as_array()?.as_slice() else { return None };
     (only["minDomains"].as_u64()? > 1).then_some(())?;
@@ -29,7 +29,7 @@ impl World<'_> {
         class.and_then(|class| self.priorities.get(class)).copied().unwrap_or_default()
     }
 
-    /// The pods that hold the places that a pod wants, if none of these is free.
+    /// The pods that hold the places that a pod wants, if no place is free.
     fn in_the_way(&self, pod: usize) -> Vec<usize> {
         let Some((count, labels)) = places(&self.pods[pod].object["spec"]) else { return Vec::new() };
         let wanted = labels.as_object();
@@ -48,7 +48,7 @@ impl World<'_> {
         if holders.len() < count { Vec::new() } else { holders }
     }
 
-    /// Whether a pod wants places that others have; the scheduler will see to it.
+    /// Whether a pod wants places that others hold; then the scheduler will handle it.
     pub(crate) fn awaits_place(&mut self, pod: usize) -> bool {
         let waits = !self.in_the_way(pod).is_empty();
         if waits {
@@ -58,7 +58,7 @@ impl World<'_> {
         waits
     }
 
-    /// The scheduler looks at a pod that found no place: it binds it, or preempts another one for it.
+    /// The scheduler handles a pod that found no place: it binds the pod, or preempts another one for it.
     pub(crate) fn preempt(&mut self, pod: usize) {
         if self.pods[pod].gone || self.pods[pod].deleted.is_some() {
             return;

@@ -1,4 +1,4 @@
-//! A kubelet that gives processors to single containers: which ones each container may run on.
+//! A kubelet that gives containers exclusive CPUs: on which CPUs each container may run.
 
 use std::collections::BTreeSet;
 
@@ -8,18 +8,18 @@ use crate::Defect;
 use crate::amounts::thousandths;
 use crate::world::{At, SECOND, World};
 
-/// The processors of the node.
+/// The number of CPUs of the node.
 const ALL: u64 = 4;
-/// How often the kubelet adjusts the containers that are running already.
+/// The interval at which the kubelet adjusts running containers.
 const ADJUSTED_EVERY: i64 = 10 * SECOND;
 
 impl World<'_> {
-    /// Whether a kubelet with these settings gives processors to single containers, from now on.
+    /// Records whether a kubelet with these settings gives containers exclusive CPUs from now on.
     pub(crate) fn gives_processors(&mut self, settings: &Value) {
         self.node.gives_processors_since = (settings["cpuManagerPolicy"] == "static").then_some(self.now);
     }
 
-    /// The processors that a container may run on, as the kernel lists them.
+    /// The CPUs on which a container may run, as the kernel lists them.
     pub(crate) fn processors_of(&self, at: At) -> String {
         let all: BTreeSet<u64> = (0..ALL).collect();
         let own = self.given_to(at);
@@ -27,7 +27,7 @@ impl World<'_> {
         may.iter().map(u64::to_string).collect::<Vec<_>>().join(",")
     }
 
-    /// The processors that a container has for itself: the highest ones that no older owner has.
+    /// The exclusive CPUs of a container: the highest ones that no older owner has.
     fn given_to(&self, at: At) -> BTreeSet<u64> {
         let wanted = if self.has(Defect::ProcessorsNotGiven) { 0 } else { self.wants_processors(at) };
         let wanted = if wanted > 0 && self.has(Defect::ProcessorsOneTooMany) { wanted + 1 } else { wanted };
@@ -37,7 +37,7 @@ impl World<'_> {
         (end.saturating_sub(wanted)..end).collect()
     }
 
-    /// How many whole processors a container requests, if the kubelet is to give them to it.
+    /// How many exclusive CPUs a container requests, if the kubelet must give them to it.
     fn wants_processors(&self, at: At) -> u64 {
         let (pod, container) = (&self.pods[at.pod], &self.pods[at.pod].containers[at.container]);
         let limit = thousandths(&container.spec["resources"]["limits"]["cpu"]).unwrap_or_default();
@@ -48,7 +48,7 @@ impl World<'_> {
         if counts { u64::try_from(limit / 1000).unwrap_or_default() } else { 0 }
     }
 
-    /// The processors of others that a container may not run on.
+    /// The exclusive CPUs of others, on which a container may not run.
     fn kept_from(&self, at: At) -> BTreeSet<u64> {
         let mut kept = BTreeSet::new();
         for owner in self.containers().filter(|owner| *owner != at) {

@@ -1,5 +1,5 @@
 //! A change of a container's resources while its pod exists. A running container gets them in place, unless its policy restarts
-//! it; one that waits for its restart begins its back-off anew.
+//! it; one that waits for its restart starts with a new back-off.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::pod::{BackOff, Kind, State};
 use crate::updates::{container_in, merge};
 use crate::world::{Act, At, MS, SECOND, World};
 
-/// More processors than any node has, in thousandths.
+/// More CPUs than any node has, in thousandths.
 const TOO_MANY: i64 = 8_192_000;
 
 impl World<'_> {
@@ -65,7 +65,7 @@ impl World<'_> {
         }
     }
 
-    /// The resources of a container by the object of its pod.
+    /// The resources of a container according to its pod's object.
     fn wanted(&self, at: At) -> Value {
         let pod = &self.pods[at.pod];
         let name = pod.containers[at.container].name.as_str();

@@ -1,5 +1,5 @@
-//! ConfigMaps and Secrets: what pods refer to in their environment and their volumes, and how they wait for what does not
-//! exist.
+//! ConfigMaps and Secrets: what pods refer to in their environment and their volumes, and how they wait for missing
+//! objects.
 
 use probity_case::PatchStep;
 use probity_case::manifest::object_name;
@@ -10,9 +10,9 @@ use crate::Defect;
 use crate::pod::State;
 use crate::world::{Act, At, MS, SECOND, World};
 
-/// How long the kubelet waits before it mounts a volume again; it doubles each time.
+/// How long the kubelet waits before it retries to mount a volume; the wait doubles each time.
 const MOUNT_WAIT: i64 = 500 * MS;
-/// How soon a container that cannot be created is shown so.
+/// How soon a container that cannot be created is shown in that state.
 const SHOWN: i64 = 50 * MS;
 
 fn list<'v>(of: &'v Value, field: &str) -> impl Iterator<Item = &'v Value> + use<'v> {
@@ -56,7 +56,7 @@ impl World<'_> {
         }
     }
 
-    /// What is missing of what a reference needs.
+    /// What a reference needs but is missing.
     fn lack(&self, of: &Value) -> Option<String> {
         let (kind, source) = source(of)?;
         let name = source["name"].as_str().or(source["secretName"].as_str())?;
@@ -84,7 +84,7 @@ impl World<'_> {
         Some(format!("MountVolume.SetUp failed for volume {name} : {why}"))
     }
 
-    /// Why the environment of a container cannot be made.
+    /// Why the environment of a container cannot be created.
     fn environment_problem(&self, pod: usize, container: usize) -> Option<String> {
         let spec = &self.pods[pod].containers[container].spec;
         let all = list(spec, "envFrom").filter(|_| !self.has(Defect::EnvFromIgnored));
@@ -92,7 +92,7 @@ impl World<'_> {
         all.chain(variables).find_map(|of| self.lack(of))
     }
 
-    /// Whether the volumes of a pod are mounted. One that cannot be is reported, and tried again.
+    /// Whether the volumes of a pod are mounted. A volume that cannot be mounted is reported and retried.
     pub(crate) fn mounts_volumes(&mut self, pod: usize) -> bool {
         let Some(message) = self.mount_problem(pod) else { return true };
         if self.now < self.pods[pod].mounts_at {
@@ -139,13 +139,13 @@ impl World<'_> {
         true
     }
 
-    /// The kubelet will look again at a container after an error.
+    /// The kubelet will retry a container after an error.
     pub(crate) fn retry_after_error(&mut self, at: At) {
         let delay = self.between(10 * SECOND, 15 * SECOND);
         self.later(delay, Act::Retry(at));
     }
 
-    /// The kubelet looks again at a container that could not be created.
+    /// The kubelet retries a container that could not be created.
     pub(crate) fn retry(&mut self, at: At) {
         let of = &mut self.pods[at.pod].containers[at.container];
         if of.starts == 0 {

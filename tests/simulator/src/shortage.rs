@@ -1,4 +1,4 @@
-//! A node that is short of memory: whom the kubelet evicts, one pod after another, until enough is free.
+//! A node that is short of memory: which pods the kubelet evicts, one after another, until enough is free.
 
 use probity_composer::NODE;
 use probity_script::Consumer;
@@ -10,15 +10,15 @@ use crate::pod::{Container, micros};
 use crate::pressure::Cause;
 use crate::world::{ALLOCATABLE, Act, MS, SECOND, World};
 
-/// How often the kubelet looks at the memory of its node.
+/// The interval at which the kubelet checks the memory of its node.
 const LOOKS_EVERY: i64 = 10 * SECOND;
 /// How long the kubelet waits after an eviction, until nothing of the pod is left.
 const CLEANED_UP: i64 = 4 * SECOND;
-/// What the program of a container needs besides the memory that it is told to take, in bytes.
+/// The memory that the program of a container needs in addition to its planned memory, in bytes.
 const PROGRAM: i64 = 5 << 20;
 
 impl World<'_> {
-    /// How much memory a kubelet with these settings is to keep free.
+    /// Records how much memory a kubelet with these settings must keep free.
     pub(crate) fn keeps_free(&mut self, settings: &Value) {
         let least = settings.pointer("/evictionSoft/memory.available").and_then(Value::as_str);
         self.node.kept_free =
@@ -29,7 +29,7 @@ impl World<'_> {
         }
     }
 
-    /// The kubelet looks at the memory of its node, and evicts a pod if too little is free.
+    /// The kubelet checks the memory of its node, and evicts a pod if too little is free.
     pub(crate) fn look_at_memory(&mut self) {
         let Some(kept_free) = self.node.kept_free else { return };
         if !self.is_short_of_memory(kept_free) || self.has(Defect::ShortageIgnored) {
@@ -73,8 +73,8 @@ impl World<'_> {
         PROGRAM + taken.sum::<i64>()
     }
 
-    /// The place of a pod in the order of evictions: those above their requests are first, then those of a low priority, then
-    /// those that are above by most.
+    /// The place of a pod in the order of evictions: pods above their requests come first, then those with a low priority,
+    /// then those that exceed their requests the most.
     fn eviction_place(&self, pod: usize) -> (i64, bool, i64, i64) {
         let of = &self.pods[pod];
         let asked = |container: &Container| {
@@ -94,7 +94,7 @@ impl World<'_> {
         (class, within, of.object["spec"]["priority"].as_i64().unwrap_or_default(), amount)
     }
 
-    /// The condition by which a pod says that it was evicted for its node's lack of memory.
+    /// The condition which shows that a pod was evicted because its node lacks memory.
     pub(crate) fn told_eviction(&self, pod: usize, phase: &str) -> Option<Value> {
         let evicted = self.pods[pod].evicted == Some(Cause::Memory);
         if !evicted || self.has(Defect::ShortageUnexplained) {

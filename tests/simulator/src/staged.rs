@@ -9,7 +9,7 @@ use crate::Defect;
 use crate::kubelet::rule_problems;
 use crate::world::World;
 
-/// What an update of a pod is refused with.
+/// The message with which an update of a pod is rejected.
 const FORBIDDEN: &str = "Pod is invalid: spec: Forbidden: pod updates may not change fields other than \
                          `spec.containers[*].image`,`spec.initContainers[*].image`";
 
@@ -65,7 +65,7 @@ impl World<'_> {
         status
     }
 
-    /// A patch of the init containers of a pod: their images alone can be changed.
+    /// A patch of the init containers of a pod: only their images can be changed.
     pub(crate) fn patch_inits(&mut self, of: &PatchStep, step: &Step) {
         let name = pod_name(self.case, of.pod.as_deref().unwrap_or(ONLY));
         let entries: Vec<Value> = list(&of.patch["spec"], "initContainers").cloned().collect();
@@ -101,7 +101,7 @@ impl World<'_> {
         }
     }
 
-    /// The ports of a service that its pods have. A port by name is looked for in what stays of them.
+    /// The ports of a service that its pods have. A port name is looked up in the containers that keep running.
     pub(crate) fn ports_of(&self, service: &Value, members: &[usize]) -> Value {
         let all = list(&service["spec"], "ports");
         let known = |port: &&Value| {

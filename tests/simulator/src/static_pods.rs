@@ -63,7 +63,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether the API shows nothing of a pod.
+    /// Whether the API does not show a pod.
     pub(crate) fn is_unseen(&self, pod: usize) -> bool {
         let of = &self.pods[pod].object["metadata"]["ownerReferences"][0]["kind"];
         *of == "Node" && self.has(Defect::MirrorMissing)
@@ -84,7 +84,7 @@ impl World<'_> {
         }
     }
 
-    /// The kubelet creates a mirror pod again, as the manifest says.
+    /// The kubelet creates a mirror pod again from the manifest.
     pub(crate) fn mirror_again(&mut self, pod: usize) {
         let uid = format!("00000000-0000-4000-9000-{:012}", self.number());
         let created = self.timestamp(self.now);

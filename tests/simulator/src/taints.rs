@@ -1,5 +1,5 @@
-//! Taints with the effect `NoExecute`, and the controller that deletes the pods that do not tolerate them; and the collector
-//! that removes the pods of a node which is out of service.
+//! Taints with the effect `NoExecute`, and the controller that deletes the pods that do not tolerate them; and the garbage
+//! collector that removes the pods of a node that is out of service.
 
 use probity_case::TaintStep;
 use probity_case::wide::OUT_OF_SERVICE;
@@ -15,10 +15,10 @@ use crate::world::{Act, MS, SECOND, World};
 const NOTICED: (i64, i64) = (20 * MS, 200 * MS);
 /// How much later a defective controller acts.
 const LATE: i64 = 15 * SECOND;
-/// How often the collector looks.
+/// The interval at which the garbage collector runs.
 const COLLECTOR_LOOKS: i64 = 20 * SECOND;
 
-/// How long a list of tolerations tolerates a taint: not at all, for so many seconds, or for ever.
+/// How long a list of tolerations tolerates a taint: not at all, for a number of seconds, or forever.
 fn tolerated(spec: &Value, of: &TaintStep) -> Option<Option<i64>> {
     let text = |one: &Value, field: &str| one[field].as_str().unwrap_or_default().to_owned();
     let matches = |one: &&Value| {
@@ -67,7 +67,7 @@ impl World<'_> {
         }
     }
 
-    /// The controller of taints deletes a pod.
+    /// The taint controller deletes a pod.
     pub(crate) fn end_by_taint(&mut self, pod: usize) {
         if self.pods[pod].gone || self.pods[pod].deleted.is_some() {
             return;
@@ -82,7 +82,7 @@ impl World<'_> {
         self.ask_to_go(pod, self.pods[pod].grace() / SECOND);
     }
 
-    /// Writes into a pod why it is about to go.
+    /// Writes into a pod why it is about to terminate.
     pub(crate) fn write_target(&mut self, pod: usize, reason: &str, message: &str) {
         let now = self.timestamp(self.now);
         if let Some(target) = entry(&mut self.pods[pod].object["status"]["conditions"], "DisruptionTarget") {
@@ -94,7 +94,7 @@ impl World<'_> {
         self.show_again(pod);
     }
 
-    /// The collector looks at the pods of a lost node that are being deleted.
+    /// The garbage collector handles the pods of a lost node that are being deleted.
     pub(crate) fn sweep(&mut self) {
         self.later(COLLECTOR_LOOKS, Act::Sweep);
         let tainted = self.out_of_service && !self.has(Defect::OutOfServiceIgnored);

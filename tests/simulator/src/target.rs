@@ -1,7 +1,7 @@
 //! The target's process: its lifetime, its witness, and the effects of the control port.
 //!
-//! Which answer is due is chosen by [`probity_script::Script::choose`], and what it puts on the wire is composed by
-//! [`probity_script::wire`], as in the real target. Only when it happens, and what a client makes of it, is decided here.
+//! As in the real target, [`probity_script::Script::choose`] chooses the answer that is due, and [`probity_script::wire`]
+//! composes what it puts on the wire. Only its time, and how a client interprets it, are decided here.
 
 mod awaited;
 mod client;
@@ -28,7 +28,7 @@ use crate::world::{Act, At, LifeAt, MS, World};
 
 pub(crate) use client::Errand;
 
-/// How often a process looks at what its plan says about its ports.
+/// The interval at which a process checks the plan for its ports.
 const DOORS_EVERY: i64 = 10 * MS;
 /// The status of a process that lacks a variable.
 const MISCONFIGURED: u8 = 78;
@@ -63,7 +63,7 @@ impl World<'_> {
         self.later(2 * MS, Act::Await(life, 0, 1));
     }
 
-    /// The process will end by itself, if its plan counts the time from this.
+    /// The process will end by itself, if the time in its plan counts from this event.
     fn plan_exit(&mut self, life: LifeAt, from: ExitFrom) {
         let exit = self.life(life).and_then(|of| of.plan.process.exit_for(life.attempt).cloned());
         if let Some(exit) = exit.filter(|exit| exit.from == from) {
@@ -108,7 +108,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether a variable is not set that the plan requires.
+    /// Whether a variable that the plan requires is not set.
     fn lacks_environment(&self, life: LifeAt) -> bool {
         let spec = &self.pods[life.at.pod].containers[life.at.container].spec;
         let env = spec["env"].as_array();
@@ -116,7 +116,7 @@ impl World<'_> {
         self.life(life).is_some_and(|of| !of.plan.process.require_env.iter().all(set))
     }
 
-    /// Which life the process takes itself for, by the file on its volume.
+    /// The attempt number of the process, according to the file on its volume.
     fn told_attempt(&self, life: LifeAt) -> u64 {
         let of = &self.pods[life.at.pod];
         if self.has(Defect::RestartEmptiesVolume) {
@@ -127,7 +127,7 @@ impl World<'_> {
         life.attempt + if self.has(Defect::VolumeGoesWithName) { found } else { 0 }
     }
 
-    /// The process, if this life of its container is the present one.
+    /// The process, if this instance of its container is the current one.
     pub(crate) fn life(&self, of: LifeAt) -> Option<&Life> {
         let life = self.pods.get(of.at.pod)?.containers.get(of.at.container)?.life.as_ref();
         life.filter(|life| life.attempt == of.attempt)
@@ -138,7 +138,7 @@ impl World<'_> {
         life.filter(|life| life.attempt == of.attempt)
     }
 
-    /// Writes a fact down, if the process still lives.
+    /// Records a fact, if the process still runs.
     pub(crate) fn note(&mut self, life: LifeAt, fact: Fact) {
         let mono_us = self.mono();
         let wall_us = u64::try_from(self.now + probity_composer::ZERO_WALL_US).unwrap_or_default();
@@ -150,7 +150,7 @@ impl World<'_> {
         self.tell(life, Entry::Line(Box::new(line)));
     }
 
-    /// Writes a fact down at a moment to come.
+    /// Records a fact at a later time.
     pub(crate) fn note_at(&mut self, when: i64, life: LifeAt, fact: Fact) {
         self.at(when, Act::Note(life, Box::new(fact)));
     }
@@ -214,7 +214,7 @@ impl World<'_> {
         self.choose(self.now, life, (&Endpoint::Listen(listener.to_owned()), script), 0, None).answer
     }
 
-    /// Writes down which ports changed their state, and looks again later if the plan changes them.
+    /// Records which ports changed their state, and checks again later if the plan changes them.
     pub(crate) fn doors(&mut self, life: LifeAt) {
         let Some(of) = self.life(life).filter(|of| of.is_target) else { return };
         let listeners = of.plan.listeners.clone();
@@ -245,7 +245,7 @@ impl World<'_> {
         self.tell(life, Entry::Left { boot: of.boot, how: "closed".to_owned(), last_mono_us, told: of.seq });
     }
 
-    /// A change by the control port.
+    /// A change through the control port.
     pub(crate) fn change(&mut self, of: &ContainerRef, change: Change, step: &Step) {
         let Some((life, pod, container)) = self.reach(of, step) else { return };
         let text = serde_json::to_string(&change).unwrap_or_default();
@@ -273,7 +273,7 @@ impl World<'_> {
         self.did(Did::Called { pod, container, call: "reset".to_owned() });
     }
 
-    /// A mark by the control port.
+    /// A mark through the control port.
     pub(crate) fn mark_by_control(&mut self, of: &ContainerRef, name: &str, step: &Step) {
         let Some((life, pod, container)) = self.reach(of, step) else { return };
         self.mark(life, name, "control");

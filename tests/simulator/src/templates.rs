@@ -1,13 +1,13 @@
-//! What the API server makes of the workloads that have a pod template, and of the hooks in a container's lifecycle.
+//! How the API server validates workloads with a pod template, and the hooks in a container's lifecycle.
 //!
-//! Templates are held to the rules for pods, with the place of the template before each field. No workload is run here.
+//! Templates follow the rules for pods, with the path of the template before each field. No workload is run here.
 
 use serde_json::Value;
 
 use crate::Defect;
 use crate::world::World;
 
-/// Where the pod's spec stands in an object of a kind, and the group in which the kind is.
+/// The path of the pod's spec in an object of a kind, and the API group of the kind.
 pub(crate) fn pod_spec_of(kind: &str) -> Option<(&'static str, &'static str)> {
     match kind {
         "Pod" => Some(("spec", "")),

@@ -1,4 +1,4 @@
-//! Updates of an existing pod: what a client may change of it, and the generation that counts the changes.
+//! Updates of an existing pod: what a client may change in it, and the generation that counts the changes.
 
 use probity_case::manifest::pod_name;
 use probity_case::{ONLY, PatchStep, Step};
@@ -10,7 +10,7 @@ use crate::world::World;
 
 /// The lists of a pod that a patch merges by the names of their entries.
 const NAMED: [&str; 3] = ["containers", "initContainers", "volumes"];
-/// What an update of a field is refused with that cannot be updated.
+/// The message with which an update of an immutable field is rejected.
 const FIXED: &str = "spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,\
                      `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations`";
 
@@ -41,7 +41,7 @@ impl World<'_> {
         if !changed && !relabelled {
             return;
         }
-        self.pods[pod].object = new;
+        self.pods[pod].before = std::mem::replace(&mut self.pods[pod].object, new);
         if changed || self.has(Defect::GenerationCountsLabels) {
             self.count_change(pod);
         }
@@ -74,7 +74,7 @@ impl World<'_> {
         *generation = json!(generation.as_i64().unwrap_or_default() + more);
     }
 
-    /// Puts back what an update does not change although nobody says so.
+    /// Restores fields whose update is silently ignored.
     fn restore(&self, old: &Value, new: &mut Value) {
         if !self.has(Defect::GenerationFromRequest) {
             new["metadata"]["generation"] = old["metadata"]["generation"].clone();
@@ -87,7 +87,7 @@ impl World<'_> {
         }
     }
 
-    /// Why the API server does not take an update.
+    /// Why the API server rejects an update.
     fn update_problem(&self, old: &Value, new: &Value) -> Option<String> {
         let name = old["metadata"]["name"].as_str().unwrap_or_default();
         for field in ["name", "namespace"] {
@@ -193,7 +193,7 @@ fn entries<'v>(spec: &'v Value, list: &str) -> impl Iterator<Item = &'v Value> +
     spec[list].as_array().into_iter().flatten()
 }
 
-/// A container in a spec, of any list but that of ephemeral ones.
+/// A container in a spec, from any list except the ephemeral containers.
 pub(crate) fn container_in<'v>(spec: &'v Value, name: &str) -> Option<&'v Value> {
     let lists = ["containers", "initContainers"].into_iter().filter_map(|list| spec[list].as_array());
     lists.flatten().find(|of| of["name"] == name)

@@ -1,4 +1,4 @@
-//! Pods with users of their own: their id maps, what their processes may do, and how they look from the node.
+//! Pods with their own user namespace: their id maps, what their processes may do, and how they look from the node.
 
 use probity_script::witness::{Dump, ProcessSeen, TrialSeen};
 use probity_script::{Fact, PlannedTrial};
@@ -8,19 +8,19 @@ use crate::Defect;
 use crate::pod::State;
 use crate::world::{Act, At, LifeAt, MS, World};
 
-/// The field of a pod that has users of its own.
+/// The field that gives a pod its own user namespace.
 pub(crate) const FIELD: &str = "hostUsers";
 /// How many users a pod has, and how many the node keeps for itself.
 const IDS: u64 = 65_536;
-/// The user that stands for all that do not exist.
+/// The user that represents all users that do not exist.
 const NOBODY: u64 = 65_534;
 /// The user namespace of the node.
 const OF_NODE: u64 = 4_026_531_837;
-/// How soon a container that cannot start is shown so.
+/// How soon a container that cannot start is shown in that state.
 const SHOWN: i64 = 50 * MS;
 
 impl World<'_> {
-    /// Whether a pod has users of its own.
+    /// Whether a pod has its own user namespace.
     fn has_own_users(&self, pod: usize) -> bool {
         self.pods[pod].object["spec"][FIELD] == false && !self.has(Defect::UsersOfNode)
     }
@@ -65,7 +65,7 @@ impl World<'_> {
         ids
     }
 
-    /// All processes of the node, as a pod sees them that shares them.
+    /// All processes of the node, as seen by a pod with `hostPID`.
     pub(crate) fn processes_of_node(&self, at: At, dump: &mut Dump) {
         if self.pods[at.pod].object["spec"]["hostPID"] != true {
             return;
@@ -86,7 +86,7 @@ impl World<'_> {
         }
     }
 
-    /// A container whose user does not exist inside waits instead of starting; whether it does.
+    /// A container whose user does not exist inside waits in place of its start; returns whether it does.
     pub(crate) fn lacks_user(&mut self, pod: usize, container: usize) -> bool {
         let user =
             self.ids_of(pod, &self.pods[pod].containers[container]).first().copied().unwrap_or_default();
@@ -100,7 +100,7 @@ impl World<'_> {
         true
     }
 
-    /// A process tries what its plan says.
+    /// A process makes the attempts of its plan.
     pub(crate) fn try_all(&mut self, life: LifeAt) {
         let trials = self.life(life).map(|of| of.plan.process.trials.clone()).unwrap_or_default();
         for trial in trials {
@@ -112,7 +112,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether a trial succeeds, and what it finds.
+    /// Whether an attempt succeeds, and what it finds.
     fn attempt(&self, at: At, trial: &PlannedTrial) -> (bool, Option<String>) {
         let spec = &self.pods[at.pod].containers[at.container].spec;
         let added = spec["securityContext"]["capabilities"]["add"].as_array();
@@ -130,7 +130,7 @@ impl World<'_> {
         }
     }
 
-    /// The user of the pod whose volume a path is in, if that is a folder of the node.
+    /// The user of the pod whose volume contains a path, if that volume is a folder of the node.
     fn user_of_files(&self, at: At, path: &str) -> Option<u64> {
         let spec = &self.pods[at.pod].object["spec"];
         let list = |value: &Value| value.as_array().cloned().unwrap_or_default();

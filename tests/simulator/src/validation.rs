@@ -1,4 +1,4 @@
-//! What the API server makes of a pod: its defaults, and its refusals as far as probes go.
+//! How the API server handles a pod: its defaults, and its rejections, as far as probes are concerned.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::world::World;
 const PROBES: [&str; 3] = ["startupProbe", "livenessProbe", "readinessProbe"];
 
 impl World<'_> {
-    /// A manifest as it would be answered by a dry run: the status code, the message, and the object as stored.
+    /// The answer to a dry run of a manifest: the status code, the message, and the object as stored.
     pub(crate) fn try_out(&self, manifest: &Value) -> (u16, String, Value) {
         let mut stored = manifest.clone();
         let kind = manifest["kind"].as_str().unwrap_or_default();
@@ -35,7 +35,7 @@ impl World<'_> {
         (422, format!("{kind}{group} \"{name}\" is invalid: {list}"), Value::Null)
     }
 
-    /// Fills in what the API server fills in.
+    /// Sets the defaults that the API server sets.
     pub(crate) fn fill_defaults(&self, pod: &mut Value) {
         self.fill_spec(&mut pod["spec"]);
     }
@@ -106,7 +106,7 @@ impl World<'_> {
         }
     }
 
-    /// What is wrong with a pod's spec that stands at this path.
+    /// What is wrong with a pod's spec at this path.
     fn problems(&self, spec: &Value, of: &str) -> Vec<String> {
         let mut problems = Vec::new();
         let policy = spec["restartPolicy"].as_str().unwrap_or_default();
@@ -269,7 +269,7 @@ fn declares(container: &Value, name: &str) -> bool {
     container["ports"].as_array().into_iter().flatten().any(|port| port["name"] == name)
 }
 
-/// What is wrong with the name of a port, by the rules for IANA service names.
+/// What is wrong with the name of a port, according to the rules for IANA service names.
 fn port_name_problem(name: &str) -> Option<&'static str> {
     if name.len() > 15 {
         return Some("must be no more than 15 characters");

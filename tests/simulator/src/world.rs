@@ -1,7 +1,7 @@
-//! The clock and the queue: what happens when, and in which order the harness hears of it.
+//! The clock and the queue: what happens when, and in which order the harness receives it.
 //!
-//! Time is virtual and moves from one act to the next. Whatever is heard (a revision, a witness line) is written into the
-//! history a little after it happened, as on a real network. The world knows nothing of probes or pods' ways.
+//! Time is virtual and moves from one act to the next. Each received event (a revision, a witness line) is written into
+//! the history shortly after it happened, as on a real network. The world does not know how probes or pods behave.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,55 +31,55 @@ const IMAGE: &str = "probity.local/agnhost-rs:dev";
 pub(crate) const MS: i64 = 1_000;
 /// A second in microseconds.
 pub(crate) const SECOND: i64 = 1_000_000;
-/// The longest that a case may take, whatever its steps say.
+/// The maximum duration of a case, whatever its steps.
 const LONGEST: i64 = 2400 * SECOND;
 /// How often clocks are read.
 const READING_EVERY: i64 = 5 * SECOND;
-/// How long a witness line takes to the harness.
+/// How long a witness line takes to reach the harness.
 const WITNESS_DELAY: i64 = 4 * MS;
-/// How long a revision takes to the harness.
+/// How long a revision takes to reach the harness.
 const WATCH_DELAY: i64 = 9 * MS;
 
-/// A container of a pod, by their places.
+/// A container of a pod, by their positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct At {
     pub(crate) pod: usize,
     pub(crate) container: usize,
 }
 
-/// One life of a container.
+/// One instance of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LifeAt {
     pub(crate) at: At,
     pub(crate) attempt: u64,
 }
 
-/// Something that is due at a moment.
+/// Something that is due at a given time.
 pub(crate) enum Act {
-    /// The harness hears of something.
+    /// The harness receives something.
     Hear(Box<Happening>),
-    /// A process writes something down, if it still lives.
+    /// A process records something, if it still runs.
     Note(LifeAt, Box<Fact>),
     /// Clocks are read.
     Read,
-    /// The harness looks whether it can go on.
+    /// The harness checks whether it can continue.
     Direct,
     /// A pod is bound to the node.
     Bind(usize),
     /// The kubelet creates the pod's next containers.
     Create(usize),
-    /// The kubelet looks again at a container that could not be created.
+    /// The kubelet retries a container that could not be created.
     Retry(At),
     /// A container starts.
     Start(At),
-    /// A process looks whether something is there that it waits for: which, and how often it has looked. Then it
-    /// opens its ports.
+    /// A process checks for something that it waits for: which, and how many times it has checked. Then it opens
+    /// its ports.
     Await(LifeAt, usize, u64),
-    /// A process looks at what its plan says about its ports.
+    /// A process checks the plan for its ports.
     Doors(LifeAt),
     /// A client of a process sends a request: which, and how many were sent.
     Ask(LifeAt, usize, u64),
-    /// The kubelet looks at the pod.
+    /// The kubelet syncs the pod.
     Sync(usize),
     /// The pod's status reaches the API.
     Publish(usize),
@@ -87,79 +87,79 @@ pub(crate) enum Act {
     Tick(At, ProbeKind, u64),
     /// A worker is told to probe now.
     Poke(At, ProbeKind),
-    /// A probe is sent once more than it should be.
+    /// A probe is sent one more time than it should be.
     Extra(At, ProbeKind, u64),
     /// A probe is sent.
     Probe(Box<Run>),
-    /// A probe comes back, by its number among those that are under way.
+    /// A probe completes, by its number among those in progress.
     Settled(u64),
     /// A container gets its stop signal; it is killed at the second time.
     Terminate(LifeAt, i64),
     /// A container is killed.
     Force(LifeAt),
-    /// Sidecars of a pod that goes may stop, if it is their turn.
+    /// Sidecars of a terminating pod may stop, if it is their turn.
     Turn(usize),
     /// A process exits by itself.
     Exit(LifeAt, u8, &'static str),
-    /// The hook after the start of a container runs.
+    /// The postStart hook of a container runs.
     Hook(LifeAt),
-    /// An event about a container is recorded: its type, its reason, and what it says.
+    /// An event about a container is recorded: its type, its reason, and its message.
     Report(At, &'static str, &'static str, &'static str),
     /// A failed probe of a container is reported, long after it.
     Unhealthy(At, String),
-    /// The hook after the start of a container has failed.
+    /// The postStart hook of a container has failed.
     HookFailed(LifeAt),
-    /// The endpoint controller looks at a service.
+    /// The endpoint controller updates a Service.
     Reconcile(usize),
     /// The node's proxy learns of a service's endpoints.
     Proxy(usize),
-    /// A pod is beyond its deadline.
+    /// A pod exceeded its deadline.
     Expire(usize),
     /// A process used more storage than the limit of its pod, and the kubelet notices it.
     Evict(LifeAt),
-    /// The kubelet looks at the memory of its node.
+    /// The kubelet checks the memory of its node.
     LookAtMemory,
-    /// A process wants more memory than its container may have.
+    /// A process wants more memory than its container's limit.
     OutOfMemory(LifeAt),
-    /// All containers of a pod have ended and are created anew; one of them asked for it.
+    /// All containers of a pod have ended and are created again; one of them caused this.
     Reset(At),
-    /// The API drops a pod.
+    /// The API server removes a pod.
     Drop(usize),
     /// The scheduler finds no node for a pod.
     Unschedulable(usize),
-    /// The collector finds a pod on a node that does not exist.
+    /// The garbage collector finds a pod on a node that does not exist.
     Collect(usize),
-    /// The budgets' controller looks at a budget.
+    /// The budget controller updates a budget.
     Weigh(usize),
     /// The kubelet gives a running container its new resources.
     Resize(At),
-    /// The node controller has not heard of the node for too long.
+    /// The node controller has received nothing from the node for too long.
     Lose,
-    /// A defective API server says why a pod goes.
+    /// A defective API server writes why a pod terminates.
     Explain(usize),
     /// A defective cluster no longer leaves a pod alone.
     Tire(usize),
     /// A pod no longer tolerates that its node is lost.
     Untolerated(usize),
-    /// The collector counts the pods that are over.
+    /// The garbage collector counts the terminated pods.
     CollectSurplus,
     /// The kubelet creates the mirror pod of a static pod again.
     Mirror(usize),
-    /// The controller of taints ends a pod.
+    /// The taint controller deletes a pod.
     EndByTaint(usize),
-    /// The scheduler looks again at a pod that found no place.
+    /// The scheduler retries a pod that found no place.
     Preempt(usize),
-    /// The collector looks at pods on a lost node.
+    /// The garbage collector handles pods on a lost node.
     Sweep,
-    /// A request of a process's client is done with, by its number among those that are under way.
+    /// A request of a process's client completes, by its number among those in progress.
     Called(u64),
 }
 
-/// Everything at one moment.
+/// The whole state at one time.
 pub(crate) struct World<'c> {
     pub(crate) case: &'c Case,
     defects: BTreeSet<Defect>,
-    /// The defects that anything depended on so far.
+    /// The defects on which anything has depended so far.
     depends_on: Rc<RefCell<BTreeSet<Defect>>>,
     pub(crate) now: i64,
     queue: BTreeMap<(i64, u64), Act>,
@@ -176,17 +176,17 @@ pub(crate) struct World<'c> {
     pub(crate) quota: Option<serde_json::Value>,
     pub(crate) director: Director,
     pub(crate) revision: u64,
-    /// Probes that are under way, by number.
+    /// Probes in progress, by number.
     pub(crate) flights: BTreeMap<u64, Flight>,
-    /// Requests of processes' clients that are under way, by number.
+    /// Requests of processes' clients in progress, by number.
     pub(crate) errands: BTreeMap<u64, Errand>,
     /// The settings of the kubelet that a verb changed.
     pub(crate) node: NodeSettings,
-    /// What waits for the network of the node, while it has none.
+    /// Everything that waits for the network of the node, while it has none.
     pub(crate) held: Option<Held>,
     /// Whether the node controller knows that the node is lost.
     pub(crate) lost: bool,
-    /// Whether the node has the taint of one that is out of service.
+    /// Whether the node has the out-of-service taint.
     pub(crate) out_of_service: bool,
     /// The value of each PriorityClass.
     pub(crate) priorities: BTreeMap<String, i64>,
@@ -196,7 +196,7 @@ pub(crate) struct World<'c> {
     pub(crate) events: BTreeMap<(usize, String), (u64, u64, i64)>,
 }
 
-/// What pods can have of the node.
+/// The allocatable resources of the node.
 pub(crate) const ALLOCATABLE: [(&str, &str); 2] = [("cpu", "2"), ("memory", "4096Mi")];
 
 impl<'c> World<'c> {
@@ -259,7 +259,7 @@ impl<'c> World<'c> {
         }
     }
 
-    /// Lets everything happen until the case is over.
+    /// Runs everything until the case ends.
     pub(crate) fn run(mut self) -> History {
         self.later(0, Act::Read);
         self.later(10 * MS, Act::Direct);
@@ -340,7 +340,7 @@ impl<'c> World<'c> {
         self.defects.contains(&defect)
     }
 
-    /// The defects that the run will have depended on when it has ended.
+    /// The defects on which the run will have depended when it has ended.
     pub(crate) fn depends_on(&self) -> Rc<RefCell<BTreeSet<Defect>>> {
         Rc::clone(&self.depends_on)
     }
@@ -350,13 +350,13 @@ impl<'c> World<'c> {
         self.at(self.now + after.max(0), act);
     }
 
-    /// Does something at a moment.
+    /// Does something at a given time.
     pub(crate) fn at(&mut self, when: i64, act: Act) {
         self.ticket += 1;
         self.queue.insert((when.max(self.now), self.ticket), act);
     }
 
-    /// A number that is given once.
+    /// A unique number.
     pub(crate) fn number(&mut self) -> u64 {
         self.ticket += 1;
         self.ticket
@@ -373,7 +373,7 @@ impl<'c> World<'c> {
         from + i64::try_from(z % width).unwrap_or(0)
     }
 
-    /// The harness will hear of what a target saw.
+    /// The harness will receive what a target saw.
     pub(crate) fn hear_witness(&mut self, what: Happening) {
         if let Some(held) = &mut self.held {
             held.news.push(what);
@@ -382,12 +382,12 @@ impl<'c> World<'c> {
         self.later(WITNESS_DELAY, Act::Hear(Box::new(what)));
     }
 
-    /// The harness will hear of what the API shows.
+    /// The harness will receive what the API shows.
     pub(crate) fn hear_watch(&mut self, what: Happening) {
         self.later(WATCH_DELAY, Act::Hear(Box::new(what)));
     }
 
-    /// Writes down what the harness just did.
+    /// Records what the harness just did.
     pub(crate) fn did(&mut self, did: Did) -> EventId {
         let deed = Deed { began_us: (self.now - 5 * MS).max(0), did };
         self.history.push(self.now, Happening::Deed(deed))

@@ -1,5 +1,5 @@
-//! On a faithful cluster every clause of every case holds, or diverges exactly where that is catalogued, and nothing is
-//! ever called a violation.
+//! On a faithful cluster every clause of every case holds, or diverges exactly where the catalogue says so, and nothing
+//! is ever a violation.
 
 mod book;
 
@@ -31,7 +31,7 @@ fn complaints(case: &Case, seed: u64) -> Vec<String> {
     let mut wrong: Vec<String> = deeds(&history)
         .filter_map(|did| match did {
             Did::Waited { what, came: false } => Some(format!("what was waited for never came: {what}")),
-            // A patch that must be refused is what its case is about.
+            // Some cases test patches that must be rejected.
             Did::Failed { what, why } if what.starts_with("patch ") && is_rejection(why) => None,
             Did::Failed { what, why } => Some(format!("a step failed: {what}: {why}")),
             Did::Over { why } if why != "done" => Some(format!("it ended {why}")),

@@ -1,4 +1,4 @@
-//! What a lossy recorder or a lost watch does to verdicts: doubt perhaps, never the opposite.
+//! How a lossy recorder or a lost watch affects verdicts: they may become doubts, but never the opposite.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -33,7 +33,7 @@ fn words(history: &History) -> BTreeMap<String, &'static str> {
     book::judge(history).into_iter().map(|of| (of.clause.to_string(), of.verdict.word())).collect()
 }
 
-/// A history without some of its witness lines: the numbers of those around them tell of the holes.
+/// A history without some of its witness lines: the numbers of the lines around them reveal the gaps.
 fn without_lines(history: &History, lost: impl Fn(usize) -> bool) -> History {
     let boot = |event: &Event| match &event.what {
         Happening::Witness(heard) => match &heard.entry {
@@ -52,7 +52,7 @@ fn without_lines(history: &History, lost: impl Fn(usize) -> bool) -> History {
     rebuilt(history, kept.collect())
 }
 
-/// A history whose recorder was not heard any more from a line on.
+/// A history in which nothing was received from the recorder from a line on.
 fn without_recorder(history: &History, from: usize) -> History {
     let (mut number, mut stopped) = (0, None);
     let mut kept = Vec::new();
@@ -81,7 +81,7 @@ fn without_recorder(history: &History, from: usize) -> History {
     lossy
 }
 
-/// A history whose watch of one kind was lost for a while: at its end the objects are listed anew.
+/// A history whose watch of one kind was lost for a while: at the end of that time, the objects are listed again.
 fn without_watch(history: &History, kind: &str, from_us: i64, to_us: i64) -> History {
     let mut last: BTreeMap<String, Sighting> = BTreeMap::new();
     let mut kept = Vec::new();
@@ -119,7 +119,7 @@ fn turned(whole: &History, lossy: &History, from: &[&str], to: &[&str]) -> Vec<(
         .collect()
 }
 
-/// The accusations that come of a loss alone.
+/// The violations that only a loss causes.
 fn accusations(whole: &History, lossy: &History) -> Vec<(String, String)> {
     turned(whole, lossy, &["silent", "holds", "diverges", "inconclusive"], &["violated"])
 }
@@ -165,7 +165,7 @@ proptest! {
     }
 }
 
-/// Clauses that a loss can turn from `violated` to `holds`, and why that is so.
+/// Clauses that a loss can turn from `violated` to `holds`, each with the reason.
 const LENIENT: &[(&str, &str)] = &[
     (
         "probe.failure-threshold.exact-count",
@@ -231,7 +231,7 @@ fn lost_lines_acquit_nobody() {
     assert!(turns.is_empty(), "{}", turns.join("\n"));
 }
 
-/// Events of the same instant in another order; those of one source keep theirs.
+/// Events of the same instant in another order; events from one source keep their order.
 fn shuffled(history: &History, salt: u64) -> History {
     let source = |event: &Event| match &event.what {
         Happening::Witness(heard) => format!("{}/{}", heard.pod, heard.container),

@@ -1,9 +1,10 @@
 //! The checked-in matrix of defects against clauses, over all cases of the book.
 //!
-//! It says for each planted defect which clauses call it a violation, and lies in `suites/defects.txt`, where the program
-//! finds it too. A defect that nobody notices fails the build, and so does a testable clause that notices none. A third of
-//! the defects is simulated, another third each day, and all of them with `PROBITY_THIRD=all`; the rest is as checked in.
-//! After a change that is meant, `PROBITY_MATRIX=write` writes all of it anew, to be reviewed as a diff.
+//! It lists for each planted defect which clauses it violates. It is in `suites/defects.txt`, where the program also finds
+//! it. A defect that no clause detects fails the build, and so does a testable clause that detects no defect. A third of
+//! the defects is simulated, a different third each day, and all of them with `PROBITY_THIRD=all`; the rest stays as
+//! checked in. After an intended change, `PROBITY_MATRIX=write` generates the whole matrix again, to be reviewed as a
+//! diff.
 
 #![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests")]
 
@@ -17,7 +18,7 @@ use std::sync::LazyLock;
 use probity_model::History;
 use probity_simulator::{Defect, simulate, simulate_faithful};
 
-/// The seed of the matrix: where the chances of a run fall.
+/// The seed of the matrix, which decides the random choices of a run.
 const SEED: u64 = 1;
 
 static MATRIX: LazyLock<Vec<(Defect, BTreeSet<String>)>> = LazyLock::new(|| {
@@ -43,7 +44,7 @@ fn is_due(number: usize) -> bool {
     is_written() || book::is_due(number)
 }
 
-/// For each defect, the clauses that call it a violation in some case.
+/// For each defect, the clauses that it violates in some case.
 fn noticed_by_clauses(defects: &[Defect]) -> Vec<(Defect, BTreeSet<String>)> {
     let count = book::CASES.len();
     let faithful: Vec<(History, BTreeSet<Defect>)> =

@@ -1,5 +1,5 @@
-//! Faithful kubelets at odd moments: other chances than the matrix has, and a restart of the kubelet after any step of a case.
-//! Nothing of this may be called a violation.
+//! Faithful kubelets in unusual situations: with other random choices than the matrix, and with a kubelet restart after each
+//! step of a case. None of this may be a violation.
 
 mod book;
 
@@ -7,11 +7,11 @@ use probity_case::{Case, NodeStep, Step};
 use probity_model::history::RESTART_KUBELET;
 use probity_simulator::simulate;
 
-/// Other seeds than those of the matrix and of the faithful runs.
+/// Seeds other than those of the matrix and of the faithful runs.
 const SEEDS: std::ops::RangeInclusive<u64> = 11..=14;
 
-/// A case whose kubelet is restarted after one of its steps, for each of them. Cases that do something to a node keep their own
-/// ways.
+/// For each step of a case, a copy of the case with a kubelet restart after that step. Cases that do something to a node are
+/// left out.
 fn interrupted(case: &Case) -> Vec<Case> {
     let touched = case.steps.iter().any(|step| matches!(step, Step::Node(_)));
     let Some(pod) = case.pods.keys().next().filter(|_| !touched) else { return Vec::new() };
@@ -20,7 +20,7 @@ fn interrupted(case: &Case) -> Vec<Case> {
     let after = |at: usize| {
         let mut case = case.clone();
         case.steps.insert(at, restart());
-        // What a step waited for may never come now.
+        // A step may now wait in vain, so no clause is required.
         case.judges.clear();
         case
     };

@@ -1,5 +1,5 @@
-//! A few defects instead of all: who notices the defects that `PROBITY_DEFECTS` names, separated by commas, and in how many
-//! runs. It takes seconds, where the matrix takes many minutes.
+//! A few defects instead of all: which clauses detect the defects that `PROBITY_DEFECTS` names, separated by commas, and in
+//! how many runs. It takes seconds, while the matrix takes many minutes.
 //!
 //! `PROBITY_DEFECTS=HttpOnly200Passes cargo test --workspace --all-features --test one -- --ignored --nocapture`
 

@@ -1,4 +1,4 @@
-//! Whatever a target is told to do, and however its probes are set: on a faithful cluster no clause is ever violated.
+//! Whatever the plan of a target and the settings of its probes, no clause is ever violated on a faithful cluster.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -8,7 +8,7 @@ use probity_case::Case;
 use probity_simulator::simulate;
 use proptest::prelude::*;
 
-/// An answer of an HTTP path, as a plan writes it.
+/// An answer of an HTTP path, in the form of a plan.
 fn answer() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => Just("200".to_owned()),

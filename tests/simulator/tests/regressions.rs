@@ -1,5 +1,5 @@
-//! The known bugs of public reports: on a faithful cluster each of them meets what it expects, unless the current release has
-//! the bug too, and with the bug planted it does not.
+//! The publicly reported bugs: on a faithful cluster, the case of each meets its expectations, unless the current release
+//! also has the bug; with the bug planted, it does not.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -11,7 +11,7 @@ use probity_simulator::{Defect, simulate};
 
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=4;
 
-/// The planted defect that is nearest to each bug, and which its expectations must notice.
+/// The planted defect that is nearest to each bug, which its expectations must detect.
 const PLANTED: &[(&str, Defect)] = &[
     ("crash-forgotten-beside-sidecar", Defect::CrashIsFinal),
     ("crash-loop-makes-pod-pending", Defect::PendingBetweenRestarts),
@@ -53,7 +53,7 @@ const PLANTED: &[(&str, Defect)] = &[
     ("unhealthy-restarted-despite-never", Defect::RestartsDespiteNever),
 ];
 
-/// The bugs that no planted defect is like, with the reason.
+/// The bugs for which no planted defect is similar, with the reason.
 const UNPLANTED: &[(&str, &str)] = &[
     ("deleted-pod-never-terminal", "no planted defect is like it yet"),
     ("evicted-pod-gets-whole-grace", "no planted defect is like it yet"),
@@ -103,7 +103,7 @@ fn short(case: &Case) -> &str {
     case.name.0.rsplit('/').next().unwrap()
 }
 
-/// What the expectations of a case say of a run: the words of their verdicts, each with the expectation.
+/// The verdicts of a case's expectations on a run, each with the expectation.
 fn said(case: &Case, defects: &[Defect], seed: u64) -> Vec<String> {
     let history = simulate(case, defects, seed);
     let each = expect::judge(&history).into_iter();

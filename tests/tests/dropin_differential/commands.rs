@@ -1,4 +1,4 @@
-//! The commands that end by themselves, beside the original.
+//! The commands that end by themselves, compared with the original.
 
 use super::*;
 

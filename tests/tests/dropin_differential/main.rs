@@ -1,5 +1,5 @@
-//! The same requests to the Go agnhost and to ours; status line, headers and body must be the same after times,
-//! process ids and chosen ports are masked.
+//! The same requests to the Go agnhost and to the drop-in: status line, headers and body must be the same after
+//! times, process ids and chosen ports are masked.
 //!
 //! `AGNHOST_GO=/path/to/agnhost cargo test --test dropin_differential -- --ignored`
 
@@ -26,7 +26,7 @@ fn missing() -> PathBuf {
     unreachable!("set AGNHOST_GO to the path of the Go agnhost")
 }
 
-/// Times, ports of clients and the like become letters; digits that differ by run become `#`.
+/// Times, client ports and similar values become letters; digits that differ between runs become `#`.
 fn mask(text: &str, ports: &[u16]) -> String {
     let mut text = text.to_owned();
     for (index, port) in ports.iter().enumerate() {
@@ -51,7 +51,7 @@ fn shown(answered: &Answered, ports: &[u16]) -> String {
         .map(|line| if line.starts_with("Date: ") { "Date: MASKED".to_owned() } else { line.clone() })
         .collect();
     headers.sort();
-    // A masked body has a length of its own.
+    // A masked body has a different length.
     let mut body = mask(&answered.text(), ports);
     if answered.header("transfer-encoding").is_some() {
         // The length of a chunk is hexadecimal in either case.
@@ -60,7 +60,7 @@ fn shown(answered: &Answered, ports: &[u16]) -> String {
     if answered.status_line.starts_with("HTTP/1.1 400 Bad Request") && answered.header("date").is_none()
         || answered.text().starts_with("400 Bad Request")
     {
-        // Go's parser refuses without a date and a length.
+        // If Go's parser rejects a request, its answer has no date and no length.
         headers.retain(|line| !line.starts_with("Content-Length") && !line.starts_with("Date"));
     }
     if body != answered.text() {
@@ -69,7 +69,7 @@ fn shown(answered: &Answered, ports: &[u16]) -> String {
     format!("{}\n{}\n\n{body}", answered.status_line, headers.join("\n"))
 }
 
-/// Asks both and compares; gives a list of differences.
+/// Sends a request to both and compares; returns a list of differences.
 fn compare(names: &[&str; 2], servers: &[(&mut Program, Vec<u16>)], requests: &[String]) -> Vec<String> {
     let mut differences = Vec::new();
     for request in requests {

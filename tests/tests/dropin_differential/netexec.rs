@@ -1,4 +1,4 @@
-//! `netexec` beside the original: endpoints, datagrams, override and ends.
+//! `netexec` compared with the original: endpoints, datagrams, override and exits.
 
 use super::*;
 
@@ -106,7 +106,7 @@ fn netexec_answers_and_logs_the_same() {
     std::thread::sleep(Duration::from_millis(100));
     let logged: Vec<_> = servers.iter().map(|(program, ports)| logs(program, ports)).collect();
     let kept = |lines: &[String]| -> Vec<String> {
-        // A panic comes with a stack dump in Go.
+        // A panic in Go prints a stack dump.
         lines
             .iter()
             .filter(|line| line.starts_with("GET") || line.contains("UDP") || line.contains("udp"))

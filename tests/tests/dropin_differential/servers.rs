@@ -1,4 +1,4 @@
-//! The other servers beside the original.
+//! The other servers, compared with the original.
 
 use super::*;
 

@@ -14,10 +14,10 @@ use tokio::process::Command;
 
 use crate::outcome::{self, SpecOutcome};
 
-/// A spec that has not ended by then counts as failed: upstream's longest waits are ten minutes.
+/// A spec that takes longer counts as failed: upstream's longest waits are ten minutes.
 const PATIENCE: &str = "--ginkgo.timeout=15m";
 
-/// Slow specs take up to half an hour. Without a filter, upstream's framework would leave out all specs of features, too.
+/// Slow specs take up to half an hour. Without a filter, upstream's framework would also leave out all specs of features.
 const LABELS: &str = "--ginkgo.label-filter=!Slow";
 
 /// A cluster with a saboteur on its node, and the program with the specs.
@@ -29,16 +29,16 @@ pub(crate) struct Cluster {
     pub(crate) node: String,
     /// The program with the specs.
     pub(crate) specs: PathBuf,
-    /// Where the cluster is.
+    /// The kubeconfig of the cluster.
     pub(crate) kubeconfig: PathBuf,
     /// Where the logs and Ginkgo's reports go.
     pub(crate) out: PathBuf,
-    /// The beginning of the names of all namespaces: an earlier run may have left some.
+    /// The prefix of all namespace names: an earlier run may have left namespaces.
     pub(crate) run: String,
 }
 
 impl Cluster {
-    /// Asks the script for the kubeconfig.
+    /// Gets the kubeconfig from the script.
     pub(crate) async fn find(mut self) -> io::Result<Self> {
         self.kubeconfig = PathBuf::from(self.call(&["kubeconfig"], "").await?.trim());
         self.saboteur(&["clear", "--all"], "").await?;
@@ -72,7 +72,7 @@ impl Cluster {
         format!("{}-{name}", self.run)
     }
 
-    /// Runs one spec in namespaces of this name. Returns what became of it, and how long it took.
+    /// Runs one spec in namespaces with this name. Returns its outcome, and how long it took.
     pub(crate) async fn spec(&self, focus: &str, namespace: &str) -> io::Result<(SpecOutcome, Duration)> {
         let folder = self.out.join(namespace);
         fs::create_dir_all(&folder)?;
@@ -105,7 +105,7 @@ impl Cluster {
     }
 }
 
-/// The folder, new and empty.
+/// Creates the folder, or empties it.
 pub(crate) fn empty(folder: &Path) -> io::Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

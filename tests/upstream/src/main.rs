@@ -1,6 +1,6 @@
 //! The program `upstream`: runs upstream's own end-to-end specs on a cluster of `ci/cluster`, first with a stock kubelet
-//! and then with a sample of the defects of `tests/saboteur`, and writes down which defects they notice, beside those
-//! that the book notices. `ci/upstream` calls it.
+//! and then with a sample of the defects of `tests/saboteur`, and records which defects they detect, next to those that
+//! the book detects. `ci/upstream` calls it.
 
 mod cluster;
 mod outcome;
@@ -26,7 +26,7 @@ use outcome::SpecOutcome;
 use plan::Spec;
 use results::{DefectResult, Results, SpecRun};
 
-/// Compares upstream's specs with the book: how many defective kubelets does each of them notice?
+/// Compares upstream's specs with the book: how many defective kubelets does each of them detect?
 #[derive(Parser)]
 struct Arguments {
     /// Only rows whose name contains one of these texts, instead of a sample.
@@ -68,7 +68,7 @@ async fn main() -> ExitCode {
     match work(Arguments::parse()).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Nobody is left to be told when standard error is closed.
+            // If standard error is closed, there is nowhere left to report this.
             writeln!(io::stderr(), "upstream: {error}").ok();
             ExitCode::from(2)
         }
@@ -124,7 +124,7 @@ fn chosen(rows: Vec<Row>, arguments: &Arguments) -> io::Result<Vec<Row>> {
     }
 }
 
-/// Runs the specs that might notice each row, all at the same time, and each of them once without a defect beside them.
+/// Runs the specs that might detect each row, all at the same time, and each spec once without a defect.
 async fn with_defects(
     arguments: &Arguments,
     cluster: &Cluster,
@@ -151,7 +151,7 @@ async fn with_defects(
             .enumerate()
             .map(|(at, spec)| (None, spec, cluster.namespace(&format!("plain-{at}")))),
     );
-    // Not one row after the other: the load is then the same for all.
+    // The order is shuffled, so that the load is the same for all rows.
     fastrand::Rng::with_seed(arguments.seed).shuffle(&mut trials);
 
     let sabotaged = trials.iter().filter_map(|(row, _, name)| Some(plan::defects(rows.get((*row)?)?, name)));
@@ -207,6 +207,6 @@ async fn one(cluster: &Cluster, spec: &Spec, name: &str) -> io::Result<SpecRun> 
 }
 
 fn say(line: &str) {
-    // A closed terminal is no reason to stop.
+    // If standard output is closed, the run continues.
     writeln!(io::stdout(), "{line}").ok();
 }

@@ -1,9 +1,9 @@
-//! What became of a spec, from the report that Ginkgo writes.
+//! The outcome of a spec, from Ginkgo's report.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What became of a spec.
+/// The outcome of a spec.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "state", content = "why")]
 pub(crate) enum SpecOutcome {
@@ -15,12 +15,12 @@ pub(crate) enum SpecOutcome {
     Skipped(String),
 }
 
-/// The outcome of the spec that a run was asked for. A loop in the source makes several at the same line: they pass if
-/// all of them do.
+/// The outcome of the spec that was requested. A loop in the source creates several specs at the same line: they pass
+/// if all of them pass.
 ///
 /// # Errors
 ///
-/// If the report has no such spec: then the run says nothing.
+/// If the report has no such spec: then the run proves nothing.
 pub(crate) fn of_report(report: &Value, focus: &str) -> Result<SpecOutcome, String> {
     let suites = report.as_array().into_iter().flatten();
     let specs = suites.flat_map(|suite| suite["SpecReports"].as_array().into_iter().flatten());
@@ -31,7 +31,7 @@ pub(crate) fn of_report(report: &Value, focus: &str) -> Result<SpecOutcome, Stri
     if specs.clone().any(|spec| place(spec).ends_with(focus) && is_slow(spec)) {
         return Ok(SpecOutcome::Skipped("upstream labels it as slow".to_owned()));
     }
-    // The rest of the suite, which was not asked for, is skipped without a message.
+    // The rest of the suite, which was not requested, is skipped without a message.
     let asked = |spec: &&Value| {
         spec["LeafNodeType"] == "It" && (spec["State"] != "skipped" || spec["Failure"].is_object())
     };

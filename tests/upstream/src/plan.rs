@@ -1,4 +1,4 @@
-//! Which of upstream's specs run, with which defects. Pure: the tables come in, and a list of trials goes out.
+//! Which of upstream's specs run, with which defects. Pure: it turns the tables into a list of trials.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,13 +8,13 @@ use probity_saboteur::{
 };
 use probity_suites::{Check, Upstream};
 
-/// Where the specs are that can test a running cluster. Those in `test/e2e_node` start a kubelet of their own.
+/// The folder of the specs that can test a running cluster. Those in `test/e2e_node` start their own kubelet.
 const FOLDER: &str = "test/e2e/";
 
 /// The file with the specs of probes.
 const PROBES: &str = "test/e2e/common/node/container_probe.go";
 
-/// In the file of probes, the specs of sidecars begin at this line; those before it are of main containers.
+/// The line in the file of probes at which the specs of sidecars begin; those before it are for main containers.
 const FIRST_OF_SIDECARS: u32 = 749;
 
 /// One of upstream's specs.
@@ -29,7 +29,7 @@ pub(crate) struct Spec {
 }
 
 impl Spec {
-    /// What Ginkgo calls it on the command line.
+    /// Its name on Ginkgo's command line.
     pub(crate) fn focus(&self) -> String {
         format!("{}:{}", self.file, self.line)
     }
@@ -50,8 +50,8 @@ fn of_check(check: &Check) -> impl Iterator<Item = Spec> {
     })
 }
 
-/// A sample of rows, drawn without looking at them: only those that need a node to themselves, minutes, or another
-/// runtime, and those of the controllers are left out.
+/// A sample of rows, drawn blindly. Only rows that need a node for themselves, minutes, or another runtime, and
+/// rows of the controllers are left out.
 pub(crate) fn draw(rows: Vec<Row>, count: usize, seed: u64) -> Vec<Row> {
     let fits =
         |row: &Row| !row.alone && !row.slow && !row.skippable && !matches!(row.fault, Fault::Controllers(_));
@@ -61,7 +61,7 @@ pub(crate) fn draw(rows: Vec<Row>, count: usize, seed: u64) -> Vec<Row> {
     drawn
 }
 
-/// The clauses that each defect violates, from those that violate each clause.
+/// The clauses that each defect violates, from the defects that violate each clause.
 pub(crate) fn noticing<'a>(real: &BTreeMap<&'a str, Vec<&'a str>>) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
     let mut noticing: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (clause, defects) in real {
@@ -72,8 +72,8 @@ pub(crate) fn noticing<'a>(real: &BTreeMap<&'a str, Vec<&'a str>>) -> BTreeMap<&
     noticing
 }
 
-/// The specs that might notice the defect of a row: those that check the same as a clause that it violates, and for a
-/// defect of probes all specs of probes of that kind of container.
+/// The specs that might detect the defect of a row: those that check the same as a violated clause, and for a defect
+/// of probes, all specs about probes of that kind of container.
 pub(crate) fn relevant<'a>(row: &Row, violated: &BTreeSet<&str>, specs: &'a [Spec]) -> Vec<&'a Spec> {
     let of_probes =
         violated.iter().any(|clause| clause.starts_with("probe.") || clause.starts_with("prober."));
@@ -88,7 +88,7 @@ pub(crate) fn relevant<'a>(row: &Row, violated: &BTreeSet<&str>, specs: &'a [Spe
 }
 
 /// The defects of a row in the namespaces of one trial. Upstream's containers have other names, so a defect of one
-/// container becomes one of all containers.
+/// container becomes a defect of all containers.
 pub(crate) fn defects(row: &Row, namespace: &str) -> Vec<Defect> {
     let in_place = |defect: Defect, name: &String| Defect {
         name: format!("{name}-{}", defect.name),

@@ -1,4 +1,4 @@
-//! What a comparison found, as it is stored.
+//! The results of a comparison, as they are stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,9 +17,9 @@ pub(crate) struct Results {
     pub(crate) seconds: u64,
     /// The specs with a stock kubelet.
     pub(crate) stock: Vec<SpecRun>,
-    /// Those that ran without a defect while others ran with one.
+    /// The specs that ran without a defect while others ran with one.
     pub(crate) plain: Vec<SpecRun>,
-    /// What each defect led to.
+    /// The results for each defect.
     pub(crate) defects: Vec<DefectResult>,
 }
 
@@ -28,13 +28,13 @@ pub(crate) struct Results {
 pub(crate) struct SpecRun {
     /// Its file and line.
     pub(crate) spec: String,
-    /// What became of it.
+    /// Its outcome.
     pub(crate) outcome: SpecOutcome,
     /// How long it took.
     pub(crate) seconds: u64,
 }
 
-/// What one defect led to.
+/// The results for one defect.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct DefectResult {
     /// The name of the row.
@@ -56,7 +56,7 @@ impl Results {
         defect.runs.iter().filter(move |run| failed(run) && sound.contains(run.spec.as_str()))
     }
 
-    /// The specs that passed without a defect each time: also on a node that was as busy as with the defects.
+    /// The specs that passed every time without a defect, even on a node that was as busy as with the defects.
     pub(crate) fn sound(&self) -> impl Iterator<Item = &str> {
         let specs =
             self.stock.iter().filter(|run| passed(&self.plain, &run.spec)).map(|run| run.spec.as_str());
@@ -73,7 +73,7 @@ pub(crate) fn passed(runs: &[SpecRun], spec: &str) -> bool {
     runs.iter().any(|run| run.spec == spec && run.outcome == SpecOutcome::Passed)
 }
 
-/// How often the defects whose names begin so struck.
+/// How often the defects with this name prefix struck.
 pub(crate) fn strikes(counts: &BTreeMap<String, u32>, beginning: &str) -> u32 {
     counts.iter().filter(|(name, _)| name.starts_with(beginning)).map(|(_, count)| count).sum()
 }

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use clap::Args;
 
-/// The klog flags of present and past agnhost images: accepted, without effect.
+/// The klog flags of current and earlier agnhost images: accepted, without effect.
 #[derive(Args, Clone, Debug, Default)]
 pub struct KlogFlags {
-    /// Log level (accepted for agnhost's sake, without effect)
+    /// Log level (accepted for compatibility with agnhost, without effect)
     #[arg(
         short = 'v',
         long = "v",

@@ -5,14 +5,14 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use super::super::head::AnnouncedBody;
 use super::{After, Http1};
 
-/// The largest request body that is read; a connection with a larger one ends with the answer.
+/// The largest request body that is read. A connection with a larger one ends after the answer.
 const LARGEST_BODY: u64 = 8 << 20;
 
-/// The most that may stand behind the last chunk of a body.
+/// The maximum size of the trailers after the last chunk of a body.
 const LARGEST_TRAILERS: usize = 8 * 1024;
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
-    /// Reads a request's body and forgets it. Nothing if nobody can tell where it ends.
+    /// Reads and discards a request's body. `None` if it is unclear where the body ends.
     pub(super) async fn swallow(
         &mut self,
         announced: AnnouncedBody,
@@ -32,7 +32,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
         }
     }
 
-    /// Reads so many bytes and forgets them.
+    /// Reads and discards this many bytes.
     async fn skip(&mut self, mut left: u64) -> Result<(), After> {
         loop {
             let here = left.min(self.ahead.len() as u64);
@@ -58,7 +58,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
                         self.ahead.drain(..line);
                         return Ok(self.swallow_trailers().await?.then_some(total));
                     }
-                    // The chunk and the line break behind it.
+                    // The chunk and the line break after it.
                     self.skip(line as u64 + size + 2).await?;
                 }
                 Ok(httparse::Status::Partial) if self.ahead.len() < 1024 => self.more().await?,
@@ -67,7 +67,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
         }
     }
 
-    /// Reads the lines behind the last chunk, up to the empty one. False if they are none.
+    /// Reads the lines after the last chunk, up to the empty line. Returns false if they are not valid lines.
     async fn swallow_trailers(&mut self) -> Result<bool, After> {
         loop {
             let mut lines = [httparse::EMPTY_HEADER; 32];

@@ -13,10 +13,10 @@ use super::super::context::ChosenAnswer;
 use super::super::reply::PlannedBody;
 use super::{After, Http1};
 
-/// How much may come ahead of its turn while an answer is delayed.
+/// How many bytes of the next requests are kept while an answer is delayed.
 const LARGEST_AHEAD: usize = 64 * 1024;
 
-/// An answer that was sent, or not.
+/// The result of sending an answer.
 pub(super) struct Sent {
     pub(super) answer: String,
     pub(super) after: After,
@@ -78,7 +78,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
         broken.map_or(Ok(end), |why| Err(Broken { why: why.to_owned(), after: end }))
     }
 
-    /// Sends the turns of a body. What `out` holds goes ahead of them. Returns how the connection goes on.
+    /// Sends a body step by step, after the bytes in `out`. Returns how the connection continues.
     async fn send_body(
         &mut self,
         mut out: Vec<u8>,
@@ -90,7 +90,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
             let turn = body.turns.take();
             if let BodyTurn::Send(range) = &turn {
                 push_piece(&mut out, &body.bytes(range.clone()), chunked);
-                // A short answer leaves in one go, as any server sends it.
+                // A short answer is sent in one piece, as any server would send it.
                 if out.len() < 1024 && body.turns.is_complete() {
                     continue;
                 }
@@ -111,7 +111,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
         }
     }
 
-    /// Waits, and gives up when the peer does. What he sends meanwhile is kept for later.
+    /// Waits, and gives up when the peer does. What the peer sends meanwhile is kept for later.
     async fn rest(&mut self, pause: Option<Span>) -> Result<(), Broken> {
         let Some(pause) = pause.filter(|pause| !pause.0.is_zero()) else { return Ok(()) };
         tokio::select! {
@@ -125,8 +125,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
         self.outlast(false).await
     }
 
-    /// Reads until the peer gives up or the gate shuts. Whoever sends more than we keep has to wait; his end is
-    /// noticed when we write.
+    /// Reads until the peer gives up or the gate shuts. If the peer sends more than is kept, it must wait, and its end is
+    /// noticed only at the next write.
     async fn outlast(&mut self, keep: bool) -> Broken {
         let mut gate = self.context.listener.gate.watch();
         loop {
@@ -144,7 +144,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
     }
 }
 
-/// What of a request decides over the form of its answer.
+/// The properties of a request that determine the form of its answer.
 pub(super) struct Manner {
     pub(super) may_go_on: bool,
     pub(super) is_head: bool,
@@ -160,7 +160,7 @@ impl Manner {
     }
 }
 
-/// An answer that was not finished: why, and what becomes of the connection.
+/// An answer that was not finished: the reason, and what happens to the connection.
 struct Broken {
     why: String,
     after: After,

@@ -1,13 +1,13 @@
-//! Variants of the target's image: other images with the same program, found under the same name with a longer tag.
+//! Variants of the target's image: other images with the same program, under the same name with a longer tag.
 //!
-//! `probity image` writes them all into one archive. A container of a case asks for one with `image: "{image:WORD}"`.
+//! `probity image` writes them all into one archive. A container of a case requests one with `image: "{image:WORD}"`.
 
 use probity_script::problem::pin;
 use serde_json::Value;
 
 use crate::names::there_is;
 
-/// The words that a case can ask for, each with what differs.
+/// The words that a case can use, each with what differs.
 pub const VARIANTS: [(&str, &str); 2] =
     [("2", "the same behavior under another digest"), ("sigusr1", "STOPSIGNAL SIGUSR1")];
 
@@ -16,13 +16,13 @@ const START: &str = "{image:";
 /// The lists of a pod's spec that have containers with images.
 const LISTS: [&str; 2] = ["initContainers", "containers"];
 
-/// The word in an image that asks for a variant, whether there is such a variant or not.
+/// The word in an image that requests a variant, whether or not that variant exists.
 #[must_use]
 pub fn asked_in(image: &str) -> Option<&str> {
     image.strip_prefix(START)?.strip_suffix('}')
 }
 
-/// The image of a variant, beside this one; none if the image has no tag that can be longer.
+/// The image of a variant of this image. None if the image has no tag that can be extended.
 #[must_use]
 pub fn reference(image: &str, word: &str) -> Option<String> {
     let last = image.rsplit('/').next()?;
@@ -35,12 +35,12 @@ pub fn references(image: &str) -> impl Iterator<Item = (String, String)> {
     VARIANTS.into_iter().filter_map(|(word, _)| Some((format!("image:{word}"), reference(image, word)?)))
 }
 
-/// Whether a container asks for a variant.
+/// Whether a container requests a variant.
 pub(super) fn is_asked_by(container: &Value) -> bool {
     container["image"].as_str().is_some_and(|image| asked_in(image).is_some())
 }
 
-/// The words of the variants that the containers of a pod's spec ask for.
+/// The words of the variants that the containers of a pod's spec request.
 pub(crate) fn asked_of(spec: &Value) -> impl Iterator<Item = &str> {
     let containers = LISTS.into_iter().filter_map(|list| spec[list].as_array()).flatten();
     containers.filter_map(|container| asked_in(container["image"].as_str()?))

@@ -10,7 +10,7 @@ use crate::pod_rules::SIGNALS;
 use crate::step::Step;
 
 impl Places<'_> {
-    /// Checks the names in an expectation; sentences are pinned below it.
+    /// Checks the names in an expectation. Errors are pinned to their places below it.
     pub(crate) fn check_expectation(&self, expectation: &Expectation) -> Result<(), String> {
         match expectation {
             Expectation::Never(of) => self.occurrence(of, &["never"]),
@@ -58,7 +58,7 @@ impl Places<'_> {
         }
     }
 
-    /// The targets that are meant: pairs of a pod's key and a container.
+    /// The targets that match, as pairs of a pod's key and a container.
     fn targets(&self, pod: Option<&str>, container: Option<&str>) -> Vec<(&str, &str)> {
         let keys = self.pods.keys().chain(self.workloads.keys()).map(String::as_str);
         let keys = keys.filter(|key| pod.is_none_or(|wanted| wanted == *key));

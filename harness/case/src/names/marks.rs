@@ -1,5 +1,4 @@
-//! Marks: a mark that a plan uses in `since` must be set somewhere, and a mark that a step sets should be
-//! used.
+//! Checks marks: a mark that a plan uses in `since` must be set somewhere, and a mark that a step sets must be used.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +13,7 @@ use crate::pod_rules::SIGNALS;
 use crate::step::Step;
 
 impl Places<'_> {
-    /// Checks all marks of a case; sentences are pinned to their place in it.
+    /// Checks all marks of a case. Errors are pinned to their places in it.
     pub(crate) fn check_marks(&self, expect: &[Expectation]) -> Result<(), String> {
         let plans = self.plans();
         let mut waited: BTreeSet<String> = BTreeSet::new();
@@ -105,7 +104,7 @@ fn mark_of(of: &Occurrence) -> Option<String> {
     }
 }
 
-/// Shows each field of a document.
+/// Calls `see` for each field of a document.
 fn walk(value: &Value, see: &mut impl FnMut(&str, &Value)) {
     match value {
         Value::Object(fields) => fields.iter().for_each(|(field, value)| {

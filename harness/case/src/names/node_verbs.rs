@@ -1,4 +1,4 @@
-//! The verbs of `node` steps: which exist, which have an input, and what a case must say of itself to use them.
+//! The verbs of `node` steps: which exist, which have an input, and what a case must declare to use them.
 
 use probity_model::clause::Need;
 use probity_model::history::{NODE_VERBS, NodeVerb, PLACE_STATIC_POD};
@@ -31,7 +31,7 @@ pub(crate) fn check(of: &NodeStep) -> Result<(), String> {
     }
 }
 
-/// The fields of a volume or a variable that refer to objects of the API server, which a static pod cannot do.
+/// The fields of a volume or a variable that refer to objects of the API server. A static pod cannot use them.
 const REFERENCES: [&str; 8] = [
     "configMap",
     "secret",
@@ -54,7 +54,7 @@ fn refers(part: &Value) -> bool {
     }
 }
 
-/// Checks that the kubelet can run the static pods of a case by itself.
+/// Checks that the kubelet can run the static pods of a case without the API server.
 fn check_static_pods(case: &Case) -> Result<(), String> {
     for (key, pod) in case.pods.iter().filter(|(_, pod)| pod.is_static) {
         if !(case.quiet && case.needs.contains(&Need::NodeVerbs)) {
@@ -71,7 +71,7 @@ fn check_static_pods(case: &Case) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that a case declares what its verbs do to the nodes that other cases use, too.
+/// Checks that a case declares what its verbs do to nodes that other cases also use.
 pub(crate) fn check_case(case: &Case) -> Result<(), String> {
     check_static_pods(case)?;
     for (at, step) in case.steps.iter().enumerate() {

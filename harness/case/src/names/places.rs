@@ -35,7 +35,7 @@ impl<'c> Places<'c> {
         Self { pods, workloads, objects, steps, single }
     }
 
-    /// Where a part of a pod stands.
+    /// Where a part of a pod is in the document.
     pub(super) fn path(&self, key: &str, parts: &[&str]) -> Vec<String> {
         let first: &[&str] = if self.single { &[] } else { &["pods", key] };
         first.iter().chain(parts).map(|part| (*part).to_owned()).collect()
@@ -47,7 +47,7 @@ impl<'c> Places<'c> {
         pod.or_else(|| self.workloads.get(key).map(|workload| (workload.pod_spec(), &workload.target)))
     }
 
-    /// Checks what a step speaks of, as far as its pod is known to be there.
+    /// Checks the names in a step. That its pod exists has already been checked.
     pub(crate) fn check_step(&self, step: &Step) -> Result<(), String> {
         let (pod, container) = step.speaks_of();
         let key = pod.unwrap_or(ONLY);
@@ -119,7 +119,7 @@ impl<'c> Places<'c> {
             }
         }
         let Some((_, plans)) = self.of(key) else { return Ok(()) };
-        if wait.asked.is_none() && wait.signal.is_none() {
+        if wait.asked.is_none() && wait.signal.is_none() && wait.dumped.is_none() {
             return Ok(());
         }
         let first = plans.keys().next().map(String::as_str);
@@ -218,7 +218,7 @@ impl<'c> Places<'c> {
     }
 }
 
-/// Everything of a plan that has a script.
+/// The endpoints of a plan that have a script.
 fn plan_endpoints(plan: &Plan) -> BTreeSet<Endpoint> {
     let mut all = BTreeSet::from([Endpoint::Stop]);
     for (listener, settings) in &plan.listeners {
@@ -231,7 +231,7 @@ fn plan_endpoints(plan: &Plan) -> BTreeSet<Endpoint> {
     all
 }
 
-/// Refuses an endpoint that no plan has: nothing is ever counted for it. `nobody` says who lacks it.
+/// Rejects an endpoint that no plan has, because nothing is ever counted for it. `nobody` states who lacks it.
 pub(super) fn check_endpoint(of: &Endpoint, known: &BTreeSet<Endpoint>, nobody: &str) -> Result<(), String> {
     if known.contains(of) {
         return Ok(());
@@ -247,12 +247,12 @@ pub(super) fn check_endpoint(of: &Endpoint, known: &BTreeSet<Endpoint>, nobody: 
         }
     }
     let texts: Vec<String> = known.iter().map(Endpoint::to_string).collect();
-    // Ports and signals are rarely meant: what is offered are requests and commands.
+    // Ports and signals are rarely intended, so only requests and commands are suggested.
     let asked = texts.iter().map(String::as_str).filter(|text| !text.ends_with("@listen") && *text != "stop");
     Err(format!("{nobody} `{of}`{}", there_is(&of.to_string(), asked)))
 }
 
-/// The name of an object as the case writes it.
+/// The name of an object, as written in the case.
 fn name(object: &Value) -> Option<&str> {
     object["metadata"]["name"].as_str()
 }

@@ -1,4 +1,4 @@
-//! Names that nothing has, by one table.
+//! A table of unknown names.
 
 use crate::case::Case;
 

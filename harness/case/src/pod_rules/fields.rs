@@ -1,9 +1,9 @@
 //! The fields of a pod, as the API reference of Kubernetes 1.36 lists them: a line for each type.
 //!
-//! A field is `name:type`, with `!` behind it if an object without it means nothing. The types of values are `text`,
-//! `bool`, `whole` (a number that is not negative), `positive`, `number`, `port` (a number or a name), `any` (not looked
-//! at), `quantity`, words with `|` between them, `[x]` (a list), `{x}` (a map), and the types of this table. What says
-//! nothing about probes and lifecycle is `any`: the dry run of the API server looks at the rest.
+//! A field is `name:type`, followed by `!` if the field is required. The types of values are `text`, `bool`, `whole` (a
+//! number that is not negative), `positive`, `number`, `port` (a number or a name), `any` (not checked), `quantity`,
+//! words with `|` between them, `[x]` (a list), `{x}` (a map), and the types of this table. Fields that have nothing to
+//! do with probes and the lifecycle are `any`: the dry run of the API server checks them.
 
 /// The name of a type, what it is called in a sentence, and its fields.
 pub(super) type Fields = (&'static str, &'static str, &'static str);

@@ -1,4 +1,4 @@
-//! What every API server refuses though each field is well written: fields that contradict each other.
+//! Checks for fields that are valid by themselves but contradict each other. Every API server rejects them.
 
 use std::collections::BTreeSet;
 
@@ -64,7 +64,7 @@ fn unique(list: Option<&Value>, why: &str, path: &[String]) -> Result<(), String
     Ok(())
 }
 
-/// Whether a name can be that of a container: a label of DNS.
+/// Whether a name is a valid container name, which is a DNS label.
 fn is_label(name: &str) -> bool {
     let plain = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-';
     (1..=63).contains(&name.len())

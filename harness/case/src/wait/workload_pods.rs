@@ -1,5 +1,5 @@
-//! The pods of a workload in a history, and what its controller reports about them. Which pods are its own is told
-//! by the labels that its template gives them: their names are the controller's choice.
+//! The pods of a workload in a history, and what its controller reports about them. The labels from its template identify
+//! its pods, because the controller chooses their names.
 
 use probity_model::history::{Change, Did, Happening, History, Sighting};
 use serde_json::Value;
@@ -16,7 +16,7 @@ pub(super) struct WorkloadPods<'a> {
     name: String,
     slug: String,
     key: &'a str,
-    /// When its newest template or number of replicas was sent: what was seen before it is of the past.
+    /// When its newest template or number of replicas was sent. Earlier revisions are out of date.
     sent_us: Option<i64>,
 }
 
@@ -42,9 +42,9 @@ impl<'a> WorkloadPods<'a> {
         })
     }
 
-    /// The names of its pods, in the order of their coming.
+    /// The names of its pods, in the order in which they appeared.
     pub(super) fn pods(&self, wait: &Wait) -> Vec<&'a str> {
-        // Each with when it was seen first, and whether it is gone.
+        // Each with the time when it was first seen, and whether it is gone.
         let mut pods: Vec<(&'a str, i64, bool)> = Vec::new();
         for (us, sighting) in self.sightings().filter(|(_, sighting)| self.owns(sighting)) {
             let name = sighting.name.as_str();
@@ -54,7 +54,7 @@ impl<'a> WorkloadPods<'a> {
                 None => pods.push((name, us, gone)),
             }
         }
-        // Who waits for pods to be gone means those that were there.
+        // A wait for pods to be gone applies to the pods that existed.
         pods.retain(|(_, us, gone)| {
             wait.new.is_none_or(|new| new == self.is_new(*us)) && (wait.gone.is_some() || !gone)
         });
@@ -71,7 +71,7 @@ impl<'a> WorkloadPods<'a> {
         self.sent_us.is_some_and(|sent| us >= sent)
     }
 
-    /// Whether what is said of the workload itself holds. Its controller must have looked at what was sent last.
+    /// Whether the conditions of the workload itself hold. Its controller must have observed the newest generation.
     pub(super) fn stands(&self, wait: &Wait) -> bool {
         let asked = [wait.available.is_some(), wait.updated.is_some(), wait.stalled.is_some()];
         if !asked.contains(&true) && wait.finished.is_none() {
@@ -101,7 +101,7 @@ impl<'a> WorkloadPods<'a> {
             "DaemonSet" => ("numberAvailable", "updatedNumberScheduled"),
             _ => ("availableReplicas", "updatedReplicas"),
         };
-        // A Job does not say which generation its controller has seen: nobody changes it.
+        // A Job does not report an observed generation, because nobody changes a Job.
         let observed = self.kind == "Job"
             || generation.is_none_or(|generation| count("observedGeneration") >= generation);
         observed

@@ -93,7 +93,7 @@ pub(crate) struct FetchArgs {
     pub(crate) standard: StandardArgs,
 }
 
-/// Where a run leaves its results besides its folder.
+/// Where a run stores its results, in addition to its folder.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DeliveryArgs {
     /// Also store the results in ConfigMaps of this namespace, for `probity fetch`. Violated and undecided clauses then do

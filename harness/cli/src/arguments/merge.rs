@@ -22,7 +22,7 @@ pub(crate) struct MergeArgs {
     pub(crate) standard: StandardArgs,
 }
 
-/// What is merged though it does not belong together.
+/// Which runs are merged although they do not belong together.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct AllowedArgs {
     /// Merge runs of different clusters, books or versions of the program; the report has a warning
@@ -34,7 +34,7 @@ pub(crate) struct AllowedArgs {
 }
 
 impl AllowedArgs {
-    /// What they allow.
+    /// What these flags allow.
     pub(crate) fn allowed(self) -> Allowed {
         Allowed { mixed: self.mixed, incomplete: self.incomplete }
     }

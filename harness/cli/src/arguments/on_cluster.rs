@@ -1,4 +1,4 @@
-//! The flags of the verbs that work on a cluster, or with the permissions to it.
+//! The flags of the verbs that work on a cluster, or with the permissions for it.
 
 use std::path::PathBuf;
 
@@ -110,7 +110,7 @@ pub(crate) struct ReproduceArgs {
     pub(crate) standard: StandardArgs,
 }
 
-/// Reads a span that must be longer than 0s: otherwise there would be nothing to try.
+/// Reads a span, which must be longer than 0s. Otherwise, there would be nothing to try.
 fn positive_span(text: &str) -> Result<Span, String> {
     let span: Span = text.parse()?;
     if span == Span::default() { Err("it must be longer than 0s".to_owned()) } else { Ok(span) }

@@ -1,7 +1,7 @@
 //! The book of a run: the built-in clauses and cases, and the user's own case files.
 //!
-//! All errors of a case file are found here, before anything contacts a cluster: it must be a case, its clauses must
-//! exist, its matrix must name what it replaces, and case names must be unique.
+//! All errors of a case file are found here, before a cluster is contacted. The file must be a case, its clauses must
+//! exist, the axes of its matrix must occur in the case, and case names must be unique.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ pub(crate) struct SuiteArgs {
 
 /// A file of cases.
 pub(crate) struct CaseFile {
-    /// Its name for people: a path, or `suites/…` for a file of the book.
+    /// Its name for users: a path, or `suites/…` for a file of the book.
     pub(crate) source: String,
     /// Its text.
     pub(crate) text: String,
@@ -94,8 +94,8 @@ impl Book {
 }
 
 impl CaseFile {
-    /// A problem at a place of the file, which is given by the path of a field. All variants of a matrix refer to the
-    /// same place in the file.
+    /// A problem at a place in the file, which the path of a field determines. All variants of a matrix refer to the same
+    /// place in the file.
     pub(crate) fn problem(&self, why: &str, path: &[String]) -> Problem {
         let found = document::misfit(&self.source, &masked(&self.text), &pin(why, path));
         match found.place {
@@ -105,11 +105,11 @@ impl CaseFile {
     }
 }
 
-/// The largest case file, in bytes; the longest of the book has a few thousand.
+/// The maximum size of a case file, in bytes. The longest one of the book has a few thousand.
 const LONGEST: u64 = 1 << 20;
 
-/// Reads a case file and checks everything that needs no other file. Fails if it is not a valid case file, with the
-/// place of the error.
+/// Reads a case file and checks everything that needs no other file. Fails with the place of the error if it is not a
+/// valid case file.
 pub(crate) fn read(path: &Path, catalogue: &Catalogue) -> Result<CaseFile, Box<Problem>> {
     let source = path.display().to_string();
     let text = input_files::read(path, LONGEST)
@@ -143,7 +143,7 @@ pub(crate) struct UsedNames {
 
 impl UsedNames {
     /// Adds the cases of a file.
-    /// Fails if another case has the same name already, or would have the same name in the cluster.
+    /// Fails if another case already has the same name, or would have the same name in the cluster.
     pub(crate) fn add(&mut self, file: &CaseFile) -> Result<(), Box<Problem>> {
         for case in &file.cases {
             let name = case.name.to_string();

@@ -1,6 +1,7 @@
 //! The filters for cases: parts of names, profiles, and cases to skip.
 //!
-//! The names are those of Rust's test programs. Whether a cluster has what a case needs is checked elsewhere.
+//! The flags have the same names as in Rust's test programs. Whether a cluster has what a case needs is checked
+//! elsewhere.
 
 use clap::{Args, ValueEnum};
 use probity_case::{Case, Profile};
@@ -74,19 +75,20 @@ impl CaseFilter {
         Profile::ALL.into_iter().filter(included).collect()
     }
 
-    /// Whether a case is meant in a run. A case that is named in full runs whatever its profile is.
+    /// Whether a run includes a case. A case that is named in full runs regardless of its profile.
     pub(crate) fn runs(&self, case: &Case) -> bool {
         let named = self.profile.is_empty() && self.filter.contains(&case.name.0);
         self.passes(&[&case.name.0]) && (named || self.profiles().contains(&case.profile))
     }
 
-    /// Whether a list includes a case; without a profile it includes all but the known bugs, which only a filter selects.
+    /// Whether a list includes a case. Without a profile, it includes all cases except the known bugs, which only a
+    /// filter selects.
     pub(crate) fn lists(&self, case: &Case) -> bool {
         let asked = case.profile != Profile::Regressions || !self.filter.is_empty();
         if self.profile.is_empty() { asked && self.passes(&[&case.name.0]) } else { self.runs(case) }
     }
 
-    /// Why no case is meant, with the nearest name if there is one.
+    /// Why no case is selected, with the closest name if there is one.
     pub(crate) fn nothing<'c>(&self, cases: impl Iterator<Item = &'c Case> + Clone) -> String {
         let by_name = cases.clone().filter(|case| self.passes(&[&case.name.0])).count();
         if by_name > 0 {

@@ -1,5 +1,5 @@
-//! A case as text, from the values that were read and not from its file: pods with their probes and what follows from
-//! their fields by arithmetic, plans, and steps.
+//! A case as text, from the values that were read and not from its file: pods, plans and steps. Probes include what
+//! follows from their fields by arithmetic.
 
 use probity_case::{Case, Workload, flow};
 use probity_model::measure::Interval;
@@ -106,7 +106,7 @@ fn of_container(container: &DescribedContainer<'_>) -> String {
 }
 
 /// A probe and what follows from its fields: when the first one is due, and when its failures or successes take effect.
-/// `gated` says that the container has a startup probe, which holds the other two back.
+/// `gated` means that the container has a startup probe, which delays the other two.
 fn of_probe(probe: &ProbeSpec, gated: bool) -> String {
     let mut text = format!(
         "    {:<9}  {} every {}, with a timeout of {}\n",

@@ -1,7 +1,7 @@
-//! Things that are allowed in a case but probably not intended. Each hint has its place and says what will happen.
+//! Things that are allowed in a case but probably not intended. Each hint has its place and states what will happen.
 //!
-//! A case may want exactly that (a probe of a port where nothing listens is a fine case), so hints fail nothing unless
-//! `--strict` is given, and a case can acknowledge the kinds that it means, each with the reason.
+//! The author of a case may intend exactly that. For example, a probe of a port where nothing listens is a valid case. So
+//! hints cause no failure without `--strict`, and a case can acknowledge kinds of hints, each with the reason.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ use probity_script::problem::{Problem, nearest};
 use super::book::CaseFile;
 use super::pods::{self, DescribedContainer, Unanswered};
 
-/// The reasons of events of kubelets and controllers about pods.
+/// The reasons of the events that kubelets and controllers record for pods.
 const REASONS: [&str; 33] = [
     "BackOff",
     "Created",
@@ -83,7 +83,7 @@ fn of_case(case: &Case, text: &str) -> Vec<Hint> {
     let described = pods::described(case);
     let containers = || described.iter().flat_map(pods::DescribedPod::containers);
     let mut hints: Vec<Hint> = containers().flat_map(|container| of_container(&container, text)).collect();
-    // A plan that no kubelet asks is usually a slip in a name.
+    // A plan to which no kubelet sends a request usually means a mistake in a name.
     let asked = containers()
         .any(|container| !container.probes().is_empty() || container.value.get("lifecycle").is_some());
     if let Some(planned) = described.iter().find(|pod| !pod.plans.is_empty())
@@ -145,7 +145,7 @@ fn of_container(container: &DescribedContainer<'_>, text: &str) -> Vec<Hint> {
     hints
 }
 
-/// Reasons of events that nothing is known to write.
+/// Reasons of events that no known component uses.
 fn of_reasons(case: &Case) -> Vec<Hint> {
     let path = |parts: &[&str]| parts.iter().map(|part| (*part).to_owned()).collect::<Vec<_>>();
     let mut found: Vec<(&str, Vec<String>)> = Vec::new();
@@ -176,11 +176,11 @@ fn of_reasons(case: &Case) -> Vec<Hint> {
     unknown.map(hint).collect()
 }
 
-/// A user's case with the name of a case in the book: they cannot run together.
+/// A user's case with the same name as a case in the book. They cannot run together.
 fn of_name(case: &Case, text: &str) -> Option<Hint> {
     let same = |one: &Case| one.name == case.name;
     let of_book = BOOK.iter().find(|file| file.cases.iter().any(same))?;
-    // The file of the book itself, or a new version of it.
+    // This may be the file of the book itself, or a new version of it.
     let own = of_book.text == text || of_book.cases.iter().any(|one| one.story == case.story);
     let why =
         format!("the book already has a case `{}`; rename this one, or run it with --only-suite", case.name);

@@ -1,5 +1,5 @@
-//! The pods that a case describes, its own and the templates of its workloads, and their containers: each with its place
-//! in the file, its probes and its plan.
+//! The pods that a case describes, which are its own pods and the templates of its workloads, and their containers. Each
+//! container has its place in the file, its probes and its plan.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub(crate) struct DescribedPod<'c> {
     pub(crate) key: &'c str,
     /// The workload whose template it is.
     pub(crate) workload: Option<&'c Workload>,
-    /// The pod, if it is one of the case itself.
+    /// The pod, if it is one of the case's own pods.
     own: Option<&'c CasePod>,
     /// Its spec.
     pub(crate) spec: &'c Value,
@@ -23,7 +23,7 @@ pub(crate) struct DescribedPod<'c> {
     pub(crate) plans: &'c BTreeMap<String, Plan>,
     /// Whether a step creates it.
     pub(crate) later: bool,
-    /// Whether it is not meant to start.
+    /// Whether it is not expected to start.
     pub(crate) stays_pending: bool,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct DescribedContainer<'c> {
     pub(crate) list: &'static str,
     /// Its name.
     pub(crate) name: &'c str,
-    /// As Kubernetes writes it.
+    /// The container as Kubernetes writes it.
     pub(crate) value: &'c Value,
     /// Its plan, if it is a target.
     pub(crate) plan: Option<&'c Plan>,
@@ -66,7 +66,7 @@ pub(crate) fn described(case: &Case) -> Vec<DescribedPod<'_>> {
     own.chain(of_workloads).collect()
 }
 
-/// The place of a pod or a workload in its file: under its key, or alone.
+/// The place of a pod or a workload in its file: under its key, or under `pod` if it is the only one.
 pub(crate) fn path(text: &str, key: &str, workload: bool) -> Vec<String> {
     let several = text.lines().any(|line| line.starts_with("pods:"));
     let path: &[&str] = match workload {
@@ -140,7 +140,7 @@ fn listeners(plan: &Plan) -> String {
     if plan.listeners.is_empty() { "none".to_owned() } else { ports.collect::<Vec<_>>().join(", ") }
 }
 
-/// The name that an exec handler gives to `agnhost-rs exec`, if it is such a command.
+/// The name that an exec handler passes to `agnhost-rs exec`, if it runs this command.
 fn exec_name(command: &[String]) -> Option<&str> {
     match command {
         [program, verb, name, ..] if program == probity_case::manifest::PROGRAM && verb == "exec" => {
@@ -168,13 +168,13 @@ pub(crate) fn asks(handler: &Handler) -> String {
 
 /// Why a probe is not answered.
 pub(crate) enum Unanswered {
-    /// Its port's name is not declared.
+    /// The container does not declare its named port.
     Port(String),
-    /// The plan has nothing for it.
+    /// The plan has no answer for it.
     Plan(String),
 }
 
-/// Why a plan does not answer a probe of a container: no port of its name, or nothing in the plan.
+/// Why a plan does not answer a probe of a container: the named port is not declared, or the plan has no answer.
 pub(crate) fn unanswered(container: &Value, plan: &Plan, handler: &Handler) -> Option<Unanswered> {
     let port = match handler {
         Handler::Http { port, .. } | Handler::Tcp { port, .. } | Handler::Grpc { port, .. } => Some(port),
@@ -186,7 +186,7 @@ pub(crate) fn unanswered(container: &Value, plan: &Plan, handler: &Handler) -> O
     }
 }
 
-/// Why a plan has nothing for a probe: no listener at its port, another protocol, or no script for its path.
+/// Why a plan has no answer for a probe: no listener at its port, another protocol, or no script for its path.
 fn unplanned(plan: &Plan, handler: &Handler) -> Option<String> {
     if let Handler::Exec { command } = handler {
         let Some(name) = exec_name(command) else {

@@ -32,8 +32,8 @@ pub(crate) fn sentence(what: &str, field: &str, why: &str) -> String {
     format!("the API server rejects this {what}: {field}{why}")
 }
 
-/// The fields at fault with a sentence each. Where the API server lists none, its message may name them; where it names
-/// none either, the field is empty.
+/// The fields at fault, with a sentence each. If the API server lists no fields, they are taken from its message. If the
+/// message names no field either, the field is empty.
 pub(crate) fn causes(refusal: &Refusal) -> Vec<(String, String)> {
     let message = &refusal.message;
     if refusal.causes.iter().any(|(field, _)| !field.is_empty()) {
@@ -46,7 +46,8 @@ pub(crate) fn causes(refusal: &Refusal) -> Vec<(String, String)> {
     fields.into_iter().map(|field| (field, message.clone())).collect()
 }
 
-/// The parts of a field's name as the API server writes it: `spec.containers[0].livenessProbe`, `metadata.labels[a/b]`.
+/// The parts of the name of a field, as the API server writes it: `spec.containers[0].livenessProbe`,
+/// `metadata.labels[a/b]`.
 pub(crate) fn parts(field: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut inside = false;
@@ -64,8 +65,8 @@ pub(crate) fn parts(field: &str) -> Vec<String> {
     parts.into_iter().map(|part| part.trim_matches('"').to_owned()).filter(|part| !part.is_empty()).collect()
 }
 
-/// The path in the pod. For wrong types the server leaves out the place in a list: then the first element that has the
-/// next part is meant. The path ends where the pod does.
+/// The path in the pod. For a wrong type, the server omits the position in a list; the path then uses the first element
+/// that has the next part. The path ends at the first part that the pod does not have.
 pub(crate) fn resolved(pod: &Value, parts: &[String]) -> Vec<String> {
     let (mut value, mut path) = (pod, Vec::new());
     for part in parts {
@@ -98,7 +99,7 @@ fn written(pod: &CasePod, mut path: Vec<String>) -> Vec<String> {
     path
 }
 
-/// The fields that a sentence of the API server names: in quotes after `unknown field`, or behind the name of a Go struct.
+/// The fields that a sentence of the API server names: in quotes after `unknown field`, or after the name of a Go struct.
 fn fields_in(message: &str) -> Vec<String> {
     let quoted = message.split("field \"").skip(1).filter_map(|rest| rest.split('"').next());
     let typed = message.split("Go struct field ").skip(1).filter_map(|rest| {

@@ -1,5 +1,5 @@
-//! Divides the cases of a run into shards: only the names and the forecasts of the selected cases determine the shard,
-//! so all processes with the same flags get the same result.
+//! Divides the cases of a run into shards. Only the names and forecasts of the selected cases determine the shards, so
+//! all processes with the same flags get the same result.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -8,11 +8,11 @@ use probity_case::{Case, CaseName};
 use probity_model::clause::Need;
 use probity_report::run_log::Shard;
 
-/// The most shards of a run: more would have nothing to do.
+/// The maximum number of shards of a run. More would have nothing to do.
 const MOST: u32 = 1_000;
 
-/// The shard of each case: the longest first, each to the shard with the least to do. Cases that would disturb others,
-/// or must not be disturbed, are in one shard: they can only run alone within a shard.
+/// The shard of each case. The longest case is assigned first, each to the shard with the least to do. Cases that would
+/// disturb others, or must not be disturbed, are all in one shard, because they can run alone only within a shard.
 pub(crate) fn divide<'c>(cases: impl Iterator<Item = &'c Case>, of: u32) -> BTreeMap<CaseName, u32> {
     let (together, mut groups): (Vec<&Case>, Vec<Vec<&Case>>) =
         cases.fold((Vec::new(), Vec::new()), |(mut together, mut groups), case| {
@@ -38,7 +38,7 @@ pub(crate) fn divide<'c>(cases: impl Iterator<Item = &'c Case>, of: u32) -> BTre
     shards
 }
 
-/// Whether a case must be alone, or does something to a node that others run on.
+/// Whether a case must run alone, or acts on a node on which other cases run.
 fn stays_together(case: &Case) -> bool {
     let of_nodes = [Need::NodeVerbs, Need::KubeletConfig, Need::CpConfig];
     case.quiet || of_nodes.iter().any(|need| case.needs.contains(need))
@@ -53,7 +53,7 @@ fn first_name<'c>(group: &[&'c Case]) -> &'c CaseName {
     group.iter().map(|case| &case.name).min().unwrap_or(&NONE)
 }
 
-/// Reads `I/N`, as a flag says it.
+/// Reads `I/N` from a flag.
 pub(crate) fn read(text: &str) -> Result<Shard, String> {
     let wrong = || "write it as I/N: four shards are 0/4 to 3/4".to_owned();
     let (index, of) = text.split_once('/').ok_or_else(wrong)?;

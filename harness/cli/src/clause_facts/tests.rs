@@ -14,7 +14,7 @@ fn each(of: impl Fn(&ClauseFacts<'_>) -> Vec<&'static str>) -> Vec<String> {
         .collect()
 }
 
-// That each clause notices a defect is held by the simulator, whose tests write down which one does.
+// The tests of the simulator check that each clause detects a defect, and record which clause detects which defect.
 #[test]
 fn each_clause_has_a_judge_and_a_case_or_says_why_not() {
     let lacking = each(|facts| {

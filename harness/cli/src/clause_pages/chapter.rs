@@ -106,7 +106,7 @@ fn source(context: &PageContext<'_>, facts: &ClauseFacts<'_>) -> String {
     format!("{document}, edition {}{anchor}", source.edition)
 }
 
-/// The cases of a clause, each with the first sentence of its story; the variants of a matrix count as one.
+/// The cases of a clause, each with the first sentence of its story. The variants of a matrix count as one.
 fn cases_of(context: &PageContext<'_>, facts: &ClauseFacts<'_>) -> String {
     let reason = facts.clause.without_case.as_ref();
     if facts.cases.is_empty() {
@@ -145,7 +145,7 @@ fn upstream_of(context: &PageContext<'_>, facts: &ClauseFacts<'_>) -> String {
     format!("\n{}", facts.upstream.iter().map(line).collect::<String>())
 }
 
-/// The cases of the chapter, each once, with its story and where it is written.
+/// The cases of the chapter, each once, with its story and its file.
 fn cases(context: &PageContext<'_>, chapter: &Chapter) -> String {
     let mut by_name: BTreeMap<&str, Vec<&Case>> = BTreeMap::new();
     for case in context.book.cases().filter(|case| case.name.0.split('/').next() == Some(chapter.name)) {

@@ -1,4 +1,4 @@
-//! The first page: the book, its chapters, and where upstream is known to do otherwise.
+//! The first page: the book, its chapters, and the known divergences of upstream.
 
 use probity_model::clause::Level;
 use probity_suites::CHAPTERS;
@@ -55,7 +55,7 @@ fn chapters(context: &PageContext<'_>) -> String {
     text
 }
 
-/// How many cases a chapter has; the variants of a matrix count as one.
+/// How many cases a chapter has. The variants of a matrix count as one.
 fn cases(context: &PageContext<'_>, chapter: &str) -> usize {
     let of = |name: &str| name.split('/').next() == Some(chapter);
     let names: std::collections::BTreeSet<&str> =

@@ -1,5 +1,5 @@
-//! Our own sentences as Markdown: marks are escaped, names of fields look like code, and names of clauses and upstream issues
-//! are links.
+//! The sentences of the book as Markdown: markup is escaped, names of fields are formatted as code, and names of clauses
+//! and upstream issues become links.
 
 use probity_case::Case;
 use probity_model::ClauseId;
@@ -15,7 +15,8 @@ impl PageContext<'_> {
         words.join(" ")
     }
 
-    /// The same, as whole sentences: they begin with a capital letter, unless with a name, and end with a full stop.
+    /// The same, as full sentences: they begin with a capital letter, unless they begin with a name, and end with a
+    /// period.
     pub(super) fn sentences(&self, text: &str) -> String {
         let text = text.trim();
         let first = text.split_whitespace().next().unwrap_or_default();
@@ -57,13 +58,13 @@ impl PageContext<'_> {
         Some(format!("[`{id}`]({}.md#{id})", chapter.name))
     }
 
-    /// Links to clauses, joined by commas.
+    /// Links to clauses, separated by commas.
     pub(super) fn links(&self, ids: &[ClauseId]) -> String {
         ids.iter().filter_map(|id| self.link(id)).collect::<Vec<_>>().join(", ")
     }
 }
 
-/// The name of a case without what its matrix filled in.
+/// The name of a case without the values of its matrix.
 pub(super) fn base(case: &Case) -> &str {
     let name = case.name.0.as_str();
     let parts = name.split('/').take_while(|part| !part.contains('='));
@@ -82,17 +83,17 @@ pub(super) fn case(base: &str) -> String {
     format!("[`{base}`]({chapter}.md#{})", anchor(base))
 }
 
-/// The top of a page: where it comes from, and its title.
+/// The top of a page: what it is generated from, and its title.
 pub(super) fn top(from: &str, title: &str) -> String {
     format!("{} from {from}: a change belongs there. -->\n\n# {title}\n\n", super::MADE)
 }
 
-/// Where the clauses of a chapter are written.
+/// The path of the file with the clauses of a chapter.
 pub(super) fn written(chapter: &Chapter) -> String {
     format!("{}/suites/{}/clauses.yaml", super::ROOT, chapter.name)
 }
 
-/// The numbers of upstream's specs from the first to the last, leading to their line on the page.
+/// The numbers of the upstream specs from the first to the last, with links to their lines on the page.
 pub(super) fn specs(first: usize, last: usize) -> String {
     let said = match last - first {
         0 => format!("{first}"),

@@ -6,7 +6,7 @@ fn pages() -> BTreeMap<String, String> {
     all(&Book::built_in().unwrap(), &ClauseIndex::open().unwrap()).unwrap()
 }
 
-/// Where the links of a page lead.
+/// The destinations of a page's links.
 fn links(text: &str) -> Vec<&str> {
     let ends = text.split("](").skip(1);
     ends.filter_map(|rest| rest.split(')').next()).collect()

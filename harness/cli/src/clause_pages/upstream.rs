@@ -1,4 +1,4 @@
-//! The page on upstream's own specs: what each arranges and asserts, which clauses check it here, and what they add.
+//! The page on the upstream specs: what each arranges and asserts, which clauses check it here, and what the clauses add.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::sentences::{specs, top};
 use crate::clause_facts::ClauseFacts;
 use crate::output::counted;
 
-/// A check with the numbers of its specs: the first and the last.
+/// A check with the first and the last number of its specs.
 type Numbered<'u> = (usize, usize, &'u Check);
 
 /// The page.
@@ -101,7 +101,7 @@ fn clauses_of(context: &PageContext<'_>, check: &Check) -> String {
     }
 }
 
-/// The numbers of the specs, each leading to where it begins.
+/// The numbers of the specs, each with a link to the line where the spec begins.
 fn specs_of(context: &PageContext<'_>, first: usize, check: &Check) -> String {
     let link = |(at, line): (usize, &u32)| format!("[{}]({}#L{line})", first + at, address(context, check));
     check.lines.iter().enumerate().map(link).collect::<Vec<_>>().join(", ")

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &BookArgs) -> Result<Exit, Failure> {
     output::out(&format!("{}: {} pages\n", args.folder.display(), pages.len()))
 }
 
-/// Fails rather than overwriting files that it did not generate. Nothing is written then.
+/// Fails before anything is written if a file would be overwritten that this program did not generate.
 fn spare(
     folder: &Path,
     pages: &BTreeMap<String, String>,

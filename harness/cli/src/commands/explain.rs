@@ -1,4 +1,4 @@
-//! `probity explain`: clauses with everything that is known about them, cases as text, or all cases of files.
+//! `probity explain`: clauses with all their facts, cases as text, or all cases of files.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::clause_facts::{ClauseFacts, ClauseIndex};
 use crate::exit_status::{Exit, Failure};
 use crate::output::{self, did_you_mean, named, word};
 
-/// Explains each clause and case of these names, and all cases of each file.
+/// Explains each clause and case with one of these names, and all cases of each file.
 pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
     let (book, index) = (Book::open(&args.suites)?, ClauseIndex::open()?);
     let texts = args.ids.iter().map(|id| explained(&book, &index, id)).collect::<Result<Vec<_>, _>>()?;
@@ -41,7 +41,7 @@ fn explained(book: &Book, index: &ClauseIndex, id: &str) -> Result<String, Failu
     }
 }
 
-/// Whether a file is meant: no clause and no case of the book is called so.
+/// Whether this is a file: no clause or case of the book has such a name.
 fn is_file(id: &str) -> bool {
     [".yaml", ".yml"].iter().any(|end| id.ends_with(end))
 }

@@ -1,4 +1,4 @@
-//! `probity fetch`: gets the results of a run inside the cluster, and makes one report of its shards.
+//! `probity fetch`: downloads the results of a run inside the cluster, and writes one report on all its shards.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -14,12 +14,12 @@ use crate::exit_status::{Exit, Failure};
 use crate::run_folder::{self, LOG, bundle};
 use crate::{commands, output, pipeline, provenance, report_files};
 
-/// How often to look whether results have come.
+/// How often to check for results.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// Where the shards of a run go, below the folder of the run.
+/// The subfolder for the shards of a run.
 const SHARDS: &str = "shards";
 
-/// Fetches the results, and ends as the report says.
+/// Fetches the results, and ends with the exit status of the report.
 pub(crate) fn run(args: &FetchArgs) -> Result<Exit, Failure> {
     if args.out.join(LOG).exists() {
         return Err(Failure::wrong_file(&args.out, "it already contains a run; choose another --out"));
@@ -38,14 +38,15 @@ pub(crate) fn run(args: &FetchArgs) -> Result<Exit, Failure> {
     Ok(report.exit(args.standard.standard()))
 }
 
-/// The complete shards, as soon as all are stored, the time is over, or nothing more can come.
+/// The shards, as soon as all are stored. If the time is over or nothing more will be stored, it fails; with
+/// `--incomplete`, it then returns the complete shards, if there are any.
 async fn gather(cluster: &ClusterClient, args: &FetchArgs) -> Result<Vec<(Shard, Vec<u8>)>, Failure> {
     let began = Instant::now();
     let patience = Duration::from_micros(args.wait.micros());
     let mut told = String::new();
     let mut before = JobState::Unknown;
     loop {
-        // First the Job: what a Job that has ended stored is there.
+        // Read the Job first: if it has ended, everything that it stored is visible now.
         let job = stored_run::job_state(cluster, &args.namespace, &args.name).await;
         let stored = stored_run::stored(cluster, &args.namespace, &args.name).await?;
         let why = match missing(&stored) {
@@ -73,8 +74,8 @@ async fn gather(cluster: &ClusterClient, args: &FetchArgs) -> Result<Vec<(Shard,
     }
 }
 
-/// Why nothing more will be stored, according to the earlier and the current Job. Results may come from elsewhere, so a
-/// Job that never existed proves nothing.
+/// Why nothing more will be stored, according to the earlier and the current state of the Job. Results may come from
+/// elsewhere, so a Job that never existed proves nothing.
 fn over(before: JobState, now: JobState) -> Option<&'static str> {
     match (before, now) {
         (_, JobState::Failed) => Some("the Job has failed"),
@@ -84,7 +85,7 @@ fn over(before: JobState, now: JobState) -> Option<&'static str> {
     }
 }
 
-/// The most shards that are named: a ConfigMap can claim to be one of billions.
+/// The maximum number of shards that are named. A ConfigMap can claim to be one of billions.
 const NAMED: usize = 20;
 
 /// The missing parts of a run, in words; `None` if it is complete.
@@ -106,8 +107,8 @@ fn missing(stored: &[StoredShard]) -> Option<String> {
     (!missing.is_empty()).then(|| format!("of {of} shards, {} {one} not stored", missing.join(", ")))
 }
 
-/// The bytes of the shards that are whole.
-/// Fails if they are not those that were stored.
+/// The bytes of the complete shards.
+/// Fails if they differ from the bytes that the run stored.
 fn whole(stored: &[StoredShard]) -> Result<Vec<(Shard, Vec<u8>)>, Failure> {
     let mut shards = Vec::new();
     for found in stored {
@@ -140,7 +141,7 @@ fn unpack(args: &FetchArgs, shards: &[(Shard, Vec<u8>)]) -> Result<Report, Failu
     commands::merge::merged(&args.out, &folders, args.allowed.allowed(), args.standard.standard())
 }
 
-/// Writes the files of a run that was fetched.
+/// Writes the files of a downloaded run.
 fn report(folder: &Path, args: &FetchArgs) -> Result<Report, Failure> {
     let (log, histories) = run_folder::load(folder)?;
     let report = commands::report::judged_again(

@@ -21,8 +21,8 @@ pub(crate) fn run(args: &GcArgs) -> Result<Exit, Failure> {
     })
 }
 
-/// Deletes everything, and again until nothing is found, because deletion takes a while; or until all that is left was
-/// refused twice.
+/// Deletes everything, and repeats this until nothing is found, because deletion takes a while. It also stops when the
+/// API server has refused twice to delete each remaining object.
 async fn clear(ground: &ClusterClient, args: &GcArgs) -> Result<Exit, Failure> {
     let command = args.node_command.as_deref().map(words);
     let pass = || gc::gc(ground, args.namespace.as_deref(), args.older_than.0, command.as_deref());

@@ -1,6 +1,6 @@
-//! `probity image`: loads or pushes the target's image to where a cluster finds it.
+//! `probity image`: loads the target's image into a cluster, or pushes it to a registry.
 //!
-//! Every digest of the archive is checked first. Loading and pushing are left to the tool that comes with each cluster; its
+//! Every digest of the archive is checked first. The tool of each cluster loads the image, and skopeo pushes it. The
 //! command is printed.
 
 use std::fs::File;
@@ -44,7 +44,7 @@ fn find(from: &ArchiveArgs) -> Result<PathBuf, Failure> {
         return Ok(path.clone());
     }
     let beside = std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join("agnhost-rs.tar")));
-    // A release finds its own image even if it is started in a checkout of the project.
+    // A release uses its own image even if it is started in a checkout of the project.
     let places: Vec<PathBuf> = [beside, Some(PathBuf::from(BUILT))].into_iter().flatten().collect();
     places.iter().find(|path| path.is_file()).cloned().ok_or_else(|| {
         let tried: Vec<String> = places.iter().map(|path| path.display().to_string()).collect();
@@ -58,7 +58,7 @@ fn find(from: &ArchiveArgs) -> Result<PathBuf, Failure> {
 /// What a file can contain.
 enum Content {
     One(Archive),
-    /// For several architectures.
+    /// Images for several architectures.
     Several(Joined),
 }
 
@@ -116,7 +116,7 @@ fn own(file: &Path, program: Option<&Path>) -> Result<Exit, Failure> {
     let tool = provenance::tool();
     let modified = if tool.modified { "-dirty" } else { "" };
     let revision = format!("{}{modified}", if tool.commit.is_empty() { "unknown" } else { &tool.commit });
-    // Of the program only its bytes are known, so the image has no time: the same program gives the same image.
+    // Only the bytes of the program are known, so the image has no creation time. The same program gives the same image.
     let facts = Facts { version: tool.version, revision, created: 0, source: None };
     let archive = harness::archive(&program, &facts, harness::REPOSITORY, agnhost::TAG);
     let bytes =
@@ -125,7 +125,7 @@ fn own(file: &Path, program: Option<&Path>) -> Result<Exit, Failure> {
     output::out(&format!("{}:{}\n", harness::REPOSITORY, agnhost::TAG))
 }
 
-/// Writes one archive of several, and prints what it contains.
+/// Joins several archives into one, and prints what it contains.
 fn join(file: &Path, archives: &[PathBuf]) -> Result<Exit, Failure> {
     let mut each = Vec::new();
     for path in archives {
@@ -142,7 +142,7 @@ fn join(file: &Path, archives: &[PathBuf]) -> Result<Exit, Failure> {
     output::out(&Content::Several(joined).lines())
 }
 
-/// A command of a tool, and the file that it reads.
+/// A command line of a tool, and the file that it reads.
 #[derive(Debug, PartialEq, Eq)]
 struct ToolCall {
     words: Vec<String>,
@@ -154,7 +154,7 @@ impl ToolCall {
         Self { words: words.iter().map(|word| (*word).to_owned()).collect(), stdin: None }
     }
 
-    /// The command as a shell takes it.
+    /// The command in the syntax of a shell.
     fn in_words(&self) -> String {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@,+".contains(c);
         let word = |word: &str| match word.chars().all(plain) && !word.is_empty() {

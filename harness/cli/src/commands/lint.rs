@@ -6,7 +6,7 @@ use crate::cases::hints;
 use crate::exit_status::{Exit, Failure};
 use crate::output::{self, counted};
 
-/// Checks each file: problems and hints go to standard error, good files to standard output.
+/// Checks each file. Problems and hints are printed on standard error, and valid files on standard output.
 pub(crate) fn run(args: &LintArgs) -> Result<Exit, Failure> {
     let registry = book::registry()?;
     let (mut problems, mut hinted) = (0_usize, 0_usize);

@@ -12,7 +12,7 @@ use crate::output;
 /// Where Sonobuoy looks for results.
 const SONOBUOY_RESULTS: &str = "/tmp/sonobuoy/results";
 
-/// The flags of `probity run` that a manifest gives itself.
+/// The flags of `probity run` that the manifest itself sets.
 const TAKEN: [&str; 10] = [
     "--kubeconfig",
     "--context",
@@ -26,7 +26,7 @@ const TAKEN: [&str; 10] = [
     "--image",
 ];
 
-/// The flags of `probity run` that mean nothing in a pod: they name files or programs, or nothing would run.
+/// The flags of `probity run` that are useless in a pod: they name files or programs, or nothing would run.
 const WITHOUT_MEANING: [&str; 6] =
     ["--suite", "--only-suite", "--node-command", "--kubectl", "--logfile", "--list"];
 
@@ -47,7 +47,7 @@ fn job_yaml(args: &JobArgs) -> Result<String, Failure> {
         shards: args.shards,
         run: run_flags(&args.run)?,
     };
-    // What the pods would refuse is refused here.
+    // Flags that the pods would reject are rejected here.
     let flags = job::own_flags(&options).into_iter().map(|flag| flag.replace("$(PROBITY_SHARD)", "0"));
     accepted(flags.chain(options.run.iter().cloned()).collect())?;
     Ok(job::job_yaml(&options))
@@ -110,7 +110,7 @@ fn accepted(flags: Vec<String>) -> Result<(), Failure> {
         }
         Ok(_) => Err(Failure::wrong_use("these are not flags of `probity run`")),
         Err(error) => {
-            // What clap says below speaks of another command line than the user's.
+            // The rest of the message from clap is about a command line that the user did not write.
             let text = error.to_string();
             let first = text.split("\n\n").next().unwrap_or_default();
             let why = first.strip_prefix("error: ").unwrap_or(first).trim_end();

@@ -1,6 +1,7 @@
 //! `probity manual`: the manual pages, one for each verb.
 //!
-//! A release contains them. They say what `--help` says, since both come from the same definition of the command line.
+//! A release contains them. They have the same text as `--help`, because both come from the definition of the command
+//! line.
 
 use std::path::Path;
 
@@ -27,9 +28,9 @@ fn store(path: &Path, text: &[u8]) -> Result<(), Failure> {
     folder.and_then(|()| run_folder::store(path, text)).map_err(|error| Failure::file_failed(path, error))
 }
 
-/// The name and the text of each page, from `probity.1` to those of the verbs' own verbs.
+/// The name and the text of each page, from `probity.1` to the pages of nested verbs.
 fn pages() -> Vec<(String, Vec<u8>)> {
-    // A page for `help` would only repeat that there are the others.
+    // A page for `help` would only repeat the names of the other pages.
     let mut command = CommandLine::command().disable_help_subcommand(true);
     command.build();
     let mut pages = Vec::new();

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
     use crate::arguments::ComparisonOutput;
 
-    /// The folders of three runs: of 1.34, of 1.35 with a late probe, and of 1.36.
+    /// The folders of three runs: on 1.34, on 1.35 with a late probe, and on 1.36.
     fn folders(below: &Path) -> Vec<String> {
         let runs = [("v1.34.2", PUNCTUAL), ("v1.35.1", LATE), ("v1.36.3", PUNCTUAL)];
         let stored = runs.map(|(version, probes)| {

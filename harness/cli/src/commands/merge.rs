@@ -1,4 +1,4 @@
-//! `probity merge`: makes one run of several, and its report, without a cluster.
+//! `probity merge`: merges several runs into one, and writes its report, without a cluster.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use crate::exit_status::{Exit, Failure, Standard};
 use crate::run_folder::merging::{merge_into, runs_below};
 use crate::{output, provenance, report_files, run_folder};
 
-/// Merges the runs, and ends as the merged report says.
+/// Merges the runs, and ends with the exit status of the merged report.
 pub(crate) fn run(args: &MergeArgs) -> Result<Exit, Failure> {
     let folders = runs_below(&args.folders)?;
     let report = merged(&args.out, &folders, args.allowed.allowed(), args.standard.standard())?;
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &MergeArgs) -> Result<Exit, Failure> {
     Ok(report.exit(args.standard.standard()))
 }
 
-/// Merges the runs in these folders into a new folder, and returns their report, which is written there.
+/// Merges the runs in these folders into a new folder, writes their report there, and returns it.
 pub(crate) fn merged(
     out: &Path,
     folders: &[PathBuf],

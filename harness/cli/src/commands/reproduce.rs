@@ -1,7 +1,8 @@
 //! `probity reproduce`: turns a pasted pod or workload into a case, runs it, and writes the result as the text of an
 //! issue.
 //!
-//! The case is guessed where a manifest says nothing, and says so. It runs as `probity run` would run its file.
+//! What the manifest does not describe is guessed, and the case lists these guesses. It runs as `probity run` would run
+//! its file.
 
 use std::sync::mpsc::channel;
 
@@ -54,7 +55,7 @@ fn perform(args: &ReproduceArgs, made: &Reproduction) -> Result<Exit, Failure> {
     prepared.rehearse(&made.cases, refused)?;
     let book = Book::built_in()?;
     let awaited = made.cases.iter().map(|case| {
-        // Nobody waits for single results here: the text shows them together.
+        // Nothing waits for single results here, because the text shows them together.
         let awaited = AwaitedCase { case: case.name.clone(), repetition: None, result: channel().0 };
         (case.name.clone(), awaited)
     });
@@ -82,7 +83,7 @@ fn perform(args: &ReproduceArgs, made: &Reproduction) -> Result<Exit, Failure> {
     finished.end(facts)
 }
 
-/// Why pods are rejected: at their place in the manifest, or in the case file.
+/// Why pods are rejected, with the place in the manifest or in the case file.
 fn rejections(rejected: &[RefusedPod], made: &Reproduction) -> String {
     if let (Some(workload), Some(first)) = (&made.workload, rejected.first()) {
         return workload.rejected(&first.refusal);

@@ -1,6 +1,7 @@
 //! `probity run`: cases on a cluster.
 //!
-//! Nothing is created before everything was checked: the book, the context, the permissions, and every pod with a dry run.
+//! Nothing is created before everything has been checked: the book, the context, the permissions, and every pod with a
+//! dry run.
 
 use probity_cluster::{RefusedPod, RunOptions};
 use probity_report::Word;
@@ -19,7 +20,7 @@ use crate::report_files::Github;
 
 const NO_NODES: &str = "--every-node found no node: no ready node matches --node-selector and --toleration, or you lack permission to list nodes; nothing was created";
 
-/// Runs the selected cases, and ends as the report says.
+/// Runs the selected cases, and ends with the exit status of the report.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let book = Book::open(&args.suites)?;
     let standard = args.standard.standard();
@@ -35,7 +36,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     if let Some(shard) = args.shard.filter(|_| selection.is_empty()) {
         output::err(&format!("probity: shard {shard} has no cases: there are fewer cases than shards\n"));
     }
-    // Whoever merges shards or gets the results of a Job waits for this run too, even if nothing runs in it.
+    // Users who merge shards or fetch the results of a Job need this run too, even if nothing runs in it.
     if selection.cases.is_empty() && args.shard.is_none() && !args.delivery.delivers() {
         let lacks = selection.lines.iter().filter(|line| line.chosen).find_map(|line| line.lacks.clone());
         args.libtest.show(selection.lines, &Console::default());
@@ -56,7 +57,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     for (case, why) in prepared.lacking(&selection.cases) {
         selection.leave_out(&case, &why);
     }
-    // Only now: an API server without a feature rejects the pods of the cases that need it.
+    // This must come after the selection, because an API server without a feature rejects the pods of cases that need it.
     prepared.rehearse(&selection.cases, |rejected| rejections(rejected, &book, &selection))?;
     if args.every_node {
         let nodes = prepared.nodes();
@@ -75,13 +76,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         cases: planned,
         ..RunFacts::default()
     };
-    // Who asks for repetitions wants to see each of them.
+    // A user who requests repetitions wants to see each of them.
     let retries = if args.repeat > 1 { 0 } else { args.retries };
     let plan = RunPlan { book: &book, title, cases, awaited, facts, left_out, standard, retries };
     let finished = prepared.conduct(plan, |console| args.libtest.show(lines, console))?;
     output::out(&Github::of_environment().publish(&finished.report, standard)?)?;
     let delivered = deliver(&args.delivery, &args.settings.cluster.access(), args.shard, &finished.folder);
-    // The end of the log of a pod: the summary, and where the results are when the pod is gone.
+    // The end of a pod's log has the summary, and where the results are when the pod no longer exists.
     output::err(&closing_summary::of(&finished.report, &finished.folder, shown(args)));
     output::err(delivered.as_deref().unwrap_or_default());
     let facts = finished.report.exit_facts();
@@ -98,7 +99,7 @@ fn after_delivery(exit: Exit, delivered: bool) -> Exit {
     }
 }
 
-/// The problems of rejected pods where they are written, each once.
+/// The problems of rejected pods, with their places in the case files, each once.
 fn rejections(rejected: &[RefusedPod], book: &Book, selection: &Selection) -> String {
     let mut problems: Vec<String> = Vec::new();
     for pod in rejected {
@@ -116,7 +117,7 @@ fn rejections(rejected: &[RefusedPod], book: &Book, selection: &Selection) -> St
     format!("the API server rejects {pods}; nothing was created\n{}", problems.join("\n"))
 }
 
-/// The words whose findings the test output has shown.
+/// The verdicts whose findings the test output has already shown.
 fn shown(args: &RunArgs) -> &'static [Word] {
     match args.standard.inconclusive {
         _ if !args.libtest.shows_failures() => &[],

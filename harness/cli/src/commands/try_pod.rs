@@ -24,7 +24,7 @@ use crate::trials::manifests::{self, ChosenWorkload};
 use crate::trials::trial_report::{TrialReport, TrialRun};
 use crate::trials::{json, text};
 
-/// Tries the settings of a file, and ends as the promises were kept.
+/// Tries the settings of a file. The exit status depends on whether the promises were kept.
 pub(crate) fn run(args: &TryArgs) -> Result<Exit, Failure> {
     let workload = manifests::read(&args.file)?.choose(args.workload.as_deref())?;
     let pod = StandIn::of(&workload.workload).map_err(|why| workload.misfit(&why))?;
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &TryArgs) -> Result<Exit, Failure> {
     attempt.perform()
 }
 
-/// Demands the permissions to a Service, where clients call through one: without them every such fault would fail in the
+/// Requires the permissions for Services if clients call through one. Without them, every such fault would fail in the
 /// middle of the run.
 fn demand_service(permissions: &Permissions, trials: &[Trial]) -> Result<(), Failure> {
     if trials.iter().all(|trial| trial.case.objects.is_empty()) {
@@ -70,7 +70,7 @@ struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    /// Refuses settings that take too long, with the arithmetic.
+    /// Rejects settings that take too long, and shows the arithmetic.
     fn check_span(&self) -> Result<(), Failure> {
         let most = i64::try_from(self.args.span.micros()).unwrap_or(i64::MAX);
         let too_long = self.trials.iter().filter(|trial| trial.takes.span.hi > most);
@@ -122,7 +122,7 @@ impl Attempt<'_> {
         demand_service(&prepared.permissions, &self.trials)?;
         let book = Book::built_in()?;
         let awaited = cases.iter().map(|case| {
-            // Nobody waits for single results here: the report shows them together.
+            // Nothing waits for single results here, because the report shows them together.
             let awaited = AwaitedCase { case: case.name.clone(), repetition: None, result: channel().0 };
             (case.name.clone(), awaited)
         });

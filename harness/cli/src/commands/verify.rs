@@ -8,7 +8,7 @@ use crate::exit_status::{Exit, Failure};
 use crate::verifying::{Given, Verified, Verifier};
 use crate::{output, provenance};
 
-/// Checks each run. What one is does not keep the others from being checked.
+/// Checks each run, even if an earlier one fails.
 pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
     let verifier =
         Verifier { registry: book::registry()?, book: provenance::book_facts()?, tool: provenance::tool() };
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
     Ok(facts.status())
 }
 
-/// Why a run does not have the level that is asked for.
+/// Why a run does not have the requested level.
 fn missed(level: ConformanceLevel, found: &Verified) -> Option<String> {
     let reached = found.certificate().map_or(ConformanceLevel::None, |certificate| certificate.level);
     (reached < level).then(|| format!("its conformance level is {reached}, but {level} was requested"))

@@ -1,4 +1,4 @@
-//! Relative links from a page to the pages of reports, which work wherever the folders are moved together.
+//! Relative links from a page to the pages of reports. They still work if all the folders are moved together.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -17,7 +17,7 @@ pub(crate) fn to_pages(reports: &[ComparedReport], out: Option<&Path>) -> Vec<Op
     reports.iter().map(link).collect()
 }
 
-/// The folder that links are relative to. A folder that does not exist yet is inside one that does.
+/// The folder that links are relative to. It may not exist yet; then one of its parents exists.
 fn base(out: Option<&Path>) -> Option<PathBuf> {
     let folder = match out.and_then(Path::parent) {
         Some(folder) if folder != Path::new("") => folder.to_owned(),

@@ -6,7 +6,7 @@ use probity_report::{Diff, Matrix, MatrixCell, MatrixRow, Moved, ReportFacts, Tu
 use crate::markdown::{cell, tidy};
 use crate::output::counted;
 
-/// The maximum number of rows that are shown of a list that could be very long.
+/// The maximum number of rows that are shown of a list. A list could be very long.
 const SHOWN: usize = 200;
 
 /// The matrix: differences are shown open, and the list of all clauses by chapter is folded.
@@ -168,7 +168,7 @@ fn folded(diff: &Diff) -> String {
                 .map(|facet| format!("| {} | {} |\n", cell(of.id.as_str()), cell(&facet.in_words())))
         })
         .collect();
-    fold(counted(facets.len(), "facet") + " seen otherwise", "| clause | facet |\n| --- | --- |\n", facets);
+    fold(counted(facets.len(), "changed facet"), "| clause | facet |\n| --- | --- |\n", facets);
     let only: Vec<String> = [(&diff.added, true), (&diff.dropped, false)]
         .into_iter()
         .flat_map(|(found, is_new)| found.iter().map(move |of| (of, is_new)))

@@ -1,5 +1,5 @@
-//! The summary at the end of a run: findings that were not shown before, the counts, what the run took, and where the
-//! report is.
+//! The summary at the end of a run: findings that were not shown before, the counts, the duration and resources of the
+//! run, and where the report is.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use probity_model::measure::seconds;
 use probity_report::run_log::Usage;
 use probity_report::{Certificate, Report, Word, paragraph};
 
-/// The summary. `shown` are the words whose findings the test output has shown already.
+/// The summary. `shown` are the verdicts whose findings the test output has already shown.
 pub(crate) fn of(report: &Report, folder: &Path, shown: &[Word]) -> String {
     let mut text = String::new();
     for word in [Word::Violated, Word::Error, Word::Inconclusive, Word::Diverges] {

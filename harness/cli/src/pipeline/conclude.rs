@@ -1,4 +1,4 @@
-//! The end of a run: the rest is read back from its folder, so `probity report` gets the same result.
+//! The end of a run. Everything is read back from its folder, so `probity report` gets the same result.
 
 use std::path::PathBuf;
 
@@ -38,8 +38,8 @@ impl FinishedRun {
         Ok(Self { folder, log, histories, report, standard, failed })
     }
 
-    /// How the program ends, by these facts.
-    /// Fails if the run failed: why, with the exit status.
+    /// The exit status of the program, according to these facts.
+    /// Fails if the run failed, with the reason and the exit status.
     pub(crate) fn end(self, facts: ExitFacts) -> Result<Exit, Failure> {
         let exit = facts.status(self.standard);
         match self.failed {

@@ -1,4 +1,4 @@
-//! The run itself: what watches the cluster, the sink, the screen and the test output work side by side.
+//! The run itself. The cluster client, the sink, the screen and the test output work at the same time.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -34,17 +34,17 @@ pub(crate) struct RunPlan<'p> {
     pub(crate) awaited: BTreeMap<CaseName, AwaitedCase>,
     /// The first line of the log. The name, the time, the program and the book are filled in.
     pub(crate) facts: RunFacts,
-    /// The cases that do not run.
+    /// The log lines of the cases that do not run.
     pub(crate) left_out: Vec<LogLine>,
     /// What counts as a failure.
     pub(crate) standard: Standard,
-    /// How often a case may run again that left something undecided.
+    /// How many more times a case may run if it left something undecided.
     pub(crate) retries: u32,
 }
 
 impl PreparedRun {
-    /// Conducts the cases and concludes. `show` runs at the same time, on this thread. Fails if the folder cannot be
-    /// used, or the report cannot be written.
+    /// Runs the cases and writes the report. `show` runs at the same time, on this thread. Fails if the folder cannot be
+    /// used, or if the report cannot be written.
     pub(crate) fn conduct(
         self,
         plan: RunPlan<'_>,
@@ -105,7 +105,8 @@ impl PreparedRun {
         Ok(facts.versioned())
     }
 
-    /// If the user does not wait for the cleanup: the log and the returned sentence name the objects that may remain.
+    /// What to do if the user does not wait for the cleanup. The log and the returned sentence name the objects that may
+    /// remain.
     fn abandon(&self) -> impl FnOnce() -> String + use<> {
         let (context, run, folder) =
             (self.cluster.context.clone(), self.options.run.clone(), self.folder.clone());
@@ -125,7 +126,7 @@ impl PreparedRun {
     }
 }
 
-/// The files of cases that are not the book's: those of the user, and the pod of `probity try` or `reproduce`.
+/// The case files that are not part of the book: the user's own files, and the pod of `probity try` or `reproduce`.
 fn added(book: &Book, cases: &[Planned]) -> Vec<String> {
     let built_in = |source: &str| book.files.iter().any(|file| !file.own && file.source == source);
     let mut added: Vec<String> =
@@ -138,7 +139,7 @@ fn added(book: &Book, cases: &[Planned]) -> Vec<String> {
     added
 }
 
-/// Conducts the cases. A failure is reported like everything else, and to the caller.
+/// Runs the cases. A failure is reported to the sink like all progress, and also to the caller.
 async fn conduct(
     (cluster, options): (ClusterClient, RunOptions),
     cases: Vec<Case>,

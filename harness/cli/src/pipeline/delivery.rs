@@ -17,12 +17,12 @@ use crate::exit_status::Failure;
 use crate::output::counted;
 use crate::run_folder::{self, bundle};
 
-/// The files that Sonobuoy gets; it reads the JUnit one.
+/// The files for Sonobuoy. It reads the JUnit file.
 const FOR_SONOBUOY: [&str; 4] = ["junit.xml", "report.json", "report.html", "summary.md"];
 /// A run that is not divided is stored as the only shard of one.
 const WHOLE: Shard = Shard { index: 0, of: 1 };
 
-/// Delivers what is in the folder of a run, as the flags say. Returns a line that describes what was done.
+/// Delivers the files of a run, according to the flags. Returns a line that describes what was done.
 /// Fails if the results could not be stored.
 pub(crate) fn deliver(
     args: &DeliveryArgs,
@@ -36,7 +36,7 @@ pub(crate) fn deliver(
         let digest = run_folder::digest_of(&bytes);
         let job = args.job_uid.iter().map(|uid| (args.store_name.clone(), uid.clone())).next();
         let place = StoragePlace { namespace: namespace.clone(), name: args.store_name.clone(), job };
-        // The client of the run ended with it.
+        // The client of the run no longer exists, so this needs a new one.
         let storing = async {
             let cluster = connect(access).await?;
             stored_run::store(&cluster, &place, shard.unwrap_or(WHOLE), &digest, &bytes).await
@@ -57,13 +57,13 @@ pub(crate) fn deliver(
     Ok(said)
 }
 
-/// The command that gets what was stored, but for the way to the cluster.
+/// The command that downloads the stored results, without the flags for access to the cluster.
 fn fetching(namespace: &str, name: &str) -> String {
     let name = if name == JOB { String::new() } else { format!(" --name {name}") };
     format!("probity fetch --namespace {namespace}{name} --out DIR")
 }
 
-/// Writes an archive of the results, and last the file that tells Sonobuoy where it is.
+/// Writes an archive of the results and then the file that tells Sonobuoy where the archive is.
 fn for_sonobuoy(folder: &Path, results: &Path) -> Result<(), String> {
     let words = |error: &dyn std::fmt::Display| error.to_string();
     let mut tree = Tree::new();

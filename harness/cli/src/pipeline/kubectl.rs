@@ -7,7 +7,7 @@ use probity_cluster::{Access, Kubectl};
 
 use crate::exit_status::Failure;
 
-/// The kubectl to use, if there is one. Fails if one was named that does not exist.
+/// The kubectl to use, if there is one. Fails if the user named a file that does not exist.
 pub(crate) fn find(given: Option<&Path>, access: &Access) -> Result<Option<Kubectl>, Failure> {
     let found = match given.filter(|path| !path.as_os_str().is_empty()) {
         Some(path) if path.is_file() => Some(path.to_owned()),

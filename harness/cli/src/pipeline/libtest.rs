@@ -1,8 +1,8 @@
-//! The test output of a run: one test of Rust's test programs for each case, so that every tool that reads those can read
-//! this.
+//! The test output of a run. It looks like the output of a Rust test program with one test for each case, so tools for
+//! that output can read it.
 //!
-//! It only shows. A test waits for the result of its case; the report is generated from the verdicts, never from this
-//! output.
+//! It only shows results. A test waits for the result of its case. The report is generated from the verdicts, never from
+//! this output.
 
 use std::io::{self, IsTerminal, PipeReader, PipeWriter, Read};
 use std::os::fd::AsRawFd;
@@ -16,7 +16,7 @@ use super::progress::console::Console;
 use super::progress::screen;
 use crate::output;
 
-/// The flags of Rust's test programs that mean something here, or do no harm.
+/// The flags of Rust's test programs that have a meaning here, or are harmless.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct LibtestArgs {
     /// List the cases that would run, as Rust's test programs do, and stop; needs no cluster
@@ -59,9 +59,9 @@ pub(crate) struct LibtestArgs {
 pub(crate) enum TestResult {
     /// It passed.
     Passed,
-    /// It failed, and why.
+    /// It failed for this reason.
     Failed(String),
-    /// It did not run, and why.
+    /// It did not run for this reason.
     Ignored(String),
 }
 
@@ -69,7 +69,7 @@ pub(crate) enum TestResult {
 pub(crate) struct TestLine {
     /// The case.
     pub(crate) name: String,
-    /// Whether the user's filters let it through.
+    /// Whether the user's filters select it.
     pub(crate) chosen: bool,
     /// Why it cannot run with the flags that were given.
     pub(crate) lacks: Option<String>,
@@ -140,7 +140,7 @@ fn colored(color: ColorSetting) -> ColorSetting {
     }
 }
 
-/// Carries the test output to a terminal on which other lines move: through a pipe to the console.
+/// Carries the test output through a pipe to the console, because other lines move on the terminal.
 struct ConsolePipe {
     writer: PipeWriter,
     thread: JoinHandle<()>,
@@ -164,7 +164,7 @@ impl ConsolePipe {
     }
 }
 
-/// Passes on whole lines, so that the screen does not tear them.
+/// Passes on whole lines, so that the screen does not split them.
 fn carry(mut from: PipeReader, console: &Console) {
     let (mut held, mut buffer) = (Vec::new(), [0; 4096]);
     while let Ok(read @ 1..) = from.read(&mut buffer) {

@@ -15,9 +15,9 @@ use tokio::runtime::{Builder, Runtime};
 use super::RunSettings;
 use crate::exit_status::Failure;
 
-/// The feature of a node whose runtime tells the user of each container.
+/// The feature of a node whose runtime reports the user of each container.
 const USER_FEATURE: &str = "supplementalGroupsPolicy";
-/// The feature of a node whose runtime can give pods a user namespace of their own.
+/// The feature of a node whose runtime supports user namespaces for pods.
 const NAMESPACE_FEATURE: &str = "userNamespaces";
 
 /// A run that passed all checks.
@@ -25,13 +25,13 @@ pub(crate) struct PreparedRun {
     pub(super) runtime: Runtime,
     pub(super) cluster: ClusterClient,
     pub(super) options: RunOptions,
-    /// Where its files go.
+    /// The folder for its files.
     pub(crate) folder: PathBuf,
     /// What it is allowed to do.
     pub(crate) permissions: Permissions,
 }
 
-/// The threads of everything that waits.
+/// The runtime for asynchronous work.
 pub(crate) fn runtime() -> Result<Runtime, Failure> {
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.map_err(|error| Failure::failed(format!("failed to start: {error}")))
@@ -52,7 +52,8 @@ pub(crate) fn prepare(settings: &RunSettings, options: RunOptions) -> Result<Pre
 }
 
 impl PreparedRun {
-    /// Tries the pods of these cases by dry runs. Fails if the API server rejects some, as `explain` describes them.
+    /// Submits the pods of these cases as dry runs. If the API server rejects some, fails with the description from
+    /// `explain`.
     pub(crate) fn rehearse(
         &self,
         cases: &[Case],
@@ -65,7 +66,7 @@ impl PreparedRun {
         })
     }
 
-    /// The names of the nodes that the run may use; none where nodes may not be read.
+    /// The names of the nodes that the run may use. Empty without permission to read nodes.
     pub(crate) fn nodes(&self) -> Vec<String> {
         self.node_facts().into_keys().collect()
     }
@@ -106,7 +107,7 @@ impl PreparedRun {
                     format!("it needs nodes-proxy, but you lack permission to {missing}"),
                 );
             }
-            // Either of the two shows that a kubelet was restarted; without both nothing would.
+            // Either of the two shows that a kubelet was restarted. Without both, nothing would.
             let proofs = ["events", "nodes/proxy"].map(|resource| self.permissions.lacking(resource));
             if let (true, [Some(events), Some(_)]) = (needs(case, Need::NodeVerbs), proofs) {
                 let why = format!(
@@ -116,7 +117,8 @@ impl PreparedRun {
             }
         }
         lacking.extend(self.lacking_scope(cases));
-        // Where nodes may not be read their number is unknown, so cases that need several are left out as well.
+        // Without permission to read nodes, their number is unknown, so cases that need several nodes are left out as
+        // well.
         let wanted = |case: &Case| match () {
             () if needs(case, Need::ThreeNodes) => Some((3, "three")),
             () if needs(case, Need::MultiNode) => Some((2, "two")),
@@ -134,7 +136,7 @@ impl PreparedRun {
         lacking
     }
 
-    /// The cases that change the whole cluster and may not, or drain nodes without a program for it.
+    /// The cases that change the whole cluster without permission, or that drain nodes when there is no kubectl.
     fn lacking_scope(&self, cases: &[Case]) -> Vec<(CaseName, String)> {
         let why = |case: &Case| {
             if let Some(missing) = self.permissions.lacking_for_scope(case) {
@@ -148,7 +150,7 @@ impl PreparedRun {
         cases.iter().filter_map(|case| Some((case.name.clone(), why(case)?))).collect()
     }
 
-    /// The cases that need what only some runtimes, images and API servers have.
+    /// Adds the cases that need features that only some runtimes, images and API servers have.
     fn lacks_features(&self, cases: &[Case], lacking: &mut BTreeMap<CaseName, String>) {
         let reasons: [(Need, &dyn Fn() -> Option<String>); 5] = [
             (Need::UserStatus, &|| self.lacks_feature(USER_FEATURE, "report the users of containers")),
@@ -173,7 +175,7 @@ impl PreparedRun {
         }
     }
 
-    /// Why the runtime of a node may lack a feature, if it may.
+    /// Why the runtime of a node may lack a feature. `None` if all nodes have it.
     fn lacks_feature(&self, feature: &str, what: &str) -> Option<String> {
         let nodes = self.node_facts();
         let needed = format!("it needs runtimes that {what} ({feature})");
@@ -184,7 +186,7 @@ impl PreparedRun {
         Some(format!("{needed}, but {} of {name} does not", facts.runtime))
     }
 
-    /// Why containers may not have a stop signal of their own, if they may not.
+    /// Why containers cannot have their own stop signal. `None` if they can.
     fn lacks_stop_signals(&self) -> Option<String> {
         let container = json!({ "name": "c", "image": "i", "lifecycle": { "stopSignal": "SIGUSR1" } });
         let spec = json!({ "os": { "name": "linux" }, "containers": [container] });
@@ -193,14 +195,14 @@ impl PreparedRun {
         self.drops(&spec, "/spec/containers/0/lifecycle/stopSignal").then(|| why.to_owned())
     }
 
-    /// Why containers may not have restart rules of their own, if they may not.
+    /// Why containers cannot have their own restart rules. `None` if they can.
     fn lacks_restart_rules(&self) -> Option<String> {
         let why = "it needs restart policies and rules of containers, but the API server drops or rejects them \
                    (feature gate ContainerRestartRules)";
         self.drops_rule("Restart").then(|| why.to_owned())
     }
 
-    /// Why a rule may not restart all containers of a pod, if it may not.
+    /// Why a rule cannot restart all containers of a pod. `None` if it can.
     fn lacks_restarts_of_all(&self) -> Option<String> {
         let why = "it needs the action RestartAllContainers, but the API server does not accept it (feature gate \
                    RestartAllContainersOnContainerExits)";
@@ -221,7 +223,7 @@ impl PreparedRun {
     }
 }
 
-/// Why a node may lack a variant of the target's image, if one may.
+/// Why a node may lack a variant of the target's image. `None` if all nodes have it.
 fn lacks_variant(image: &str, word: &str, nodes: &BTreeMap<String, BTreeSet<String>>) -> Option<String> {
     let Some(wanted) = variants::reference(image, word) else {
         return Some(format!("it needs the variant {word} of the target's image, but {image} has no tag"));

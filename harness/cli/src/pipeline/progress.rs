@@ -25,7 +25,7 @@ pub(crate) struct ProgressBoard {
     interrupted: bool,
 }
 
-/// A case that runs.
+/// A running case.
 struct RunningCase {
     since_us: i64,
     doing: String,
@@ -49,7 +49,7 @@ impl ProgressBoard {
         }
     }
 
-    /// Takes note of a step of the run.
+    /// Records progress of the run.
     pub(crate) fn note(&mut self, progress: &Progress) {
         match progress {
             Progress::Ready { .. } => self.ready = true,
@@ -75,12 +75,12 @@ impl ProgressBoard {
         }
     }
 
-    /// A case failed.
+    /// Records that a case failed.
     pub(crate) fn note_failure(&mut self) {
         self.failed += 1;
     }
 
-    /// The user wants the run to end.
+    /// Records that the user interrupted the run.
     pub(crate) fn note_interruption(&mut self) {
         self.interrupted = true;
     }
@@ -94,7 +94,7 @@ impl ProgressBoard {
             self.forecasts.get(case).copied().unwrap_or_default() - (now_us - going.since_us)
         };
         let running = self.running.iter().map(left).max().unwrap_or(0).max(0);
-        // A case that waits for room begins when one that runs makes it.
+        // A case that waits for capacity begins when a running case ends.
         let waiting = self.waiting.values().copied().max().unwrap_or(0);
         running + waiting + CLEANUP_US
     }
@@ -140,7 +140,7 @@ impl ProgressBoard {
     }
 }
 
-/// Seconds as a stopwatch shows them.
+/// Seconds in the format of a stopwatch.
 pub(crate) fn clock(seconds: i64) -> String {
     format!("{}:{:02}", seconds / 60, seconds % 60)
 }

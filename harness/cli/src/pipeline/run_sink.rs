@@ -1,7 +1,7 @@
 //! The sink of a run's progress: it writes the log, judges and stores histories, and passes results on to the test output.
 //!
-//! It works on a thread of its own, so that judging and writing never delay what watches the cluster. If it cannot
-//! write, it reports this and continues: the cluster must be cleaned up in any case.
+//! It has its own thread, so that judging and writing never delay the watch of the cluster. If it cannot write, it
+//! reports this and continues, because the cluster must always be cleaned up.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -89,13 +89,14 @@ impl<'r> RunSink<'r> {
         })
     }
 
-    /// The same, which has cases run again that left something undecided.
+    /// The same sink, which runs cases again if they left something undecided.
     pub(crate) fn retrying(mut self, times: u32, planned: &[Planned]) -> Self {
         self.retries = Retries::new(times, planned);
         self
     }
 
-    /// Works until nothing more can come. Cases that are still awaited then did not run. Returns what could not be written.
+    /// Works until no more progress can arrive. Cases that are still awaited then did not run. Returns why the log is
+    /// incomplete, if it is.
     pub(crate) fn work(
         mut self,
         first: &[LogLine],
@@ -121,8 +122,8 @@ impl<'r> RunSink<'r> {
         self.broken_log
     }
 
-    /// Writes a line of the log. After a line that cannot be written the log ends, and a log without its last line says that
-    /// the run failed.
+    /// Writes a line of the log. If a line cannot be written, the log ends. A log without its last line means that the
+    /// run failed.
     fn write(&mut self, line: &LogLine) {
         if self.broken_log.is_some() {
             return;
@@ -161,14 +162,14 @@ impl<'r> RunSink<'r> {
             }
             Progress::Broken { case, why, history } => {
                 if let Some(awaited) = self.awaited.remove(&case) {
-                    // Evidence of what went wrong. If it cannot be stored, the case is broken all the same.
+                    // The history is evidence of what went wrong. If it cannot be stored, the case is still broken.
                     let _ = self.store(&awaited.file("history", "jsonl.zst"), &history);
                     self.broken(&awaited, why);
                 }
             }
             Progress::Undecided { again } => {
                 let chosen = self.try_again();
-                // A run that was interrupted meanwhile asks no more.
+                // If the run was interrupted in the meantime, nothing receives this.
                 let _ = again.send(chosen);
             }
             Progress::Warning(what) => {
@@ -261,11 +262,11 @@ impl<'r> RunSink<'r> {
         if matches!(result, TestResult::Failed(_)) {
             screen::with(&self.board, |board| board.note_failure());
         }
-        // A test output that went away needs no results.
+        // If the test output has ended, it needs no results.
         let _ = awaited.result.send(result);
     }
 
-    /// What the test output shows of a case's verdicts.
+    /// The result of a case in the test output, from its verdicts.
     fn result(&self, found: &CaseVerdicts, history: &History, path: &str) -> TestResult {
         let conclusion = found.conclusion();
         let word = Word::of(&conclusion);

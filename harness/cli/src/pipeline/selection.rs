@@ -1,5 +1,5 @@
-//! The cases of a run: from the book and the flags to the cases that are conducted, the results that are awaited, and the
-//! tests of the output.
+//! The cases of a run. The book and the flags determine the cases to run, the awaited results, and the tests in the
+//! output.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,15 +16,15 @@ use crate::cases::case_filter::CaseFilter;
 use crate::cases::shards;
 use crate::output::word;
 
-/// The part of a name in the cluster before the number of a repetition.
+/// The text before the number of a repetition, in a name in the cluster.
 const REPETITION: &str = "/run=";
 
 /// The cases of a run in all their roles.
 #[derive(Default)]
 pub(crate) struct Selection {
-    /// The cases to conduct, under the names that they have in the cluster: a repetition has its own.
+    /// The cases to run, under the names that they have in the cluster. Each repetition has its own name.
     pub(crate) cases: Vec<Case>,
-    /// The results that are awaited, by those names.
+    /// The awaited results, by those names.
     pub(crate) awaited: BTreeMap<CaseName, AwaitedCase>,
     /// The tests of the output: every case of the book.
     pub(crate) lines: Vec<TestLine>,
@@ -54,7 +54,7 @@ impl Selection {
         let mut selection = Self::default();
         for file in &book.files {
             for case in &file.cases {
-                // A known bug is no part of a run that does not ask for it.
+                // A known bug is not part of a run that does not request it.
                 if case.profile == Profile::Regressions && !filter.runs(case) {
                     continue;
                 }
@@ -99,7 +99,7 @@ impl Selection {
         }
     }
 
-    /// Makes each case run on each of these nodes, under a separate name. A case that needs two nodes, or has no pods,
+    /// Makes each case run on each of these nodes, under a separate name. A case that needs several nodes or has no pods
     /// runs once. Returns the node of each case, by its name in the cluster.
     pub(crate) fn on_each(&mut self, nodes: &[String]) -> BTreeMap<CaseName, String> {
         let mut bound = BTreeMap::new();
@@ -119,7 +119,7 @@ impl Selection {
         bound
     }
 
-    /// Places a case on each node, in the place of the case itself.
+    /// Replaces a case with one case on each node.
     fn place(&mut self, case: &Case, whole: &AwaitedCase, nodes: &[String]) -> Vec<(CaseName, String)> {
         let (mut lines, mut bound) = (Vec::new(), Vec::new());
         for node in nodes {
@@ -140,7 +140,7 @@ impl Selection {
         bound
     }
 
-    /// Names a case on a node among the planned ones, once, before the case without a node.
+    /// Adds a case on a node to the planned cases, once, before the case without a node.
     fn plan_on(&mut self, named: &CaseName, reported: &CaseName) {
         if self.planned.iter().any(|planned| planned.case == *reported) {
             return;
@@ -180,12 +180,12 @@ fn unrepeated(name: &CaseName) -> CaseName {
     CaseName(name.0.rsplit_once(REPETITION).map_or(name.0.as_str(), |(name, _)| name).to_owned())
 }
 
-/// Whether a case shows something of one node: it has pods, and does not need several nodes.
+/// Whether a case tests a single node: it has pods, and does not need several nodes.
 fn runs_on_a_node(case: &Case) -> bool {
     case.most_pods() > 0 && !case.needs.contains(&Need::MultiNode)
 }
 
-/// A requirement of a case that the flags do not provide, in a sentence.
+/// A sentence about a requirement of a case that the flags do not provide.
 fn lacks(needs: &BTreeSet<Need>, node_command: bool) -> Option<String> {
     let of_nodes = [Need::NodeVerbs, Need::KubeletConfig, Need::CpConfig];
     let wanted = needs.iter().find(|need| of_nodes.contains(need));

@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM: the first one ends the run in good order, the second one ends the program immediately.
+//! SIGINT and SIGTERM: the first one ends the run and cleans up, the second one ends the program immediately.
 
 use std::io;
 
@@ -9,15 +9,15 @@ use tokio_util::sync::CancellationToken;
 use super::progress::console::Console;
 use super::progress::screen::{self, SharedBoard};
 
-/// The signals that the program listens to itself. Until they are opened, they end it as any other program.
+/// The signals that the program handles. Before they are opened, they end it like any other program.
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
 }
 
 impl Signals {
-    /// From now on, signals are queued. Open this before creating anything that could be left behind. Needs the
-    /// surroundings of a runtime.
+    /// Starts to queue signals. Call this before creating anything that could be left behind. It must run inside a
+    /// runtime.
     pub(crate) fn open() -> io::Result<Signals> {
         Ok(Signals {
             interrupt: signal(SignalKind::interrupt())?,

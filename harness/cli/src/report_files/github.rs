@@ -1,7 +1,7 @@
-//! What GitHub shows of a run: annotations, and the summary of the step.
+//! What GitHub shows about a run: annotations, and the summary of the step.
 //!
-//! GitHub keeps ten annotations of a kind and silently drops the rest, so at most nine are written and the tenth says how
-//! many more there are.
+//! GitHub keeps ten annotations of a kind and silently drops the rest. So at most nine are written, and the tenth states
+//! how many more there are.
 
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
@@ -24,12 +24,12 @@ const SHORT: (usize, usize) = (100, 1000);
 pub(crate) struct Github {
     /// Whether the program runs in a workflow.
     pub(crate) in_workflow: bool,
-    /// The file that takes the step's summary.
+    /// The file for the summary of the step.
     pub(crate) summary: Option<PathBuf>,
 }
 
 impl Github {
-    /// From the environment.
+    /// Reads it from the environment.
     pub(crate) fn of_environment() -> Self {
         let in_workflow = std::env::var("GITHUB_ACTIONS").is_ok_and(|word| word == "true");
         let summary = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| in_workflow && !path.is_empty());
@@ -97,7 +97,7 @@ fn case_of(clause: &ClauseReport) -> Option<&str> {
     first.or_else(|| same.map(|judged| &judged.case)).map(|case| case.0.as_str())
 }
 
-/// The file of a case, if it is one of the user's: the book's own files are not in their repository.
+/// The file of a case, if it is the user's own. The files of the book are not in the user's repository.
 fn own_file(report: &Report, case: &str) -> Option<String> {
     let source = &report.cases.iter().find(|known| known.case.0 == case)?.source;
     report.suite.added.contains(source).then(|| source.clone())
@@ -125,12 +125,12 @@ fn cut(text: &str, most: usize) -> String {
     text.chars().take(most - 1).chain(['…']).collect()
 }
 
-/// Text as a workflow command takes it.
+/// Escapes text for a workflow command.
 fn data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// A property of a workflow command.
+/// Escapes text for a property of a workflow command.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }

@@ -1,8 +1,8 @@
 //! `junit.xml`: one suite for each area, one test for each case.
 //!
-//! A violated case is a failure and a broken one an error, each in a separate element. Undecided cases and those that
-//! did not run are skipped, with the word of the verdict first in the message; the user may want the undecided to fail.
-//! Measurements are properties. The time is the duration of the case, without the cleanup.
+//! A violated case is a failure, and a broken case is an error. Undecided cases and those that did not run are skipped,
+//! and their message begins with the verdict. With `--inconclusive fail`, undecided cases are failures. Measurements are
+//! properties. The time is the duration of the case, without the cleanup.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use probity_model::{Judgement, Verdict};
 use probity_report::{CaseReport, Report, Standard, Undecided, Word};
 use quick_junit::{NonSuccessKind, Property, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
-/// The maximum number of measurements of a case.
+/// The maximum number of measurements that are written for a case.
 const PROPERTIES: usize = 40;
 
 /// The report in the JUnit format.
@@ -80,7 +80,7 @@ fn status(case: &CaseReport, standard: Standard) -> TestCaseStatus {
     status
 }
 
-/// The verdict on each clause and each expectation, a line each; those that hold have no sentence.
+/// The verdict on each clause and each expectation, one per line. Verdicts that hold have no sentence.
 fn said(case: &CaseReport) -> String {
     let line = |what: &str, verdict: &Verdict| match verdict.sentence() {
         "" => format!("{what}: {}\n", verdict.word()),

@@ -9,8 +9,8 @@ pub(super) fn html(report: &Report, histories: &[StoredHistory], standard: Stand
     Page { report, histories, chapters: &chapters(), standard }.html()
 }
 
-/// The chapters of the built-in book. A chapter that cannot be read, which its own tests rule out, is left out: its
-/// clauses appear under the others.
+/// The chapters of the built-in book. A chapter that cannot be read is left out, and its clauses appear under the others.
+/// The tests of the book rule this out.
 pub(crate) fn chapters() -> Vec<BookChapter> {
     let read = CHAPTERS.iter().filter_map(|chapter| {
         let clauses = chapter.catalogue().ok()?.iter().map(|clause| clause.id.clone()).collect();

@@ -1,4 +1,4 @@
-//! `report.yaml`: the short form for publishing. Clauses that hold are counted, others are named.
+//! `report.yaml`: the short form for publishing. Clauses that hold are only counted. All others are named.
 
 use std::collections::BTreeMap;
 
@@ -48,12 +48,12 @@ struct Profile<'r> {
     result: ProfileOutcome,
     why: &'r str,
     clauses: Counts,
-    /// The names of those that do not hold, by verdict.
+    /// The names of the clauses that do not hold, by verdict.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     named: BTreeMap<&'r str, Vec<&'r str>>,
 }
 
-/// The certificate without what stands elsewhere here, and without the digests of the histories.
+/// The certificate, without the digests of the histories and without what the short form has elsewhere.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Level<'r> {

@@ -1,8 +1,9 @@
 //! `summary.md`: the report for the page of a workflow step.
 //!
 //! The first line has the verdict and the counts. Findings that are violated, failed or undecided are shown open; the
-//! rest is folded. GitHub drops a summary of more than a mebibyte as a whole, so it is cut well before, and says so.
-//! Texts from the cluster are hostile input: they are escaped for HTML everywhere and for Markdown in tables.
+//! rest is folded. GitHub drops a summary of more than one mebibyte completely, so a longer summary is truncated well
+//! before that, with a note. Texts from the cluster are hostile input: they are escaped for HTML everywhere and for
+//! Markdown in tables.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +31,7 @@ struct Shown {
     cases: usize,
 }
 
-/// The summary, at most 900 KiB of it.
+/// The summary. It has at most 900 KiB.
 pub(super) fn markdown(report: &Report, standard: Standard) -> Result<String, minijinja::Error> {
     markdown_within(report, standard, LONGEST)
 }
@@ -72,7 +73,7 @@ fn markdown_within(report: &Report, standard: Standard, longest: usize) -> Resul
 }
 
 impl Shown {
-    /// Half of the least important list; none if nothing is left.
+    /// The same numbers with half the rows of the least important list. `None` if no list has rows left.
     fn less(self) -> Option<Self> {
         match self {
             Self { cases: 1.., .. } => Some(Self { cases: self.cases / 2, ..self }),
@@ -116,7 +117,7 @@ fn head(report: &Report, standard: Standard) -> Value {
     })
 }
 
-/// How many nodes there are, with the versions of their kubelets if one differs from the API server's.
+/// The number of nodes, with the versions of their kubelets if one differs from the version of the API server.
 fn nodes(ground: Option<&probity_report::run_log::ClusterFacts>) -> String {
     let Some(ground) = ground.filter(|ground| !ground.nodes.is_empty()) else {
         return "nodes that Probity has no permission to read".to_owned();
@@ -133,7 +134,7 @@ fn is_open(word: Word) -> bool {
     matches!(word, Word::Violated | Word::Error | Word::Inconclusive)
 }
 
-/// The open findings: clauses, the worst first, and cases that no clause speaks for.
+/// The open findings: clauses, the worst first, and cases with expectations or errors of their own.
 fn open(report: &Report) -> Vec<Value> {
     let mut open = Vec::new();
     for word in [Word::Violated, Word::Error, Word::Inconclusive] {

@@ -1,7 +1,7 @@
 //! The case of a reproduction: written from a manifest, with a plan that is marked as a guess, or read from a
 //! case file.
 //!
-//! The case is read from the written text, so running the file again runs the same case.
+//! The case is read back from the written text, so running the file again runs the same case.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::cases::case_text;
 use crate::exit_status::Failure;
 use crate::trials::manifests::{self, ChosenWorkload};
 
-/// A case that is to reproduce something.
+/// A case that should reproduce a bug.
 pub(crate) struct Reproduction {
     /// The name of the file that it was created from.
     pub(crate) source: String,
@@ -28,13 +28,13 @@ pub(crate) struct Reproduction {
     pub(crate) guesses: Vec<String>,
     /// What differs from the manifest.
     pub(crate) differs: Vec<String>,
-    /// The workload, if it was written from one.
+    /// The workload, if the case was written from one.
     pub(crate) workload: Option<ChosenWorkload>,
 }
 
 impl Reproduction {
-    /// Makes a case of the manifest in a file, or takes the case file that it is, or the known bug of this name.
-    /// Fails if it is none of them, or no target can stand in for the pod.
+    /// Writes a case from the manifest in a file, or reads a case file, or the known bug with this name.
+    /// Fails if it is none of them, or if no target can stand in for the pod.
     pub(crate) fn of(file: &Path, workload: Option<&str>) -> Result<Self, Failure> {
         let named = |case: &Case| file.to_str() == Some(case.name.0.as_str());
         if let Some(known) =
@@ -49,7 +49,7 @@ impl Reproduction {
         Self::of_workload(manifests::read(file)?.choose(workload)?)
     }
 
-    /// A case that is run as it is written.
+    /// A case that runs as it is written.
     fn as_written(source: String, text: String, cases: Vec<Case>) -> Self {
         let (guesses, differs) = (Vec::new(), Vec::new());
         Self { source, text, cases, guesses, differs, workload: None }
@@ -69,7 +69,7 @@ impl Reproduction {
     }
 }
 
-/// Whether a file says that it is a case.
+/// Whether a file is a case file, according to its text.
 fn is_case(file: &Path) -> bool {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     text.lines().any(|line| line.starts_with("case:"))
@@ -89,7 +89,7 @@ fn guesses(pod: &StandIn) -> Vec<String> {
     all
 }
 
-/// What differs from the manifest, a line each.
+/// The differences from the manifest, one per line.
 fn differences(pod: &StandIn) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for note in &pod.notes {
@@ -106,7 +106,8 @@ fn differences(pod: &StandIn) -> Vec<String> {
 /// The text of the case.
 fn written(workload: &ChosenWorkload, pod: &StandIn, guesses: &[String], differs: &[String]) -> String {
     let whose = workload.words();
-    let mut text = format!("# Made by `probity reproduce` of {whose} in {}.\n", comment(&workload.source));
+    let mut text =
+        format!("# Written by `probity reproduce` from {whose} in {}.\n", comment(&workload.source));
     text += "# The behavior of the application is a guess, because no manifest describes it. Write under `target` what it does.\n";
     guesses.iter().for_each(|line| text += &format!("#   {}\n", comment(line)));
     if !differs.is_empty() {
@@ -136,7 +137,7 @@ fn name(workload: &str) -> String {
     if plain.is_empty() { "pod".to_owned() } else { plain.to_owned() }
 }
 
-/// A text that stays in its comment.
+/// A text without line breaks that would end its comment.
 fn comment(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -53,7 +53,7 @@ impl Issue<'_> {
     fn seen(&self) -> String {
         let mut text = String::new();
         for word in [Word::Violated, Word::Error, Word::Inconclusive] {
-            // A single pod never shows all of what a clause speaks of.
+            // A single pod never shows everything that a clause covers.
             for clause in self.report.causes_of(word).filter(|clause| !clause.is_half_seen()) {
                 text += &block("text", &(paragraph(clause) + &self.report.effects(clause)));
             }
@@ -151,13 +151,13 @@ impl Issue<'_> {
     }
 }
 
-/// Lines in which no character has a meaning in Markdown.
+/// A fenced block, in which no character has a meaning in Markdown.
 fn block(language: &str, text: &str) -> String {
     let mut fence = "```".to_owned();
     while text.contains(&fence) {
         fence.push('`');
     }
-    // In a fenced block nothing is HTML, so only control characters are taken out.
+    // A fenced block contains no HTML, so only control characters are removed.
     let plain: String =
         text.trim_end().chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect();
     format!("{fence}{language}\n{plain}\n{fence}\n")
@@ -167,7 +167,7 @@ fn folded(title: &str, text: &str) -> String {
     format!("<details><summary>{}</summary>\n\n{text}\n</details>\n", lines(title))
 }
 
-/// A manifest without the secret of the run, which ended with it.
+/// A manifest without the token of the run. The token became invalid when the run ended.
 fn without_token(manifest: &Value) -> Value {
     let mut manifest = manifest.clone();
     for list in ["initContainers", "containers"] {

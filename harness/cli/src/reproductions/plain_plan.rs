@@ -1,9 +1,9 @@
-//! A plan as a person would write it: without defaults.
+//! A plan as a user would write it: without defaults.
 
 use probity_script::{Plan, Process};
 use serde_json::{Map, Value, json};
 
-/// The plan, with scripts of one answer as that answer and without defaults.
+/// The plan without defaults. A script with a single answer is written as that answer.
 pub(crate) fn of(plan: &Plan) -> Value {
     let written = simple(serde_json::to_value(plan).unwrap_or_default());
     let usual = simple(serde_json::to_value(Process::default()).unwrap_or_default());
@@ -29,7 +29,7 @@ fn plain_listener(listener: &mut Value) {
     }
 }
 
-/// A value in which scripts and answers have their shortest form.
+/// A value with scripts and answers in their shortest form.
 fn simple(value: Value) -> Value {
     match value {
         Value::Array(steps) => {

@@ -1,5 +1,5 @@
-//! The folder of a run as one block of bytes, to transfer it out of a cluster: the log and the histories, from which
-//! everything else is generated again.
+//! The folder of a run as one block of bytes, to transfer it out of a cluster. It contains the log and the histories,
+//! from which everything else is generated again.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,7 +16,7 @@ pub(crate) fn pack(folder: &Path) -> Result<Vec<u8>, Failure> {
     let mut files = vec![folder.join(LOG)];
     let histories = folder.join("history");
     if histories.is_dir() {
-        // A run in which no case ended has none, which its log says.
+        // A run in which no case ended has no histories. Its log shows this.
         files.extend(input_files::below(&[histories], is_history, "").unwrap_or_default());
     }
     let mut tree = Tree::new();
@@ -51,7 +51,7 @@ fn wrong(why: impl std::fmt::Display) -> Failure {
     Failure::failed(format!("this is not a run that `probity run --store` packed: {why}"))
 }
 
-/// Unpacks a run into a folder. Whoever packed it cannot write anywhere else.
+/// Unpacks a run into a folder. A packed run cannot write anywhere else.
 /// Fails if the bytes are not a packed run, or a file cannot be written.
 pub(crate) fn unpack(bytes: &[u8], folder: &Path) -> Result<(), Failure> {
     let tree = files(bytes)?;

@@ -1,7 +1,7 @@
-//! The files of a run that somebody else made: a folder, or a packed run.
+//! The files of another person's run: a folder, or a packed run.
 //!
-//! Nothing about them is trusted. Only regular files inside the folder are read, no links are followed, and no file is read
-//! beyond the size that a real one can have. A packed run is never written to disk.
+//! None of them is trusted. Only regular files inside the folder are read, links are not followed, and no file is read
+//! beyond the maximum size of a real one. A packed run is never written to disk.
 
 use std::fs::{self, File};
 use std::path::{Component, Path, PathBuf};
@@ -11,7 +11,7 @@ use probity_report::{ReadHistory, StoredHistory};
 
 use super::{HistoryFile, history_from, is_history, too_large, unpack};
 
-/// How deep the folders of a run are at most; a chapter and a variant of a case make a few levels.
+/// The maximum depth of a run's folders. A chapter and a variant of a case need a few levels.
 const DEEPEST: usize = 16;
 
 /// The files of a run.
@@ -23,7 +23,7 @@ pub(crate) enum RunFiles {
 }
 
 impl RunFiles {
-    /// The bytes of a file. Fails if there is none, or it must not be read: a sentence without its name.
+    /// The bytes of a file. Fails if it does not exist or must not be read. The error does not contain its name.
     pub(crate) fn bytes(&self, name: &str) -> Result<Vec<u8>, String> {
         match self {
             Self::Packed(tree) => {
@@ -41,7 +41,7 @@ impl RunFiles {
         String::from_utf8(self.bytes(name)?).map_err(|error| format!("it is not text: {error}"))
     }
 
-    /// Whether something has this name, whatever it is.
+    /// Whether anything has this name: a file, a folder or a link.
     pub(crate) fn has(&self, name: &str) -> bool {
         match self {
             Self::Packed(tree) => tree.get(name).is_some(),
@@ -49,7 +49,7 @@ impl RunFiles {
         }
     }
 
-    /// The names of everything in a subfolder that is not itself a folder, sorted.
+    /// The names of everything in a subfolder, except folders, sorted.
     pub(crate) fn below(&self, name: &str) -> Vec<String> {
         let mut names = Vec::new();
         match self {
@@ -58,7 +58,7 @@ impl RunFiles {
                 names.extend(inside.filter(|path| path.starts_with(name) && tree.file(path).is_some()));
             }
             Self::Folder(folder) => {
-                // A link here would lead out of the folder as well.
+                // A link here would lead outside the folder as well.
                 if fs::symlink_metadata(folder.join(name)).is_ok_and(|found| found.is_dir()) {
                     collect(folder, Path::new(name), 0, &mut names);
                 }
@@ -75,7 +75,7 @@ impl RunFiles {
         names
     }
 
-    /// A history that the log names: compressed, or plain after unpacking by hand.
+    /// A history that the log names. It is compressed, or plain if the user has unpacked it.
     pub(crate) fn history(&self, name: &str) -> StoredHistory {
         let plain = name.trim_end_matches(".zst");
         let there = if self.has(name) || !self.has(plain) { name } else { plain };
@@ -118,9 +118,9 @@ fn regular(folder: &Path, name: &str) -> Result<File, String> {
     File::open(&path).map_err(|error| error.to_string())
 }
 
-/// The names below a folder; links are named and not followed.
+/// Collects the names below a folder. Links are included but not followed.
 fn collect(root: &Path, at: &Path, depth: usize, names: &mut Vec<String>) {
-    // What cannot be listed cannot be read either, and is missing where the log names it.
+    // Files in a folder that cannot be listed cannot be read either. If the log names them, they are missing.
     let Ok(entries) = fs::read_dir(root.join(at)) else { return };
     for entry in entries.filter_map(Result::ok) {
         let path = at.join(entry.file_name());

@@ -1,6 +1,6 @@
 //! Merges the folders of runs into the folder of one.
 //!
-//! The histories are copied unchanged. Which log belongs to them is decided by `merged_run` of the report.
+//! The histories are copied unchanged. `merged_run` of the crate `probity_report` determines the log of the merged run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,8 +14,8 @@ use super::{LOG, append, below, read_history, read_log, store};
 use crate::exit_status::Failure;
 use crate::verdicts::CaseVerdicts;
 
-/// The run folders among these: the folders themselves, or their subfolders. Fails if one neither is the folder of
-/// a run nor holds any.
+/// The run folders among these: the folders themselves, or their subfolders. Fails if a folder is not the folder of a run
+/// and contains none.
 pub(crate) fn runs_below(folders: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut runs = Vec::new();
     for folder in folders {
@@ -58,7 +58,7 @@ pub(crate) fn merge_into(
     let merged = merge(&runs, command, allowed)
         .map_err(|error| Failure::wrong_use(format!("{error}{}", error.advice())))?;
     copy(out, folders, registry, &merged)?;
-    // The log comes last: a folder with a log has the histories that it names.
+    // The log is written last, so that a folder with a log has all the histories that it names.
     write_log(out, &merged.log).map_err(|error| Failure::file_failed(&path, error))
 }
 
@@ -67,7 +67,7 @@ fn copy(out: &Path, folders: &[PathBuf], registry: &Registry, merged: &MergedRun
         let wrong = |why: String| Failure::wrong_file(&folders[moved.run], why);
         let from = RunFiles::Folder(folders[moved.run].clone()).bytes(&moved.from);
         let to = below(out, &moved.to).map_err(wrong)?;
-        // What is missing or damaged is an error of its case in the report, as it is in the report of its own run.
+        // A missing or damaged history is an error of its case in the merged report, as in the report of its own run.
         let Ok(bytes) = from else { continue };
         store(&to, &bytes).map_err(|error| Failure::file_failed(&to, error))?;
         let Ok(file) = read_history(&to) else { continue };

@@ -1,4 +1,4 @@
-//! The report on a trial for programs.
+//! The report on a trial, for programs.
 
 use probity_model::measure::{Fit, Interval, Unit};
 use probity_trial::{NEVER, NoteKind, Observation, Promised, Trial};

@@ -1,6 +1,6 @@
 //! Manifest files of users: one document or several, with one workload to test.
 //!
-//! Lines keep their numbers, whichever document they are in, so that every error has its place in the file.
+//! Lines keep their numbers in the file, so that every error has its place, whichever document it is in.
 
 use std::io::Read;
 use std::path::Path;
@@ -22,7 +22,7 @@ pub(crate) struct Manifests {
     others: Vec<String>,
 }
 
-/// The workload that is tried.
+/// The workload to try.
 pub(crate) struct ChosenWorkload {
     /// Its file.
     pub(crate) source: String,
@@ -72,7 +72,7 @@ fn of_text(source: &str, text: &str) -> Result<Manifests, Failure> {
     Ok(found)
 }
 
-/// The objects of a document, each with the path to it: the items of a list, and else the document itself.
+/// The objects of a document, each with its path: the items of a list, or else the document itself.
 fn objects(mut document: Value, path: Vec<String>) -> Vec<(Vec<String>, Value)> {
     let kind = document["kind"].as_str().and_then(|kind| kind.strip_suffix("List")).map(str::to_owned);
     let (Some(kind), Some(items)) = (kind, document.get_mut("items").map(Value::take)) else {
@@ -83,7 +83,7 @@ fn objects(mut document: Value, path: Vec<String>) -> Vec<(Vec<String>, Value)> 
         return vec![(path, document)];
     };
     let inside = |(at, mut item): (usize, Value)| {
-        // In a typed list the items may omit their kind.
+        // In a typed list, the items may omit their kind.
         if let Some(fields) = item.as_object_mut().filter(|_| !kind.is_empty()) {
             fields.entry("kind").or_insert_with(|| kind.clone().into());
         }
@@ -93,8 +93,8 @@ fn objects(mut document: Value, path: Vec<String>) -> Vec<(Vec<String>, Value)> 
     items.into_iter().enumerate().flat_map(inside).collect()
 }
 
-/// The documents of a text that are not empty, each after as many empty lines as there are lines before it. Text behind a
-/// separator belongs to its document.
+/// The documents of a text that are not empty. Each is preceded by as many empty lines as there are lines before it. Text
+/// on the line of a separator belongs to the document after it.
 fn documents(text: &str) -> Vec<String> {
     let mut documents = vec![String::new()];
     for (at, line) in text.lines().enumerate() {
@@ -114,7 +114,7 @@ fn separates(line: &str) -> bool {
     line == "---" || line.starts_with("--- ") || line.starts_with("---\t")
 }
 
-/// Whether a line holds more than a comment and a separator.
+/// Whether a line contains more than a comment and a separator.
 fn says(line: &str) -> bool {
     let line = if separates(line) { &line[3..] } else { line };
     !line.trim().is_empty() && !line.trim_start().starts_with('#')
@@ -142,7 +142,8 @@ impl Manifests {
         Ok(())
     }
 
-    /// The workload of this name, or the only one. Fails if none has this name, or if there are several and no name is given.
+    /// The workload with this name, or the only one. Fails if none has this name, or if there are several and no name is
+    /// given.
     pub(crate) fn choose(self, wanted: Option<&str>) -> Result<ChosenWorkload, Failure> {
         let Self { source, workloads, others } = self;
         let full = |(workload, _): &(Workload, String)| format!("{}/{}", workload.kind, workload.name);
@@ -170,12 +171,12 @@ impl Manifests {
 }
 
 impl ChosenWorkload {
-    /// A pinned sentence about the workload, at its place.
+    /// The failure for a pinned sentence about the workload, at its place in the file.
     pub(crate) fn misfit(&self, why: &str) -> Failure {
         Failure::from(Box::new(document::misfit(&self.source, &self.text, why)))
     }
 
-    /// Why the API server rejects the pod, at the place of the field if the field is the user's.
+    /// Why the API server rejects the pod, with the place of the field if the user's manifest has it.
     pub(crate) fn rejected(&self, refusal: &Refusal) -> String {
         let problem = |(field, why): &(String, String)| {
             let mut path = self.workload.path.clone();

@@ -1,4 +1,4 @@
-//! The report on a trial for people.
+//! The report on a trial, for people.
 
 use probity_model::measure::{Fit, Interval, Unit};
 use probity_trial::promise::tenths;
@@ -66,7 +66,7 @@ fn notes(report: &TrialReport<'_>) -> String {
             text += &format!("  {word}: {}: {}\n", note.field, note.why);
         }
     }
-    // Fields that are left out for the same reason pod together.
+    // Group the fields that are left out for the same reason.
     let mut left: Vec<(&str, Vec<&str>)> = Vec::new();
     for note in pod.notes.iter().filter(|note| note.kind == NoteKind::Dropped) {
         match left.iter_mut().find(|(why, _)| *why == note.why) {

@@ -1,4 +1,4 @@
-//! The result of a trial, for people and for programs: the pod that ran, each fault with promise and observation side
+//! The result of a trial, for people and for programs: the pod that ran, each fault with promises and observations side
 //! by side, remarks, and the clauses that the kubelet itself violated.
 
 use std::collections::BTreeMap;
@@ -31,14 +31,14 @@ pub(crate) struct TrialReport<'a> {
 pub(crate) struct TrialRun<'a> {
     folder: &'a Path,
     results: Vec<TrialResult>,
-    /// Why faults did not run, by their cases.
+    /// Why faults did not run, by case.
     not_run: BTreeMap<String, String>,
     /// The clauses that the kubelet violated, with the findings.
     pub(super) violations: Vec<(String, String)>,
 }
 
 impl<'a> TrialRun<'a> {
-    /// Reads what followed from the faults, and judges the histories by the book.
+    /// Reads the effects of the faults, and judges the histories by the book.
     pub(crate) fn of(
         registry: &Registry,
         trials: &[Trial],
@@ -74,7 +74,7 @@ impl<'a> TrialRun<'a> {
         self.folder.join("history").join(format!("{case}.jsonl.zst"))
     }
 
-    /// Where all of them are.
+    /// Where all histories are.
     pub(super) fn histories(&self) -> PathBuf {
         self.folder.join("history/try")
     }
@@ -96,8 +96,7 @@ impl<'a> TrialRun<'a> {
         observations.filter(|seen| seen.fit == Some(fit)).count()
     }
 
-    /// What the exit status follows from, by the facts of the run. What the clauses leave undecided does not matter
-    /// here.
+    /// The facts that determine the exit status, based on the facts of the run. Undecided clauses do not matter here.
     pub(crate) fn exit_facts(&self, trials: &[Trial], run: ExitFacts) -> ExitFacts {
         let any = |fit| self.results.iter().any(|result| result.fit() == fit);
         ExitFacts {

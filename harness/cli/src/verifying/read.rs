@@ -1,4 +1,5 @@
-//! Reads what is verified. Whatever is wrong with a file of a run is a flaw of the run; what is not a run at all is refused.
+//! Reads the files to verify. A problem with a file of a run is a flaw of the run. A path that is not a run at all is an
+//! error.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,12 +13,12 @@ use crate::exit_status::Failure;
 use crate::run_folder::foreign::RunFiles;
 use crate::run_folder::{self, LOG, REPORT, bundle};
 
-/// The first bytes of everything that is compressed with zstd.
+/// The first bytes of every file that is compressed with zstd.
 const PACKED: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
 
-/// What was given on the command line.
+/// An argument of the command line.
 pub(crate) enum Given {
-    /// A run: its folder, or a packed one.
+    /// A run: its folder, or a packed run.
     Run(RunFiles),
     /// The text of a report without its run.
     Report(String),
@@ -30,14 +31,14 @@ pub(super) struct RunRead {
     pub(super) histories: Vec<StoredHistory>,
 }
 
-/// A stored report, as a document and as it stands in the file.
+/// A stored report, as a document and as the text of the file.
 pub(super) struct StoredReport {
     pub(super) report: Report,
     pub(super) value: Value,
 }
 
 impl Given {
-    /// What is at a path. The report of a run stands for its folder.
+    /// Opens what is at a path. The path of a run's report stands for the folder of the run.
     /// Fails if it is neither a run nor a report.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         let metadata = fs::metadata(path).map_err(|error| Failure::wrong_file(path, error))?;
@@ -104,7 +105,7 @@ pub(super) fn run(files: &RunFiles, flaws: &mut Vec<Flaw>) -> Option<RunRead> {
     Some(RunRead { facts, histories, log })
 }
 
-/// The stored report of a run, if it is there and can be read.
+/// The stored report of a run, if it exists and can be read.
 pub(super) fn report(files: &RunFiles, flaws: &mut Vec<Flaw>) -> Option<StoredReport> {
     if !files.has(REPORT) {
         return None;
@@ -118,7 +119,7 @@ pub(super) fn report(files: &RunFiles, flaws: &mut Vec<Flaw>) -> Option<StoredRe
     }
 }
 
-/// The report that a text is.
+/// Parses a report.
 pub(super) fn report_of(text: &str, flaws: &mut Vec<Flaw>) -> Option<StoredReport> {
     let read = serde_json::from_str::<Value>(text).and_then(|value| {
         let report = serde_json::from_str(text)?;

@@ -1,4 +1,5 @@
-//! A sample run is changed in every way that somebody might try, and each change is noticed at the file where it shows.
+//! A sample run is changed in every way that somebody might try. Each change must be reported for the file in which it
+//! shows.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -43,7 +44,7 @@ fn verified(path: &Path) -> Verified {
     verifier().verify(&Given::open(path).unwrap())
 }
 
-/// A run that somebody changed.
+/// A changed run.
 struct Tampered(TempDir);
 
 impl Tampered {
@@ -59,7 +60,7 @@ impl Tampered {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// Replaces a text in a file, which must have it.
+    /// Replaces a text in a file, which must contain it.
     fn replace(&self, name: &str, from: &str, to: &str) {
         let text = self.text(name);
         assert!(text.contains(from), "{name} has no {from}");
@@ -82,7 +83,7 @@ impl Tampered {
         fs::write(self.path(LOG), text).unwrap();
     }
 
-    /// Changes the lines of a history, and with `hidden` also its digest wherever it stands.
+    /// Changes the lines of a history and, with `hidden`, also its digest wherever it occurs.
     fn history(&self, name: &str, hidden: bool, change: impl FnOnce(&mut Vec<String>)) {
         let packed = fs::read(self.path(name)).unwrap();
         let text = String::from_utf8(zstd::decode_all(packed.as_slice()).unwrap()).unwrap();
@@ -98,7 +99,7 @@ impl Tampered {
         }
     }
 
-    /// A flaw of this file says this.
+    /// Asserts that a flaw of this file contains this text.
     fn is_noticed(&self, what: &str, file: &str, says: &str) {
         let found = verified(self.0.path());
         assert_eq!(found.exit_facts().status().code(), 1, "{what}");
@@ -379,7 +380,7 @@ fn files_that_were_generated_with_other_settings_are_right_too() {
     }
 }
 
-/// Whoever runs out of ways to change a report by itself changes all of it: then its histories are missing.
+/// Somebody who cannot change a report without being noticed may publish it without its histories.
 #[test]
 fn a_lone_report_is_never_verified_and_its_contradictions_are_noticed() {
     let alone = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What was found out about a run, in lines for a terminal.
+//! The results of checking a run, as lines for a terminal.
 
 use probity_report::{Kubelets, began_in_words};
 
@@ -9,7 +9,7 @@ use crate::output::counted;
 const SHOWN: usize = 40;
 
 impl Verified {
-    /// What was found out, under the name of the run.
+    /// The results, under the name of the run.
     pub(crate) fn in_words(&self, name: &str) -> String {
         let mut text = format!("{name}: {}\n", self.headline());
         let list = |title: &str, lines: &[String]| -> String {

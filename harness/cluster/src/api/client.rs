@@ -1,6 +1,6 @@
 //! The client of one cluster, for a context that the user named.
 //!
-//! It never takes the current context: a harness that creates and deletes must not do so by accident.
+//! It never uses the current context: a harness that creates and deletes objects must not change a cluster by accident.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::api::retry::{self, RequestCounts};
 use crate::error::{ClusterError, Refusal, RequestFailure, with_causes};
 use crate::fields::Fields as _;
 
-/// A request, its repetitions included, takes no longer.
+/// The maximum time of a request, including its retries.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(45);
 const _: () = assert!(retry::LONGEST_WAIT_IN_ALL.as_secs() < DEADLINE.as_secs());
 
@@ -28,7 +28,7 @@ pub(crate) type BuiltRequest = Result<http::Request<Vec<u8>>, core::request::Err
 /// Which cluster.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
-    /// The kubeconfig that was given by flag; without it, the usual places are searched.
+    /// The kubeconfig from the command line; without it, the default locations are searched.
     pub kubeconfig: Option<PathBuf>,
     /// The context that was named.
     pub context: Option<String>,
@@ -52,19 +52,20 @@ pub struct ClusterClient {
 }
 
 impl ClusterClient {
-    /// How many requests went to the API server, repetitions included.
+    /// The number of requests to the API server, including retries.
     #[must_use]
     pub fn requests(&self) -> u64 {
         self.counts.sent.load(Ordering::Relaxed)
     }
 
-    /// How many of them were repetitions.
+    /// The number of retries among them.
     #[must_use]
     pub fn repeated(&self) -> u64 {
         self.counts.repeated.load(Ordering::Relaxed)
     }
 
-    /// The UID of the namespace kube-system, which every cluster has and no two share; empty if it may not be read.
+    /// The UID of the namespace kube-system, which every cluster has and which differs between clusters; empty without
+    /// permission to read it.
     pub async fn uid(&self) -> String {
         let namespace = self.get("", "Namespace", "kube-system").await.ok().flatten();
         namespace.map(|namespace| namespace.text("/metadata/uid").to_owned()).unwrap_or_default()
@@ -99,7 +100,7 @@ impl ClusterClient {
             return Ok(response);
         }
         let code = response.status().as_u16();
-        // A refusal whose words do not come is still a refusal.
+        // A refusal without its body is still a refusal.
         let words = response.into_body().collect_bytes().await.unwrap_or_default();
         Err(RequestFailure::Refused(Box::new(Refusal::read(code, &words))))
     }
@@ -120,7 +121,7 @@ pub(crate) async fn in_time<T>(
 ///
 /// # Errors
 ///
-/// If there is no kubeconfig, the context is not named or unknown, or the API server does not answer.
+/// If there is no kubeconfig, if no context was named or the context is unknown, or if the API server does not answer.
 pub async fn connect(access: &Access) -> Result<ClusterClient, ClusterError> {
     let (mut config, context) = if access.in_cluster {
         let config = Config::incluster().map_err(|error| ClusterError::NotInCluster(with_causes(&error)))?;
@@ -162,7 +163,7 @@ fn read(access: &Access) -> Result<(Kubeconfig, String), ClusterError> {
     }
 }
 
-/// The context that was named, or the only one of a kubeconfig that was given by flag.
+/// The context that was named, or the only context of a kubeconfig from the command line.
 fn choose(kubeconfig: &Kubeconfig, access: &Access) -> Result<String, ClusterError> {
     let known: Vec<String> = kubeconfig.contexts.iter().map(|context| context.name.clone()).collect();
     match (&access.context, known.as_slice()) {

@@ -12,13 +12,13 @@ use crate::api::client::{BuiltRequest, ClusterClient, DEADLINE, in_time};
 use crate::api::kinds;
 use crate::error::{ClusterError, Refusal, RequestFailure, with_causes};
 
-/// A command in a container takes no longer.
+/// The maximum time of a command in a container.
 const EXEC_DEADLINE: Duration = Duration::from_secs(60);
-/// No more of a log is read.
+/// The maximum number of bytes that are read of a log.
 const LARGEST_LOG: i64 = 16 << 20;
 
 impl ClusterClient {
-    /// Runs a command in a container, waits at most a minute for its end, and returns its exit status. Its output is
+    /// Runs a command in a container, waits at most a minute until it exits, and returns its exit status. Its output is
     /// dropped.
     pub(crate) async fn exec(
         &self,
@@ -50,7 +50,7 @@ impl ClusterClient {
     ///
     /// # Errors
     ///
-    /// If there is none, or it was cut off twice: [`RequestFailure::CutOff`] has what came.
+    /// If there is no log, or if it was cut off twice: [`RequestFailure::CutOff`] then contains what arrived.
     pub async fn log(
         &self,
         namespace: &str,

@@ -1,6 +1,6 @@
 //! The kinds of objects that the harness deals with.
 //!
-//! A closed table instead of discovery: a case names only these, and a run spends no requests to find them.
+//! A closed table instead of discovery: a case can name only these, and a run needs no requests to find them.
 
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Resource as _, TypeMeta};
 use kube::core::Request;
@@ -28,7 +28,7 @@ const KINDS: &[(&str, bool, &str)] = &[
 /// A kind of object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ObjectKind {
-    /// Where the API server has it.
+    /// Its resource in the API.
     pub(crate) resource: ApiResource,
     /// Whether its objects live in namespaces.
     pub(crate) namespaced: bool,
@@ -62,7 +62,7 @@ impl ObjectKind {
         &self.resource.kind
     }
 
-    /// A builder of requests about its objects in a namespace; in all, if the namespace is empty or it has none.
+    /// A builder of requests about its objects in a namespace; in all namespaces if `namespace` is empty.
     pub(crate) fn requests(&self, namespace: &str) -> Request {
         let namespace = Some(namespace).filter(|name| self.namespaced && !name.is_empty());
         Request::new(DynamicObject::url_path(&self.resource, namespace))

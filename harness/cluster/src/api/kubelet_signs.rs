@@ -1,8 +1,8 @@
 //! When a node's kubelet was started: what shows that a restart took place.
 //!
-//! There are two signs, and each requires a separate permission. A kubelet records an event with the reason `Starting` for
-//! its node whenever it starts, and its metrics show when its process started. If it cannot be read, or does not
-//! answer, there is no sign.
+//! There are two signs, and each requires a separate permission. A kubelet records an event with the reason `Starting`
+//! for its node whenever it starts, and its metrics show when its process started. A sign that cannot be read is
+//! absent.
 
 use jiff::Timestamp;
 use kube::api::ListParams;
@@ -16,7 +16,7 @@ use crate::api::kinds;
 use crate::error::ClusterError;
 use crate::fields::Fields as _;
 
-/// The namespace of events about what has none.
+/// The namespace of events about objects without a namespace.
 const EVENTS_OF_NODES: &str = "default";
 /// The metric of the start, in seconds.
 const PROCESS: &str = "process_start_time_seconds";
@@ -27,18 +27,18 @@ struct Events {
 }
 
 impl ClusterClient {
-    /// What a node shows of its kubelet's start now.
+    /// What a node currently shows about the start of its kubelet.
     pub async fn kubelet_signs(&self, node: &str) -> KubeletSigns {
         let (starts, process_us) = tokio::join!(self.starts(node), self.process_start(node));
         KubeletSigns { starts: starts.ok(), process_us: process_us.ok().flatten() }
     }
 
-    /// When the last of all kubelets started, as far as its events may be read.
+    /// When the kubelet that started last did so, if the events can be read.
     pub async fn last_kubelet_start(&self) -> Option<Timestamp> {
         self.start_events("").await.ok()?.iter().filter_map(last).max()
     }
 
-    /// How often a kubelet recorded for its node that it starts.
+    /// The number of start events that kubelets recorded for a node.
     async fn starts(&self, node: &str) -> Result<u64, ClusterError> {
         let of_node = format!(",involvedObject.name={node}");
         Ok(self.start_events(&of_node).await?.iter().map(times).sum())
@@ -63,7 +63,7 @@ impl ClusterClient {
     }
 }
 
-/// Whether a kubelet recorded it: the proxy of a node records its start for the node, too.
+/// Whether a kubelet recorded it: kube-proxy records its own start for the node, too.
 fn is_of_kubelet(event: &Value) -> bool {
     let by = |field| event.text(field) == "kubelet";
     by("/source/component") || by("/reportingComponent")

@@ -13,7 +13,7 @@ use crate::fields::Fields as _;
 const OWN_PODS: u64 = 4;
 
 impl ClusterClient {
-    /// The schedulable nodes that take pods which are placed like this, with their facts. Empty if nodes may not be read.
+    /// The schedulable nodes that match a placement, with their facts. Empty without permission to read nodes.
     pub async fn node_facts(&self, placement: &Placement) -> BTreeMap<String, NodeFacts> {
         let nodes = self.usable_nodes(placement).await.unwrap_or_default();
         nodes.iter().map(|node| (node.name().to_owned(), facts(node))).collect()
@@ -25,7 +25,8 @@ impl ClusterClient {
         nodes.iter().map(|node| (node.name().to_owned(), images(node))).collect()
     }
 
-    /// How many more pods the nodes take, if that can be known: what they can hold less what they have.
+    /// How many more pods the nodes can run, if that is known: the pods that they can hold minus the pods that they
+    /// have.
     pub async fn free_pods(&self, placement: &Placement) -> Option<u32> {
         let nodes = self.usable_nodes(placement).await?;
         let pods = self.list("", "Pod", None).await.map(|listing| listing.items).unwrap_or_default();
@@ -64,7 +65,7 @@ fn facts(node: &Value) -> NodeFacts {
     }
 }
 
-/// The features that a node names, and those of the handler that runs pods without a runtime class.
+/// The features in the status of a node, and those of the handler that runs pods without a runtime class.
 fn features(node: &Value) -> BTreeMap<String, bool> {
     let read = |value: &Value| -> BTreeMap<String, bool> {
         serde_json::from_value(value.clone()).unwrap_or_default()
@@ -99,7 +100,7 @@ mod tests {
         let all = features(&node);
         assert_eq!((all["userNamespaces"], all["recursiveReadOnlyMounts"]), (true, false));
         assert!(all["supplementalGroupsPolicy"]);
-        assert!(features(&json!({ "status": {} })).is_empty(), "what a node does not tell is not known");
+        assert!(features(&json!({ "status": {} })).is_empty(), "what a node does not report is unknown");
     }
 
     #[test]

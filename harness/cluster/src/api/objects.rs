@@ -71,8 +71,8 @@ impl ClusterClient {
         self.request(&format!("patch {kind} {name}/{subresource}"), request).await
     }
 
-    /// Asks the server to delete an object, with this grace period or its own.
-    /// For an object that does not exist, the error is a refusal with 404.
+    /// Asks the server to delete an object, with this grace period or the object's own. For an object that does not
+    /// exist, the error is a refusal with 404.
     pub async fn delete(
         &self,
         namespace: &str,
@@ -86,8 +86,8 @@ impl ClusterClient {
         self.request::<Value>(&format!("delete {kind} {name}"), request).await.map(drop)
     }
 
-    /// Evicts a pod. A rejection with 429 comes from a disruption budget. A pod under several budgets is rejected by a
-    /// `Status` with the code 500 in an answer that has another code itself.
+    /// Evicts a pod. A rejection with 429 comes from a disruption budget. If several budgets cover the pod, the answer
+    /// is a `Status` with the code 500, but the HTTP status code is a different one.
     pub async fn evict(&self, namespace: &str, pod: &str) -> Result<(), ClusterError> {
         // kube's own eviction sends a field that the API does not know.
         let eviction = json!({
@@ -146,7 +146,7 @@ impl ClusterClient {
     }
 }
 
-/// Lets the server refuse fields that it does not know; kube has this for patches only.
+/// Makes the server reject fields that it does not know; kube supports this only for patches.
 fn strictly(request: BuiltRequest) -> BuiltRequest {
     let mut request = request?;
     let uri = Uri::try_from(format!("{}&fieldValidation=Strict", request.uri()));

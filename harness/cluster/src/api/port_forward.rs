@@ -1,8 +1,8 @@
 //! HTTP to a port of a pod, over a port-forward.
 //!
-//! The pod proxy of the API server is not used: it removes the `Authorization` header, and the target's control port and
-//! the recorder ask for a token. A client keeps one connection, reopens it when it broke or was idle, and repeats a
-//! request only if it was not sent or if sending it twice does no harm.
+//! The pod proxy of the API server is not used: it removes the `Authorization` header, and the target's control port
+//! and the recorder require a token. A client keeps one connection, and opens a new one if it was interrupted or idle.
+//! It retries a request only if it was not sent or if sending it twice does no harm.
 
 use std::future::pending;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ use crate::error::{ClusterError, RequestFailure, with_causes};
 
 /// The maximum time of a request, unless it tells the pod to wait.
 const DEADLINE: Duration = Duration::from_secs(10);
-/// Connecting takes no longer.
+/// The maximum time to connect.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(10);
 /// The pod may close a connection that was idle for this long at any moment.
 const LONGEST_IDLE: Duration = Duration::from_secs(3);
@@ -42,7 +42,7 @@ pub(crate) struct PortForwardClient {
     connection: Mutex<Option<ForwardedConnection>>,
 }
 
-/// The answer of a pod, of whatever status.
+/// The answer of a pod, with any status.
 #[derive(Clone, Debug)]
 pub(crate) struct ForwardedResponse {
     pub(crate) status: u16,
@@ -85,7 +85,7 @@ impl FailedExchange {
 }
 
 impl PortForwardClient {
-    /// A client for requests that show this token. The first request connects.
+    /// A client for requests with this token. The first request connects.
     pub(crate) fn new(cluster: &ClusterClient, namespace: &str, pod: &str, port: u16, token: &str) -> Self {
         Self {
             cluster: cluster.clone(),
@@ -97,7 +97,7 @@ impl PortForwardClient {
         }
     }
 
-    /// Gets a path on which the pod may wait this long before it answers.
+    /// Requests a path; the pod may wait this long before it answers.
     pub(crate) async fn get(&self, path: &str, wait: Duration) -> Result<ForwardedResponse, ClusterError> {
         self.exchange(Method::GET, path, Bytes::new(), DEADLINE + wait).await
     }
@@ -199,7 +199,7 @@ impl PortForwardClient {
             let report = forwarder.0.take_error(self.port);
             let (sender, carrier) =
                 handshake(TokioIo::new(stream)).await.map_err(|error| with_causes(&error))?;
-            // A connection that ends without a report waits for one for a moment.
+            // If a connection ends without a report, the report may still arrive a moment later.
             let report = async move {
                 match report {
                     Some(report) => match report.await {

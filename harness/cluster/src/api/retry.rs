@@ -1,10 +1,11 @@
-//! Counts every request to the API server, and repeats those that the server asks to repeat.
+//! Counts every request to the API server, and retries those that the server asks to retry.
 //!
-//! kube's own policy is switched off: it repeats up to fifteen times without a limit in time, repeats a refused eviction
-//! (for which 429 is the answer itself), and counts nothing. Here a 429 is repeated, and so is any server error with a
-//! `Retry-After`; without one, 502, 503 and 504 are repeated only if sending the request twice does no harm. After a
-//! broken connection, only reads are repeated. A request for which there was no connection at all, as while an API server
-//! restarts, was never sent, and is repeated whatever it is.
+//! kube's own policy is disabled: it retries up to fifteen times without a time limit, retries a refused eviction (for
+//! which 429 is the final answer), and counts nothing. Here, an eviction is never retried. For other requests, a 429 is
+//! retried, and so is any server error with a `Retry-After` header. Without the header, 502, 503 and 504 are retried
+//! only if sending the request twice does no harm. After an interrupted connection, only reads are retried. If no
+//! connection could be made, for example while an API server restarts, the request was never sent, so it is retried
+//! whatever its method is.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -21,24 +22,25 @@ use tokio::time::Sleep;
 use tower::BoxError;
 use tower::retry::{Policy, Retry};
 
-/// A request is repeated at most this many times.
+/// A request is retried at most this many times.
 const MOST_REPEATS: u32 = 8;
 /// The waits of one request add up to less than this.
 pub(crate) const LONGEST_WAIT_IN_ALL: Duration = Duration::from_secs(30);
-/// The first wait, if the server names none; it doubles.
+/// The first wait, if the server sets none; it doubles with each retry.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
-/// How many requests were sent, and how many of them were repetitions.
+/// The number of requests that were sent, and the number of retries among them.
 #[derive(Debug, Default)]
 pub(crate) struct RequestCounts {
     pub(super) sent: AtomicU64,
     pub(super) repeated: AtomicU64,
-    /// Whether the server has ever answered: whoever names a wrong address should hear of it at once.
+    /// Whether the server has ever answered. Before that, only reads are retried without a connection, so that a wrong
+    /// address is reported soon.
     answered: AtomicBool,
 }
 
-/// A client that counts and repeats, around one that does not.
+/// A client that counts and retries, around one that does not.
 pub(crate) fn counting_and_retrying(plain: Client) -> (Client, Arc<RequestCounts>) {
     let counts = Arc::new(RequestCounts::default());
     let policy = RetryAsAsked {
@@ -90,7 +92,7 @@ impl Policy<Request<Body>, Response<Body>, kube::Error> for RetryAsAsked {
     }
 }
 
-/// How long to wait before the request is repeated; `None` if it should not be.
+/// How long to wait before the request is retried; `None` if it should not be.
 fn wait_before_retry(
     result: &Result<Response<Body>, kube::Error>,
     (method, answered): (&Method, bool),

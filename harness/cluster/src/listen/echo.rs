@@ -1,4 +1,4 @@
-//! Changes an annotation of a pod of the harness's own in regular turns: see [`probity_model::echo`].
+//! Changes an annotation of one of the harness's own pods at regular intervals: see [`probity_model::echo`].
 
 use std::time::Duration;
 
@@ -12,10 +12,11 @@ use crate::run_clock::RunClock;
 
 /// The annotation, whose value is the number of the change.
 pub(crate) const ANNOTATION: &str = "probity.dev/echo";
-/// Shorter than the smallest slack of a status, so that no stall of the watch that matters fits between two changes.
+/// Shorter than the smallest slack of a status, so that every stall of the watch that matters covers at least one
+/// change.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Changes the pod every second and tells when, until the handle is dropped.
+/// Changes the pod every second and reports each change, until the handle is dropped.
 pub(crate) fn keep_changing(
     cluster: ClusterClient,
     namespace: String,

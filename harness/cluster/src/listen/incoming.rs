@@ -9,7 +9,7 @@ use crate::run_clock::RunClock;
 /// A listener learned something.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Incoming {
-    /// Something happened, and this is when it was learned on the clock of the run.
+    /// Something happened. The time is when the harness learned about it, on the clock of the run.
     Happening {
         /// When.
         us: i64,

@@ -1,4 +1,4 @@
-//! The log of a container as the second source: the witness writes the same lines there.
+//! The log of a container as a second source: the witness writes the same lines to it.
 
 use probity_model::history::{Heard, Way};
 use probity_script::WitnessLine;

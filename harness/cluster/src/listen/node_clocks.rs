@@ -1,7 +1,7 @@
 //! Reads the clocks of nodes by round trips to the control port of a pod there.
 //!
 //! A reading shows only that the node's clock was read between sending and receiving. So the shortest of several round
-//! trips is taken, and the offset is known to within its length.
+//! trips is used, and the offset is known to within the time of that round trip.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::run_clock::RunClock;
 
 /// Round trips of one reading.
 const TRIPS: usize = 5;
-/// Clocks drift, so they are read again and again.
+/// Clocks drift, so they are read at regular intervals.
 const EVERY: Duration = Duration::from_secs(20);
 /// After a failure they are read again sooner.
 const AFTER_FAILURE: Duration = Duration::from_secs(2);
@@ -52,7 +52,7 @@ pub(crate) fn keep_reading(
 
 /// The shortest of several round trips; `None` if one of them fails.
 async fn read(pod: &PortForwardClient, clock: RunClock, node: &str) -> Option<Reading> {
-    // The first one opens the connection, and warms the way.
+    // The first round trip also opens the connection.
     let mut best = round_trip(pod, clock, node).await?;
     for _ in 1..TRIPS {
         let next = round_trip(pod, clock, node).await?;

@@ -1,4 +1,4 @@
-//! Reads the recorder's stream, portion by portion, and finds out to whom each entry belongs.
+//! Reads the recorder's stream, portion by portion, and finds the pod and the container of each entry.
 
 #[cfg(test)]
 mod tests;
@@ -17,10 +17,10 @@ use crate::run_clock::RunClock;
 
 /// How long the recorder waits for the first line of a portion.
 const WAIT: Duration = Duration::from_secs(5);
-/// The pause between two portions, so that lines come in company.
+/// The pause between two portions, so that a portion contains several lines.
 const GATHER: Duration = Duration::from_millis(40);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-const RESTARTED: &str = "the recorder restarted and lost its memory";
+const RESTARTED: &str = "the recorder restarted and lost the lines that it had stored";
 
 /// The properties that a process reports about itself, such as `POD_NAME`.
 type ProcessIdentity = BTreeMap<String, String>;
@@ -72,7 +72,7 @@ impl RecorderStream {
                     }
                     GATHER
                 }
-                // The cursor belongs to another process: the recorder restarted, and begins anew.
+                // The cursor belongs to another process: the recorder restarted, and its stream begins again.
                 Ok(response) if response.status == 409 => {
                     self.restarted(String::new());
                     GATHER
@@ -104,7 +104,7 @@ impl RecorderStream {
         self.recorder = recorder;
         let missed = number("probity-first").unwrap_or_default().saturating_sub(self.cursor);
         if missed > 0 {
-            self.reporter.gap(format!("the recorder forgot {missed} entries before they were read"));
+            self.reporter.gap(format!("the recorder discarded {missed} entries before they were read"));
         }
         for line in response.body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             match serde_json::from_slice::<Recorded>(line) {
@@ -161,7 +161,7 @@ impl RecorderStream {
         self.by_boot.insert(hello.boot.clone(), hello.identity.clone());
     }
 
-    /// Asks for the targets, where greetings may have been missed.
+    /// Requests the list of targets, if greetings may have been missed.
     async fn learn_targets(&mut self, pod: &PortForwardClient) {
         if let Ok(answer) = pod.get("/v1/targets", Duration::ZERO).await
             && let Ok(known) = serde_json::from_slice::<KnownTargets>(&answer.body)

@@ -1,4 +1,4 @@
-//! Notices when the harness itself was stalled, by a timer of 10 ms.
+//! Detects stalls of the harness itself, with a timer of 10 ms.
 //!
 //! If the harness stamps an event late because it was not scheduled, this must not count as lateness of the
 //! kubelet.
@@ -48,7 +48,7 @@ impl StallDetector {
         Self { totals, _task: AbortOnDropHandle::new(task) }
     }
 
-    /// How many stalls there were, and their microseconds in all.
+    /// The number of stalls, and their total length in microseconds.
     pub(crate) fn totals(&self) -> (u64, i64) {
         *self.totals.borrow()
     }

@@ -85,7 +85,7 @@ struct Watch {
 enum WatchEnd {
     /// It ended normally: it continues from the last revision.
     InOrder,
-    /// The server cannot be reached, or has no time: it continues from the last revision, whenever that is.
+    /// The server cannot be reached, or is too busy: it continues from the last revision, whenever that is.
     Unreachable,
     /// It failed: it continues from the last revision, but not forever if it always fails there.
     Broken,
@@ -196,7 +196,7 @@ impl Watch {
         loop {
             line.clear();
             let read = tokio::time::timeout(LONGEST_SILENCE, lines.read_until(b'\n', &mut line)).await;
-            // A line without an end was cut off, and comes again.
+            // A line without an end was cut off, and will be sent again.
             let ended = match read {
                 Ok(Ok(_)) if line.ends_with(b"\n") => self.line(&line, revision),
                 Ok(Ok(_)) => return WatchEnd::InOrder,

@@ -27,9 +27,9 @@ use crate::run_clock::RunClock;
 use crate::setup::namespace::release;
 use crate::setup::node_changes::NodeChange;
 
-/// A wait takes no longer, unless the case says so.
+/// The maximum time of a wait, unless the case sets another.
 const WAIT_WITHIN: Duration = Duration::from_secs(60);
-/// Events that are on their way when the last step completes can still arrive.
+/// Events that are in transit when the last step completes can still arrive within this time.
 const SETTLE: Duration = Duration::from_millis(400);
 const LOG_WITHIN: Duration = Duration::from_secs(5);
 
@@ -70,9 +70,9 @@ pub(super) struct Director<'c> {
     pub(super) control_ports: BTreeMap<(String, String), PortForwardClient>,
     /// Whether the case has pods, or had some.
     pub(super) begun: bool,
-    /// Whether something of the case has not started in time.
+    /// Whether a part of the case did not start in time.
     pub(super) gave_up: bool,
-    /// The nodes to which steps did something, each with the verb that undoes it, in the order of the steps.
+    /// The nodes on which steps acted, each with the verb that undoes the action, in the order of the steps.
     pub(super) to_undo: Vec<(String, &'static str)>,
     /// The taints and cordons that steps set, each with its node.
     pub(super) changes: Vec<(String, NodeChange)>,
@@ -129,7 +129,7 @@ pub(super) async fn direct(run: RunContext, case: Case, setting: Setting) -> i64
     us - began_us
 }
 
-/// How much of the time since then the nodes of the case's pods, or the harness, were held up.
+/// How much of the time since then the nodes of the case's pods, or the harness, were stalled.
 fn noise_since(history: &History, from: &Stamp, now_us: i64) -> Duration {
     let run = Timeline::of(history);
     let noise = run.pods.iter().map(|pod| run.noise_between(&pod.node, from, &Stamp::harness(now_us)));
@@ -137,7 +137,7 @@ fn noise_since(history: &History, from: &Stamp, now_us: i64) -> Duration {
 }
 
 impl Director<'_> {
-    /// The objects, the pods, the steps.
+    /// Creates the objects and the pods, and does the steps.
     async fn play(&mut self) -> Result<(), EarlyEnd> {
         self.place_everything().await?;
         for (at, step) in self.case.steps.iter().enumerate() {
@@ -179,8 +179,8 @@ impl Director<'_> {
         self.until(span, |_| false).await.map(|_| ())
     }
 
-    /// Lets time pass, and adds what noise took from it, up to as much again: on a busy node events are late, and judges
-    /// believe in an absence only if they had the whole time to see it.
+    /// Lets time pass, and adds the time of the noise, up to as much again. On a busy node events are late, and judges
+    /// accept an absence only after the whole time without noise.
     pub(super) async fn watch(&mut self, span: Duration) -> Result<(), EarlyEnd> {
         let began = Stamp::harness(self.run.clock.us());
         let mut left = span;
@@ -244,7 +244,7 @@ impl Director<'_> {
         }
     }
 
-    /// Removes what the case created. What remains is removed with the namespace, or named there.
+    /// Removes what the case created. What remains is removed with the namespace, or reported then.
     async fn clean_up(&mut self) {
         self.take_changes_back().await;
         self.undo_verbs().await;

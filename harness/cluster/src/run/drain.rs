@@ -1,4 +1,4 @@
-//! `kubectl drain` as a client of the cluster: what it is called with, and what it prints and when.
+//! `kubectl drain` as a client of the cluster: its arguments, and what it prints and when.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -11,9 +11,9 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use crate::run_clock::RunClock;
 use crate::setup::trust::is_node_name;
 
-/// kubectl gives up by itself; if it does not even do that, it is killed after so much more.
+/// kubectl gives up by itself at its timeout. If it does not, it is killed after this much more time.
 const BEYOND: Duration = Duration::from_secs(20);
-/// No more lines are kept: a drain prints a few for each pod and each try.
+/// The maximum number of lines that are kept: a drain prints a few for each pod and each try.
 const MOST_LINES: usize = 1_000;
 
 /// The program kubectl, and how it reaches the cluster of the run.
@@ -21,7 +21,7 @@ const MOST_LINES: usize = 1_000;
 pub struct Kubectl {
     /// The program.
     pub program: PathBuf,
-    /// The kubeconfig that was given by flag; without it, kubectl searches the usual places.
+    /// The kubeconfig from the command line; without it, kubectl searches the default locations.
     pub kubeconfig: Option<PathBuf>,
     /// The context; none for the service account of a pod.
     pub context: Option<String>,
@@ -30,7 +30,7 @@ pub struct Kubectl {
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum DrainError {
-    #[error("there is no kubectl: name one with --kubectl")]
+    #[error("kubectl was not found; give its path with --kubectl")]
     Missing,
     #[error("`{0}` is not a valid node name; kubectl was not run")]
     NoNode(String),

@@ -1,9 +1,9 @@
 //! Writes one history for each case that runs.
 //!
 //! All cases of a run share the watches, the stream of the recorder and the clocks. The writer finds the case of each
-//! entry: by the label of the case, by the pod that the entry is about, or, for gaps, noise and readings, all cases. It
-//! recognizes pods that the harness did not name on the watch, by the label of their case; earlier events about such a
-//! pod are held until then. Nothing is dropped in silence: what belongs to no open case is counted.
+//! entry: by the label of the case, by the pod that the entry is about, or, for gaps, noise and readings, all cases.
+//! Pods that the harness did not name are recognized by the case label that the watch shows, and earlier events about
+//! such a pod are kept until then. Nothing is dropped silently: entries that belong to no open case are counted.
 
 #[cfg(test)]
 mod tests;
@@ -24,9 +24,10 @@ use crate::listen::incoming::Incoming;
 use crate::run_clock::RunClock;
 use crate::setup::metronome::{self, is_metronome};
 
-/// A line takes no longer from a target to here, on a machine that is not stalled.
+/// The maximum time that a line takes from a target to the harness, on a machine that is not stalled.
 const LONGEST_TRAVEL_US: i64 = 500_000;
-/// No more entries are kept about a pod that the watch has not shown yet; as a rule it does within milliseconds.
+/// The maximum number of entries that are kept about a pod that the watch has not shown yet. As a rule, the watch shows
+/// it within milliseconds.
 const MOST_EARLY: usize = 1_000;
 
 /// Writes the histories of a run.
@@ -46,11 +47,11 @@ struct WriterState {
     pods: HashMap<String, String>,
     /// The beginnings of the names that controllers will give to pods, each with its case.
     expected: Vec<(String, String)>,
-    /// What was heard about such pods before the watch showed them, by the name of the pod.
+    /// The entries about such pods that arrived before the watch showed them, by the name of the pod.
     early: HashMap<String, Vec<(i64, Happening)>>,
     /// The first and the newest reading of each node, for histories that begin later.
     readings: HashMap<String, Vec<(i64, Reading)>>,
-    /// Sources that cannot be heard now, each with when it was heard last.
+    /// Sources that are unreachable now, each with the time at which it last sent something.
     away: Vec<(Source, i64)>,
     /// Gaps without an end, such as a kind that may not be watched: they are in every history.
     endless: Vec<(i64, Gap)>,
@@ -121,7 +122,7 @@ impl HistoryWriter {
         self.lock().last_noise_us
     }
 
-    /// When it was last heard that all processors of a node were busy.
+    /// When the last report arrived that all processors of a node were busy.
     pub(super) fn last_busy_us(&self) -> i64 {
         self.lock().last_busy_us
     }
@@ -212,7 +213,7 @@ impl WriterState {
         }
     }
 
-    /// Writes what is about a pod; if the watch has yet to show the pod, it waits.
+    /// Writes an entry about a pod, or keeps it until the watch shows the pod.
     fn write_about_pod(&mut self, pod: &str, us: i64, what: Happening) {
         let slug = self.pods.get(pod).cloned();
         if slug.is_none() && self.expected.iter().any(|(beginning, _)| pod.starts_with(beginning)) {
@@ -235,7 +236,7 @@ impl WriterState {
         self.pods.insert(pod, slug);
     }
 
-    /// Forgets the pods of a case. What waited for one that never came is counted.
+    /// Forgets the pods of a case. Entries that waited for a pod that never appeared are counted.
     fn forget_pods(&mut self, slug: &str) {
         self.pods.retain(|_, of| of != slug);
         self.expected.retain(|(_, of)| of != slug);
@@ -288,7 +289,7 @@ impl CaseHistory {
         }
     }
 
-    /// Writes a gap until now for sources that cannot be heard. All sources use the API server, so if one is
+    /// Writes a gap until now for sources that are unreachable. All sources use the API server, so if one is
     /// unreachable, the others may be, too.
     pub(super) fn write_absences(&self) {
         let since_us = self.writer.lock().away.iter().map(|(_, since_us)| *since_us).min();

@@ -11,8 +11,8 @@ use crate::run::steps::StepError;
 use crate::setup::node_changes::{self, NodeChange};
 
 impl Director<'_> {
-    /// Taints or cordons the node of a pod; a drain begins with a cordon. None for other steps. This must not be cut off by
-    /// an interruption: a request that is still under way could reach the node after the change was taken back.
+    /// Taints or cordons the node of a pod; a drain begins with a cordon. None for other steps. An interruption must
+    /// not cut this off: a request that is still in transit could reach the node after the change was undone.
     pub(super) async fn change_node(&mut self, step: &Step) -> Option<Result<Option<Did>, StepError>> {
         let (pod, change) = match step {
             Step::Taint(of) => {
@@ -57,7 +57,7 @@ impl Director<'_> {
         Ok(Did::Drained { node, timeout, exit, output })
     }
 
-    /// Takes back the taints and cordons that steps set, and says which it could not.
+    /// Removes the taints and cordons that steps set, and reports those that it could not remove.
     pub(super) async fn take_changes_back(&mut self) {
         for (node, change) in std::mem::take(&mut self.changes) {
             self.report(format!("removes {}", node_changes::in_words(&change, &node)));

@@ -1,4 +1,4 @@
-//! How verbs are done to nodes by the user's command, and undone however the case ends.
+//! Carries out verbs on nodes with the user's command, and undoes them however the case ends.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::run::steps::StepError;
 use crate::setup::node_command::{Order, act};
 use crate::setup::undo;
 
-/// A kubelet records its start after it has registered, and its sender of events may have to wait.
+/// A kubelet records its start after it has registered, and the event may be delayed before it is sent.
 const PROVEN_WITHIN: Duration = Duration::from_secs(30);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
 
@@ -21,7 +21,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
 const PROBES_AGAIN_WITHIN: Duration = Duration::from_secs(3);
 
 impl Director<'_> {
-    /// Does a verb to the node of a pod.
+    /// Carries out a verb on the node of a pod.
     pub(super) async fn node_step(&mut self, of: &NodeStep) -> Result<Did, StepError> {
         let (node, uid) = self.place_of(&of.pod)?;
         let uid = Some(uid.as_str()).filter(|_| NodeVerb::of(&of.verb).about_pod);
@@ -29,13 +29,13 @@ impl Director<'_> {
         self.do_to_node(Order { verb, node: &node, pod: uid, input }).await
     }
 
-    /// Does a verb to a node. What undoes it is written down before.
+    /// Carries out a verb on a node. The verb that undoes it is recorded before.
     pub(super) async fn do_to_node(&mut self, order: Order<'_>) -> Result<Did, StepError> {
         let Order { verb, node, pod, input } = order;
         let known = NodeVerb::of(verb);
         let before =
             if known.restarts_kubelet { Some(self.run.cluster.kubelet_signs(node).await) } else { None };
-        // Before the command, which an interruption may cut off when it has done its work.
+        // This comes before the command: an interruption may stop the command after it has already changed the node.
         if let Some(undo) = known.undo {
             let Setting { namespace, run, .. } = &self.setting;
             undo::record(&self.run.cluster, namespace, run, (node, undo)).await?;
@@ -47,7 +47,7 @@ impl Director<'_> {
         let outcome = act(self.run.node_command.as_deref(), order).await?;
         let ended_us = self.run.clock.us();
         if let Some(why) = outcome.failure() {
-            let _ = self.run.out.send(Progress::Warning(format!("`{verb}` of the node {node}: {why}")));
+            let _ = self.run.out.send(Progress::Warning(format!("`{verb}` on the node {node}: {why}")));
         }
         let of_this = |(of, undo): &(String, &'static str)| of == node && *undo == verb;
         if outcome.status.success() && self.to_undo.iter().any(of_this) {
@@ -65,12 +65,12 @@ impl Director<'_> {
         })
     }
 
-    /// A record that cannot be erased goes with the namespace; until then, `gc` does the verb once more.
+    /// A record that cannot be deleted is removed with the namespace; until then, `gc` carries out the verb once more.
     async fn is_undone(&self, node: &str, verb: &str) {
         let _ = undo::erase(&self.run.cluster, &self.setting.namespace, (node, verb)).await;
     }
 
-    /// Undoes what steps did to nodes, the last first, and says what it could not undo.
+    /// Undoes what steps did to nodes, in reverse order, and reports what it could not undo.
     pub(super) async fn undo_verbs(&mut self) {
         let mut restarted = false;
         for (node, verb) in std::mem::take(&mut self.to_undo).into_iter().rev() {
@@ -91,14 +91,14 @@ impl Director<'_> {
         }
     }
 
-    /// The deed with what the node shows after its kubelet was restarted, as soon as it shows it.
+    /// The deed with what the node shows after the restart of its kubelet, as soon as it shows the restart.
     async fn proven(&self, did: Did, ended_us: i64, before: KubeletSigns) -> Did {
         let Did::NodeVerb { node, verb, uid, input, exit, output, .. } = did else { return did };
         let deadline = tokio::time::Instant::now() + PROVEN_WITHIN;
         let proof = loop {
             let after = self.run.cluster.kubelet_signs(&node).await;
             let proof = NodeProof { ended_us, before, after };
-            // Where nothing may be read there is nothing to wait for.
+            // Without permission to read any sign, there is nothing to wait for.
             let unreadable = before == KubeletSigns::default();
             if proof.restarted() == Some(true) || unreadable || tokio::time::Instant::now() >= deadline {
                 break proof;

@@ -31,7 +31,7 @@ pub struct RunOptions {
     pub keep: bool,
     /// How many pods may start at the same time on a node.
     pub starts: u32,
-    /// How many pods may exist at the same time; without it, as many as the nodes take.
+    /// How many pods may exist at the same time; without it, as many as the nodes can run.
     pub pods: Option<u32>,
 }
 

@@ -14,13 +14,15 @@ use crate::run::director::{Director, EarlyEnd};
 use crate::run::start_slots::StartSlot;
 use crate::setup::node_command::Order;
 
-/// A pod gets its address, or its containers start, by then, or the case continues without.
+/// The maximum time to wait for a pod's address, or for its containers to start; after that, the case continues without
+/// them.
 const START_WITHIN: Duration = Duration::from_secs(60);
-/// What has not started by then is waiting for something other than a processor, so other cases need not wait for it.
+/// A pod that has not started within this time is waiting for something other than a processor, so other cases need not
+/// wait for it.
 const SLOT_FOR: Duration = Duration::from_secs(10);
 
 impl Director<'_> {
-    /// The objects, the pods except those for later, the workloads.
+    /// Creates the objects, the pods except those for later steps, and the workloads.
     pub(super) async fn place_everything(&mut self) -> Result<(), EarlyEnd> {
         self.place_objects().await?;
         for key in self.in_order_of_addresses()? {
@@ -54,7 +56,7 @@ impl Director<'_> {
             };
             let ready = left.iter().position(|(_, pod)| manifest::placeholders(pod).iter().all(placed));
             let Some(at) = ready else {
-                let why = "its pods need each other's addresses, in a circle".to_owned();
+                let why = "its pods need each other's addresses: the dependency is circular".to_owned();
                 return Err(EarlyEnd::Broken(why));
             };
             order.push(left.remove(at).0.clone());
@@ -68,7 +70,7 @@ impl Director<'_> {
         self.run.capacity.start(self.case, fresh, pods).await
     }
 
-    /// Creates a pod, and waits until its containers have started: starts are what loads a node.
+    /// Creates a pod, and waits until its containers have started, since starting containers is what loads a node.
     pub(super) async fn place_pod(&mut self, key: &str) -> Result<(), EarlyEnd> {
         let Some(pod) = self.case.pods.get(key) else { return Ok(()) };
         self.learn_addresses(manifest::placeholders(pod)).await?;
@@ -109,8 +111,8 @@ impl Director<'_> {
         unproven.map_or(Ok(()), |why| Err(failed(why)))
     }
 
-    /// Waits until something has started, and gives its slot back before it gives up. A case of which something has not
-    /// started does not wait as long again for the rest: a defective kubelet may start none of it.
+    /// Waits until something has started, and gives its slot back if that takes too long. If a part of a case has not
+    /// started in time, the case does not wait that long again for the rest: a defective kubelet may start none of it.
     async fn until_started(
         &mut self,
         slot: Option<StartSlot>,
@@ -189,8 +191,8 @@ fn address(history: &History, pod: &str) -> Option<String> {
     newest(history, pod)?.pointer("/status/podIP")?.as_str().map(str::to_owned)
 }
 
-/// Whether the first container of a pod is running or has run: the rest costs the node little. A pod behind a gate is
-/// not to start.
+/// Whether the first container of a pod is running or has run: the rest costs the node little. A pod with a scheduling
+/// gate counts as started, because it must not start.
 fn started(history: &History, pod: &str) -> bool {
     let Some(pod) = newest(history, pod) else { return false };
     if pod.items("/spec/schedulingGates").next().is_some() {

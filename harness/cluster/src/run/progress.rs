@@ -16,7 +16,7 @@ pub enum Progress {
     Ready {
         /// The name of the context.
         context: String,
-        /// What tells the cluster from others; empty if unknown.
+        /// The UID that identifies the cluster; empty if unknown.
         cluster_uid: String,
         /// The version of the API server.
         server: String,

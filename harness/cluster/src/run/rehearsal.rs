@@ -1,4 +1,4 @@
-//! Dry runs: what the API server says about every pod and workload, before anything is created.
+//! Dry runs: how the API server responds to every pod and workload, before anything is created.
 
 use probity_case::Case;
 use probity_case::manifest;
@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use crate::api::client::ClusterClient;
 use crate::run::options::{RefusedPod, RunError, RunOptions};
 
-/// Whether the API server keeps the fields of this pod, as a dry run shows: it drops those whose feature gate is off, and says
-/// nothing.
+/// Whether the API server keeps a field of this pod, according to a dry run. It silently drops fields whose feature
+/// gate is off.
 pub async fn keeps(cluster: &ClusterClient, options: &RunOptions, spec: &Value, field: &str) -> bool {
     let namespace = options.namespace.as_deref().unwrap_or("default");
     let metadata = json!({ "name": format!("{}-trial", options.run), "namespace": namespace });
@@ -19,15 +19,15 @@ pub async fn keeps(cluster: &ClusterClient, options: &RunOptions, spec: &Value, 
     created.is_ok_and(|stored| stored.pointer(field).is_some())
 }
 
-/// Asks the API server in dry runs about every pod and workload. What only the run's own namespace can decide (Pod
-/// Security, quotas) is left to it.
+/// Submits every pod and workload to the API server in dry runs. Only the run itself can show what depends on its own
+/// namespace (Pod Security, quotas).
 ///
 /// # Errors
 ///
 /// If some are refused.
 pub async fn rehearse(cluster: &ClusterClient, options: &RunOptions, cases: &[Case]) -> Result<(), RunError> {
     let namespace = options.namespace.as_deref().unwrap_or("default");
-    // Each placeholder has some address.
+    // Each placeholder gets the same example address.
     let setting = |placeholders: Vec<String>| {
         let address = |name| (name, "192.0.2.1".to_owned());
         let mut setting = options.setting(namespace, "", "rehearsal");

@@ -1,9 +1,9 @@
 //! The order of a run: all cases in parallel, as far as the nodes have capacity, the longest first, each as a whole.
 //!
-//! Cases wait most of their time, so their number does not limit a run. Two things do: how many pods the nodes take,
+//! Cases wait most of their time, so their number does not limit a run. Two things do: how many pods the nodes can run,
 //! and how many containers can start at the same time before they delay each other. Cases that must be alone run after
 //! all others, one by one. A case starts only while the nodes have idle processors, because a busy node cannot be
-//! judged; but a run does not wait long for that.
+//! judged. But a run does not wait long for that.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub(super) struct RunCapacity {
     all_starts: u32,
     histories: HistoryWriter,
     clock: RunClock,
-    /// How often cases have looked whether a node is still busy.
+    /// How many times cases have checked whether a node is still busy.
     looks: Arc<AtomicU32>,
 }
 
@@ -51,8 +51,8 @@ impl RunCapacity {
         Self { pods, all_pods, starts: StartSlots::new(all_starts), all_starts, histories, clock, looks }
     }
 
-    /// Waits for room for the pods of a case, which has it until the permit is dropped. A case that needs more than the
-    /// total gets the total.
+    /// Waits for capacity for the pods of a case. The case has it until the permit is dropped. A case that needs more
+    /// than the total gets the total.
     pub(super) async fn room(&self, case: &Case) -> Option<OwnedSemaphorePermit> {
         let wanted = u32::try_from(case.most_pods()).unwrap_or(u32::MAX).clamp(1, self.all_pods);
         Arc::clone(&self.pods).acquire_many_owned(wanted).await.ok()

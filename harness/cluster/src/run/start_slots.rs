@@ -1,7 +1,7 @@
 //! Slots to start pods, handed out by priority.
 //!
 //! The pods of a case belong together: a client that times out before its server has started shows nothing. So a case
-//! that has started comes before all that have not, and among those the longest comes first.
+//! that has started comes before all cases that have not. Of those, the longest comes first.
 
 #[cfg(test)]
 mod tests;
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-/// The least comes first.
+/// The lowest value comes first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct StartPriority {
     /// Whether the case has no pods yet.

@@ -16,8 +16,8 @@ use crate::run::drain::DrainError;
 use crate::setup::node_changes::NodeChangeError;
 use crate::setup::node_command::NodeCommandError;
 
-/// The status codes by which the API server says that the harness may not evict, or that there is no such pod. With any
-/// other it refuses an eviction.
+/// The status codes with which the API server reports that the harness may not evict, or that the pod does not exist.
+/// With any other code, it refuses the eviction itself.
 const NOT_EVICTABLE: [u16; 3] = [401, 403, 404];
 
 /// Why a step failed.
@@ -46,7 +46,7 @@ pub(super) enum StepError {
 }
 
 impl Director<'_> {
-    /// Does one step. A step that fails is written as failed, and the case continues: its judges see why.
+    /// Does one step. A step that fails is recorded as failed, and the case continues: the judges see why.
     pub(super) async fn step(&mut self, step: &Step, since: EventId) -> Result<(), EarlyEnd> {
         let began_us = self.run.clock.us();
         let stop = self.run.stop.clone();
@@ -71,7 +71,7 @@ impl Director<'_> {
         };
         let failed = |error: StepError| Did::Failed { what: step.in_words(), why: error.to_string() };
         if let Some(did) = done.unwrap_or_else(|error| Some(failed(error))) {
-            // A deed without its effect is a fault of the run.
+            // An action without its effect is a fault of the run.
             let unproven = did.unproven().map(|why| Did::Failed { what: step.in_words(), why });
             self.history.deed(began_us, did);
             unproven.into_iter().for_each(|failed| self.history.deed(began_us, failed));
@@ -79,7 +79,7 @@ impl Director<'_> {
         Ok(())
     }
 
-    /// Does a step that does not wait. None if it does.
+    /// Does a step that does not wait. `None` if the step waits.
     async fn act(&mut self, step: &Step) -> Result<Option<Did>, StepError> {
         let namespace = self.setting.namespace.clone();
         let cluster = self.run.cluster.clone();
@@ -111,7 +111,7 @@ impl Director<'_> {
                 };
                 match cluster.evict(&namespace, &pod).await {
                     Ok(()) => Did::Evicted { pod, refused: None, code: None, cause: None },
-                    // What a budget forbids is an answer, and no fault.
+                    // A refusal because of a budget is a valid answer and not a fault.
                     Err(error) => match error.refusal() {
                         Some(refusal) if !NOT_EVICTABLE.contains(&refusal.code) => {
                             let cause = Some(refusal.cause.clone()).filter(|cause| !cause.is_empty());

@@ -1,9 +1,9 @@
-//! Waiting until no kubelet is young any more.
+//! Waits until every kubelet has run for long enough to send first probes on time.
 //!
-//! A kubelet sends the first probe of a container at a random moment of the probe's period as long as it is itself younger
-//! than this period, so that the probes of all its pods do not begin at the same time after a restart. A case that does
-//! not restart a kubelet expects the first probe without this delay. The age comes from the kubelet, but it excuses
-//! nothing: all that a wrong time does is that the run begins later, by at most one period.
+//! While a kubelet has run for less than the period of a probe, it sends the first probe of a container at a random
+//! moment of that period. So the probes of all its pods do not start at the same time after a restart. A case that does
+//! not restart a kubelet expects the first probe without this delay. The start time comes from the kubelet, but it
+//! excuses nothing: a wrong time only makes the run begin later, by at most one period.
 
 use std::time::Duration;
 
@@ -13,20 +13,21 @@ use serde_json::Value;
 
 /// The period of a probe that does not set one, in seconds.
 const DEFAULT_PERIOD: u64 = 10;
-/// The event of a start is recorded this long after the moment from which the kubelet counts, or less.
+/// The event of a start is recorded at most this long after the moment from which the kubelet counts.
 const MARGIN: Duration = Duration::from_secs(2);
-/// After a restart, a kubelet is busy with all its pods for less than this, and late with the probes of the metronome.
+/// For less than this time after a restart, a kubelet is busy with all its pods, and late with the probes of the
+/// metronome.
 pub(crate) const STEADY: Duration = Duration::from_secs(5);
-/// No run waits longer, however long its periods are.
+/// The maximum wait of a run, however long its periods are.
 const MOST: Duration = Duration::from_secs(60);
 
-/// How old each kubelet should be before these cases begin. Zero if they have no probe.
+/// How long each kubelet should have run before these cases begin. Zero if they have no probe.
 pub(crate) fn age_for(cases: &[Case]) -> Duration {
     let longest = cases.iter().filter_map(longest_period).max();
     longest.map_or(Duration::ZERO, |seconds| MOST.min(Duration::from_secs(seconds) + MARGIN))
 }
 
-/// How long it takes until a kubelet that started at this time has this age.
+/// How long it takes until a kubelet that started at this time has run for this long.
 pub(crate) fn time_until(age: Duration, started: Timestamp, now: Timestamp) -> Duration {
     // The clock of a node can be ahead of the one here.
     let so_far = now.duration_since(started).max(SignedDuration::ZERO);

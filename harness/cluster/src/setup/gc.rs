@@ -1,5 +1,5 @@
 //! Removes what a crashed run left behind: the namespaces that it created, and objects with its label in other
-//! namespaces or of the whole cluster. Undoes what it did to nodes.
+//! namespaces or at cluster scope. Undoes its changes to nodes.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -16,10 +16,11 @@ use crate::fields::Fields as _;
 use crate::setup::namespace::{delete, own_kinds};
 use crate::setup::{node_changes, trust, undo, wide_objects};
 
-/// Removes what carries the label of a run and is older than this: namespaces, and objects in the given namespace or
-/// (without one) in all. Before that, it undoes what these runs did to nodes, their verbs with the user's command, if a run
-/// wrote the record of it. The namespace of a run of which something is not undone remains, because it is the only record of
-/// it. Returns what it asked to delete, and how that went.
+/// Removes everything that has the label of a run and is older than `older_than`: namespaces, and objects in the given
+/// namespace or, without one, in all namespaces. Before that, it undoes the changes that these runs made to nodes, if a
+/// run recorded them; it undoes verbs with the user's command. If a change cannot be undone, the namespace of the run
+/// remains, because it contains the only record of the change. Returns each object that it tried to delete, with the
+/// result.
 pub async fn gc(
     cluster: &ClusterClient,
     namespace: Option<&str>,
@@ -56,7 +57,7 @@ pub async fn gc(
         done.push((what, undone));
     }
     for kind in WIDE_KINDS {
-        // Who may not list them may not have created them either.
+        // A user without permission to list them cannot have created them either.
         let objects = old_objects(cluster, "", kind, older_than).await.unwrap_or_default();
         for object in objects.iter().filter(|object| wide_objects::is_of(object, namespace)) {
             let deleted = wide_objects::delete(cluster, kind, object.name()).await;
@@ -78,7 +79,8 @@ pub async fn gc(
     for kind in own_kinds() {
         let objects = match old_objects(cluster, namespace.unwrap_or_default(), kind, older_than).await {
             Ok(objects) => objects,
-            // Who may not list a kind may not have created it either; pods show whether we may look at all.
+            // A user without permission to list a kind cannot have created its objects either. Pods are an exception:
+            // if they cannot be listed, this is an error.
             Err(error) if error.refusal().is_some() && kind != "Pod" => continue,
             Err(error) => {
                 let plural = kinds::find(kind).map(|kind| kind.resource.plural).unwrap_or_default();
@@ -98,7 +100,7 @@ pub async fn gc(
     done
 }
 
-/// The objects of a kind that belong to a run and are old enough. One without a time of creation is not.
+/// The objects of a kind that belong to a run and are old enough. An object without a creation time does not count.
 async fn old_objects(
     cluster: &ClusterClient,
     namespace: &str,

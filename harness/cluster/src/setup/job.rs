@@ -1,16 +1,17 @@
 //! The manifests of a run inside the cluster: namespaces, accounts, the least permissions, and a Job.
 //!
 //! The pods of the Job run in a namespace of their own and store their results there. Each shard has a second namespace
-//! for its tests, so the account needs no permission to create or delete anything elsewhere, and shards do not interfere.
+//! for its cases, so the account needs no permission to create or delete anything elsewhere, and shards do not
+//! interfere.
 
 use std::fmt::Write as _;
 
 use super::permissions::{Need, RULES, write_role};
 
-/// What the user chose of a Job.
+/// The user's choices for a Job.
 #[derive(Clone, Debug)]
 pub struct JobOptions {
-    /// The namespace of the Job, and the beginning of those of its shards.
+    /// The namespace of the Job, and the prefix of the namespaces of its shards.
     pub namespace: String,
     /// The image of this program.
     pub image: String,
@@ -18,7 +19,7 @@ pub struct JobOptions {
     pub pull_policy: String,
     /// How many pods share the run.
     pub shards: u32,
-    /// The flags of `probity run`, besides those that the Job gives itself.
+    /// The flags of `probity run`, besides those that the Job sets itself.
     pub run: Vec<String>,
 }
 
@@ -28,7 +29,7 @@ pub const JOB: &str = "probity";
 /// The level of Pod Security of the namespaces.
 const LEVEL: &str = "pod-security.kubernetes.io/enforce: restricted";
 
-/// The flags of `probity run` that the Job gives: none of them may be given by hand.
+/// The flags of `probity run` that the Job sets. The user must not set any of them.
 #[must_use]
 pub fn own_flags(options: &JobOptions) -> Vec<String> {
     let (namespace, shards) = (&options.namespace, options.shards);
@@ -63,7 +64,7 @@ pub fn job_yaml(options: &JobOptions) -> String {
     write_role(&mut yaml, "Role", (JOB, Some(home)), home, results);
     for index in 0..options.shards {
         let place = format!("{home}-{index}");
-        namespace(&mut yaml, &place, &format!("for what shard {index} tests"));
+        namespace(&mut yaml, &place, &format!("for the cases of shard {index}"));
         write_role(&mut yaml, "Role", (JOB, Some(&place)), home, &inside());
     }
     write_role(&mut yaml, "ClusterRole", (&format!("{home}-job"), None), home, &wide());
@@ -83,7 +84,7 @@ fn inside() -> String {
     RULES.iter().filter(|rule| rule.namespaced).map(super::permissions::rule_yaml).collect()
 }
 
-/// The permissions in the whole cluster: to read.
+/// The permissions in the whole cluster, only to read.
 fn wide() -> String {
     let wide = RULES.iter().filter(|rule| !rule.namespaced && rule.need != Need::ToMakeNamespaces);
     let cluster = "  # to tell clusters apart when runs are merged\n  - { apiGroups: [\"\"], resources: [\"namespaces\"], \

@@ -1,9 +1,9 @@
 //! The metronome: one idle pod on each node, with plain probes and nothing else.
 //!
 //! It does four things for the whole run. Its probes show when the kubelet of a node is late for every pod (see
-//! [`probity_model::metronome`]); it tells when all processors of the node are busy; the clocks of the node are read at its
-//! control port; and the harness changes its annotation in regular turns, to see how long a change takes to come back from
-//! the watch (see [`crate::listen::echo`]). It has no exec probe, which would cost more than it would show.
+//! [`probity_model::metronome`]). It reports when all processors of the node are busy. The clocks of the node are read
+//! at its control port. The harness changes its annotation at regular intervals, to measure how long a change takes to
+//! return on the watch (see [`crate::listen::echo`]). It has no exec probe, which would cost more than it would show.
 
 use futures_util::future::join_all;
 use probity_case::manifest::{CONTROL_PORT, Setting};
@@ -104,7 +104,7 @@ impl Metronomes {
         self.placed.iter().map(read).collect()
     }
 
-    /// Sends changes to the API server, to see how long they take to come back; none without a metronome.
+    /// Sends changes to the API server, to measure how long they take to return; none without a metronome.
     pub(crate) fn send_echoes(
         &self,
         clock: RunClock,

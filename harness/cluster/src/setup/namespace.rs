@@ -1,7 +1,7 @@
 //! The namespace of a run: one that is created for it, or one that the user named.
 //!
-//! Everything in it that carries the label of the run is removed at the end, and nothing else is touched. What cannot be
-//! removed is named, with the reason.
+//! Everything in it that carries the label of the run is removed at the end, and nothing else is touched. What cannot
+//! be removed is reported, with the reason.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use crate::error::ClusterError;
 use crate::fields::Fields as _;
 
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// The namespace has its default service account by then; pods cannot be created before.
+/// The maximum time to wait for the default service account of the namespace. Pods cannot be created before it exists.
 const ACCOUNT_WITHIN: Duration = Duration::from_secs(20);
 /// The kinds that run pods, owners before what they own: deleted even if the whole namespace is.
 const RUNNING_KINDS: [&str; 8] = [
@@ -115,7 +115,7 @@ impl Namespace {
         }
     }
 
-    /// Whether a namespace says that its pods may have every privilege.
+    /// Whether a namespace has the privileged Pod Security level.
     pub async fn is_privileged(cluster: &ClusterClient, name: &str) -> bool {
         let seen = cluster.get("", "Namespace", name).await.ok().flatten();
         let labels = seen.as_ref().and_then(|seen| seen.pointer("/metadata/labels"));
@@ -130,7 +130,7 @@ impl Namespace {
             match cluster.get(&self.name, "ServiceAccount", "default").await {
                 Ok(Some(_)) => return Ok(()),
                 Err(error) if error.code() == 403 => {
-                    // It may not be read; as a rule it exists in a moment.
+                    // Without permission to read the account, wait a moment: as a rule, it exists by then.
                     tokio::time::sleep(Duration::from_secs(1)).await;
                     return Ok(());
                 }
@@ -157,13 +157,15 @@ impl Namespace {
         let until = Instant::now() + patience;
         if self.created {
             for kind in RUNNING_KINDS {
-                // In a namespace of our own every pod is ours, even one that a controller created without our label.
+                // In a namespace that the run created, every pod belongs to the run, even one that a controller created
+                // without the label.
                 let labels = Some(labels.as_str()).filter(|_| kind != "Pod");
-                // What fails here goes with the namespace, or the namespace says what holds it.
+                // An object that cannot be deleted here is deleted with the namespace, or the status of the namespace
+                // shows what blocks it.
                 let _ = self.delete_all(cluster, kind, labels).await;
             }
-            // The namespace controller begins five seconds later. By then the pods are gone, of which it would wait for the
-            // longest grace period.
+            // The namespace controller begins five seconds later, and would wait for the longest grace period of the
+            // pods. By then, the pods are gone.
             return self.remove_itself(cluster, until).await.into_iter().collect();
         }
         let mut failed = Vec::new();
@@ -177,8 +179,8 @@ impl Namespace {
         leftovers
     }
 
-    /// Whether the namespace exists and carries the label of the run. One that cannot be read counts as ours: its name is
-    /// the run's.
+    /// Whether the namespace exists and carries the label of the run. A namespace that cannot be read counts as the
+    /// run's, because it has the run's name.
     async fn is_ours(&self, cluster: &ClusterClient) -> bool {
         match cluster.get("", "Namespace", &self.name).await {
             Ok(seen) => seen.is_some_and(|seen| seen["metadata"]["labels"][RUN] == self.run.as_str()),
@@ -186,8 +188,8 @@ impl Namespace {
         }
     }
 
-    /// Asks to delete all objects of a kind with these labels. Objects that we may not list cannot have been created by
-    /// us.
+    /// Asks to delete all objects of a kind with these labels. If the harness may not list a kind, it cannot have
+    /// created objects of it.
     async fn delete_all(
         &self,
         cluster: &ClusterClient,
@@ -233,7 +235,7 @@ impl Namespace {
         }
     }
 
-    /// Waits until no object of a kind is left, and asks again to delete those that the API server did not want to delete.
+    /// Waits until no object of a kind is left, and asks again to delete those that the API server refused to delete.
     async fn wait_for_objects(
         &self,
         cluster: &ClusterClient,
@@ -246,7 +248,7 @@ impl Namespace {
             let late = Instant::now() >= until;
             let found = match cluster.list(&self.name, kind, Some(labels)).await {
                 Ok(listing) => listing.items,
-                // Kinds that may not be listed, or that the cluster does not have, hold nothing of ours.
+                // The run has no objects of kinds that may not be listed, or that the cluster does not have.
                 Err(error) if error.refusal().is_some() => return Vec::new(),
                 Err(error) if late => {
                     return vec![self.leftover(kind, "with the run's label", error.to_string())];
@@ -292,7 +294,7 @@ pub(super) async fn delete(
     }
 }
 
-/// Removes the finalizers that a case gave to an object, so that it can be deleted. Those of others stay.
+/// Removes the finalizers that a case gave to an object, so that it can be deleted. Other finalizers remain.
 pub(crate) async fn release(
     cluster: &ClusterClient,
     namespace: &str,

@@ -1,7 +1,7 @@
-//! Taints and cordons that steps give to nodes, and how they are taken back.
+//! Taints and cordons that steps set on nodes, and how they are removed.
 //!
-//! A run that is killed cannot take anything back. So before it changes a node, it writes down in its namespace what it is
-//! about to change; `gc` does the rest.
+//! A run that is killed cannot undo anything. So before it changes a node, it records the change in its namespace, and
+//! `gc` undoes it if the run did not.
 
 use probity_case::manifest::RUN;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use crate::error::ClusterError;
 use crate::fields::Fields as _;
 use crate::setup::undo::TO_UNDO;
 
-/// How often a change of a node's taints is tried again after somebody else changed the node at the same time.
+/// How many times a change of a node's taints is retried if somebody else changed the node at the same time.
 const TRIES: u32 = 8;
 
 /// A change of a node.
@@ -36,10 +36,10 @@ pub(crate) enum NodeChangeError {
     /// A request failed.
     #[error(transparent)]
     Cluster(#[from] ClusterError),
-    /// It is not there.
+    /// The node does not exist.
     #[error("there is no node {0}")]
     Missing(String),
-    /// It was so before, so nobody could tell later whether to take it back.
+    /// The node already had the change, so nobody could tell later whether to undo it.
     #[error("{0}, so the harness does not change it")]
     Already(String),
 }
@@ -95,7 +95,7 @@ impl NodeChange {
         json!({ "metadata": { "resourceVersion": node["metadata"]["resourceVersion"] }, "spec": spec })
     }
 
-    /// Writes down that it is about to be made, unless the node has it already.
+    /// Records that the change is about to be made, unless the node has it already.
     pub(crate) async fn record(
         &self,
         cluster: &ClusterClient,
@@ -129,7 +129,7 @@ impl NodeChange {
         }
     }
 
-    /// Makes it.
+    /// Makes the change.
     pub(crate) async fn make(&self, cluster: &ClusterClient, node: &str) -> Result<(), NodeChangeError> {
         match self.set(cluster, node, true).await? {
             true => Ok(()),
@@ -137,7 +137,7 @@ impl NodeChange {
         }
     }
 
-    /// Takes it back, and erases its record. A node that no longer exists has nothing to take back.
+    /// Undoes the change, and deletes its record. On a node that no longer exists, there is nothing to undo.
     pub(crate) async fn take_back(
         &self,
         cluster: &ClusterClient,
@@ -168,7 +168,7 @@ impl NodeChange {
         }
     }
 
-    /// Reads a record; none if it is one of a node that a verb took away.
+    /// Reads a record; `None` if it is about a node that a verb took away.
     pub(super) fn of_record(record: &Value) -> Option<Self> {
         let text = |field: &str| record.text(&format!("/data/{field}")).to_owned();
         match record.text("/data/change") {
@@ -184,8 +184,8 @@ fn is(taint: &Value, key: &str, effect: &str) -> bool {
     taint["key"] == key && taint["effect"] == effect
 }
 
-/// Takes back the change of a record, and erases the record. Returns what it was, and how that went; none if the record is
-/// of a node that a verb took away.
+/// Undoes the change of a record, and deletes the record. Returns the change in words, and the result; `None` if the
+/// record is about a node that a verb took away.
 pub(super) async fn undo(cluster: &ClusterClient, record: &Value) -> Option<(String, Result<(), String>)> {
     let change = NodeChange::of_record(record)?;
     let (node, namespace) = (record.text("/data/node"), record.text("/metadata/namespace"));

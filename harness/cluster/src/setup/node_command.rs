@@ -1,4 +1,4 @@
-//! The user's command that acts on nodes: how it is called, and what it tells.
+//! The user's command that acts on nodes: how it is run, and what it returns.
 
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::setup::trust::{is_node_name, is_uid};
 const LONGEST: u64 = 256 * 1024;
 /// How much of the end of the standard error is kept.
 const END: usize = 4096;
-/// A command takes no longer.
+/// The maximum time of a command.
 const WITHIN: Duration = Duration::from_secs(300);
 /// A program that the command left in the background may keep its standard output open: it is not waited for.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -23,13 +23,13 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Why a command did not do what it was asked to do to a node.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NodeCommandError {
-    /// There is none.
+    /// The user gave no command.
     #[error("this needs a command that acts on nodes; pass one with --node-command")]
     Missing,
     /// A pod claims to be on a node that cannot exist.
     #[error("`{0}` is not a valid node name; the command was not run")]
     NoNode(String),
-    /// The API server shows a UID that it cannot have given.
+    /// The API server shows a UID that is not valid.
     #[error("`{0}` is not a valid UID of a pod; the command was not run")]
     NoUid(String),
     /// It could not be run.
@@ -37,10 +37,10 @@ pub(crate) enum NodeCommandError {
     Unusable {
         /// The program.
         program: String,
-        /// What the system says.
+        /// The error of the operating system.
         error: std::io::Error,
     },
-    /// It did not end.
+    /// It did not exit in time.
     #[error("`{program}` did not exit within {WITHIN:?} and was killed")]
     Endless {
         /// The program.
@@ -65,11 +65,11 @@ pub(crate) struct Order<'o> {
     pub(crate) node: &'o str,
     /// The UID of the pod that the verb is about.
     pub(crate) pod: Option<&'o str>,
-    /// What it gets on its standard input.
+    /// What it receives on its standard input.
     pub(crate) input: Option<&'o Value>,
 }
 
-/// What became of it.
+/// The result of a command.
 pub(crate) struct CommandAnswer {
     /// How the command ended.
     pub(crate) status: ExitStatus,
@@ -88,8 +88,8 @@ impl CommandAnswer {
     }
 }
 
-/// Runs the user's command. Its last arguments are the verb and the node, followed by the UID of a pod if the verb concerns
-/// one. It gets the input on its standard input, as JSON.
+/// Runs the user's command. Its last arguments are the verb and the node, followed by the UID of a pod if the verb
+/// concerns one. It receives the input on its standard input, as JSON.
 pub(crate) async fn act(
     command: Option<&[String]>,
     order: Order<'_>,
@@ -122,7 +122,7 @@ async fn converse(mut child: Child, input: Option<&Value>) -> std::io::Result<(E
     let exited = CancellationToken::new();
     let feed = async {
         if let (Some(mut stdin), Some(input)) = (stdin, input) {
-            // A command that does not read its input will say why by its status.
+            // If the command does not read its input, its exit status shows whether this is an error.
             let _ = stdin.write_all(input.to_string().as_bytes()).await;
         }
     };

@@ -9,7 +9,7 @@ use crate::api::client::ClusterClient;
 use crate::error::ClusterError;
 use crate::fields::Fields as _;
 
-/// A pod of the harness is ready by then, or the run does without it.
+/// The maximum time to wait until one of the harness's own pods is ready.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
@@ -20,7 +20,7 @@ pub(super) struct OwnPod<'a> {
     pub(super) app: &'a str,
     /// The fields of its only container; name, image and security context are added.
     pub(super) container: Value,
-    /// The node that it must run on, if it is not any that the run may use.
+    /// The node on which it must run; without it, any node that the run may use.
     pub(super) node: Option<&'a str>,
 }
 

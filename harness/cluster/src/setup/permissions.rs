@@ -1,7 +1,7 @@
 //! What a run may do, and what it must be allowed to do: one table for the check, for `probity rbac`, and for messages.
 //!
-//! The check comes before anything is created. It asks once for all rules in the namespace, and one by one for permissions in
-//! the whole cluster and for what the server does not list.
+//! The check comes before anything is created. One request returns all rules in the namespace. Permissions in the whole
+//! cluster, and those that the server does not list, are checked one by one.
 
 mod manifests;
 
@@ -34,7 +34,8 @@ pub enum Need {
     ToMakeNamespaces,
     /// Without it some cases are skipped or some facts are unknown.
     Optional,
-    /// Like `Optional`, but it opens more than its cases use: it is granted only by hand, and only those cases mention it.
+    /// Like `Optional`, but it allows more than its cases use: it is granted only by hand, and only those cases mention
+    /// it.
     ByHand,
 }
 
@@ -86,7 +87,7 @@ const RESIZE: &str = "to run cases about in-place resize";
 const CONDITIONS: &str = "to run cases that set conditions of their own pods";
 const ACCOUNT: &str = "to detect when a new namespace is ready for pods";
 const ROLLOUTS: &str = "to run cases about rollouts";
-const SCALING: &str = "to run cases that scale";
+const SCALING: &str = "to run cases that scale workloads";
 const BUDGETS: &str = "to run cases about disruption budgets";
 const POLICIES: &str = "to run cases about network policies";
 const OWN_NAMESPACE: &str =
@@ -164,19 +165,19 @@ impl Missing {
 /// What a run may do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Permissions {
-    /// What it may not.
+    /// The missing permissions.
     pub missing: Vec<Missing>,
 }
 
 impl Permissions {
-    /// What is missing of a rule for the whole cluster, in words.
+    /// The missing permissions for a resource in the whole cluster, in words.
     #[must_use]
     pub fn lacking(&self, resource: &str) -> Option<String> {
         let wide = |missing: &&Missing| !missing.rule.namespaced && missing.rule.resource == resource;
         self.missing.iter().find(wide).map(Missing::in_words)
     }
 
-    /// What is missing of the permissions in the whole cluster that a case needs, in words.
+    /// The missing permission in the whole cluster that a case needs, in words.
     #[must_use]
     pub fn lacking_for_scope(&self, case: &Case) -> Option<String> {
         let needed = [
@@ -198,13 +199,13 @@ impl Permissions {
             .find_map(|(resource, verb, _)| missing((resource, verb)))
     }
 
-    /// Whether all verbs of the rule for this resource are allowed. A resource without a rule is.
+    /// Whether all verbs of the rule for this resource are allowed. A resource without a rule counts as allowed.
     #[must_use]
     pub fn allow(&self, resource: &str) -> bool {
         !self.missing.iter().any(|missing| missing.rule.resource == resource)
     }
 
-    /// What is missing of the permissions to create objects of a kind and to see what becomes of them, in words.
+    /// The missing permissions to create objects of a kind and to observe them, in words.
     #[must_use]
     pub fn lacking_for(&self, kind: &str) -> Option<String> {
         let kind = kinds::find(kind).ok()?;
@@ -216,11 +217,11 @@ impl Permissions {
         self.missing.iter().find(of).map(Missing::in_words)
     }
 
-    /// Demands what a run cannot do without.
+    /// Checks that the permissions exist without which nothing can run.
     ///
     /// # Errors
     ///
-    /// If a needed permission is missing: all of them, each with its purpose.
+    /// If needed permissions are missing. The error lists all of them, each with its purpose.
     pub fn demand(&self, creates_namespaces: bool) -> Result<(), ClusterError> {
         let needed = |missing: &&Missing| match missing.rule.need {
             Need::Always => true,
@@ -231,7 +232,7 @@ impl Permissions {
         if missing.is_empty() { Ok(()) } else { Err(ClusterError::Permissions(missing)) }
     }
 
-    /// What is missing and can be done without, in words.
+    /// The optional permissions that are missing, in words.
     #[must_use]
     pub fn shortcomings(&self) -> Vec<String> {
         let optional = self.missing.iter().filter(|missing| missing.rule.need == Need::Optional);
@@ -283,12 +284,12 @@ async fn granted(
 ) -> Result<(Vec<ResourceRule>, bool), ClusterError> {
     let spec = SelfSubjectRulesReviewSpec { namespace: Some(namespace.to_owned()) };
     let question = SelfSubjectRulesReview { spec, ..SelfSubjectRulesReview::default() };
-    match ask(cluster, "ask for our permissions", &question).await {
+    match ask(cluster, "list the permissions of this user", &question).await {
         Ok(answer) => {
             let status = answer.status.unwrap_or_default();
             Ok((status.resource_rules, !status.incomplete))
         }
-        // Where this may not be asked, each permission is asked for by itself.
+        // If this request is refused, each permission is checked separately.
         Err(error) if error.refusal().is_some() => Ok((Vec::new(), false)),
         Err(error) => Err(error),
     }
@@ -311,7 +312,7 @@ async fn may(
     };
     let spec = SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), ..Default::default() };
     let question = SelfSubjectAccessReview { spec, ..SelfSubjectAccessReview::default() };
-    let answer = ask(cluster, &format!("ask whether we may {verb} {}", rule.resource), &question).await?;
+    let answer = ask(cluster, &format!("check permission to {verb} {}", rule.resource), &question).await?;
     Ok(answer.status.is_some_and(|status| status.allowed))
 }
 

@@ -1,7 +1,8 @@
 //! The recorder pod of a run.
 //!
-//! All targets send their witness lines there, and one reader here takes them all. The stream is read in portions: on a
-//! busy cluster that takes far fewer messages than following it, and each portion names its first and its last line.
+//! All targets send their witness lines there, and a single reader in the harness receives them. The stream is read in
+//! portions: on a busy cluster this takes far fewer messages than following it, and each portion names its first and
+//! its last line.
 
 use std::net::IpAddr;
 
@@ -23,7 +24,7 @@ const NAME: &str = "probity-recorder";
 const INGEST_PORT: u16 = 7070;
 const QUERY_PORT: u16 = 7071;
 
-/// A recorder that runs.
+/// A running recorder.
 pub(crate) struct Recorder {
     /// Where targets connect to: address and port.
     pub(crate) address: String,

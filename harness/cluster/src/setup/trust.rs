@@ -1,7 +1,7 @@
-//! Which records of what runs did to nodes are believed.
+//! Which records of the changes that runs made to nodes are trusted.
 //!
 //! `gc` finds records by their labels, and anybody who may create an object in some namespace can give it these labels.
-//! Without a check, that person could have the user's command act on nodes, and have taints and cordons removed.
+//! Without a check, that person could make `gc` run the user's command on nodes, and remove taints and cordons.
 
 use probity_case::manifest::RUN;
 use serde_json::Value;
@@ -11,7 +11,7 @@ use crate::fields::Fields as _;
 use crate::setup::node_changes::NodeChange;
 use crate::setup::undo;
 
-/// Why a record is not believed; none if it is. The user vouches for a namespace by naming it.
+/// Why a record is not trusted; `None` if it is. A namespace that the user names is trusted.
 pub(super) async fn doubt(
     cluster: &ClusterClient,
     record: &Value,
@@ -26,7 +26,7 @@ pub(super) async fn doubt(
     if vouched == Some(place) {
         return None;
     }
-    // Who may label a namespace has permissions in the whole cluster, and needs no record to harm it.
+    // Anybody who may label a namespace has permissions in the whole cluster, and needs no record to do harm.
     let namespace = cluster.get("", "Namespace", place).await.ok().flatten().unwrap_or_default();
     let run = record["metadata"]["labels"][RUN].as_str();
     (run.is_none() || namespace["metadata"]["labels"][RUN].as_str() != run).then_some(
@@ -34,7 +34,7 @@ pub(super) async fn doubt(
     )
 }
 
-/// Whether a record has the name that a run gives to a record of this content, and is about a possible node.
+/// Whether a record has the name that a run gives to a record of this content, and a valid node name.
 fn is_as_written(record: &Value) -> bool {
     let node = record.text("/data/node");
     let name = match NodeChange::of_record(record) {
@@ -44,12 +44,12 @@ fn is_as_written(record: &Value) -> bool {
     is_node_name(node) && name.as_deref() == Some(record.name())
 }
 
-/// Whether pods can have this UID. Any other could be an option or a path for the user's command.
+/// Whether this can be the UID of a pod. Any other text could be an option or a path for the user's command.
 pub(super) fn is_uid(uid: &str) -> bool {
     !uid.starts_with('-') && uid.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
 }
 
-/// Whether nodes can have this name. Any other could be an option or a path for the user's command.
+/// Whether this can be the name of a node. Any other text could be an option or a path for the user's command.
 pub(crate) fn is_node_name(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let is_label = |label: &str| {

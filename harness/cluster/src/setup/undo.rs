@@ -1,7 +1,8 @@
-//! What steps did to nodes, and the verb that undoes it: nodes that were taken away, configured, or given static pods.
+//! Actions of steps on nodes, and the verbs that undo them: nodes that were taken away, configured, or given static
+//! pods.
 //!
-//! A run that is killed cannot undo anything. So before it acts on a node, it writes down in its namespace on which one,
-//! and with which verb that is undone; `gc` does the rest.
+//! A run that is killed cannot undo anything. So before it acts on a node, it records in its namespace the node and the
+//! verb that undoes the action. If the run did not undo it, `gc` does.
 
 use probity_case::manifest::RUN;
 use probity_model::history::{NODE_VERBS, REMOVE_STATIC_PODS};
@@ -19,7 +20,7 @@ fn object_name(node: &str, verb: &str) -> String {
     format!("probity-{verb}-{node}")
 }
 
-/// Writes down what is about to be done to a node, by the verb that undoes it. It may be done several times.
+/// Records an action on a node before it is done, by the verb that undoes it. An existing record is not an error.
 pub(crate) async fn record(
     cluster: &ClusterClient,
     namespace: &str,
@@ -40,7 +41,7 @@ pub(crate) async fn record(
     }
 }
 
-/// The verb has undone it.
+/// Deletes a record after its verb has undone the action.
 pub(crate) async fn erase(
     cluster: &ClusterClient,
     namespace: &str,
@@ -57,13 +58,14 @@ pub(super) fn is_record(object: &Value) -> bool {
     object["metadata"]["labels"][TO_UNDO] == "true"
 }
 
-/// The name that a run gives to the record of a verb; none if no deed is undone by this verb.
+/// The name that a run gives to the record of a verb; `None` if the verb undoes nothing.
 pub(super) fn name_of(record: &Value) -> Option<String> {
     let (node, verb) = (record.text("/data/node"), record.text("/data/verb"));
     NODE_VERBS.iter().any(|known| known.undo == Some(verb)).then(|| object_name(node, verb))
 }
 
-/// The order in which records are undone: a kubelet must run to end static pods, and a node must be there for all else.
+/// The order in which records are undone. A node that was taken away must return first, and a kubelet must run to end
+/// static pods.
 pub(super) fn turn(record: &Value) -> u8 {
     match record.text("/data/verb") {
         REMOVE_STATIC_PODS => 2,
@@ -72,7 +74,7 @@ pub(super) fn turn(record: &Value) -> u8 {
     }
 }
 
-/// Undoes what a record tells, and says whether it is undone.
+/// Undoes the action of a record. Returns the record in words, and the result.
 pub(super) async fn undo(record: &Value, command: Option<&[String]>) -> (String, Result<(), String>) {
     let (node, verb) = (record.text("/data/node"), record.text("/data/verb"));
     let done = match act(command, Order { verb, node, pod: None, input: None }).await {

@@ -1,5 +1,5 @@
-//! Objects of the whole cluster that cases create. They are not in the namespace of the run, so its removal does not remove
-//! them; they carry the label of the run, and the name of its namespace in another label.
+//! Cluster-scoped objects that cases create. They are not in the namespace of the run, so its removal does not remove
+//! them. They carry the label of the run, and the name of its namespace in another label.
 
 use probity_case::manifest::{NAMESPACE, RUN};
 use probity_case::wide::WIDE_KINDS;
@@ -8,13 +8,13 @@ use crate::api::client::ClusterClient;
 use crate::fields::Fields as _;
 use crate::setup::namespace::Leftover;
 
-/// Deletes all that a run has created. Returns what it could not delete.
+/// Deletes all cluster-scoped objects that a run created. Returns those that it could not delete.
 pub(crate) async fn remove(cluster: &ClusterClient, run: &str) -> Vec<Leftover> {
     let mut left = Vec::new();
     for kind in WIDE_KINDS {
         let listing = match cluster.list("", kind, Some(&format!("{RUN}={run}"))).await {
             Ok(listing) => listing.items,
-            // Objects that we may not list cannot have been created by us.
+            // If the harness may not list a kind, it cannot have created objects of it.
             Err(error) if error.refusal().is_some() => continue,
             Err(error) => {
                 let what = format!("objects of the kind {kind} with the run's label");
@@ -39,7 +39,7 @@ pub(super) async fn delete(cluster: &ClusterClient, kind: &str, name: &str) -> R
     }
 }
 
-/// Whether an object is of a run in this namespace; without one, any is meant.
+/// Whether an object belongs to a run in this namespace or, without a namespace, to any run.
 pub(super) fn is_of(object: &serde_json::Value, namespace: Option<&str>) -> bool {
     namespace.is_none_or(|namespace| object["metadata"]["labels"][NAMESPACE] == namespace)
 }

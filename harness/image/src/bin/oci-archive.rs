@@ -1,6 +1,6 @@
 //! Writes the archive of the target's image from a static program, and reads such archives back.
 //!
-//! `ci/image` is the usual caller. This program opens the files; the library decides what is in them.
+//! `ci/image` is the usual caller. This program opens the files, and the library defines their contents.
 #![expect(clippy::disallowed_methods, reason = "files and the terminal are its task")]
 
 use std::fmt::Write as _;
@@ -22,7 +22,7 @@ struct Cli {
 enum Command {
     /// Write an archive around a static program
     Write(WriteArgs),
-    /// Check an archive through and through, and print what is in it
+    /// Check an archive completely, and print its contents
     Read(ReadArgs),
 }
 
@@ -40,19 +40,19 @@ struct WriteArgs {
     /// Tag of the plain image; the other variants append to it
     #[arg(long, default_value = agnhost::TAG)]
     tag: String,
-    /// Which variants the archive holds
+    /// The variants in the archive
     #[arg(long, value_enum, value_delimiter = ',', default_values = ["plain", "second", "sigusr1"])]
     variants: Vec<Variant>,
     /// Version label
     #[arg(long)]
     version: String,
-    /// Revision label: the commit, with -dirty behind it when the tree held more
+    /// Revision label: the commit, with the suffix -dirty if the sources differed from it
     #[arg(long)]
     revision: String,
     /// Time of the commit in seconds since 1970
     #[arg(long, env = "SOURCE_DATE_EPOCH")]
     created: i64,
-    /// Source label: where the sources are published
+    /// Source label: the address of the published sources
     #[arg(long)]
     source: Option<String>,
 }
@@ -61,7 +61,7 @@ struct WriteArgs {
 struct ReadArgs {
     /// The archive
     archive: PathBuf,
-    /// Fail when the archive is larger than this many bytes
+    /// Fail if the archive is larger than this many bytes
     #[arg(long)]
     max_size: Option<u64>,
     /// What to print
@@ -177,7 +177,7 @@ fn load(path: &Path) -> Result<Vec<u8>, String> {
     std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Writes beside the target and renames, so that nobody ever imports half an archive.
+/// Writes under a temporary name and renames the file, so that nobody can import an incomplete archive.
 fn store(path: &Path, bytes: &[u8]) -> Result<(), String> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".part");

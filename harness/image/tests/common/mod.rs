@@ -1,10 +1,11 @@
-//! What the tests of this crate share: the smallest program that passes for static, and facts about a build that never was.
+//! What the tests of this crate share: the smallest file that is accepted as a static program, and facts about an
+//! invented build.
 #![allow(dead_code, reason = "each test file uses its part")]
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use probity_image::{Archive, Facts, Program, Variant, agnhost};
 
-/// An ELF file for amd64 with one table entry: of type 1 (load) it is static, of type 3 it asks for a loader.
+/// An ELF file for amd64 with one table entry. With type 1 (load), it is static. With type 3, it needs a loader.
 pub(crate) fn elf(entry_type: u8) -> Vec<u8> {
     let mut file = vec![0u8; 120];
     file[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");

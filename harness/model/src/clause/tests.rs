@@ -23,7 +23,7 @@ fn a_kubelet_older_than_the_catalogued_behavior_is_not_excused() {
     let known = clause("level: must, actual: otherwise, actual-since: '1.35'").unwrap();
     let excused = |version| known.excuses(version);
     assert!(excused("v1.35.4") && excused("v1.36.0+vendor") && !excused("v1.34.9"));
-    assert!(excused(""), "where the version is not known the behavior is");
+    assert!(excused(""), "if the version is unknown, the behavior is excused");
     assert!(clause("level: must, actual: otherwise").unwrap().excuses("v1.20.0"));
     let refused = clause("level: must, actual-since: '1.35'").unwrap_err();
     assert!(refused.contains("`actual-since` needs `actual`"), "{refused}");

@@ -1,4 +1,4 @@
-//! Which occurrences count, where an expectation names a container, an attempt, or the time since a step.
+//! Which occurrences count if an expectation names a container, an attempt, or the time since a step.
 
 use super::occurrences::Found;
 use crate::clocks::{Order, Stamp};
@@ -10,7 +10,7 @@ use crate::timeline::Timeline;
 pub(super) struct Hit<'p> {
     pub(super) id: EventId,
     pub(super) at: Stamp,
-    /// Whether it can be read in one way only.
+    /// Whether it is unambiguous.
     pub(super) clear: bool,
     /// The container that it is about, if it is about one.
     pub(super) container: Option<&'p str>,
@@ -26,8 +26,8 @@ impl Hit<'_> {
 }
 
 impl Only {
-    /// Leaves out what does not count. If an event may have occurred before or after the step, it is
-    /// ambiguous.
+    /// Leaves out occurrences that do not count. An occurrence is ambiguous if it is unclear whether it came before or
+    /// after the step.
     pub(super) fn narrow(&self, run: &Timeline<'_>, hits: Vec<Hit<'_>>) -> Found {
         let mut found = Found::default();
         let done = self.since.as_ref().map(|since| since.done(run).map(|id| run.heard(id)));
@@ -52,7 +52,7 @@ impl Only {
 }
 
 impl Since {
-    /// The event that tells that it was done.
+    /// The event that shows that the step was done.
     fn done(&self, run: &Timeline<'_>) -> Option<EventId> {
         let found = run.deeds.iter().find(|(_, deed)| self.is(&deed.did));
         found.map(|(id, _)| *id)
@@ -88,7 +88,7 @@ impl Since {
 }
 
 impl Occurrence {
-    /// Why it cannot be decided: the step that it counts from never ran.
+    /// Why it cannot be decided, if the step from which it counts never ran.
     pub(super) fn not_begun(&self, run: &Timeline<'_>) -> Option<String> {
         let Self::Only(only) = self else { return None };
         let since = only.since.as_ref().filter(|since| since.done(run).is_none())?;
@@ -97,7 +97,7 @@ impl Occurrence {
 }
 
 impl Expectation {
-    /// Whether it is judged on the pod of this key.
+    /// Whether it is judged on the pod with this key.
     pub(super) fn is_about(&self, pod: &str) -> bool {
         self.pod().is_none_or(|wanted| wanted == pod)
     }

@@ -11,7 +11,7 @@ use crate::timeline::{Attempt, ContainerSeen, PodLife, Probe, Revision, State, T
 /// What was found.
 #[derive(Default)]
 pub(super) struct Found {
-    /// What did occur, in the order of time on its own clock.
+    /// What certainly occurred, in the order of time on its own clock.
     pub(super) certain: Vec<(EventId, Stamp)>,
     /// Ambiguous occurrences.
     pub(super) unclear: Vec<EventId>,
@@ -29,7 +29,7 @@ pub(super) fn found(run: &Timeline<'_>, pod: &PodLife<'_>, of: &Occurrence) -> F
 /// Everything that ends the state that an occurrence started; empty for an event without duration.
 pub(super) fn ends(run: &Timeline<'_>, pod: &PodLife<'_>, of: &Occurrence) -> Option<Found> {
     if let Occurrence::Only(only) = of {
-        // What ends a state does so whenever it comes.
+        // The end of a state counts even if it comes before the step that `since` names.
         let end = end(&only.what)?;
         let limits = Only { what: end, since: None, ..only.as_ref().clone() };
         return Some(found(run, pod, &Occurrence::Only(Box::new(limits))));
@@ -40,7 +40,7 @@ pub(super) fn ends(run: &Timeline<'_>, pod: &PodLife<'_>, of: &Occurrence) -> Op
     end(of).map(|end| found(run, pod, &end))
 }
 
-/// The occurrence that ends a state; a phase ends with any other.
+/// The occurrence that ends a state. A phase ends with any other phase.
 fn end(of: &Occurrence) -> Option<Occurrence> {
     match of {
         Occurrence::SuccessOf(at) => Some(Occurrence::FailureOf(at.clone())),
@@ -94,7 +94,7 @@ impl Occurrence {
     }
 }
 
-/// All occurrences in a pod's lifetime; `container` selects whose readiness is meant, if not the pod's.
+/// All occurrences in a pod's lifetime. `container` selects the readiness of that container instead of the pod's.
 fn hits<'p>(pod: &'p PodLife<'_>, of: &'p Occurrence, container: Option<&str>) -> Vec<Hit<'p>> {
     match of {
         Occurrence::ProbeOf(at) => {
@@ -180,10 +180,10 @@ fn events<'p>(pod: &'p PodLife<'_>, reason: &str, says: &str) -> Vec<Hit<'p>> {
     wanted.map(|event| Hit { container: event.container, ..Hit::new(event.id, &event.at) }).collect()
 }
 
-/// The most occurrences that one change of a status tells of: a count of restarts can be any number that fits.
+/// The maximum number of occurrences that one status change can show: a history can contain any restart count.
 const MOST_AT_ONCE: u64 = 1000;
 
-/// One occurrence for each change of a container's status that this finds something in, in the order of the events.
+/// The occurrences that `count` finds in each change of a container's status, in the order of the events.
 fn of_statuses<'p>(
     pod: &'p PodLife<'_>,
     mut count: impl FnMut(Option<&ContainerSeen<'_>>, &ContainerSeen<'_>) -> u64,
@@ -206,7 +206,7 @@ fn of_statuses<'p>(
     all
 }
 
-/// One occurrence for each restart that a container's count tells of, though a revision may tell of several.
+/// One occurrence for each restart in a container's restart count. One revision may show several restarts.
 fn restarts<'p>(pod: &'p PodLife<'_>) -> Vec<Hit<'p>> {
     of_statuses(pod, |last, now| now.restarts.saturating_sub(last.map_or(0, |last| last.restarts)))
 }
@@ -221,7 +221,7 @@ fn ended<'p>(pod: &'p PodLife<'_>) -> Vec<Hit<'p>> {
     })
 }
 
-/// The revisions at which a container became so.
+/// The revisions at which `is` became true for a container.
 fn turns<'p>(pod: &'p PodLife<'_>, is: impl Fn(&ContainerSeen<'_>) -> bool) -> Vec<Hit<'p>> {
     of_statuses(pod, |last, now| {
         let again = last.is_some_and(|last| is(last) && last.restarts == now.restarts);
@@ -229,7 +229,7 @@ fn turns<'p>(pod: &'p PodLife<'_>, is: impl Fn(&ContainerSeen<'_>) -> bool) -> V
     })
 }
 
-/// The revisions at which a container, having been so, was no longer.
+/// The revisions at which `is` was no longer true for a container.
 fn turns_back<'p>(pod: &'p PodLife<'_>, is: impl Fn(&ContainerSeen<'_>) -> bool) -> Vec<Hit<'p>> {
     of_statuses(pod, |last, now| u64::from(!is(now) && last.is_some_and(&is)))
 }
@@ -238,7 +238,7 @@ fn at_revision<'p>(revision: &Revision<'_>) -> Hit<'p> {
     Hit::new(revision.id, &revision.at)
 }
 
-/// The revisions at which the pod became ready; or, having been ready, was no longer.
+/// The revisions at which the pod became ready or, if `ready` is false, stopped being ready.
 fn conditions<'p>(pod: &'p PodLife<'_>, ready: bool) -> Vec<Hit<'p>> {
     pod.changes_of_condition("Ready")
         .skip_while(|(_, now)| !now)

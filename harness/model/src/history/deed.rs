@@ -38,9 +38,9 @@ pub enum Did {
         kind: String,
         /// Its name.
         name: String,
-        /// The patch, and the subresource it went to.
+        /// The patch.
         patch: Value,
-        /// The subresource; none if empty.
+        /// The subresource that was patched; empty if it was the object itself.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         subresource: String,
     },
@@ -76,7 +76,7 @@ pub enum Did {
         container: String,
         /// The endpoints with a new script.
         endpoints: Vec<Endpoint>,
-        /// The instant from which the change is in force, on the node's monotonic clock.
+        /// The instant at which the change takes effect, on the node's monotonic clock.
         mono_us: u64,
     },
     /// A control call other than a change: `reset`, or a mark's name.
@@ -105,10 +105,10 @@ pub enum Did {
         kind: String,
         /// Its name.
         name: String,
-        /// How many are wanted.
+        /// The requested number of replicas.
         replicas: u32,
     },
-    /// A verb was done to a node by the user's command.
+    /// The user's command carried out a verb on a node.
     NodeVerb {
         /// The node.
         node: String,
@@ -117,7 +117,7 @@ pub enum Did {
         /// The UID of the pod that it is about.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         uid: Option<String>,
-        /// The object that the command got on its standard input.
+        /// The object that the command received on its standard input.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         input: Option<Value>,
         /// The command's exit status.
@@ -125,7 +125,7 @@ pub enum Did {
         /// The JSON object that the command printed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output: Option<Value>,
-        /// What the node showed of it. The exit status 0 of a command is not proof.
+        /// What the node showed of the effect. An exit status of 0 alone is not proof.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         proof: Option<NodeProof>,
     },
@@ -150,21 +150,21 @@ pub enum Did {
     Drained {
         /// The node.
         node: String,
-        /// After how long it was to give up, in seconds.
+        /// The timeout of the drain, in seconds.
         timeout: u64,
         /// Its exit status; none if it was killed.
         exit: Option<i32>,
         /// What it printed, line by line, each with the time at which it arrived on the harness's clock.
         output: Vec<Printed>,
     },
-    /// The kubelet's counters of the case's probes were read. It counted between the deed's beginning and its end.
+    /// The kubelet's counters for the case's probes were read, at some time between the start and the end of the deed.
     /// Counters that no longer exist are not in the list.
     Measured {
         /// The node.
         node: String,
-        /// Its counters of the case's pods; empty if it has none.
+        /// Its counters for the case's pods; empty if it has none.
         probes: Vec<ProbeCount>,
-        /// How many counters of probes it had for all pods of its node. Older recordings do not tell.
+        /// The number of probe counters for all pods of the node; absent in older recordings.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         on_node: Option<u64>,
     },
@@ -172,7 +172,7 @@ pub enum Did {
     Waited {
         /// What was waited for, in words.
         what: String,
-        /// Whether it came.
+        /// Whether it occurred in time.
         came: bool,
     },
     /// A step could not be done.
@@ -200,14 +200,14 @@ pub struct Printed {
 }
 
 impl Did {
-    /// A verb that the user's command did to a node, without an input and without an output.
+    /// A verb that the user's command carried out on a node, without an input and without an output.
     #[must_use]
     pub fn verb(node: &str, verb: &str, exit: Option<i32>, proof: Option<NodeProof>) -> Self {
         let (node, verb) = (node.to_owned(), verb.to_owned());
         Self::NodeVerb { node, verb, uid: None, input: None, exit, output: None, proof }
     }
 
-    /// Whether the harness did something to a node that can affect what ran there before.
+    /// Whether the harness acted on a node in a way that can affect what was already running there.
     #[must_use]
     pub fn acts_on_node(&self) -> bool {
         match self {
@@ -217,7 +217,7 @@ impl Did {
         }
     }
 
-    /// Whether the user's command says that the kubelet did not accept its configuration and does not run.
+    /// Whether the user's command reported that the kubelet rejected its configuration and is not running.
     #[must_use]
     pub fn kubelet_refused(&self) -> bool {
         let Self::NodeVerb { verb, output: Some(output), .. } = self else { return false };
@@ -263,7 +263,7 @@ pub struct ProbeCount {
     pub probe: String,
     /// `successful`, `failed` or `unknown`.
     pub result: String,
-    /// How many there were since the kubelet began to count.
+    /// The number of probes since the kubelet began to count.
     pub count: u64,
 }
 

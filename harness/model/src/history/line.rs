@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Deed, Event, Gap, Happening, Heard, Noise, Reading, Sighting};
 
-/// A line as it is read: it has the time and one of the other fields.
+/// A line as it is read: the time and one of the other fields.
 #[derive(Deserialize)]
 struct EventLine {
     us: i64,

@@ -1,4 +1,4 @@
-//! The verbs for nodes, and what shows that one of them had its effect.
+//! The verbs for nodes, and what shows that a verb took effect.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,10 +8,10 @@ use crate::measure::SECOND;
 /// The verb that restarts a node's kubelet.
 pub const RESTART_KUBELET: &str = "restart-kubelet";
 
-/// The verb that removes the sandbox of a pod, which the runtime then no longer has.
+/// The verb that removes the sandbox of a pod from the runtime.
 pub const REMOVE_SANDBOX: &str = "remove-sandbox";
 
-/// The verb that lays settings over the configuration of a node's kubelet, and restarts it.
+/// The verb that overrides settings in the configuration of a node's kubelet, and restarts the kubelet.
 pub const CONFIGURE_KUBELET: &str = "configure-kubelet";
 
 /// The verb that places the manifest of a static pod on a node.
@@ -20,36 +20,36 @@ pub const PLACE_STATIC_POD: &str = "place-static-pod";
 /// The verb that removes the manifests of all static pods that were placed on a node.
 pub const REMOVE_STATIC_PODS: &str = "remove-static-pods";
 
-/// The verb that tells what the runtime and the control groups of a node have of a pod.
+/// The verb that reports what the runtime and the control groups of a node contain for a pod.
 pub const DESCRIBE_POD: &str = "describe-pod";
 
-/// The verb that sets flags of the controller manager, and restarts it.
+/// The verb that sets flags of the controller manager, and restarts the controller manager.
 pub const CONFIGURE_CONTROLLERS: &str = "configure-controllers";
 
 /// A verb that the user's command carries out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeVerb {
-    /// The word that the command gets.
+    /// The word that the command receives.
     pub word: &'static str,
     /// The verb that undoes it, which the run carries out however the case ends.
     pub undo: Option<&'static str>,
     /// Whether it takes the node away from the cluster.
     pub takes_away: bool,
-    /// Whether it is about one pod, whose UID the command gets.
+    /// Whether it is about one pod, whose UID the command receives.
     pub about_pod: bool,
     /// Whether the command reads an object from its standard input.
     pub input: bool,
     /// Whether the command must print a JSON object.
     pub output: bool,
-    /// Whether it starts another kubelet, which the node shows.
+    /// Whether it restarts the kubelet, so that the node shows the start.
     pub restarts_kubelet: bool,
-    /// Whether it leaves alone what runs on the node already.
+    /// Whether it does not affect what is already running on the node.
     pub harmless: bool,
     /// What a case with this verb needs besides `node-verbs`.
     pub needs: Option<Need>,
 }
 
-/// A verb that takes nothing and prints nothing.
+/// A verb without an input and without an output.
 const PLAIN: NodeVerb = NodeVerb {
     word: "",
     undo: None,
@@ -67,7 +67,7 @@ const fn takes_away(word: &'static str, back: &'static str) -> NodeVerb {
     NodeVerb { word, undo: Some(back), takes_away: true, needs: Some(Need::MultiNode), ..PLAIN }
 }
 
-/// All verbs for nodes, as `ci/cluster node` has them; whoever gives another `--node-command` gives it these words.
+/// All verbs for nodes. `ci/cluster node` implements them, and any other `--node-command` receives the same words.
 pub const NODE_VERBS: [NodeVerb; 16] = [
     NodeVerb { word: RESTART_KUBELET, restarts_kubelet: true, ..PLAIN },
     NodeVerb { word: REMOVE_SANDBOX, about_pod: true, ..PLAIN },
@@ -103,14 +103,14 @@ pub const NODE_VERBS: [NodeVerb; 16] = [
 ];
 
 impl NodeVerb {
-    /// The verb with this word. A history may have words that this version does not know.
+    /// The verb with this word. A history may contain words that this version does not know.
     #[must_use]
     pub fn of(word: &str) -> Self {
         NODE_VERBS.into_iter().find(|verb| verb.word == word).unwrap_or(PLAIN)
     }
 }
 
-/// The verb that brings back a node which this verb takes away; none for verbs that do not take it away.
+/// The verb that brings back a node that this verb takes away; none for verbs that do not take a node away.
 #[must_use]
 pub fn brings_back(verb: &str) -> Option<&'static str> {
     let verb = NodeVerb::of(verb);
@@ -129,11 +129,11 @@ pub struct NodeProof {
     pub after: KubeletSigns,
 }
 
-/// What a node shows of its kubelet's start. What the harness may not read is left out.
+/// What a node shows about the start of its kubelet. Values that the harness has no permission to read are absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KubeletSigns {
-    /// How often a kubelet recorded for the node that it starts.
+    /// The number of start events that kubelets recorded for the node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starts: Option<u64>,
     /// When its process was started, on the node's wall clock, to within a second or two.
@@ -142,12 +142,12 @@ pub struct KubeletSigns {
 }
 
 impl NodeProof {
-    /// Whether the kubelet restarted in between; `None` if nothing was readable both times.
+    /// Whether the kubelet restarted in between; `None` if no sign was readable both before and after.
     #[must_use]
     pub fn restarted(&self) -> Option<bool> {
         let (before, after) = (self.before, self.after);
         let said = before.starts.zip(after.starts).map(|(before, after)| after > before);
-        // The instant is computed from the time since the machine's start, which is known to the second.
+        // The instant is computed from the time since the machine's start, which is known to within a second.
         let apart = |(before, after): (i64, i64)| (after - before).abs() > PROCESS_START_APART;
         let process = before.process_us.zip(after.process_us).map(apart);
         match (said, process) {

@@ -11,7 +11,7 @@ pub struct Sighting {
     pub kind: String,
     /// Its name.
     pub name: String,
-    /// Its result.
+    /// The kind of change.
     pub change: Change,
     /// Its resource version.
     pub revision: String,
@@ -28,6 +28,6 @@ pub enum Change {
     Added,
     /// It changed.
     Modified,
-    /// It is gone.
+    /// It was deleted.
     Deleted,
 }

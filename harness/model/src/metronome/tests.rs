@@ -44,7 +44,7 @@ fn heard(entry: Entry) -> Heard {
     }
 }
 
-/// What an ear tells of beats at these times on the node's clock.
+/// The noise that a reader reports for beats at these times on the node's clock.
 fn told(beats: &[u64]) -> Vec<Noise> {
     let mut ear = MetronomeReader::new(1_000_000);
     beats.iter().filter_map(|at| ear.hear(0, &beat("a", *at))).collect()

@@ -37,7 +37,7 @@ impl Deref for At {
     }
 }
 
-/// The end of something, as the target wrote it down. It can be used wherever that record is expected.
+/// The end of something, as the target recorded it. It can be used wherever that record is expected.
 #[derive(Clone, Debug)]
 pub struct Completion<'h, T> {
     /// The event and its time.
@@ -54,7 +54,7 @@ impl<T> Deref for Completion<'_, T> {
     }
 }
 
-/// What has an event and a time: both ends of a measurement.
+/// Something with an event and a time, such as an end of a measurement.
 pub trait Happened {
     /// The event.
     fn id(&self) -> EventId;

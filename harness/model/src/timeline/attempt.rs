@@ -10,11 +10,11 @@ use crate::stamp::{EventId, Stamp};
 
 /// One life of a container.
 pub struct Attempt<'h> {
-    /// The random name of the process's life.
+    /// The random name of this run of the process.
     pub boot: &'h str,
-    /// Which life it is, counted from 0; as the API counts restarts.
+    /// The number of the life, counted from 0 in the same way as the API counts restarts.
     pub number: u64,
-    /// The node whose clock its stamps are of.
+    /// The node whose clock its stamps use.
     pub node: String,
     /// When `main` started, and the first line.
     pub began: At,
@@ -68,7 +68,8 @@ impl Connection<'_> {
         self.accepted.local.rsplit_once(':').and_then(|(_, port)| port.parse().ok())
     }
 
-    /// The address that was connected to, without its port; an IPv4 address as such, however the socket shows it.
+    /// The address that was connected to, without its port. An IPv4 address is always written as IPv4, even if the
+    /// socket shows it as IPv6.
     #[must_use]
     pub fn address(&self) -> &str {
         address(&self.accepted.local)
@@ -80,7 +81,7 @@ impl Connection<'_> {
         address(&self.accepted.peer)
     }
 
-    /// Whether the peer broke it off.
+    /// Whether the peer reset it.
     #[must_use]
     pub fn reset_by_peer(&self) -> bool {
         self.closed.as_ref().is_some_and(|closed| closed.how == Ending::PeerReset)
@@ -103,12 +104,12 @@ pub struct Asked<'h> {
     pub request: &'h Request,
     /// The place of its connection in [`Attempt::connections`].
     pub connection: Option<usize>,
-    /// Its answer, and when that was done with.
+    /// Its answer, and when that ended.
     pub answer: Option<Completion<'h, Answered>>,
 }
 
 impl Asked<'_> {
-    /// The status that it was answered with.
+    /// The status of its answer.
     #[must_use]
     pub fn status(&self) -> Option<u16> {
         self.answer.as_ref().and_then(|answer| answer.answer.parse().ok())
@@ -120,25 +121,25 @@ impl Asked<'_> {
         self.request.protocol.starts_with("HTTP/1")
     }
 
-    /// The values of a header, in their order; names compare without regard to case.
+    /// The values of a header, in their order. Names are case-insensitive.
     pub fn header<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let same = move |(key, _): &&(String, String)| key.eq_ignore_ascii_case(name);
         self.request.headers.iter().filter(same).map(|(_, value)| value.as_str())
     }
 
-    /// Whether one of our own clients sent it.
+    /// Whether one of the project's own clients sent it.
     #[must_use]
     pub fn from_our_client(&self) -> bool {
         self.header("user-agent").any(|agent| agent.starts_with("agnhost-rs"))
     }
 
-    /// Whether it says that a kubelet's prober sent it.
+    /// Whether its user agent is that of a kubelet's prober.
     #[must_use]
     pub fn from_prober(&self) -> bool {
         self.header("user-agent").any(|agent| agent.starts_with("kube-probe/"))
     }
 
-    /// Whether a redirect led here: it is a later hop of a chain, or says where it was sent on from.
+    /// Whether it followed a redirect: it is a later hop of a chain, or it has a `Referer` header.
     #[must_use]
     pub fn followed(&self) -> bool {
         self.request.hop.is_some_and(|hop| hop > 0) || self.header("referer").next().is_some()
@@ -165,7 +166,7 @@ pub struct Executed<'h> {
 
 /// A probe as it arrived.
 pub struct Probe<'h> {
-    /// Which probe it can have been: several where the spec gives several the same endpoint.
+    /// Which probes it can have been: more than one if the spec has several probes of the same endpoint.
     pub kinds: Vec<ProbeKind>,
     /// The event of its arrival.
     pub id: EventId,
@@ -173,8 +174,8 @@ pub struct Probe<'h> {
     pub at: Stamp,
     /// How it arrived: an index into the list that the variant names.
     pub through: Through,
-    /// Whether it was answered with what the documentation calls success, as far as the answer alone tells: none for
-    /// redirects, for bodies that broke off, and while no answer is known.
+    /// Whether the documentation counts its answer as a success, judging by the answer alone. `None` for redirects, for
+    /// interrupted bodies, and while no answer is known.
     pub passed: Option<bool>,
     /// The event that settled it, and when: the answer, or the arrival for a bare connection.
     pub settled: Option<At>,
@@ -267,7 +268,7 @@ impl<'h> Attempt<'h> {
         })
     }
 
-    /// The first stop signal: SIGTERM, or another one that the process takes for one.
+    /// The first stop signal: SIGTERM, or another signal that the process treats as a stop signal.
     #[must_use]
     pub fn stop(&self) -> Option<&Line<'h>> {
         self.lines.iter().find(|line| match &line.line.fact {
@@ -282,7 +283,7 @@ impl<'h> Attempt<'h> {
         self.stop().map(|line| (line.id, &line.at))
     }
 
-    /// The last sign of life on its own clock.
+    /// Its last line.
     #[must_use]
     pub fn last_line(&self) -> Option<&Line<'h>> {
         self.lines.last()

@@ -31,7 +31,7 @@ pub(super) fn timeline(history: &History) -> Timeline<'_> {
     );
     let end = over.map_or_else(|| history.next_id(), |(id, _)| id);
     let events: Vec<(EventId, &Event)> = history.events().take_while(|(id, _)| *id < end).collect();
-    // The harness listened until it wrote down that the case was over: a silence before that is a silence.
+    // The harness listened until it recorded the end of the case, so a silence before that means that nothing was sent.
     let last = over.or_else(|| events.last().copied());
     let mut timeline = Timeline {
         history,
@@ -95,8 +95,8 @@ pub(super) fn timeline(history: &History) -> Timeline<'_> {
     timeline
 }
 
-/// How long the node was stalled in the second before each probe was answered. If the target tells when it sent the answer,
-/// there is no need to guess.
+/// How long the node was stalled in the second before each probe was answered. No estimate is needed if the target
+/// recorded when it sent the answer.
 fn held_up(timeline: &Timeline<'_>) -> Vec<i64> {
     let lives = timeline.pods.iter().flat_map(|pod| pod.containers.iter().flat_map(|of| &of.attempts));
     let settled = lives.flat_map(|life| {
@@ -117,8 +117,8 @@ fn probes_of<'t, 'h>(pods: &'t mut [PodLife<'h>]) -> impl Iterator<Item = &'t mu
     lives.flat_map(|life| &mut life.probes)
 }
 
-/// A stalled target records late: the kernel accepts a connection immediately, which is enough for a TCP probe, and an
-/// answer is sent before its line is written.
+/// A stalled target records events late. The kernel accepts a connection immediately, which is enough for a TCP probe,
+/// and an answer is sent before its line is written.
 fn back_date(probe: &mut Probe<'_>, held_up: i64) {
     if matches!(probe.through, Through::Connection(_)) {
         probe.at.at = Interval::new(probe.at.at.lo - held_up, probe.at.at.hi);
@@ -276,7 +276,7 @@ fn hear<'h>(
             life.told = life.told.max(*told);
             life.left = Some((id, us));
         }
-        // The connection had broken, and the instance lived on.
+        // The connection had been interrupted, but the instance was still running.
         Entry::Joined { .. } => life.left = None,
         _ => {}
     }
@@ -293,7 +293,7 @@ fn settle<'h>(timeline: &mut Timeline<'h>, boot: &'h str, life: TargetLines<'h>)
         let after = ends.iter().find(|(seq, ..)| seq > hole);
         let to_us = after.map_or(timeline.ended_us + 1, |(_, us, _)| *us);
         let of = Source::Witness { pod: life.pod.to_owned(), container: life.container.to_owned() };
-        let why = format!("{count} lines from {hole} on never arrived");
+        let why = format!("{count} lines, starting with line {hole}, never arrived");
         let id = after.map_or(first.0, |(.., id)| *id);
         timeline.gaps.push((id, Gap { of, from_us: before, to_us, why }));
     }

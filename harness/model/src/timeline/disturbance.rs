@@ -1,4 +1,4 @@
-//! What else than a probe may have acted on a pod: deletions, the hands of the harness, and the end of the hearing.
+//! What other than a probe may have acted on a pod: deletions, actions of the harness, and the end of the record.
 
 use probity_script::witness::Fact;
 use serde_json::Value;
@@ -26,15 +26,15 @@ impl<'h> Timeline<'h> {
         self.deeds.iter().any(|(_, deed)| takes(&deed.did))
     }
 
-    /// Whether the harness removed a sandbox: the pod of the case begins again in another one, with another address.
+    /// Whether the harness removed a sandbox: the pod then starts again in a new sandbox, with a new address.
     #[must_use]
     pub fn lost_a_sandbox(&self) -> bool {
         let removes = |did: &Did| matches!(did, Did::NodeVerb { verb, .. } if verb == REMOVE_SANDBOX);
         self.deeds.iter().any(|(_, deed)| removes(&deed.did))
     }
 
-    /// Whether the harness touched a node or any pod beyond creating and deleting it, so that a container may be stopped
-    /// for that.
+    /// Whether the harness acted on a node, or on a pod other than by creating or deleting it. A container may have
+    /// been stopped because of this.
     #[must_use]
     pub fn was_touched(&self) -> bool {
         let touched = |did: &Did| {
@@ -44,7 +44,8 @@ impl<'h> Timeline<'h> {
         self.deeds.iter().any(|(_, deed)| touched(&deed.did))
     }
 
-    /// Whether a pod was deleted, evicted, patched or otherwise touched, so that its containers may be stopped for that.
+    /// Whether a pod was deleted, evicted, patched or otherwise acted on. Its containers may have been stopped because
+    /// of this.
     #[must_use]
     pub fn pod_was_touched(&self, pod: &PodLife<'_>) -> bool {
         let goes =
@@ -67,14 +68,14 @@ impl<'h> Timeline<'h> {
         asked.into_iter().chain(seen).min().map(Stamp::harness)
     }
 
-    /// Whether the pod was surely not being deleted yet at this instant.
+    /// Whether the pod was certainly not being deleted yet at this instant.
     #[must_use]
     pub fn before_deletion(&self, pod: &PodLife<'_>, at: &Stamp) -> bool {
         self.deletion(pod).is_none_or(|deletion| self.clocks.order(at, &deletion) == Order::Before)
     }
 
-    /// Whether the history, the hearing of targets, and the pod undisturbed, go on for so long after an instant, with the
-    /// noise on top.
+    /// Whether the case and the record of the pod's targets continued for this long after an instant, plus the time of
+    /// the noise, and the pod was not deleted before the end of that time.
     #[must_use]
     pub fn watched_for(&self, pod: &PodLife<'_>, from: &Stamp, span: i64) -> bool {
         let deaf = self.clocks.on_harness(from).and_then(|from| self.deaf_from(pod, from.lo));
@@ -84,7 +85,7 @@ impl<'h> Timeline<'h> {
         self.clocks.between(from, &end).is_some_and(|watched| watched.lo > span + noise)
     }
 
-    /// Whether surely more than a span passed between two instants, even without the time for which the pod's node or the
+    /// Whether more than a span certainly passed between two instants, without the time for which the pod's node or the
     /// harness was stalled.
     #[must_use]
     pub fn longer_than(&self, pod: &PodLife<'_>, (from, to): (&Stamp, &Stamp), span: i64) -> bool {
@@ -114,13 +115,13 @@ impl<'h> Timeline<'h> {
         Stamp::harness(self.ended_us)
     }
 
-    /// Whether one instant was surely before another.
+    /// Whether one instant was certainly before another.
     #[must_use]
     pub fn before(&self, first: &Stamp, second: &Stamp) -> bool {
         self.clocks.order(first, second) == Order::Before
     }
 
-    /// The least time between two instants; the whole time there is if the clocks cannot be compared.
+    /// The shortest possible time between two instants; the maximum value if the clocks cannot be compared.
     #[must_use]
     pub fn at_least(&self, from: &Stamp, to: &Stamp) -> i64 {
         self.clocks.between(from, to).map_or(i64::MAX, |span| span.lo)
@@ -128,7 +129,8 @@ impl<'h> Timeline<'h> {
 }
 
 impl<'h> PodLife<'h> {
-    /// Whether the policy of a container restarts it after this exit status. An init container that has succeeded never restarts.
+    /// Whether the policy of a container restarts it after this exit status. An init container that has succeeded is
+    /// never restarted.
     #[must_use]
     pub fn restarts_after(&self, container: &ContainerLife<'_>, code: i64) -> bool {
         match self.policy_of(container) {
@@ -138,7 +140,7 @@ impl<'h> PodLife<'h> {
         }
     }
 
-    /// The restart policy that counts for a container: its own, if it has one.
+    /// The restart policy that applies to a container: its own, if it has one.
     #[must_use]
     pub fn policy_of<'p>(&'p self, container: &'p ContainerLife<'_>) -> &'p str {
         match container.spec.get("restartPolicy").and_then(Value::as_str) {
@@ -148,7 +150,8 @@ impl<'h> PodLife<'h> {
         }
     }
 
-    /// Whether a rule of one of its containers restarts all of them: then more begins again than the policy says.
+    /// Whether a restart rule of one of its containers restarts all of them, so that more containers restart than the
+    /// policy says.
     #[must_use]
     pub fn restarts_as_one(&self) -> bool {
         self.containers.iter().any(|container| {
@@ -157,14 +160,15 @@ impl<'h> PodLife<'h> {
         })
     }
 
-    /// The revision that shows the pod in a phase that it never leaves.
+    /// The revision that shows the pod in a terminal phase.
     #[must_use]
     pub fn over(&self) -> Option<&Revision<'h>> {
         self.revisions.iter().find(|revision| matches!(revision.phase(), "Failed" | "Succeeded"))
     }
 
-    /// Whether something beyond its containers ended the pod, an eviction or a deadline: its status has a reason then. A
-    /// reason alone is only the word of the kubelet: it does not count if the containers themselves tell another end.
+    /// Whether something other than its containers ended the pod, such as an eviction or a deadline: its status then
+    /// has a reason. A reason alone is only a claim of the kubelet. It does not count if the targets recorded that all
+    /// main containers exited by themselves.
     #[must_use]
     pub fn was_ended_from_outside(&self) -> bool {
         self.reason().is_some() && !self.ended_by_itself()
@@ -176,8 +180,8 @@ impl<'h> PodLife<'h> {
         self.over()?.object.get("status")?.get("reason")?.as_str().filter(|reason| !reason.is_empty())
     }
 
-    /// Whether every main container exited by itself and its policy brings none of them back, and nothing is in the spec
-    /// for which a kubelet ends a pod: no deadline, and no storage with a limit.
+    /// Whether every main container exited by itself and is not restarted according to its policy, and the spec
+    /// contains nothing for which a kubelet ends a pod: no deadline and no storage limit.
     #[must_use]
     pub fn ended_by_itself(&self) -> bool {
         let mut mains = self.containers.iter().filter(|container| container.kind == ContainerKind::Main);
@@ -231,15 +235,16 @@ impl<'h> PodLife<'h> {
         self.revisions.iter().find(ended)
     }
 
-    /// The first event for a container with this reason whose message says this.
+    /// The first event for a container with this reason whose message contains this text.
     #[must_use]
     pub fn event_of(&self, container: &str, reason: &str, says: &str) -> Option<EventId> {
         let mut events = self.events.iter().filter(|event| event.container == Some(container));
         events.find(|event| event.reason == reason && event.message.contains(says)).map(|event| event.id)
     }
 
-    /// Whether every probe of this spec that reaches anything leaves a trace in the container's own target: it is sent to
-    /// the pod itself, to a port that no other container of the pod holds, or runs a command that the target writes down.
+    /// Whether the container's own target records every probe of this spec that reaches anything. The probe must be
+    /// sent to the pod itself, to a port that no other container of the pod uses, or run a command that the target
+    /// records.
     #[must_use]
     pub fn sees(&self, container: &str, spec: &ProbeSpec) -> bool {
         match &spec.handler {
@@ -265,8 +270,8 @@ impl Handler {
 }
 
 impl Attempt<'_> {
-    /// Whether requests came to a port that match no probe of the container, and are not of our own clients: a path may
-    /// have been sent in another form than it is written in.
+    /// Whether a port received requests that match no probe of the container and are not from the project's own
+    /// clients. A kubelet may have sent a path in a different form from the one in the spec.
     #[must_use]
     pub fn has_strangers(&self, port: Option<u16>) -> bool {
         self.requests.iter().enumerate().any(|(at, asked)| {
@@ -285,14 +290,15 @@ impl Attempt<'_> {
 }
 
 impl ProbedLife<'_, '_> {
-    /// Whether this container's target sees all of this probe and nothing that only looks like it: no other container and
-    /// no other pod asks the same port, and nobody runs the same command.
+    /// Whether this container's target sees every one of these probes, and nothing that only looks like one: no other
+    /// container uses the same port in a probe, no other pod probes this pod, and the harness does not run the same
+    /// command.
     #[must_use]
     pub fn is_asked_alone(&self) -> bool {
         self.run.asks_alone(self.pod, self.container, self.spec)
     }
 
-    /// Whether every probe that reaches anything is seen, and nothing else came to its port.
+    /// Whether every probe that reaches anything is recorded, and nothing else arrived at its port.
     #[must_use]
     pub fn is_seen(&self) -> bool {
         let port = self.spec.handler.port();
@@ -301,14 +307,14 @@ impl ProbedLife<'_, '_> {
 }
 
 impl<'t, 'h> Lives<ProbedLife<'t, 'h>> {
-    /// Those whose target sees all of this probe and nothing that only looks like it.
+    /// Those whose target sees every one of these probes, and nothing that only looks like one.
     #[must_use]
     pub fn asked_alone(self) -> Self {
         self.only(|life| life.is_asked_alone())
     }
 
-    /// Those in which every probe of the kind was seen and counts as nothing else: the lives in which probes can be
-    /// counted and timed.
+    /// Those in which every probe of the kind was recorded and cannot be mistaken for another: the lives in which
+    /// probes can be counted and timed.
     #[must_use]
     pub fn countable(self) -> Self {
         let countable = |life: &ProbedLife<'_, '_>| life.is_unmistaken() && life.is_seen();
@@ -317,7 +323,7 @@ impl<'t, 'h> Lives<ProbedLife<'t, 'h>> {
 }
 
 impl Timeline<'_> {
-    /// Whether a container's target sees all of a probe and nothing that only looks like it.
+    /// Whether a container's target sees every one of these probes, and nothing that only looks like one.
     #[must_use]
     pub fn asks_alone(&self, pod: &PodLife<'_>, container: &ContainerLife<'_>, spec: &ProbeSpec) -> bool {
         let by_sibling = pod
@@ -336,8 +342,8 @@ impl Timeline<'_> {
 }
 
 impl Life<'_, '_> {
-    /// Whether nothing was arranged or done that could stop the container but its probes: no hand of the harness, no
-    /// deadline, no end from outside.
+    /// Whether nothing but its probes could stop the container: no action of the harness, no deadline, and no other
+    /// cause from outside.
     #[must_use]
     pub fn only_probes_stop_it(&self) -> bool {
         let deadline = self.pod.spec.get("activeDeadlineSeconds").is_some();

@@ -92,7 +92,7 @@ impl ContainerKind {
     }
 }
 
-/// What ended the life before. It is not known where lines are missing, or where something else stopped it.
+/// What ended the previous life. It is unknown if lines are missing, or if something else stopped the container.
 fn how_it_began(life: &Life<'_, '_>) -> Option<&'static str> {
     if life.number == 0 {
         return Some("first");
@@ -127,7 +127,7 @@ fn mechanism(life: &Life<'_, '_>, probe: &Probe<'_>) -> &'static str {
     }
 }
 
-/// The status that a command chose to exit with.
+/// The exit status of a command.
 fn exit_code(command: &Executed<'_>) -> Option<Facet> {
     let code = command.ended.as_ref()?.exit?;
     Some(Facet::new("exit-code", code.to_string()))

@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use crate::stamp::{EventId, MOST_COUNTED, Stamp};
 
-/// An event that Kubernetes recorded for a pod. Events are aggregated and rate-limited: their absence proves little and
-/// their number nothing.
+/// An event that Kubernetes recorded for a pod. Events are aggregated and rate-limited, so their absence proves little,
+/// and their number proves nothing.
 pub struct KubeEvent<'h> {
-    /// Our event.
+    /// The event in the history.
     pub id: EventId,
     /// When it arrived.
     pub at: Stamp,
@@ -25,7 +25,7 @@ pub struct KubeEvent<'h> {
     pub object: &'h Value,
 }
 
-/// How the message of an event starts that stands for many similar ones.
+/// The start of the message of an event that stands for many similar events.
 const COMBINED: &str = "(combined from similar events)";
 
 impl<'h> KubeEvent<'h> {
@@ -35,20 +35,21 @@ impl<'h> KubeEvent<'h> {
         self.object.pointer(path)?.as_str().filter(|text| !text.is_empty())
     }
 
-    /// The second of one of its times, `firstTimestamp` or `lastTimestamp`.
+    /// One of its times, `firstTimestamp` or `lastTimestamp`, in seconds since 1970.
     #[must_use]
     pub fn second(&self, field: &str) -> Option<i64> {
         self.object.get(field)?.as_str()?.parse::<jiff::Timestamp>().ok().map(|at| at.as_second())
     }
 
-    /// Whether it is about a container of this name, and has this reason. One that stands for many may be about several containers.
+    /// Whether it is about a container with this name, and has this reason. An event that stands for many may be about
+    /// several containers, so it does not count.
     #[must_use]
     pub fn is_of(&self, container: &str, reason: &str) -> bool {
         self.container == Some(container) && self.reason == reason && !self.is_combined()
     }
 
-    /// Whether it stands for many events that differ only in their messages. Everything but its reason and its type is
-    /// that of one of them.
+    /// Whether it stands for many events that differ only in their messages. Its reason and its type apply to all of
+    /// them; all its other fields come from one of them.
     #[must_use]
     pub fn is_combined(&self) -> bool {
         self.message.starts_with(COMBINED)
@@ -84,7 +85,7 @@ pub struct ServiceSeen<'h> {
 
 /// A revision of an EndpointSlice.
 pub struct SliceSeen<'h> {
-    /// Our event.
+    /// The event in the history.
     pub id: EventId,
     /// When it arrived.
     pub at: Stamp,

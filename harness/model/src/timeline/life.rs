@@ -19,10 +19,11 @@ use crate::measure::{Bound, Fit};
 use crate::mechanisms::UNKNOWN_LIFE;
 use crate::verdict::Seen;
 
-/// One life of a container, and where it stands. It can be used wherever its [`Attempt`] is expected.
+/// One life of a container, with its container, its pod and its timeline. It can be used wherever its [`Attempt`] is
+/// expected.
 #[derive(Clone, Copy)]
 pub struct Life<'t, 'h> {
-    /// The history that it is of.
+    /// The timeline that contains it.
     pub run: &'t Timeline<'h>,
     /// The pod.
     pub pod: &'t PodLife<'h>,
@@ -47,7 +48,7 @@ pub struct ProbedLife<'t, 'h> {
     pub life: Life<'t, 'h>,
     /// The probe.
     pub spec: &'t ProbeSpec,
-    /// What arrived that can have been this probe, in the order of arrival. Lifecycle hooks are left out.
+    /// The recorded probes that can have been this one, in the order of arrival. Lifecycle hooks are left out.
     pub probes: Vec<&'t Probe<'h>>,
 }
 
@@ -97,7 +98,8 @@ impl<'t, 'h> Lives<Life<'t, 'h>> {
         Lives(self.0.into_iter().filter_map(|life| life.probed(kind)).collect())
     }
 
-    /// Each with each of its probes of these kinds: all of the first kind, then all of the next.
+    /// The lives with their probes of these kinds, one entry for each probe: all of the first kind, then all of the
+    /// next.
     #[must_use]
     pub fn of_each(self, kinds: &[ProbeKind]) -> Lives<ProbedLife<'t, 'h>> {
         let of = |kind: &ProbeKind| self.0.iter().filter_map(|life| life.probed(*kind)).collect::<Vec<_>>();
@@ -130,13 +132,13 @@ macro_rules! filters {
                 self.only(|life| !life.run.node_was_touched() && !life.pod.restarts_as_one())
             }
 
-            /// Those of containers that stay: no init containers, but sidecars.
+            /// Those of containers that keep running: all containers, including sidecars, except init containers.
             #[must_use]
             pub fn staying(self) -> Self {
                 self.only(|life| life.container.stays())
             }
 
-            /// Those after the first of their container.
+            /// Those that are not the first life of their container.
             #[must_use]
             pub fn restarted(self) -> Self {
                 self.only(|life| life.number > 0)
@@ -169,27 +171,28 @@ impl<'t, 'h> Life<'t, 'h> {
         std::ptr::eq(self.attempt, other.attempt)
     }
 
-    /// The life of this container before this one.
+    /// The previous life of this container.
     #[must_use]
     pub fn before(&self) -> Option<Life<'t, 'h>> {
         let attempt = self.container.attempts.iter().rfind(|before| before.number + 1 == self.number)?;
         Some(Self { attempt, ..*self })
     }
 
-    /// The life of this container that follows this one directly.
+    /// The next life of this container.
     #[must_use]
     pub fn next(&self) -> Option<Life<'t, 'h>> {
         let attempt = self.container.attempts.iter().find(|next| next.number == self.number + 1)?;
         Some(Self { attempt, ..*self })
     }
 
-    /// From when on, on its node's clock, the kubelet surely knew of this life: an earlier probe can count for the life before.
+    /// The time on its node's clock from which the kubelet certainly knew about this life. An earlier probe can count
+    /// for the previous life.
     #[must_use]
     pub fn known_from(&self) -> i64 {
         self.began.at.hi + if self.number == 0 { 0 } else { UNKNOWN_LIFE }
     }
 
-    /// The event that shows that the container lives again after this life.
+    /// The event that shows that the container was started again after this life.
     #[must_use]
     pub fn lives_again(&self) -> Option<EventId> {
         let heard = self.container.attempts.iter().find(|next| next.number > self.number);
@@ -201,7 +204,7 @@ impl<'t, 'h> Life<'t, 'h> {
         heard.map(|next| next.began.id).or_else(counted)
     }
 
-    /// The restart policy that counts for the container: its own, if it has one.
+    /// The restart policy that applies to the container: its own, if it has one.
     #[must_use]
     pub fn policy(&self) -> &'t str {
         self.pod.policy_of(self.container)
@@ -232,7 +235,8 @@ impl<'t, 'h> Life<'t, 'h> {
             .filter(move |(_, seen)| seen.restarts == number)
     }
 
-    /// Whether the last revision that was heard for sure before an instant showed this life running and so ready.
+    /// Whether the last revision that certainly arrived before an instant showed this life as running, with this value
+    /// of `ready`.
     #[must_use]
     pub fn showed_ready(&self, at: &Stamp, ready: bool) -> bool {
         let before = |revision: &Revision<'_>| self.run.clocks.order(&revision.at, at) == Order::Before;
@@ -241,7 +245,7 @@ impl<'t, 'h> Life<'t, 'h> {
             .is_some_and(|seen| seen.restarts == self.number && seen.ready == ready && seen.is_running())
     }
 
-    /// The first revision that was not heard before an instant and shows something of this life.
+    /// The first revision of this life that did not certainly arrive before an instant, and that meets a condition.
     #[must_use]
     pub fn first_shown(
         &self,
@@ -254,14 +258,14 @@ impl<'t, 'h> Life<'t, 'h> {
         later.find(|(revision, seen)| shows(revision, seen)).map(|(revision, _)| revision)
     }
 
-    /// The first event for the container with this reason whose message says this.
+    /// The first event for the container with this reason whose message contains this text.
     #[must_use]
     pub fn event(&self, reason: &str, says: &str) -> Option<EventId> {
         self.pod.event_of(&self.container.name, reason, says)
     }
 
-    /// Whether a probe came before the API showed this life of a container that was restarted: it may have been sent by
-    /// what the kubelet knew of the life before.
+    /// Whether a probe arrived before the API showed this life of a restarted container. The kubelet may have sent it
+    /// for the previous life.
     #[must_use]
     pub fn is_straggler(&self, probe: &Probe<'_>) -> bool {
         let shown = || {
@@ -272,7 +276,7 @@ impl<'t, 'h> Life<'t, 'h> {
             && shown().is_none_or(|shown| self.run.clocks.order(&probe.at, &shown.at) != Order::After)
     }
 
-    /// Whether the pod was surely not being deleted yet at this instant.
+    /// Whether the pod was certainly not being deleted yet at this instant.
     #[must_use]
     pub fn before_deletion(&self, at: &Stamp) -> bool {
         self.run.before_deletion(self.pod, at)
@@ -284,7 +288,8 @@ impl<'t, 'h> Life<'t, 'h> {
         self.attempt.stop().filter(|stop| self.before_deletion(&stop.at))
     }
 
-    /// Whether the history, the hearing of targets, and the pod undisturbed, go on for so long after an instant.
+    /// Whether the case and the record of the pod's targets continued for this long after an instant; see
+    /// [`Timeline::watched_for`].
     #[must_use]
     pub fn watched_for(&self, from: &Stamp, span: i64) -> bool {
         self.run.watched_for(self.pod, from, span)
@@ -327,7 +332,7 @@ impl<'t, 'h> ProbedLife<'t, 'h> {
         self.result(probe).outcome()
     }
 
-    /// What a probe was beyond doubt; see [`ProbeResult::surely`].
+    /// The certain result of a probe; see [`ProbeResult::surely`].
     #[must_use]
     pub fn surely(&self, probe: &'t Probe<'h>) -> ProbeOutcome {
         self.result(probe).surely()
@@ -339,20 +344,21 @@ impl<'t, 'h> ProbedLife<'t, 'h> {
         self.probes.iter().copied().find(|probe| self.outcome(probe) == ProbeOutcome::Success)
     }
 
-    /// The probes in stretches of one outcome.
+    /// The probes, grouped into stretches with the same outcome.
     #[must_use]
     pub fn stretches(&self) -> Vec<(ProbeOutcome, &[&'t Probe<'h>])> {
         let stretches = self.probes.chunk_by(|a, b| self.outcome(a) == self.outcome(b));
         stretches.filter_map(|of| Some((self.outcome(of.first()?), of))).collect()
     }
 
-    /// Whether all these probes can have been of this kind only.
+    /// Whether all these probes can only have been of this kind.
     #[must_use]
     pub fn is_unmistaken(&self) -> bool {
         self.probes.iter().all(|probe| probe.is(self.spec.kind))
     }
 
-    /// The probe's longest pause by its spec: a probe that waits for its timeout delays the next one.
+    /// The longest time between two probes according to the spec: a probe that waits for its timeout delays the next
+    /// one.
     #[must_use]
     pub fn pace(&self) -> i64 {
         self.spec.period.max(self.spec.timeout)
@@ -396,7 +402,8 @@ impl<'h> Attempt<'h> {
         self.lines.iter().find(|line| matches!(line.line.fact, Fact::Exiting(_)))
     }
 
-    /// The end of the process: its own last word, or its last line before the recorder lost it.
+    /// The end of the process: the line in which it records that it exits, or its last line before its connection to
+    /// the recorder ended.
     #[must_use]
     pub fn end(&self) -> Option<&Line<'h>> {
         self.exiting().or_else(|| self.ended.as_ref().and(self.last_line()))
@@ -408,7 +415,7 @@ impl<'h> Attempt<'h> {
         self.ended.is_none() && self.stop().is_none()
     }
 
-    /// Whether the target knew which of its container's lives this is.
+    /// Whether the target knew the number of this life.
     #[must_use]
     pub fn is_numbered(&self) -> bool {
         matches!(self.lines.first().map(|line| &line.line.fact), Some(Fact::Started(started)) if started.attempt_known)
@@ -420,13 +427,13 @@ impl<'h> Attempt<'h> {
         self.connections.iter().any(|connection| connection.port() == Some(port))
     }
 
-    /// Who sent a probe, where that is seen.
+    /// The address from which a probe was sent, if it was recorded.
     #[must_use]
     pub fn peer(&self, probe: &Probe<'_>) -> Option<&str> {
         self.connection_of(probe).map(|connection| connection.peer_address())
     }
 
-    /// Whether a lifecycle hook, and no probe, made a request.
+    /// Whether a request came from a lifecycle hook and not from a probe.
     fn is_hook(&self, probe: &Probe<'_>) -> bool {
         self.request(probe).is_some_and(|asked| {
             asked.header("referer").next().is_some()

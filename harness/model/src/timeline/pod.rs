@@ -11,7 +11,7 @@ use crate::stamp::{EventId, MOST_COUNTED, Stamp};
 
 /// A pod: one UID.
 pub struct PodLife<'h> {
-    /// Its key in the case; its name if the case did not make it.
+    /// Its key in the case; its name if the case did not create it.
     pub key: String,
     /// Its name.
     pub name: String,
@@ -23,7 +23,7 @@ pub struct PodLife<'h> {
     pub created: Option<(EventId, &'h Value)>,
     /// Its spec: as the API server first showed it, or as sent.
     pub spec: &'h Value,
-    /// Its revisions, in the order of their coming.
+    /// Its revisions, in the order of arrival.
     pub revisions: Vec<Revision<'h>>,
     /// Its containers: init containers first, as in the spec.
     pub containers: Vec<ContainerLife<'h>>,
@@ -70,13 +70,13 @@ impl<'h> PodLife<'h> {
         written.map_or(30, bounded) * SECOND
     }
 
-    /// The container of this name.
+    /// The container with this name.
     #[must_use]
     pub fn container(&self, name: &str) -> Option<&ContainerLife<'h>> {
         self.containers.iter().find(|container| container.name == name)
     }
 
-    /// The revisions at which a container's status changed, each with the status: the first one too.
+    /// The revisions at which a container's status changed, each with the status. The first status is included.
     pub fn changes_of(&self, container: &str) -> impl Iterator<Item = (&Revision<'h>, ContainerSeen<'h>)> {
         let mut last: Option<ContainerSeen<'h>> = None;
         let container = container.to_owned();
@@ -89,7 +89,8 @@ impl<'h> PodLife<'h> {
         })
     }
 
-    /// The revisions at which the status of a condition changed, each with whether it is `True`; the first one too.
+    /// The revisions at which the status of a condition changed, each with whether it is `True`. The first status is
+    /// included.
     pub fn changes_of_condition(&self, kind: &str) -> impl Iterator<Item = (&Revision<'h>, bool)> {
         let mut last = None;
         let kind = kind.to_owned();
@@ -102,7 +103,7 @@ impl<'h> PodLife<'h> {
         })
     }
 
-    /// The most restarts of a container that were seen, and the last revision that showed it.
+    /// The last restart count of a container, and the revision that showed it.
     #[must_use]
     pub fn restarts(&self, container: &str) -> Option<(EventId, u64)> {
         self.revisions
@@ -123,11 +124,11 @@ impl<'h> PodLife<'h> {
 pub struct Revision<'h> {
     /// Its event.
     pub id: EventId,
-    /// When it arrived, on the harness's clock: the change itself is not later.
+    /// When it arrived, on the harness's clock: the change itself happened no later.
     pub at: Stamp,
     /// The object.
     pub object: &'h Value,
-    /// Whether it was the last word: the pod is gone.
+    /// Whether the watch reported it as deleted.
     pub gone: bool,
 }
 
@@ -144,7 +145,7 @@ impl<'h> Revision<'h> {
         self.object.get("metadata").is_some_and(|metadata| metadata.get("deletionTimestamp").is_some())
     }
 
-    /// The second that a time of its metadata names, such as `deletionTimestamp`, by the API server's clock.
+    /// A time in its metadata, such as `deletionTimestamp`, in seconds on the API server's clock.
     #[must_use]
     pub fn second_of(&self, field: &str) -> Option<i64> {
         let at = self.object.get("metadata")?.get(field)?.as_str()?;
@@ -170,14 +171,14 @@ impl<'h> Revision<'h> {
         Some(self.condition(condition)?.get("status")?.as_str()? == "True")
     }
 
-    /// The second of a condition's last transition, by the clock of the component that wrote it.
+    /// The time of a condition's last transition, in seconds on the clock of the component that wrote it.
     #[must_use]
     pub fn turned(&self, condition: &str) -> Option<i64> {
         let at = self.condition(condition)?.get("lastTransitionTime")?.as_str()?;
         at.parse::<jiff::Timestamp>().ok().map(|at| at.as_second())
     }
 
-    /// The second of `startTime`: when the kubelet took the pod over.
+    /// `startTime` in seconds: when the kubelet acknowledged the pod.
     #[must_use]
     pub fn start_second(&self) -> Option<i64> {
         let at = self.status("startTime")?.as_str()?;
@@ -222,7 +223,7 @@ pub struct ContainerSeen<'h> {
 /// A container's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State<'h> {
-    /// None is told.
+    /// The status does not contain one.
     Unknown,
     /// It waits.
     Waiting {
@@ -254,7 +255,7 @@ impl<'h> ContainerSeen<'h> {
         matches!(self.state, State::Running { .. })
     }
 
-    /// What a status of a container says.
+    /// Reads the status of a container.
     #[must_use]
     pub fn of(status: &'h Value) -> Self {
         let text = |field| status.get(field).and_then(Value::as_str).unwrap_or_default();

@@ -13,7 +13,7 @@ use super::attempt::{Asked, Attempt, Connection, Probe, Through};
 use super::result::ProbeOutcome;
 use super::spec::{Handler, ProbeKind, ProbeSpec};
 
-/// What of all this were probes: by port and path, service, or command, as the spec has them.
+/// The records that were probes: by port and path, service, or command, as the spec has them.
 pub(super) fn probes<'h>(attempt: &Attempt<'h>, specs: &[ProbeSpec], plan: Option<&Plan>) -> Vec<Probe<'h>> {
     let mut probes = Vec::new();
     for (at, asked) in attempt.requests.iter().enumerate() {
@@ -74,8 +74,8 @@ pub(super) fn probes<'h>(attempt: &Attempt<'h>, specs: &[ProbeSpec], plan: Optio
     probes
 }
 
-/// Whether a command can have run with these arguments. What has variables in it may run as something else, from the
-/// first word with one on.
+/// Whether a command can have run with these arguments. A variable may be expanded, so nothing is compared from the
+/// first word with a variable on.
 fn ran_as(command: &[String], args: &[&str]) -> bool {
     match command.iter().position(|word| word.contains('$')) {
         Some(fixed @ 1..) => args.get(..fixed).is_some_and(|same| same == &command[..fixed]),
@@ -98,8 +98,8 @@ fn same_path(spec: &str, target: &str) -> bool {
     spec.trim_start_matches('/') == target.trim_start_matches('/')
 }
 
-/// When the probe behind a request arrived. A target that is held up reads a request long after it has accepted the connection;
-/// the kubelet's clock for the probe runs meanwhile.
+/// When the probe behind a request arrived. A stalled target reads a request long after it has accepted the connection,
+/// while the kubelet's clock for the probe is running.
 fn arrived_at<'t>(asked: &'t Asked<'_>, connection: Option<&'t Connection<'_>>) -> &'t Stamp {
     let opened = connection.filter(|of| {
         let unread = asked.at.at.lo - of.at.at.hi;
@@ -108,7 +108,8 @@ fn arrived_at<'t>(asked: &'t Asked<'_>, connection: Option<&'t Connection<'_>>) 
     opened.map_or(&asked.at, |connection| &connection.at)
 }
 
-/// When a request was answered: between the last bytes, if it is known when they were sent, and the line that says so.
+/// When a request was answered: between the time at which its last bytes were sent, if that is known, and the time of
+/// the line that records the answer.
 fn answered_at(answer: &Completion<'_, Answered>) -> At {
     let mut at = At::of(answer);
     if let Some(sent) = answer.last_send_us.and_then(|us| i64::try_from(us).ok()) {
@@ -117,11 +118,12 @@ fn answered_at(answer: &Completion<'_, Answered>) -> At {
     at
 }
 
-/// What the answer alone tells.
+/// Whether the probe succeeded, judging by the answer alone.
 fn passed(asked: &Asked<'_>, grpc: bool, plan: Option<&Plan>) -> Option<bool> {
     let answer = asked.answer.as_ref()?;
     if grpc {
-        // The target writes the status that it sent; histories of older simulated targets have the plan's word.
+        // The target records the status that it sent. Histories of older simulated targets contain the word in the
+        // plan.
         let serving = ["serving", "status 1"].contains(&answer.answer.as_str());
         return Some(serving && answer.error.is_none());
     }
@@ -130,13 +132,14 @@ fn passed(asked: &Asked<'_>, grpc: bool, plan: Option<&Plan>) -> Option<bool> {
         Some(ProbeOutcome::Success) if whole => Some(true),
         Some(ProbeOutcome::Success | ProbeOutcome::Unclear) => None,
         Some(ProbeOutcome::Failure) => whole.then_some(false),
-        // Raw bytes can be anything, a good answer too.
+        // Raw bytes can be anything, including a success.
         None => (answer.answer != "raw").then_some(false),
     }
 }
 
-/// Whether the plan may break the answer off or send it in parts: then the status alone does not tell what a kubelet makes
-/// of it. A plan that was changed since may say so of another step; that costs a conclusion and no more.
+/// Whether the plan may interrupt the answer or send it in parts, so that the status alone does not show how a kubelet
+/// counts it. If the plan was changed later, this may describe another step. In that case, a conclusion is lost, but
+/// none is wrong.
 fn may_break_off(plan: &Plan, answer: &Answered) -> bool {
     let planned = answer.endpoint.as_ref().and_then(|endpoint| plan.http_answer(endpoint, answer.step));
     planned.is_some_and(|planned| match compose_http(planned, &HttpRequestFacts::default()).action {

@@ -4,10 +4,11 @@
 //! So an answer near the timeout can be read either way. Judges use one of two queries, depending on the cost of a
 //! wrong result:
 //!
-//! - [`ProbeResult::outcome`] counts as the kubelet counts, with [`NEAR`] around the timeout. It is for runs of probes, in
-//!   which one success or failure more or less is a finding.
-//! - [`ProbeResult::surely`] says only what holds however long the way between kubelet and target was: a success came
-//!   within half of the timeout, and a failure was complete before anyone gave up. Use it for what the API must show.
+//! - [`ProbeResult::outcome`] counts as the kubelet counts, with [`NEAR`] around the timeout. It is for runs of probes,
+//!   in which a single success or failure too many or too few is a finding.
+//! - [`ProbeResult::surely`] returns only what is certain, however long the transit between kubelet and target took: a
+//!   success came within half of the timeout, and a failure was complete before either side gave up. Use it for what
+//!   the API must show.
 
 mod answer;
 
@@ -23,14 +24,14 @@ pub use answer::ProbeAnswer;
 pub enum ProbeOutcome {
     /// A success.
     Success,
-    /// A failure, by its answer or for want of one in time.
+    /// A failure: the answer was a failure, or there was no answer in time.
     Failure,
     /// It can be read either way.
     Unclear,
 }
 
 impl ProbeOutcome {
-    /// What a status by itself means: 200 to 299 is a success. A redirect is read either way, since it may be followed.
+    /// What a status by itself means: 200 to 299 is a success. A redirect can be either, since it may be followed.
     #[must_use]
     pub fn of_status(status: u16) -> Self {
         match status {
@@ -55,7 +56,7 @@ pub struct ProbeResult<'t, 'h> {
 }
 
 impl<'h> Attempt<'h> {
-    /// The result of a probe, as a probe of this spec.
+    /// The result of a probe according to this spec.
     #[must_use]
     pub fn result<'t>(&'t self, probe: &'t Probe<'h>, spec: &'t ProbeSpec) -> ProbeResult<'t, 'h> {
         ProbeResult { attempt: self, spec, probe, answered: probe.settled.as_ref() }
@@ -63,7 +64,7 @@ impl<'h> Attempt<'h> {
 }
 
 impl<'t> ProbeResult<'t, '_> {
-    /// The result if its last answer is this one: that of the last request, where redirects were followed.
+    /// The result if this is its last answer: the answer to the last request, if redirects were followed.
     #[must_use]
     pub fn answered_at(self, answered: Option<&'t At>) -> Self {
         Self { answered, ..self }
@@ -75,7 +76,7 @@ impl<'t> ProbeResult<'t, '_> {
         self.answered.map(|answered| answered.at.minus(self.probe.at.at))
     }
 
-    /// What the kubelet counted it as. An answer is written down after it was sent, on a busy node long after.
+    /// What the kubelet counted it as. An answer is recorded after it was sent; on a busy node, long after.
     #[must_use]
     pub fn outcome(&self) -> ProbeOutcome {
         let timeout = self.spec.timeout;
@@ -87,7 +88,7 @@ impl<'t> ProbeResult<'t, '_> {
         }
     }
 
-    /// Its certain result, however long the path between kubelet and target took.
+    /// Its certain result, however long the transit between kubelet and target took.
     #[must_use]
     pub fn surely(&self) -> ProbeOutcome {
         let Some(took) = self.took() else { return ProbeOutcome::Unclear };
@@ -118,13 +119,13 @@ impl<'t> ProbeResult<'t, '_> {
         }
     }
 
-    /// Whether its answer came within half of the timeout, so that the way to the kubelet does not matter.
+    /// Whether its answer came within half of the timeout, so that the time of transit to the kubelet does not matter.
     #[must_use]
     pub fn is_prompt(&self) -> bool {
         self.took().is_some_and(|took| took.hi <= PROMPT.of(self.spec.timeout))
     }
 
-    /// Whether it took so much of the timeout that the kubelet may have closed it before its answer.
+    /// Whether it took so much of the timeout that the kubelet may have closed the connection before the answer.
     #[must_use]
     pub fn may_be_late(&self) -> bool {
         self.took().is_some() && !self.is_prompt()
@@ -150,8 +151,8 @@ impl<'t> ProbeResult<'t, '_> {
         Stamp { clock: self.probe.at.clock.clone(), at }
     }
 
-    /// Whether the other side left before there was an answer: on a busy node a probe arrives late, and is given up the
-    /// sooner.
+    /// Whether the other side gave up before there was an answer. On a busy node a probe arrives late, so less of its
+    /// timeout is left.
     fn given_up(&self) -> bool {
         let answer = self.attempt.request(self.probe).and_then(|asked| asked.answer.as_ref());
         answer.is_some_and(|answer| {
@@ -164,7 +165,8 @@ impl<'t> ProbeResult<'t, '_> {
         self.took().map_or_else(|| self.unanswered(), |took| took.lo > self.spec.timeout + NEAR)
     }
 
-    /// Whether the target lived on for longer than the timeout and gave no answer. Lost lines could have told of one.
+    /// Whether the target kept running for longer than the timeout and gave no answer. If lines are missing, one of
+    /// them could have recorded an answer.
     fn unanswered(&self) -> bool {
         let past = self.probe.at.at.hi + self.spec.timeout + NEAR;
         self.attempt.holes.is_empty() && self.attempt.last_line().is_some_and(|line| line.at.at.lo > past)

@@ -5,11 +5,11 @@ use serde_json::Value;
 
 use crate::measure::SECOND;
 
-/// The largest number of seconds or results that a spec is taken to have: eleven days, and more than any probe waits for.
-/// Judges multiply them with each other, and a spec can have any number.
+/// The largest number of seconds or results that is taken from a spec: eleven days, and more than any probe waits for.
+/// A spec can contain any number, and judges multiply these numbers.
 const MOST: i64 = 1_000_000;
 
-/// A number of a spec as one to calculate with.
+/// A number from a spec, limited so that it can be used in calculations.
 pub(super) fn bounded(number: i64) -> i64 {
     number.clamp(-MOST, MOST)
 }
@@ -42,7 +42,7 @@ impl ProbeKind {
         }
     }
 
-    /// The word, as events write it after a capital: `liveness`.
+    /// The word in lowercase, such as `liveness`. Events write it with a capital letter.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -71,7 +71,7 @@ pub enum ContainerKind {
 pub struct ProbeSpec {
     /// Which of the three.
     pub kind: ProbeKind,
-    /// How it asks.
+    /// Its check mechanism.
     pub handler: Handler,
     /// `initialDelaySeconds` in microseconds.
     pub initial_delay: i64,
@@ -87,7 +87,7 @@ pub struct ProbeSpec {
     pub grace: Option<i64>,
 }
 
-/// How a probe asks.
+/// The check mechanism of a probe.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Handler {
     /// `httpGet`
@@ -134,8 +134,8 @@ pub struct Port {
 }
 
 impl Port {
-    /// The port of a probe or a hook: a number, or the name of a port of the same container; digits in a string are a number
-    /// too.
+    /// The port of a probe or a hook: a number, or the name of a port of the same container. Digits in a string are a
+    /// number, too.
     #[must_use]
     pub fn of(container: &Value, handler: &Value) -> Self {
         let Some(written) = handler.get("port") else { return Self { written: String::new(), number: None } };
@@ -154,7 +154,7 @@ impl Port {
 }
 
 impl Handler {
-    /// The field of a probe that it is written in.
+    /// The field of a probe that contains it.
     #[must_use]
     pub fn field(&self) -> &'static str {
         match self {
@@ -165,7 +165,7 @@ impl Handler {
         }
     }
 
-    /// The port, where there is one.
+    /// The port, if there is one.
     #[must_use]
     pub fn port(&self) -> Option<u16> {
         match self {

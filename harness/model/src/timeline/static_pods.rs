@@ -1,8 +1,9 @@
 //! Static pods: the kubelet of a node runs them from a manifest, and creates a mirror pod for each, which the API server
 //! shows.
 //!
-//! A mirror pod is not the pod: it can be deleted and created again while the pod runs on. So a static pod is one pod of the
-//! timeline, with the revisions of its first mirror pod up to the deletion of that, and with all of its mirror pods beside it.
+//! A mirror pod is not the pod: it can be deleted and created again while the pod keeps running. So the timeline
+//! contains one pod for each static pod, with the revisions of its first mirror pod until that was deleted, and with a
+//! list of all its mirror pods.
 
 use std::collections::BTreeSet;
 
@@ -49,7 +50,7 @@ pub(super) fn names(history: &History) -> BTreeSet<String> {
     deeds.filter_map(|(node, manifest)| mirror_name(manifest, node)).collect()
 }
 
-/// Makes one pod of all mirror pods of each static pod.
+/// Combines all mirror pods of each static pod into one pod.
 pub(super) fn gather(timeline: &mut Timeline<'_>) {
     let deeds = timeline.deeds.iter();
     let all: Vec<Placed<'_>> = deeds
@@ -69,7 +70,7 @@ pub(super) fn gather(timeline: &mut Timeline<'_>) {
     }
 }
 
-/// The deed that removed the manifest of a static pod again.
+/// The deed that removed the manifest of a static pod.
 fn removed(timeline: &Timeline<'_>, of: &Placed<'_>) -> Option<EventId> {
     let removes = |deed: &Deed| matches!(&deed.did, Did::NodeVerb { node, verb, exit: Some(0), .. } if node == of.node && verb == REMOVE_STATIC_PODS);
     timeline.deeds.iter().find(|(id, deed)| *id > of.id && removes(deed)).map(|(id, _)| *id)
@@ -94,7 +95,7 @@ fn one_pod<'h>(of: &Placed<'h>, name: &str, mirrors: Vec<PodLife<'h>>) -> PodLif
 }
 
 impl PodLife<'_> {
-    /// The UID that the pod has on its node: that of a static pod is not that of its mirror pod.
+    /// The UID that the pod has on its node. A static pod and its mirror pod have different UIDs.
     #[must_use]
     pub fn uid_on_node(&self) -> &str {
         let annotations = self.mirrors.iter().flat_map(|mirror| &mirror.revisions).find_map(|revision| {

@@ -1,4 +1,4 @@
-//! The rows of the table of changes: each clause once, in the group of what matters most about it.
+//! The rows of the table of changes: each clause once, in the group of its most important change.
 
 use probity_model::ClauseId;
 use probity_report::{
@@ -12,15 +12,15 @@ use crate::shell::icon;
 use crate::side_by_side::put_turn;
 use crate::sides::Link;
 
-/// Clauses to which the same happened.
+/// Clauses with the same kind of change.
 pub(super) struct ChangeGroup<'p> {
-    /// What happened.
+    /// The kind of change.
     pub(super) title: &'static str,
     /// The clauses.
     pub(super) rows: Vec<ChangeRow<'p>>,
 }
 
-/// A clause of which something changed. At least one of the reports has it.
+/// A clause with a change. At least one of the reports has it.
 #[derive(Clone, Copy)]
 pub(super) struct ChangeRow<'p> {
     either: &'p ClauseReport,
@@ -29,7 +29,7 @@ pub(super) struct ChangeRow<'p> {
     /// The newer report's entry.
     pub(super) newer: Option<&'p ClauseReport>,
     measured: Option<&'p MovedMeasurement>,
-    /// The facets that were seen otherwise.
+    /// The facets whose result changed.
     pub(super) facets: Option<&'p MovedFacets>,
 }
 
@@ -93,12 +93,12 @@ fn row<'p>(diff: &'p Diff, older: &'p Report, newer: &'p Report, id: &ClauseId) 
 }
 
 impl<'p> ChangeRow<'p> {
-    /// The clause, in the words of the newer report that has it.
+    /// The clause, from the newer report if it has it.
     pub(super) fn clause(&self) -> &'p ClauseReport {
         self.either
     }
 
-    /// The cell with both verdicts, one if they are the same.
+    /// The cell with both verdicts, or one verdict if they are the same.
     pub(super) fn verdicts(&self, page: &mut Html) {
         page.raw("<td class=\"verdict\">");
         match (self.older, self.newer) {
@@ -120,7 +120,7 @@ impl<'p> ChangeRow<'p> {
         page.raw("</td>");
     }
 
-    /// The cell with the measurement that moved: before and now, each beside its bound.
+    /// The cell with the measurement that changed: before and now, each beside its bound.
     pub(super) fn numbers(&self, page: &mut Html) {
         if let Some(moved) = self.measured {
             for (when, measured) in [("before", &moved.from), ("now", &moved.to)] {
@@ -129,7 +129,7 @@ impl<'p> ChangeRow<'p> {
         }
     }
 
-    /// What is known of both sides.
+    /// The details from both reports.
     pub(super) fn detail(&self, page: &mut Html, names: [&ReportFacts; 2], links: &[Option<Link>; 2]) {
         page.put("<h4>Promised</h4>\n<p>{}</p>\n<ol class=\"sides\">\n", &[&self.either.text]);
         let turn =
@@ -183,7 +183,7 @@ impl<'p> ChangeRow<'p> {
         measured::spread(page, clause.spread);
     }
 
-    /// The measurement that moved, in words.
+    /// The measurement that changed, in words.
     fn moved(&self, page: &mut Html) {
         let Some(moved) = self.measured else { return };
         page.put("<h4>Measured in {}: {}</h4>\n<ul class=\"measured\">\n", &[&moved.case, &moved.quantity]);
@@ -206,7 +206,7 @@ impl<'p> ChangeRow<'p> {
     }
 }
 
-/// A verdict, and of when it is.
+/// A verdict, with the time that it is from.
 fn word(page: &mut Html, when: &str, verdict: Word) {
     page.raw("<span class=\"said\">");
     if !when.is_empty() {

@@ -8,10 +8,10 @@ use probity_model::{Clock, Stamp, Timeline};
 
 use super::{Item, Lane, LaneGroup, Look, until_next, words};
 
-/// Stalls that are closer together than this part of the case are drawn as one.
+/// Stalls that are closer together than one part in this many of the case are drawn as one.
 const TOO_CLOSE_TO_SEE: i64 = 1000;
 
-/// Conditions that turn once at the beginning of any pod and say nothing of probes.
+/// Conditions that change once at the start of every pod and say nothing about probes.
 const DULL: [&str; 3] = ["PodScheduled", "Initialized", "PodReadyToStartContainers"];
 
 /// The lanes of a pod: its phase, its conditions, the events recorded for it.
@@ -50,7 +50,7 @@ fn phases(pod: &PodLife<'_>, end: i64) -> Vec<Item> {
         .collect()
 }
 
-/// The types of the conditions that are worth a lane, in the order of their appearance.
+/// The types of the conditions that have a lane, in the order in which they appeared.
 fn conditions(pod: &PodLife<'_>) -> Vec<String> {
     let mut kinds: Vec<String> = Vec::new();
     for revision in &pod.revisions {
@@ -78,7 +78,7 @@ fn condition(pod: &PodLife<'_>, kind: &str, end: i64) -> Lane {
     Lane::new(format!("condition {kind}"), items.collect())
 }
 
-/// A group for each service, with a lane for each of its endpoints.
+/// A group for each Service, with a lane for each of its endpoints.
 pub(super) fn endpoints(run: &Timeline<'_>) -> Vec<LaneGroup> {
     let group = |service: &ServiceSeen<'_>| {
         let mut pods: Vec<&str> = Vec::new();
@@ -99,7 +99,7 @@ fn endpoint(run: &Timeline<'_>, service: &ServiceSeen<'_>, pod: &str) -> Lane {
     let mut holder = "";
     for slice in &service.slices {
         let (text, look) = match slice.of_pod(pod) {
-            // A service may have several slices; those that never held the pod say nothing of it.
+            // A Service may have several slices. Slices that never contained the pod say nothing about it.
             None if slice.name != holder => continue,
             None => ("not in the slice".to_owned(), Look::Faint),
             Some(endpoint) => {
@@ -123,7 +123,7 @@ fn endpoint(run: &Timeline<'_>, service: &ServiceSeen<'_>, pod: &str) -> Lane {
     Lane::new(known, items.collect())
 }
 
-/// What held up the node and those who listen, each in its lane.
+/// The stalls of the node, the targets, the harness and the watch, each in its lane.
 pub(super) fn node(run: &Timeline<'_>) -> LaneGroup {
     let mut lanes: BTreeMap<(Listener, String), Vec<(i64, i64)>> = BTreeMap::new();
     for (_, noise) in run.noise.iter().chain(&run.late_kubelet) {
@@ -175,7 +175,7 @@ fn who(by: Listener) -> &'static str {
     }
 }
 
-/// Spans in order, those that touch or nearly touch as one.
+/// Spans in order. Spans that touch or nearly touch are joined.
 fn joined(mut spans: Vec<(i64, i64)>, near: i64) -> Vec<(i64, i64)> {
     spans.sort_unstable();
     let mut joined: Vec<(i64, i64)> = Vec::new();

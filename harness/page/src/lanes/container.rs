@@ -24,7 +24,7 @@ pub(super) fn group(run: &Timeline<'_>, pod: &PodLife<'_>, container: &Container
     LaneGroup { name: format!("{} / {kind} {}", pod.key, container.name), lanes }
 }
 
-/// The instances, each from its start to its end as far as its target was heard.
+/// The instances, each from its start to its end, according to the records of its target.
 fn instances(run: &Timeline<'_>, pod: &PodLife<'_>, container: &ContainerLife<'_>) -> Vec<Item> {
     let span = |attempt: &Attempt<'_>| {
         let end = attempt.end();
@@ -94,7 +94,7 @@ fn restarts(pod: &PodLife<'_>, container: &ContainerLife<'_>) -> Vec<Item> {
     items
 }
 
-/// Signals, and what the process said when it ended by itself.
+/// Signals, and what the process reported when it ended by itself.
 fn signals(run: &Timeline<'_>, container: &ContainerLife<'_>) -> Vec<Item> {
     let lines = container.attempts.iter().flat_map(|attempt| &attempt.lines);
     let items = lines.filter_map(|line| {

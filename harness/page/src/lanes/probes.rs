@@ -5,7 +5,7 @@ use probity_model::timeline::{Attempt, ContainerLife, Probe, ProbeKind, ProbeOut
 
 use super::{Item, Lane, Look, when};
 
-/// A lane for each kind of probe, one for what can have been several kinds, and one for all other requests.
+/// A lane for each kind of probe, lanes for requests that can belong to several kinds, and one for all other requests.
 pub(super) fn lanes(run: &Timeline<'_>, container: &ContainerLife<'_>) -> Vec<Lane> {
     let mut lanes: Vec<Lane> =
         container.probes.iter().map(|spec| Lane::new(name(&[spec.kind]), Vec::new())).collect();
@@ -79,7 +79,7 @@ fn in_words(attempt: &Attempt<'_>, probe: &Probe<'_>) -> String {
     )
 }
 
-/// Requests that no probe can have been, apart from our own.
+/// Requests that cannot be probes, except those of the harness.
 fn others(run: &Timeline<'_>, container: &ContainerLife<'_>) -> Vec<Item> {
     let mut items = Vec::new();
     for attempt in &container.attempts {

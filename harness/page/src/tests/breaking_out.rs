@@ -4,7 +4,7 @@ use probity_sample::MARKUP;
 
 use super::{between, data, page_of, run};
 
-/// The tags that the page is made of.
+/// The tags that the page uses.
 const TAGS: &[&str] = &[
     "!doctype", "a", "b", "body", "button", "caption", "circle", "code", "dd", "defs", "details", "div",
     "dl", "dt", "fieldset", "form", "h1", "h2", "h3", "h4", "head", "header", "html", "input", "kbd",
@@ -13,20 +13,20 @@ const TAGS: &[&str] = &[
     "thead", "title", "tr", "ul", "use",
 ];
 
-/// The tags of a page, each with its attributes: whatever a browser would take for one. Style and script are left out.
+/// Everything in a page that a browser would take for a tag, with its attributes. Style and script are left out.
 fn tags(page: &str) -> Vec<String> {
     let (style, script) = (between(page, "<style>", "</style>"), between(page, "<script>", "</script>"));
     let bare = page.replace(style, "").replace(script, "");
     bare.split('<').skip(1).map(|tag| tag[..tag.find('>').unwrap()].to_owned()).collect()
 }
 
-/// Whatever a browser takes for a tag or an attribute is of this crate.
+/// Asserts that everything that a browser takes for a tag or an attribute was written by this crate.
 pub(super) fn assert_no_markup_of_others(page: &str, scripts: usize) {
     assert_eq!((page.matches("<script").count(), page.matches("</script").count()), (scripts, scripts));
     for tag in tags(page) {
         let name = tag.trim_start_matches('/').split([' ', '\n', '/']).next().unwrap().to_owned();
         assert!(!name.is_empty() && TAGS.contains(&name.as_str()), "{tag}");
-        // Quoted values cannot hold a quote, so what is outside of them is ours.
+        // Quoted values cannot contain a quote, so everything outside them was written by this crate.
         let outside: String = tag.split('"').step_by(2).collect();
         assert!(
             !outside.contains("onclick") && !outside.contains("onerror") && !outside.contains("src="),

@@ -11,7 +11,7 @@ fn run(version: &str, probes: &[f64]) -> Report {
     Run::new().named(version).on("node1", version).case("calm", ON_TIME, probes).report()
 }
 
-/// Three versions: in the second a probe is late, in the third the cluster is hostile.
+/// Three versions. In the second, a probe is late. In the third, the cluster is hostile.
 fn reports() -> [Report; 3] {
     let hostile = Run::new().case("calm", ON_TIME, PUNCTUAL).case("hostile", HOSTILE, PUNCTUAL).hostile();
     [run("v1.34.2", PUNCTUAL), run("v1.35.1", LATE), hostile.report()]

@@ -1,4 +1,4 @@
-//! The size of a page, which a long run must not blow up.
+//! The size of a page, which must stay limited for a long run.
 
 use probity_case::CaseName;
 use probity_model::facets::{Facet, FacetSeen, Sight};
@@ -12,7 +12,7 @@ use super::{data, page};
 const CLAUSES: usize = 400;
 const CASES: usize = 270;
 
-/// The measurements of a clause that is asked in many cases, about many pods.
+/// The measurements of a clause that applies to many cases and many pods.
 fn measurement(nth: usize) -> Measurement {
     let lo = 1_000_000 + i64::try_from(nth).unwrap() * 1000;
     let bound = Bound::at_most(3_000_000, "failureThreshold × periodSeconds + 2.000 s")
@@ -30,7 +30,7 @@ fn measurement(nth: usize) -> Measurement {
     }
 }
 
-/// A clause about which much is known: as much as the report keeps for the busiest ones.
+/// A clause with as much data as the report keeps for the busiest clauses.
 fn busy(nth: usize, of: &ClauseReport) -> ClauseReport {
     let case = |at: usize| CaseName(format!("demo/calm-{}", (nth + at) % CASES));
     let event = |id: u32| Cited {
@@ -58,7 +58,7 @@ fn busy(nth: usize, of: &ClauseReport) -> ClauseReport {
     }
 }
 
-/// A run of cases in each of which so many probes were sent.
+/// A run of cases, each with this many probes.
 fn of_cases(cases: usize, probes: u32) -> Run {
     let times: Vec<f64> = (0..probes).flat_map(|at| [2.0 + f64::from(at), 2.1 + f64::from(at)]).collect();
     (0..cases).fold(Run::new(), |run, nth| run.case(&format!("calm-{nth}"), ON_TIME, &times))

@@ -20,11 +20,11 @@ pub enum ConformanceLevel {
     None,
     /// Every MUST clause that the cases of the profile `core` target holds, or diverges as the book records it.
     Core,
-    /// The same for the profiles `core` and `extended` together.
+    /// As for `core`, but for the profiles `core` and `extended` together.
     Extended,
 }
 
-/// What a run shows about the conformance of a cluster, and what that rests on.
+/// What a run shows about the conformance of a cluster, and what this is based on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -39,7 +39,7 @@ pub struct Certificate {
     pub program: Tool,
     /// When the run started, by the harness's clock.
     pub began: String,
-    /// Each level, and why it was not reached.
+    /// Each level, with the reasons if it was not reached.
     pub levels: Vec<LevelReport>,
     /// The histories: the SHA-256 digest of the lines of each, before compression.
     pub histories: BTreeMap<String, String>,
@@ -52,10 +52,10 @@ pub struct Certificate {
 pub struct Subject {
     /// The version of the API server; empty if the run never reached it.
     pub server: String,
-    /// The UID of the namespace kube-system; empty if it may not be read.
+    /// The UID of the namespace kube-system. Empty without permission to read it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cluster_uid: String,
-    /// The kubelets and runtimes of the nodes; none if nodes may not be read.
+    /// The kubelets and runtimes of the nodes. Empty without permission to read nodes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kubelets: Vec<Kubelets>,
     /// The digest of the target's image.
@@ -89,12 +89,12 @@ pub struct LevelReport {
     pub level: ConformanceLevel,
     /// Whether the run reached it.
     pub reached: bool,
-    /// The MUST clauses of the level by verdict; without those that are not promised for this version of Kubernetes.
+    /// The MUST clauses of the level by verdict, without those that are not promised for this version of Kubernetes.
     pub must: Counts,
     /// Why the level was not reached.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub obstacles: Vec<Obstacle>,
-    /// MUST clauses that this cluster cannot show, or cannot show in full.
+    /// MUST clauses that this cluster cannot show, or cannot show completely.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exceptions: Vec<Exception>,
     /// Clauses of the level that are not promised for this version of Kubernetes.

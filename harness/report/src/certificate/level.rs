@@ -13,14 +13,14 @@ use crate::book_facts::{BookCase, BookFacts};
 use crate::document::{CaseReport, ClauseReport, Counts, ProfileOutcome, Report};
 use crate::word::{Reason, Word};
 
-/// What became of a case that a level needs.
+/// The result of a case that a level needs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Standing {
-    /// It ran, and its history is there.
+    /// It ran, and its history exists.
     Ran,
     /// The cluster lacks a feature that the case declares.
     Lacking,
-    /// It was skipped for something that it does not declare, such as a missing permission.
+    /// It was skipped because of something that it does not declare, such as a missing permission.
     Prevented,
     /// The filters or the profiles of the run exclude it.
     LeftOut,
@@ -73,7 +73,7 @@ fn of_run(why: impl Into<String>) -> Obstacle {
     Obstacle { why: why.into(), ..Obstacle::default() }
 }
 
-/// What is wrong with the run as a whole.
+/// Obstacles that concern the run as a whole.
 fn of_the_run(level: ConformanceLevel, report: &Report, book: &BookFacts) -> Vec<Obstacle> {
     let mut found = Vec::new();
     let mut unless = |fine: bool, why: &str| {
@@ -108,7 +108,7 @@ fn of_the_run(level: ConformanceLevel, report: &Report, book: &BookFacts) -> Vec
     found
 }
 
-/// What became of a case, in the worst of its runs.
+/// The result of a case in the worst of its runs.
 fn standing(case: &BookCase, report: &Report) -> Standing {
     let runs = report.cases.iter().filter(|run| run.case.anywhere() == case.planned.case);
     runs.map(|run| standing_of(case, run)).max().unwrap_or(Standing::Unknown)
@@ -162,8 +162,8 @@ fn clauses_of<'r>(cases: &[&BookCase], report: &'r Report) -> Vec<&'r ClauseRepo
     report.clauses.iter().filter(|clause| targeted.contains(&clause.id) || broken(clause)).collect()
 }
 
-/// The exception that a clause is, if it is one: cases that target it were skipped because the cluster lacks a feature, and
-/// nothing else is left open. What the other cases showed still has to hold.
+/// The exception for a clause, if it is one: cases that target it were skipped because the cluster lacks a feature, and
+/// nothing else is undecided. What the other cases showed must still hold.
 fn exception(
     clause: &ClauseReport,
     report: &Report,
@@ -197,7 +197,7 @@ fn of_clauses(word: Word, clauses: Vec<ClauseId>) -> Obstacle {
     Obstacle { why: why.to_owned(), clauses, cases: Vec::new() }
 }
 
-/// Clauses that the cases of a level target, and the report does not have.
+/// Clauses that the cases of a level target, but that are missing in the report.
 fn unknown_clauses(cases: &[&BookCase], report: &Report) -> Option<Obstacle> {
     let targeted = cases.iter().flat_map(|case| &case.planned.judges).cloned();
     let mut clauses = distinct(targeted);

@@ -1,8 +1,8 @@
 //! Measured numbers of two reports, side by side.
 //!
-//! A number is compared with the same number of the same case: other cases have other probe settings. No two runs measure the
-//! same to the millisecond, so what moved by less than a tenth of its bound, or less than two runs of the same kubelet
-//! differ by, is not listed.
+//! A number is compared with the same number of the same case, because other cases have other probe settings. Two runs
+//! never measure exactly the same. So a number is not listed if it changed by less than a tenth of its bound, or by less
+//! than two runs of the same kubelet differ.
 
 use probity_case::CaseName;
 use probity_model::measure::{Fit, Unit};
@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 use crate::document::{ClauseReport, MeasuredIn};
 use crate::quantity::likened;
 
-/// How much a time must move to be listed, in parts of a hundred of its bound.
+/// How much a number must change to be listed, in percent of its bound.
 const NOTABLE_PERCENT: i64 = 10;
 
-/// How much a time must change to be listed, in microseconds: scheduling alone causes smaller changes.
+/// How much a time must change to be listed, in microseconds. Scheduling alone causes smaller changes.
 const NOTABLE_US: i64 = 50_000;
 
-/// A measured number that moved.
+/// A measured number that changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -29,13 +29,13 @@ pub struct MovedMeasurement {
     pub case: CaseName,
     /// What was measured, without the names and numbers that differ from pod to pod.
     pub quantity: String,
-    /// What it was.
+    /// The measurement in the older report.
     pub from: Measurement,
-    /// What it is.
+    /// The measurement in the newer report.
     pub to: Measurement,
-    /// By how many parts in a hundred of its bound it moved.
+    /// By how many percent of its bound it changed.
     pub percent: i64,
-    /// How many more numbers of the clause moved.
+    /// How many more numbers of the clause changed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more: usize,
 }
@@ -46,11 +46,11 @@ fn is_zero(number: &usize) -> bool {
 
 /// What a comparison of a clause's measurements shows.
 pub(super) enum Compared {
-    /// At least one changed; the one that changed most.
+    /// At least one changed. This is the one that changed most.
     Moved(Box<MovedMeasurement>),
-    /// All stayed about where they were.
+    /// All stayed about the same.
     Steady,
-    /// There is none that both reports have.
+    /// The reports have no measurement in common.
     Nothing,
 }
 
@@ -85,19 +85,20 @@ pub(super) fn moved(then: &ClauseReport, now: &ClauseReport) -> Compared {
 }
 
 impl MovedMeasurement {
-    /// Whether it is nearer to its bound than it was, or further beyond.
+    /// Whether it is closer to its bound than before, or further beyond it.
     #[must_use]
     pub fn is_closer(&self) -> bool {
         self.to.room() < self.from.room()
     }
 
-    /// How much it asks for a reader: what misses its bound now, then what came closer to it, then the rest.
+    /// How important it is for a reader. Numbers that miss their bound now are first, then those that came closer to it,
+    /// then the rest.
     pub(super) fn weight(&self) -> (bool, bool, i64) {
         let misses = self.to.fit() == Fit::Missed && self.from.fit() != Fit::Missed;
         (misses, self.is_closer(), self.percent)
     }
 
-    /// Its bound in words, if both have the same; else both.
+    /// Its bound in words, or both bounds if they differ.
     #[must_use]
     pub fn bounds_in_words(&self) -> String {
         let (from, to) = (self.from.bound_in_words(), self.to.bound_in_words());
@@ -105,7 +106,7 @@ impl MovedMeasurement {
     }
 }
 
-/// Measurements of like quantities in one case, under one bound.
+/// Measurements of similar quantities in one case, with the same bound.
 struct Kind<'r> {
     quantity: String,
     tightest: &'r MeasuredIn,
@@ -136,7 +137,7 @@ fn kinds(all: &[MeasuredIn]) -> Vec<Kind<'_>> {
     kinds
 }
 
-/// What a kind was before: under the same bound, or under another if there is no doubt which that is.
+/// The same kind in the older report: with the same bound, or with another bound if only one kind is possible.
 fn counterpart<'k, 'r>(of: &Kind<'_>, now: &[Kind<'_>], then: &'k [Kind<'r>]) -> Option<&'k Kind<'r>> {
     let like: Vec<&Kind<'r>> = then.iter().filter(|kind| kind.is_like(of)).collect();
     let is_only = now.iter().filter(|kind| kind.is_like(of)).count() == 1;
@@ -144,7 +145,7 @@ fn counterpart<'k, 'r>(of: &Kind<'_>, now: &[Kind<'_>], then: &'k [Kind<'r>]) ->
     same.or(like.first().filter(|_| is_only && like.len() == 1)).copied()
 }
 
-/// By how many parts in a hundred of its bound a number moved; of itself if it has no bound.
+/// By how many percent of its bound a number changed. If it has no bound, by how many percent of itself.
 fn percent(from: &Measurement, to: &Measurement) -> i64 {
     let limits =
         [&to.bound.upper, &to.bound.lower].into_iter().flatten().map(|limit| limit.value.saturating_abs());

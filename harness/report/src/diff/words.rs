@@ -1,4 +1,4 @@
-//! A difference in words, for a terminal: a line for each change, the worst first, the totals last.
+//! A difference in words, for a terminal: a line for each change, the worst first, and the totals last.
 
 use probity_model::facets::Sight;
 
@@ -36,7 +36,7 @@ impl Diff {
         lines.concat() + &self.headline() + "\n"
     }
 
-    /// The sum in a line.
+    /// The totals in one line.
     #[must_use]
     pub fn headline(&self) -> String {
         format!(
@@ -82,7 +82,7 @@ fn facets_line(MovedFacets { id, facets }: &MovedFacets) -> String {
 }
 
 impl MovedFacet {
-    /// The facet and what was seen of it: `status 204: seen -> not seen`.
+    /// The facet and its results: `status 204: seen -> not seen`.
     #[must_use]
     pub fn in_words(&self) -> String {
         let sight = |of: Option<Sight>| of.map_or("not asked", sight_in_words);

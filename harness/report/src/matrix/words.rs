@@ -1,4 +1,4 @@
-//! A matrix as text for a terminal: the sum, the reports, the regressions, then a table for each chapter.
+//! A matrix as text for a terminal: the totals, the reports, the regressions, and a table for each chapter.
 
 use super::{Matrix, MatrixCell, MatrixRow};
 use crate::words::counted;
@@ -7,7 +7,7 @@ use crate::words::counted;
 const MISSING: &str = "·";
 
 impl MatrixCell {
-    /// The verdict with its sign, and the sign of its turn: `✗ violated ▼`.
+    /// The verdict with its sign, and the sign of its change: `✗ violated ▼`.
     #[must_use]
     pub fn in_words(&self) -> String {
         let Some(verdict) = self.verdict else { return format!("{MISSING} missing") };
@@ -17,7 +17,7 @@ impl MatrixCell {
 }
 
 impl Matrix {
-    /// The sum in one line: `3 reports, 68 clauses: 2 differ, 1 regression, no recovery`.
+    /// The totals in one line: `3 reports, 68 clauses: 2 differ, 1 regression, no recovery`.
     #[must_use]
     pub fn headline(&self) -> String {
         let counts = self.counts;
@@ -50,7 +50,7 @@ impl Matrix {
         words + "\n▼ worse, ▲ better, each compared with the previous reports; · not in the report's book\n"
     }
 
-    /// Where a verdict got worse, with the finding.
+    /// The reports in which a verdict got worse, with the findings.
     fn regression(&self, row: &MatrixRow) -> String {
         let mut words = String::new();
         for (report, cell) in self.reports.iter().zip(&row.cells) {
@@ -99,7 +99,7 @@ impl Matrix {
     }
 }
 
-/// A number of things; `no` means none.
+/// A number of things, with `no` for none.
 fn number_of(number: usize, one: &str, several: &str) -> String {
     if number == 0 { format!("no {one}") } else { counted(number, one, several) }
 }

@@ -30,7 +30,7 @@ fn skipped(case: &str, reason: Skip) -> LogLine {
     LogLine::CaseSkipped { case: name(case), reason, why: "x".to_owned() }
 }
 
-/// A run that began so many seconds after the first, with these cases planned.
+/// A run that began `after_s` seconds after the first, with these planned cases.
 fn run(place: &str, after_s: i64, cases: &[&str], lines: &[LogLine]) -> RunToMerge {
     let facts = RunFacts {
         run_id: format!("run-{place}"),
@@ -74,7 +74,7 @@ fn shard(mut run: RunToMerge, index: u32, of: u32) -> RunToMerge {
     run
 }
 
-/// Two shards of a run of four cases, of which a filter leaves one out.
+/// Two shards of a run of four cases. A filter leaves out one of the cases.
 fn two_shards() -> Vec<RunToMerge> {
     let cases = ["a/one", "a/two", "b/filtered", "b/three"];
     let filtered = skipped("b/filtered", Skip::Filtered);

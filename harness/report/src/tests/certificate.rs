@@ -1,4 +1,4 @@
-//! A level is a claim, so most of these tests take one reason away at a time.
+//! Most of these tests remove one precondition of a level at a time.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What a report says beyond its verdicts: causes, noise, and how times lie to their bounds.
+//! What a report contains in addition to verdicts: causes, noise, and how times compare with their bounds.
 
 use super::*;
 

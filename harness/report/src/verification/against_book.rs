@@ -1,4 +1,4 @@
-//! Whether a run knows the cases of the book as the book has them.
+//! Whether the cases in the log of a run are the same as in the book.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use super::{Flaw, LOG};
 use crate::book_facts::BookFacts;
 use crate::run_log::{LogLine, Planned};
 
-/// What a log says otherwise than the book that it names. Call it only if this is the same book.
+/// The differences between a log and the book that it names. Call this only if `book` is the same book.
 ///
-/// A run knows every case of the book, also those that it leaves out; known bugs only where it was asked for them. The cases
-/// that a user added are not the book's.
+/// A run knows every case of the book, including those that it leaves out. It knows cases of known bugs only if they were
+/// requested. Cases that a user added do not belong to the book.
 #[must_use]
 pub fn against_book(log: &[LogLine], book: &BookFacts) -> Vec<Flaw> {
     let Some(LogLine::Began(facts)) = log.first() else { return Vec::new() };
@@ -35,8 +35,8 @@ pub fn against_book(log: &[LogLine], book: &BookFacts) -> Vec<Flaw> {
         .filter(|case| asked(case.planned.profile) && !known.contains(&case.planned.case))
         .map(|case| &case.planned.case)
         .collect();
-    // With --only-suite a run knows none of them, and says so by its own cases. A run without profiles is one of `probity try` or
-    // `reproduce`. Neither has a level, so nobody gains by pretending.
+    // With --only-suite, a run knows no case of the book but has its own cases. A run without profiles is from `probity
+    // try` or `reproduce`. Neither has a level, so nobody gains anything by claiming this.
     let only_own = known.is_empty() && !facts.suite.added.is_empty();
     if !only_own && !facts.profiles.is_empty() {
         found.extend(missing.into_iter().map(|name| format!("it does not list the case {name} of the book")));
@@ -44,7 +44,7 @@ pub fn against_book(log: &[LogLine], book: &BookFacts) -> Vec<Flaw> {
     found.into_iter().map(|what| Flaw::new(LOG, what)).collect()
 }
 
-/// The first thing that the log says otherwise of a case than the book.
+/// The first difference between a case in the log and the same case in the book.
 fn difference(planned: &Planned, expected: &Planned) -> Option<String> {
     let name = &planned.case;
     let said = |what: &str, here: String, there: String| {
@@ -63,5 +63,6 @@ fn difference(planned: &Planned, expected: &Planned) -> Option<String> {
     if planned.source != expected.source {
         return Some(said("file", planned.source.clone(), expected.source.clone()));
     }
-    (planned.story != expected.story).then(|| said("story", "another".to_owned(), "not that one".to_owned()))
+    (planned.story != expected.story)
+        .then(|| said("story", "one text".to_owned(), "a different text".to_owned()))
 }

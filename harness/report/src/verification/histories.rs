@@ -1,4 +1,4 @@
-//! Whether each history is the one that the log names, whole, and of this run, case and cluster.
+//! Whether each history is the one that the log names, is complete, and belongs to this run, case and cluster.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::{Flaw, LOG};
 use crate::build::StoredHistory;
 use crate::run_log::{ClusterFacts, LogLine, Planned, RunFacts};
 
-/// What contradicts itself in the histories of a run. A history that cannot be read is one of its flaws.
+/// The contradictions in the histories of a run. A history that cannot be read is also a flaw.
 #[must_use]
 pub fn histories(log: &[LogLine], stored: &[StoredHistory]) -> Vec<Flaw> {
     let Some(LogLine::Began(facts)) = log.first() else { return Vec::new() };
@@ -47,10 +47,10 @@ pub fn histories(log: &[LogLine], stored: &[StoredHistory]) -> Vec<Flaw> {
     found
 }
 
-/// Whether a history that no result names belongs to a case that failed: its beginning is stored all the same.
+/// Whether a history that no result names belongs to a case that failed. Its beginning is stored even then.
 #[must_use]
 pub fn is_evidence_of_a_failure(log: &[LogLine], file: &str) -> bool {
-    // What follows the name is the number of a repetition and the kind of file.
+    // The name is followed by the number of a repetition and the extension.
     let place = |name: &str| {
         let rest = file.strip_prefix("history/").and_then(|rest| rest.strip_prefix(name));
         rest.is_some_and(|rest| rest.starts_with('.'))
@@ -58,7 +58,7 @@ pub fn is_evidence_of_a_failure(log: &[LogLine], file: &str) -> bool {
     log.iter().any(|line| matches!(line, LogLine::CaseBroken { case, .. } if place(&case.file())))
 }
 
-/// What the header of a history says otherwise than the log.
+/// The differences between the header of a history and the log.
 fn of_header(
     header: &Header,
     facts: &RunFacts,

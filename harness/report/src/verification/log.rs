@@ -1,4 +1,4 @@
-//! Whether a log is whole and names everything once.
+//! Whether a log is complete and names everything once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use probity_case::CaseName;
 use super::{Flaw, LOG};
 use crate::run_log::{LogLine, RunFacts};
 
-/// What contradicts itself in a log.
+/// The contradictions in a log.
 #[must_use]
 pub fn log(log: &[LogLine]) -> Vec<Flaw> {
     let Some(LogLine::Began(facts)) = log.first() else {
@@ -24,7 +24,7 @@ pub fn log(log: &[LogLine]) -> Vec<Flaw> {
     found.into_iter().map(|what| Flaw::new(LOG, what)).collect()
 }
 
-/// Lines that every log has once.
+/// Checks the lines that every log has once.
 fn ends(log: &[LogLine]) -> Vec<String> {
     let mut found = Vec::new();
     let count = |is: fn(&LogLine) -> bool| log.iter().filter(|line| is(line)).count();
@@ -95,7 +95,7 @@ fn results(facts: &RunFacts, log: &[LogLine]) -> Vec<String> {
         if ended + skipped + broken == 0 && !interrupted {
             found.push(format!("it plans the case {case} but has no result for it"));
         }
-        // An interruption may come between two runs of a case; such a run has no level.
+        // A run may be interrupted between two runs of a case. Such a run has no level.
         if interrupted {
             continue;
         }

@@ -1,6 +1,6 @@
 //! Whether the numbers and verdicts of a report follow from one another.
 //!
-//! This is all that can be shown of a report without its log and histories.
+//! Without its log and histories, nothing else can be checked in a report.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use crate::certificate::Certificate;
 use crate::document::{CaseReport, ClauseReport, Counts, Report};
 use crate::word::Word;
 
-/// What contradicts itself in a report. The certificate is compared only if the report is of this book.
+/// The contradictions in a report. The certificate is compared only if the report is based on this book.
 #[must_use]
 pub fn numbers(report: &Report, book: &BookFacts) -> Vec<Flaw> {
     let mut found = doubles(report);
@@ -47,7 +47,7 @@ fn doubles(report: &Report) -> Vec<String> {
     found
 }
 
-/// Counts that are not those of what is listed.
+/// Counts that differ from the listed clauses and cases.
 fn counts(report: &Report) -> Vec<String> {
     let mut found = Vec::new();
     let mut same = |what: &str, said: Counts, listed: Counts| {
@@ -84,7 +84,7 @@ fn counts(report: &Report) -> Vec<String> {
     found
 }
 
-/// A case whose verdict is not that of its judgements.
+/// A case whose verdict does not follow from its judgements.
 fn of_case(case: &CaseReport) -> Option<String> {
     case.history.as_ref()?;
     let mut again = case.clone();
@@ -96,7 +96,7 @@ fn of_case(case: &CaseReport) -> Option<String> {
 
 type Votes<'r> = BTreeMap<&'r ClauseId, Vec<(&'r CaseName, Word)>>;
 
-/// What each case says about each clause.
+/// The verdict of each case on each clause.
 fn votes(report: &Report) -> Votes<'_> {
     let mut votes: Votes<'_> = BTreeMap::new();
     for case in &report.cases {
@@ -112,7 +112,7 @@ fn votes(report: &Report) -> Votes<'_> {
     votes
 }
 
-/// What a clause says otherwise than the cases that judged it.
+/// The differences between a clause and the cases that judged it.
 fn of_clause(clause: &ClauseReport, votes: &Votes<'_>) -> Vec<String> {
     let mut found = Vec::new();
     let sorted = |mut list: Vec<(&CaseName, Word)>| {

@@ -1,7 +1,8 @@
 //! Where a stored report and the report that follows from the log and the histories differ.
 //!
-//! The two are compared as JSON, so that no field can be forgotten, and one that the format does not have is found too.
-//! Clauses and cases are matched by their names: a missing clause is one difference, not one in everything after it.
+//! The two are compared as JSON, so that no field can be forgotten, and fields that the format does not have are found
+//! too. Clauses and cases are matched by their names, so a missing clause is one difference and does not shift the
+//! others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,9 +11,10 @@ use serde_json::{Map, Value};
 /// The differences of two reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Differences {
-    /// In what the log says, such as the versions, the command, and the digests of histories. It does not depend on the book.
+    /// Differences in facts from the log, such as the versions, the command, and the digests of histories. They do not
+    /// depend on the book.
     pub facts: Vec<String>,
-    /// In what was concluded, such as verdicts, counts and the level. Another book may conclude otherwise.
+    /// Differences in conclusions, such as verdicts, counts and the level. Another book may lead to other conclusions.
     pub conclusions: Vec<String>,
 }
 
@@ -47,13 +49,13 @@ pub fn differences(stored: &Value, follows: &Value) -> Differences {
     found
 }
 
-/// What a reader wants to know first: verdicts, then entries that are missing or too many, then the rest.
+/// The order for the reader: verdicts first, then entries that are missing or superfluous, then the rest.
 fn rank(place: &str) -> usize {
     let ends = [".verdict", ".level", "]"];
     ends.iter().position(|end| place.ends_with(end)).unwrap_or(ends.len())
 }
 
-/// The clause or the case that a place belongs to, and whether it is concluded about it; elsewhere the place itself.
+/// The clause or the case that a place belongs to. For other places, the place itself.
 fn group(place: &str) -> &str {
     match place.find("].").filter(|_| place.starts_with("clauses[") || place.starts_with("cases[")) {
         Some(end) if is_concluded(place) => &place[..=end],

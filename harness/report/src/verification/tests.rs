@@ -1,4 +1,4 @@
-//! How differences of two reports are named. What each rule finds in a whole run is tested where runs are read.
+//! How differences between two reports are named. The tests for reading runs cover what each rule finds in a whole run.
 
 use serde_json::json;
 

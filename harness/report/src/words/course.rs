@@ -1,5 +1,5 @@
-//! The course of a case as text: what was done, what the API server showed, and how probes were answered, in the order
-//! in which it was heard. For people without a browser, such as readers of an issue.
+//! The course of a case as text: what the harness did, what the API server showed, and how probes were answered, in the
+//! order in which the harness received it. It is for readers without a browser, such as readers of an issue.
 
 use probity_model::history::{Did, EventId, Happening, History};
 use probity_model::measure::seconds;
@@ -7,10 +7,10 @@ use probity_model::timeline::{Attempt, Probe, Timeline};
 
 use super::event::{event_in_words, revision_in_words};
 
-/// So many lines are written; a case that has more is told by its history.
+/// The maximum number of lines. The history has the rest.
 const LONGEST: usize = 120;
 
-/// The course, a line each.
+/// The course, one event per line.
 #[must_use]
 pub fn course_in_words(history: &History) -> Vec<String> {
     let run = Timeline::of(history);
@@ -45,7 +45,7 @@ pub fn course_in_words(history: &History) -> Vec<String> {
     lines(&run, entries)
 }
 
-/// Something to tell: a line of its own, or an answer, of which several make one line.
+/// An entry: a separate line, or an answer. Several answers are combined into one line.
 enum Entry {
     Line(EventId, String),
     Answer(EventId, String),
@@ -91,11 +91,11 @@ fn answer(attempt: &Attempt<'_>, container: &str, probe: &Probe<'_>) -> String {
     format!("{container} was probed{at} ({}): {said}", kinds.join(" or "))
 }
 
-/// The lines: answers that are alike and come with nothing else between are told together.
+/// The lines. Equal answers with nothing else between them are combined.
 fn lines(run: &Timeline<'_>, entries: Vec<Entry>) -> Vec<String> {
     let at = |id: EventId| format!("{:>10}", format!("+{}", seconds(run.heard(id).at.lo)));
     let mut lines: Vec<String> = Vec::new();
-    // The answers since the last line, each with its first time, its last, and how many there were.
+    // The answers since the last line, each with the first and the last event, and the count.
     let mut open: Vec<(String, EventId, EventId, u64)> = Vec::new();
     let close = |open: &mut Vec<(String, EventId, EventId, u64)>, lines: &mut Vec<String>| {
         for (words, first, last, count) in open.drain(..) {

@@ -72,8 +72,8 @@ fn deed_in_words(did: &Did) -> String {
         Did::Measured { node, probes, .. } => {
             format!("the kubelet of {node} had {} probe counters of the case", probes.len())
         }
-        Did::Waited { what, came: true } => format!("{what} came"),
-        Did::Waited { what, came: false } => format!("{what} did not occur"),
+        Did::Waited { what, came: true } => format!("completed: {what}"),
+        Did::Waited { what, came: false } => format!("timed out: {what}"),
         Did::Failed { what, why } => format!("{what} failed: {why}"),
         Did::Over { why } => format!("the case ended: {why}"),
     }
@@ -95,7 +95,7 @@ fn sighting_in_words(sighting: &Sighting) -> String {
     format!("{kind} {name} {change}{status}")
 }
 
-/// The state of a pod as its status tells it: phase, readiness and each container's restarts.
+/// The state of a pod according to its status: phase, readiness and the restarts of each container.
 fn pod_in_words(status: &Value) -> String {
     let phase = status.get("phase").and_then(Value::as_str).unwrap_or("no phase");
     let lists = ["initContainerStatuses", "containerStatuses"];
@@ -112,7 +112,7 @@ fn pod_in_words(status: &Value) -> String {
     format!(": {phase}{}", containers.concat())
 }
 
-/// The state of a pod, as its object tells it.
+/// The state of a pod, according to its object.
 pub(super) fn revision_in_words(object: &Value) -> String {
     let leaving = object.get("metadata").is_some_and(|of| of.get("deletionTimestamp").is_some());
     let status = object.get("status").map(pod_in_words).unwrap_or_default();
@@ -165,7 +165,7 @@ fn fact_in_words(fact: &Fact) -> String {
     }
 }
 
-/// The name of a fact as its line has it.
+/// The name of a fact, as in its line.
 fn kebab(value: &impl serde::Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(Value::String(word)) => word,

@@ -16,7 +16,7 @@ pub enum ConnectionAnswer {
     Close,
     /// Abort it immediately (RST).
     Reset,
-    /// Send bytes that belong to no protocol, then close.
+    /// Send bytes that are invalid in every protocol, then close.
     Garbage,
     /// Send back everything that is received.
     Echo,
@@ -29,8 +29,8 @@ pub enum ConnectionAnswer {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct ConnectionSettings {
-    /// Pause before anything is done with the connection. The peer's connect has succeeded by then: the system
-    /// completes it. To delay that too, script the listener (`listen: full`).
+    /// Pause before anything is done with the connection. The peer's connect has already succeeded, because the system
+    /// completes it. To delay the connect too, script the listener (`listen: full`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<Span>,
     /// Text that is sent first.
@@ -38,7 +38,7 @@ pub struct ConnectionSettings {
     pub send: Option<String>,
     /// What happens afterwards.
     pub then: Then,
-    /// How long after that the connection is closed by us; left open if absent.
+    /// How long after that the target closes the connection. If absent, the connection stays open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub close_after: Option<Span>,
 }
@@ -51,9 +51,9 @@ pub enum Then {
     /// Hand it to the listener's protocol.
     #[default]
     Serve,
-    /// Keep it open and say nothing.
+    /// Keep it open and send nothing.
     Hold,
-    /// Close it in good order (FIN).
+    /// Close it gracefully (FIN).
     Close,
     /// Abort it (RST).
     Reset,

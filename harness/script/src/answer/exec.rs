@@ -14,7 +14,7 @@ pub enum ExecAnswer {
     Succeed,
     /// Exit immediately with status 1.
     Fail,
-    /// Never end.
+    /// Never terminate.
     Hang,
     /// As the settings say.
     With(ExecSettings),
@@ -33,7 +33,7 @@ pub struct ExecSettings {
     /// Text that the command prints.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub print: Option<String>,
-    /// So many bytes that the command prints.
+    /// The number of bytes that the command prints.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub print_bytes: Option<Size>,
     /// Leave a child process behind that runs for this long after the command has exited.
@@ -45,7 +45,7 @@ pub struct ExecSettings {
 }
 
 impl ExecAnswer {
-    /// The settings that a word stands for; `hang` has no end, so it has none.
+    /// The settings that a word stands for. `hang` never ends, so it has none.
     #[must_use]
     pub fn settings(&self) -> Option<ExecSettings> {
         match self {
@@ -57,11 +57,11 @@ impl ExecAnswer {
     }
 }
 
-/// What a command does: a plan's answer, perhaps with flags of the command line over it.
+/// What a command does: the answer of a plan, which flags of the command line may override.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct CommandOrders {
-    /// It never ends.
+    /// Whether it never ends.
     pub hang: bool,
     /// What else it does.
     pub settings: ExecSettings,
@@ -107,5 +107,5 @@ word_or_settings!(
     numbers Some((0, 255)),
     number |exit| u8::try_from(exit)
         .map(|exit| ExecSettings { exit, ..ExecSettings::default() })
-        .map_err(|_| format!("an exit status lies between 0 and 255, not {exit}"))
+        .map_err(|_| format!("an exit status must be between 0 and 255, not {exit}"))
 );

@@ -22,7 +22,7 @@ pub enum GrpcAnswer {
     Unimplemented,
     /// The call is never answered.
     Hang,
-    /// The connection is closed in good order instead of an answer.
+    /// The connection is closed gracefully (FIN) instead of an answer.
     Close,
     /// The connection is aborted (RST) instead of an answer.
     Reset,
@@ -37,8 +37,8 @@ pub enum GrpcAnswer {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct GrpcSettings {
-    /// The number of the serving status; 0 to 3 have names (unknown, serving, not serving, service unknown), others
-    /// are out of range on purpose.
+    /// The number of the serving status. 0 to 3 have names (unknown, serving, not serving, service unknown). Other
+    /// numbers are deliberately out of range.
     pub status: ServingStatus,
     /// The call fails with this gRPC status code instead of answering.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,5 +87,5 @@ word_or_settings!(
     numbers Some((0, 2_147_483_647)),
     number |status| i32::try_from(status)
         .map(|status| GrpcSettings { status: ServingStatus(status), ..GrpcSettings::default() })
-        .map_err(|_| format!("a serving status is a 32 bit number, not {status}"))
+        .map_err(|_| format!("a serving status must be a 32-bit number, not {status}"))
 );

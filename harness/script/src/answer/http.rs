@@ -14,7 +14,7 @@ use crate::{Size, Span};
 pub enum HttpAnswer {
     /// Never answer; the connection stays open.
     Hang,
-    /// Close the connection in good order (FIN) before any header.
+    /// Close the connection gracefully (FIN) before any header.
     Close,
     /// Abort the connection (RST) before any header.
     Reset,
@@ -34,7 +34,7 @@ word_or_settings!(
 );
 
 impl HttpAnswer {
-    /// The endpoint that has to answer first, if there is one.
+    /// The endpoint that must answer first, if there is one.
     #[must_use]
     pub fn depends_on(&self) -> Option<&DependsOn> {
         match self {
@@ -44,7 +44,7 @@ impl HttpAnswer {
     }
 }
 
-/// The settings of a reply. Without any it is `200 OK` with the body `ok`.
+/// The settings of a reply. Without settings, it is `200 OK` with the body `ok`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
@@ -58,7 +58,7 @@ pub struct HttpReply {
     /// Many more header lines, to make the head large.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extra_headers: Option<Extra>,
-    /// The body; `ok` if absent, nothing for statuses that have none.
+    /// The body. `ok` if absent, and empty for statuses that have no body.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Body>,
     /// How the end of the body is signaled.
@@ -88,12 +88,12 @@ pub struct HttpReply {
     /// Ask another endpoint first, and answer 503 unless it answers with a status below 400.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depends_on: Option<DependsOn>,
-    /// Send exactly these bytes instead of anything above, then close. `\r\n` has to be written out.
+    /// Send exactly these bytes instead of anything above, then close. Line ends must be written out as `\r\n`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<String>,
 }
 
-/// An endpoint that has to answer before we do.
+/// An endpoint that must answer before the target does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -106,7 +106,7 @@ pub struct DependsOn {
 }
 
 impl DependsOn {
-    /// How long to wait for its answer; 5 s if the plan does not say.
+    /// How long to wait for its answer. The default is 5 s.
     #[must_use]
     pub fn patience(&self) -> Span {
         self.timeout.unwrap_or(Span::from_micros(5_000_000))
@@ -125,7 +125,7 @@ impl Status {
         self.0
     }
 
-    /// Whether a response with this status carries a body.
+    /// Whether a response with this status has a body.
     #[must_use]
     pub fn has_body(self) -> bool {
         !matches!(self.0, 204 | 304)
@@ -144,7 +144,7 @@ impl TryFrom<u64> for Status {
     fn try_from(code: u64) -> Result<Self, String> {
         match u16::try_from(code) {
             Ok(code @ 200..=599) => Ok(Self(code)),
-            _ => Err(format!("a status lies between 200 and 599, not {code}; for anything else use raw")),
+            _ => Err(format!("a status must be between 200 and 599, not {code}; for anything else use raw")),
         }
     }
 }
@@ -155,7 +155,7 @@ impl<'de> Deserialize<'de> for Status {
     }
 }
 
-/// One header line. Everything but a line break is allowed: wrong headers are a fault worth having.
+/// One header line. Everything except a line break is allowed, because wrong headers are a useful fault.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeaderLine(String);
@@ -190,7 +190,7 @@ impl<'de> Deserialize<'de> for HeaderLine {
     }
 }
 
-/// Header lines by number and size.
+/// The number and size of extra header lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -206,9 +206,9 @@ pub struct Extra {
 pub enum Body {
     /// This text.
     Text(String),
-    /// So many bytes.
+    /// This many bytes.
     Bytes(Size),
-    /// Bytes without end.
+    /// An endless body.
     Endless,
     /// What the target knows about itself, as JSON.
     Report(Report),
@@ -219,9 +219,9 @@ pub enum Body {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Report {
-    /// Who answers: host name, boot id, attempt, and the number of this request.
+    /// Which target answers: host name, boot id, attempt, and the number of this request.
     Identity,
-    /// How often each endpoint was asked.
+    /// How many requests each endpoint has received.
     Counters,
     /// Environment, ids, cgroup, mounts, interfaces and processes as the container sees them.
     Dump,
@@ -264,9 +264,7 @@ impl<'de> Deserialize<'de> for Body {
                 match BodySettings::deserialize(value::MapAccessDeserializer::new(map))? {
                     BodySettings::Bytes(size) => Ok(Body::Bytes(size)),
                     BodySettings::Endless(true) => Ok(Body::Endless),
-                    BodySettings::Endless(false) => {
-                        Err(de::Error::custom("endless must be true, or be left out"))
-                    }
+                    BodySettings::Endless(false) => Err(de::Error::custom("endless must be true or omitted")),
                     BodySettings::Report(report) => Ok(Body::Report(report)),
                 }
             }
@@ -289,13 +287,13 @@ impl schemars::JsonSchema for Body {
 /// How the end of a body is signaled to the client (HTTP/1.1; HTTP/2 has its own frames).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// By a Content-Length that is true. The default for bodies that end.
+    /// With a correct Content-Length. The default for bodies that end.
     ContentLength,
-    /// By chunks. The default for bodies without end.
+    /// With chunks. The default for endless bodies.
     Chunked,
     /// By closing the connection.
     Close,
-    /// By a header that need not be true.
+    /// With a Content-Length that may be wrong.
     Claim(FramingSettings),
 }
 
@@ -328,18 +326,18 @@ pub struct Drip {
     pub every: Span,
 }
 
-/// A chain of redirects before the answer. For a single redirect a 3xx `status` with a `Location` header does.
+/// A chain of redirects before the answer. For a single redirect, use a 3xx `status` with a `Location` header.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Redirect {
-    /// How many redirects come first. Each leads to the same path with the number of the hop as a query; none of
-    /// them counts as a probe of its own.
+    /// The number of redirects before the answer. Each leads to the same path, with the number of the hop as a query. A
+    /// hop does not count as a separate probe.
     pub hops: Hops,
     /// The status of each redirect.
     #[serde(default = "found")]
     pub status: Status,
-    /// What stands before the path in each Location: nothing (a relative reference), or a template such as
+    /// The text before the path in each Location: nothing (a relative reference), or a template such as
     /// `http://{ip}:8081`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub base: String,
@@ -349,12 +347,12 @@ fn found() -> Status {
     Status(302)
 }
 
-/// A number of redirects, or a loop without end.
+/// A number of redirects, or an endless loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hops {
-    /// So many, then the answer.
+    /// This many, then the answer.
     Count(u64),
-    /// No answer ever.
+    /// Redirects without end, and never an answer.
     Endless,
 }
 
@@ -400,12 +398,12 @@ impl schemars::JsonSchema for Hops {
 }
 
 impl HttpReply {
-    /// Whether the settings contradict one another, and how.
+    /// The contradiction between the settings, if there is one.
     #[must_use]
     pub fn contradiction(&self) -> Option<&'static str> {
         let ends = [self.stall_after, self.close_after, self.reset_after].into_iter().flatten().count();
         if ends > 1 {
-            return Some("stall-after, close-after and reset-after exclude one another");
+            return Some("stall-after, close-after and reset-after cannot be combined");
         }
         if self.raw.is_some()
             && (Self { raw: None, ..self.clone() }) != (Self { delay: self.delay, ..Self::default() })
@@ -413,7 +411,7 @@ impl HttpReply {
             return Some("raw bytes are sent as they are: only delay can be used together with raw");
         }
         if self.redirect.is_some() && self.headers.iter().any(|line| line.is("location")) {
-            return Some("redirect writes the Location itself");
+            return Some("redirect sets the Location header itself: remove it from headers");
         }
         if self.body == Some(Body::Endless) && self.framing == Some(Framing::ContentLength) {
             return Some("an endless body has no true Content-Length: claim one, or use chunked or close");

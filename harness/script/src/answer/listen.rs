@@ -2,17 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The state of a listening port. It depends on time, attempt and events; nothing else is known before a connection.
+/// The state of a listening port. It depends on time, attempt and events, because nothing else is known before a
+/// connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ListenState {
-    /// The port is bound and connections are taken.
+    /// The port is bound, and connections are accepted.
     #[default]
     Open,
-    /// The port is not bound: a connect is refused.
+    /// The port is not bound, so connections are refused.
     Closed,
-    /// The port is bound but its queue is full and not emptied: a connection attempt gets no answer at all.
+    /// The port is bound, but its queue stays full. A connection attempt gets no answer.
     Full,
 }
 

@@ -14,7 +14,7 @@ pub enum TerminationAnswer {
     Exit,
     /// Record the signal and continue unchanged.
     Ignore,
-    /// Take no new connections, let open requests finish, then exit with status 0.
+    /// Accept no new connections, let open requests finish, then exit with status 0.
     Drain,
     /// As the settings say.
     With(TerminationSettings),
@@ -27,7 +27,7 @@ pub enum TerminationAnswer {
 pub struct TerminationSettings {
     /// The exit status.
     pub exit: u8,
-    /// How long after the signal the process exits; for `drain`, how long it waits at most.
+    /// How long after the signal the process exits. For `drain`, the maximum time that it waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Span>,
     /// What the listeners do until then.
@@ -42,14 +42,14 @@ pub enum Serving {
     /// They continue as before; paths may change with `since: { sigterm: ... }`.
     #[default]
     Keep,
-    /// They close; open connections are aborted.
+    /// They close, and open connections are aborted.
     Stop,
-    /// They close; open requests finish, and the process exits as soon as the last one has.
+    /// They close, open requests finish, and the process exits as soon as the last request is finished.
     Drain,
 }
 
 impl TerminationAnswer {
-    /// The settings that a word stands for; `ignore` has none.
+    /// The settings that a word stands for. `ignore` has none.
     #[must_use]
     pub fn settings(&self) -> Option<TerminationSettings> {
         match self {
@@ -88,7 +88,7 @@ word_or_settings!(
     numbers Some((0, 255)),
     number |exit| u8::try_from(exit)
         .map(|exit| TerminationSettings { exit, ..TerminationSettings::default() })
-        .map_err(|_| format!("an exit status lies between 0 and 255, not {exit}"))
+        .map_err(|_| format!("an exit status must be between 0 and 255, not {exit}"))
 );
 
 #[cfg(test)]

@@ -1,23 +1,23 @@
-//! Things that a process may or may not be allowed to do, and that a plan lets it try.
+//! Actions that a process may or may not be permitted to take, and that a plan lets it try.
 
 use serde::{Deserialize, Serialize};
 
-/// One thing to try. Each leaves everything as it was, as far as it can.
+/// One action to try. Each undoes its effects as far as possible.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum PlannedTrial {
     /// Mount an empty file system over this directory (CAP_SYS_ADMIN), and remove it.
     Mount(String),
-    /// Set the host name (CAP_SYS_ADMIN) to what it is.
+    /// Set the host name (CAP_SYS_ADMIN) to its current value.
     SetHostname,
-    /// Make a device for nothing under this name (CAP_MKNOD), and remove it.
+    /// Create a null device with this name (CAP_MKNOD), and remove it.
     MakeDevice(String),
-    /// Ask the kernel to load an empty module (CAP_SYS_MODULE), which it never does.
+    /// Request that the kernel loads an empty module (CAP_SYS_MODULE). The kernel never loads it.
     LoadModule,
     /// Look up the owner of this file.
     Owner(String),
-    /// Open this file for writing, or make it and remove it, and write nothing.
+    /// Open this file for writing without writing anything. A file that does not exist is created and removed.
     Write(String),
 }
 
@@ -35,7 +35,7 @@ impl PlannedTrial {
         }
     }
 
-    /// The file that it is about.
+    /// The file that it uses.
     #[must_use]
     pub fn path(&self) -> Option<&str> {
         match self {

@@ -1,4 +1,4 @@
-//! A planned body: what it consists of, how its end is announced, and in which turns it is sent.
+//! A planned body: what it consists of, how its end is announced, and how it is sent step by step.
 
 use std::ops::Range;
 
@@ -16,14 +16,14 @@ pub enum BodyContent {
     Text(String),
     /// This many bytes of filler.
     Filler(u64),
-    /// Filler without end.
+    /// Endless filler.
     Endless,
     /// A report about the target, to be replaced by its text before the body is sent.
     Report(Report),
 }
 
 impl BodyContent {
-    /// The number of bytes; none for a body without end, and for a report whose text is not known yet.
+    /// The number of bytes. `None` for an endless body, and for a report whose text is not known yet.
     #[must_use]
     pub fn size(&self) -> Option<u64> {
         match self {
@@ -37,21 +37,21 @@ impl BodyContent {
 /// How the head announces the end of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyLength {
-    /// By the true `Content-Length`.
+    /// With the correct `Content-Length`.
     True,
-    /// By this `Content-Length`, true or not.
+    /// With this `Content-Length`, which may be wrong.
     Claimed(u64),
-    /// By the header lines of the plan, which may have a `Content-Length`; no other is added.
+    /// With the header lines of the plan, which may have a `Content-Length`. No other is added.
     Headers(Option<u64>),
-    /// By chunks.
+    /// With chunks.
     Chunked,
     /// By the end of the connection.
     UntilClose,
-    /// Not at all: the status has no body.
+    /// Not at all, because the status has no body.
     NoBody,
 }
 
-/// What happens where the plan cuts a body off.
+/// What happens when the plan cuts off a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyCut {
     /// Nothing more is sent; the connection stays open.
@@ -60,7 +60,7 @@ pub enum BodyCut {
     End(ConnectionEnd),
 }
 
-/// The turns in which a body is sent.
+/// The steps in which a body is sent.
 #[derive(Clone, Debug)]
 pub struct BodyTurns {
     pub(super) sent: u64,
@@ -91,7 +91,7 @@ impl BodyTurns {
         self.size == Some(self.sent) && self.cut.is_none()
     }
 
-    /// The next turn. The last one repeats itself.
+    /// The next step. The last one is repeated.
     pub fn take(&mut self) -> BodyTurn {
         let stop = last_byte(self.size, self.cut).unwrap_or(u64::MAX);
         if self.sent >= stop {
@@ -108,25 +108,25 @@ impl BodyTurns {
     }
 }
 
-/// How many bytes of a body are sent; none if it has no end.
+/// How many bytes of a body are sent. `None` if it is endless.
 pub(super) fn last_byte(size: Option<u64>, cut: Option<(u64, BodyCut)>) -> Option<u64> {
     let cut = cut.map(|(after, _)| after);
     size.into_iter().chain(cut).min()
 }
 
-/// What a client gets of a body if it reads up to a limit.
+/// What a client receives of a body if it reads up to a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyReading {
-    /// How long after the head the last byte that it gets is sent.
+    /// How long after the head the last byte that it receives is sent.
     pub after: Span,
-    /// What comes then.
+    /// What follows.
     pub end: BodyEnd,
 }
 
-/// What follows the last byte that a client gets of a body.
+/// What follows the last byte that a client receives of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyEnd {
-    /// The client has the whole body, or all that it wants of it.
+    /// The client has the whole body, or as much as it wants.
     Complete,
     /// Nothing: the client waits.
     Silence,

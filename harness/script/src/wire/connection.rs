@@ -8,7 +8,7 @@ const GARBAGE: &[u8] = b"\x00\x9f\x92\x96 this is no protocol \xff\xfe\r\n\r\n";
 /// What happens to a connection, in the order of the fields.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedConnection {
-    /// What the witness writes down.
+    /// What the witness records.
     pub word: &'static str,
     /// The pause before anything happens.
     pub delay: Option<Span>,
@@ -16,7 +16,7 @@ pub struct PlannedConnection {
     pub first: Vec<u8>,
     /// What happens after that.
     pub then: Then,
-    /// How long after that we close the connection, if nothing else has ended it.
+    /// How long after that the target closes the connection, if nothing else has ended it.
     pub close_after: Option<Span>,
 }
 

@@ -3,10 +3,10 @@
 use super::{ComposedAnswer, ConnectionEnd};
 use crate::answer::{GrpcAnswer, GrpcSettings};
 
-/// The beginning of a HEADERS frame that announces more than ever comes.
+/// The beginning of a HEADERS frame that announces more bytes than are sent.
 const HALF_FRAME: &[u8] = b"\x00\x00\x40\x01\x04\x00\x00\x00\x01\x88";
 
-/// The end of a health check that is answered.
+/// The result of a health check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HealthReply {
     /// A response with this serving status.
@@ -20,7 +20,7 @@ pub enum HealthReply {
     },
 }
 
-/// Composes the answer to a health check; a service that the plan does not have is not found.
+/// Composes the answer to a health check. For a service that is not in the plan, this is NOT_FOUND.
 #[must_use]
 pub fn compose_health(answer: Option<&GrpcAnswer>) -> ComposedAnswer<HealthReply> {
     let answer = answer.unwrap_or(&GrpcAnswer::NotFound);

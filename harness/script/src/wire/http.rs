@@ -47,14 +47,14 @@ pub struct PlannedResponse {
     pub content: BodyContent,
     /// The pause between head and body.
     pub body_delay: Option<Span>,
-    /// The small pieces in which the body is sent, if it is.
+    /// The size and pace of the small pieces, if the body is sent in small pieces.
     pub drip: Option<Drip>,
     /// After how many bytes the body is cut off, and how.
     pub cut: Option<(u64, BodyCut)>,
 }
 
 impl PlannedResponse {
-    /// The response of a reply: the next redirect of its chain, or its own status and body.
+    /// The response to a request: the next redirect of the reply's chain, or its own status and body.
     #[must_use]
     pub fn of(reply: &HttpReply, request: &HttpRequestFacts<'_>) -> Self {
         match reply.redirect.as_ref().filter(|redirect| leads_on(redirect, request.hop)) {
@@ -124,7 +124,7 @@ impl PlannedResponse {
         }
     }
 
-    /// The value of the first header line of this name.
+    /// The value of the first header line with this name.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         let lines = self.headers.iter().filter_map(|line| line.split_once(':'));
@@ -143,7 +143,7 @@ impl PlannedResponse {
         }
     }
 
-    /// How many bytes of the body are sent; none if it has no end.
+    /// How many bytes of the body are sent. `None` if it is endless.
     #[must_use]
     pub fn sent(&self) -> Option<u64> {
         last_byte(self.content.size(), self.cut)
@@ -155,8 +155,8 @@ impl PlannedResponse {
         matches!(self.length, BodyLength::UntilClose | BodyLength::Headers(_) | BodyLength::Claimed(_))
     }
 
-    /// Why the response breaks off, in the words of the witness, if the plan breaks it off over HTTP/1. HTTP/2 has frames for
-    /// that, and a body that ends with the connection cannot break off in good order.
+    /// Why the plan cuts off the response, in the words of the witness, if it does so over HTTP/1. HTTP/2 has frames for
+    /// that. A body that ends with the connection is complete when the connection is closed gracefully.
     #[must_use]
     pub fn breaks_off(&self) -> Option<&'static str> {
         let until_close = matches!(self.length, BodyLength::UntilClose | BodyLength::Headers(_));
@@ -176,14 +176,14 @@ impl PlannedResponse {
         announced.zip(self.sent()).is_some_and(|(announced, sent)| sent < announced)
     }
 
-    /// Whether the response may come late, in parts or not in full, so that its status alone does not tell what a client makes
-    /// of it. A body without end is none of these: a client reads as much of it as it wants.
+    /// Whether the response may arrive late, in parts or incomplete. Its status alone then does not determine what a
+    /// client concludes. An endless body is not such a response, because a client reads only as much of it as it wants.
     #[must_use]
     pub fn may_break_off(&self) -> bool {
         !self.has_a_usual_end() || self.drip.is_some() || self.body_delay.is_some()
     }
 
-    /// Whether the body is not cut off and its end is announced as any server does it.
+    /// Whether the body is not cut off, and its end is announced in a usual way.
     #[must_use]
     pub fn has_a_usual_end(&self) -> bool {
         let usual = match self.length {
@@ -194,7 +194,7 @@ impl PlannedResponse {
         usual && self.cut.is_none()
     }
 
-    /// The turns in which the body is sent.
+    /// The steps in which the body is sent.
     #[must_use]
     pub fn turns(&self) -> BodyTurns {
         let (size, cut, pause) = (self.content.size(), self.cut, self.drip.map(|drip| drip.every));
@@ -205,7 +205,7 @@ impl PlannedResponse {
         self.drip.map_or(LARGEST_PIECE, |drip| drip.bytes.0.clamp(1, LARGEST_PIECE))
     }
 
-    /// How long after the head this many bytes of the body are sent. A complete body of no bytes is sent with the head.
+    /// How long after the head this many bytes of the body are sent. A complete empty body is sent with the head.
     #[must_use]
     pub fn sent_after(&self, bytes: u64) -> Span {
         if self.turns().is_complete() {
@@ -216,7 +216,7 @@ impl PlannedResponse {
         Span::from_micros(self.body_delay.unwrap_or_default().micros().saturating_add(dripping))
     }
 
-    /// What a client gets that reads at most `limit` bytes of the body.
+    /// What a client receives if it reads at most `limit` bytes of the body.
     #[must_use]
     pub fn read(&self, limit: u64) -> BodyReading {
         let want = self.announced().map_or(limit, |announced| announced.min(limit));

@@ -22,7 +22,7 @@ fn composed(yaml: &str, hop: u64) -> PlannedResponse {
     }
 }
 
-/// Everything that a body sends, and how it ends.
+/// The number of bytes of a body that are sent, and how it ends.
 fn run(response: &PlannedResponse, most_turns: usize) -> (u64, BodyTurn) {
     let mut turns = response.turns();
     let mut sent = 0;

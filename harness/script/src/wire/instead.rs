@@ -4,19 +4,20 @@ use std::sync::Arc;
 
 use crate::answer::{Body, HttpAnswer, HttpReply};
 
-/// The answer to a path that the plan does not have.
+/// The answer to a request for a path that is not in the plan.
 #[must_use]
 pub fn no_such_path() -> HttpAnswer {
     sentence(404, "no such path in the plan\n")
 }
 
-/// The answer to a request that finds all workers busy and the queue full.
+/// The answer to a request when all workers are busy and the queue is full.
 #[must_use]
 pub fn all_workers_busy() -> HttpAnswer {
     sentence(503, "all workers are busy and the queue is full\n")
 }
 
-/// The answer that replaces one whose dependency is missing; nothing if the dependency answered with a status below 400.
+/// The answer that replaces the planned one if its dependency fails. `None` if the dependency answered with a status
+/// below 400.
 #[must_use]
 pub fn dependency_missing(outcome: Result<u16, &str>) -> Option<HttpAnswer> {
     match outcome {

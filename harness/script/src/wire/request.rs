@@ -1,4 +1,4 @@
-//! What of an HTTP request decides its answer, beside the plan.
+//! The facts about an HTTP request that, together with the plan, determine its answer.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -13,7 +13,7 @@ pub enum HttpVersion {
     /// HTTP/1.1.
     #[default]
     Http11,
-    /// HTTP/2, which frames bodies its own way.
+    /// HTTP/2, which has its own framing of bodies.
     Http2,
 }
 
@@ -37,7 +37,7 @@ impl HttpVersion {
     }
 }
 
-/// What an HTTP answer depends on beside the plan.
+/// What an HTTP answer depends on, in addition to the plan.
 #[derive(Clone, Copy, Debug)]
 pub struct HttpRequestFacts<'a> {
     /// The version that the client speaks.
@@ -75,7 +75,7 @@ impl HttpRequestFacts<'_> {
     }
 }
 
-/// The path of a request target: without its query, and in the absolute form without scheme and authority.
+/// The path of a request target, without the query. For the absolute form, also without scheme and authority.
 #[must_use]
 pub fn path_of(target: &str) -> &str {
     let target = match target.split_once("://") {
@@ -85,7 +85,7 @@ pub fn path_of(target: &str) -> &str {
     target.split(['?', '#']).next().unwrap_or(target)
 }
 
-/// The hop of a redirect chain that a request target is; 0 for a request of its own.
+/// The hop of a redirect chain, according to the request target. 0 if the request does not belong to a chain.
 #[must_use]
 pub fn hop_of(target: &str) -> u64 {
     let query = target.split_once('?').map_or("", |(_, query)| query);

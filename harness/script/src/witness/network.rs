@@ -4,11 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::Endpoint;
 
-/// A port changed its state.
+/// The state of a port changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Listening {
-    /// The listener's name; `control` and `recorder` are the program's own.
+    /// The listener's name. `control` and `recorder` are listeners of the program itself.
     pub listener: String,
     /// The address and port, when bound.
     pub address: String,
@@ -20,15 +20,15 @@ pub struct Listening {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Accepted {
-    /// The connection's number in this process, by which later lines refer to it.
+    /// The connection's number in this process. Later lines refer to it.
     pub conn: u64,
     /// The listener's name.
     pub listener: String,
     /// Who connected.
     pub peer: String,
-    /// The address that it connected to.
+    /// The address that the peer connected to.
     pub local: String,
-    /// The step of `connections` that applies, and its answer in short.
+    /// The step of `connections` that applies.
     pub step: usize,
     /// The answer in short.
     pub answer: String,
@@ -40,16 +40,16 @@ pub struct Accepted {
 pub struct TlsSeen {
     /// The connection.
     pub conn: u64,
-    /// The version agreed on; absent if the handshake failed.
+    /// The negotiated version. Absent if the handshake failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// The protocol agreed on by ALPN.
+    /// The protocol negotiated with ALPN.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alpn: Option<String>,
-    /// The server name that the client asked for.
+    /// The server name that the client requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_name: Option<String>,
-    /// Whether the client showed a certificate.
+    /// Whether the client presented a certificate.
     pub client_certificate: bool,
     /// Why the handshake failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -67,7 +67,7 @@ pub struct Request {
     /// The endpoint that answers; absent if the plan has none for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<Endpoint>,
-    /// The probe's number at the endpoint, counted from 1; a later hop of a redirect chain has the number of the first.
+    /// The probe's number at the endpoint, counted from 1. All hops of a redirect chain have the number of the first.
     pub probe: u64,
     /// The hop of a redirect chain, if it is a later one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -78,14 +78,14 @@ pub struct Request {
     pub target: String,
     /// The protocol: `HTTP/1.0`, `HTTP/1.1` or `HTTP/2`.
     pub protocol: String,
-    /// The headers; in HTTP/1 as they were on the wire: order, case and duplicates.
+    /// The headers. In HTTP/1, they have the order, case and duplicates that they had on the wire.
     pub headers: Vec<(String, String)>,
-    /// How many bytes of a body came with the request, as far as it was read before answering.
+    /// How many bytes of the request's body were read before the answer.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub body: u64,
     /// When the first byte of the request arrived, on the monotonic clock.
     pub first_byte_us: u64,
-    /// The health service that was asked for, in gRPC.
+    /// The health service that was requested, in gRPC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
 }
@@ -105,15 +105,16 @@ pub struct Answered {
     pub step: usize,
     /// The answer in short: a status such as `503`, or a word such as `reset`.
     pub answer: String,
-    /// How many bytes of the answer the system took from us, head included (HTTP/2: of the body).
+    /// How many bytes of the answer the system accepted, including the head (HTTP/2: only the body).
     pub written: u64,
     /// From the arrival of the request to the end of its answer, in microseconds.
     pub took_us: u64,
-    /// When the last bytes of it were given to the system, on the monotonic clock: the peer cannot have had all of it before,
-    /// and a process that is held up writes this line long after. None if none were given before the line was written.
+    /// When the last bytes of the answer were passed to the system, on the monotonic clock. The peer cannot have received
+    /// the whole answer before that. A stalled process writes this line much later. Absent if no bytes were passed before
+    /// the line was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_send_us: Option<u64>,
-    /// The first error on writing, or why the answer broke off.
+    /// The first write error, or why the answer was cut off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -128,11 +129,11 @@ pub struct Closed {
     pub how: Ending,
     /// Bytes received on it, below TLS.
     pub received: u64,
-    /// Bytes that the system took from us for it, below TLS.
+    /// Bytes that the system accepted for it, below TLS.
     pub sent: u64,
-    /// From accept to here, in microseconds.
+    /// From accept to its end, in microseconds.
     pub lived_us: u64,
-    /// Why, where an error said so.
+    /// The error that ended it, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -142,13 +143,13 @@ pub struct Closed {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Ending {
-    /// The peer closed its side first, in good order (FIN).
+    /// The peer closed its side first, gracefully (FIN).
     PeerClosed,
     /// The peer aborted it (RST).
     PeerReset,
-    /// We closed it first, in good order.
+    /// The target closed it first, gracefully.
     WeClosed,
-    /// We aborted it.
+    /// The target aborted it.
     WeReset,
     /// It broke in another way.
     Broken,

@@ -20,7 +20,7 @@ pub struct ExecSeen {
     pub step: usize,
     /// The answer in short.
     pub answer: String,
-    /// What the command said of itself.
+    /// What the command reported about itself.
     pub command: Command,
 }
 
@@ -28,11 +28,11 @@ pub struct ExecSeen {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Command {
-    /// Its arguments as it got them.
+    /// Its arguments, as it received them.
     pub args: Vec<String>,
     /// Its process id.
     pub pid: u32,
-    /// The id of its parent; 0 if that lives in another namespace.
+    /// The ID of its parent. 0 if the parent is in another namespace.
     pub parent: u32,
     /// Its working directory.
     pub cwd: String,
@@ -54,13 +54,13 @@ pub struct Command {
 pub struct ExecEnded {
     /// The command's number.
     pub exec: u64,
-    /// Its exit status; absent if it was cut off.
+    /// Its exit status. Absent if it was cut off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<u8>,
-    /// The signals that it noted meanwhile.
+    /// The signals that it recorded while it ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub signals: Vec<String>,
-    /// How long it lived, in microseconds.
+    /// How long it ran, in microseconds.
     pub lived_us: u64,
 }
 
@@ -70,18 +70,18 @@ pub struct ExecEnded {
 pub struct SignalSeen {
     /// Its name, such as `SIGTERM`.
     pub signal: String,
-    /// The child that got it; absent if this process did.
+    /// The child that received it. Absent if this process received it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child: Option<String>,
-    /// What is done about it, in short.
+    /// The reaction to it, in short.
     pub answer: String,
 }
 
-/// What is done about a signal that is only written down.
+/// The reaction to a signal that is only recorded.
 pub const NOTED: &str = "noted";
 
 impl SignalSeen {
-    /// Whether it asks the process to stop: SIGTERM always does, and others do if the process answers them.
+    /// Whether it requests that the process stops. SIGTERM always does, and other signals do if the process answers them.
     #[must_use]
     pub fn means_stop(&self) -> bool {
         self.signal == "SIGTERM" || self.answer != NOTED
@@ -92,7 +92,7 @@ impl SignalSeen {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChildSeen {
-    /// Its name; `orphan` for a process that was adopted.
+    /// Its name. `orphan` for an adopted process.
     pub name: String,
     /// Its process id.
     pub pid: u32,
@@ -109,7 +109,7 @@ pub struct ChildSeen {
 pub struct Waited {
     /// What was waited for.
     pub what: String,
-    /// How often it was looked for.
+    /// How many times the process checked for it.
     pub tries: u64,
     /// How long it took, in microseconds.
     pub took_us: u64,
@@ -119,14 +119,14 @@ pub struct Waited {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Call {
-    /// The client's name, or the endpoint that depends on it.
+    /// The client's name, or the endpoint that depends on the answer.
     pub by: String,
-    /// What was asked.
+    /// The requested URL.
     pub url: String,
     /// The status of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// The host that the answer names, where it is a target's identity report.
+    /// The host that the answer names, if the answer is a target's identity report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered_by: Option<String>,
     /// Why there was no answer.
@@ -136,15 +136,15 @@ pub struct Call {
     pub took_us: u64,
 }
 
-/// A resource was taken.
+/// A consumer took or released a resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Consumed {
     /// `memory`, `cpu` or `disk`.
     pub resource: String,
-    /// Bytes held, or threads burning.
+    /// The number of bytes held, or of threads that use the CPU.
     pub amount: u64,
-    /// Why it could not be more.
+    /// Why it could not consume more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -165,7 +165,7 @@ pub struct Dump {
     pub files: BTreeMap<String, String>,
     /// Namespaces by kind, as inode numbers.
     pub namespaces: BTreeMap<String, u64>,
-    /// The processes that are visible.
+    /// The visible processes.
     pub processes: Vec<ProcessSeen>,
 }
 
@@ -177,14 +177,14 @@ pub struct ProcessSeen {
     pub pid: u32,
     /// Its parent's id.
     pub parent: u32,
-    /// Its state letter: `R`, `S`, `Z` for a zombie.
+    /// The letter of its state, such as `R`, `S`, or `Z` for a zombie.
     pub state: String,
     /// Its name.
     pub name: String,
-    /// Its user, as the reader sees it; absent if the process was gone.
+    /// Its user, as the reader sees it. Absent if the process no longer existed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<u32>,
-    /// Its user namespace, as an inode number; absent if the reader may not see it.
+    /// Its user namespace, as an inode number. Absent if the reader is not permitted to see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users: Option<u64>,
 }
@@ -195,18 +195,18 @@ pub struct ProcessSeen {
 pub struct TrialSeen {
     /// What, in a word: `mount`, `owner`.
     pub trial: String,
-    /// The file that it is about.
+    /// The file that was used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Whether it could be done.
+    /// Whether it succeeded.
     pub ok: bool,
-    /// What was found: the ids of an owner, as `user:group`.
+    /// What was found, such as the IDs of an owner, as `user:group`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
     /// Whether it failed because it is not permitted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub denied: bool,
-    /// Why it could not be done.
+    /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What passes between targets, the recorder and its readers, besides witness lines.
+//! The messages between targets, the recorder and its readers, besides witness lines.
 
 use std::collections::BTreeMap;
 
@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use super::WitnessLine;
 
-/// A sign of life between facts, sent to the recorder only and outside the sequence.
+/// Shows the recorder between facts that the process is running. It is sent only to the recorder, without a line number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Beat {
     /// The version of the format.
     pub v: u32,
-    /// The name of the process's life.
+    /// The random name of the process.
     pub boot: String,
-    /// How many lines have been given a number so far: the next line's number.
+    /// How many lines have a number so far, which is the number of the next line.
     pub beat: u64,
     /// The monotonic clock in microseconds.
     pub mono_us: u64,
@@ -28,20 +28,20 @@ pub struct Beat {
 pub struct Hello {
     /// The version of the format.
     pub v: u32,
-    /// The name of the process's life.
+    /// The random name of the process.
     pub boot: String,
-    /// Which life of the container this is.
+    /// The attempt of the container.
     pub attempt: u64,
     /// The number that its next line will have.
     pub hello: u64,
-    /// The downward API's usual names, as far as they are set.
+    /// The environment variables of the downward API with the usual names, if they are set.
     pub identity: BTreeMap<String, String>,
 }
 
-/// A [`Hello`] as it is sent. The recorder keeps the token to itself.
+/// A [`Hello`] as it is sent. The recorder does not pass on the token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Greeting {
-    /// Who greets.
+    /// The target that connects.
     #[serde(flatten)]
     pub hello: Hello,
     /// The token of the run.
@@ -52,7 +52,7 @@ pub struct Greeting {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Want {
-    /// The number of the first line that it has not got.
+    /// The number of the first line that it has not received.
     pub want: u64,
 }
 
@@ -62,7 +62,7 @@ pub struct Want {
 pub struct Recorded {
     /// The version of the format.
     pub v: u32,
-    /// The line's number in the merged stream, counted from 0 without holes.
+    /// The line's number in the merged stream, counted from 0 without gaps.
     pub cursor: u64,
     /// When the recorder received it, on its node's monotonic clock, in microseconds.
     pub received_mono_us: u64,
@@ -72,55 +72,56 @@ pub struct Recorded {
     pub entry: Entry,
 }
 
-/// What the recorder has to tell.
+/// What the recorder reports.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Entry {
     /// A target connected.
     Joined {
-        /// What it said of itself.
+        /// What it reported about itself.
         hello: Hello,
         /// Its address.
         peer: String,
     },
     /// A witness line arrived.
     Line(Box<WitnessLine>),
-    /// Lines of a target will never arrive: they were overtaken by later ones.
+    /// Lines of a target will never arrive, because later lines have arrived.
     Missing {
-        /// The name of the process's life.
+        /// The random name of the process.
         boot: String,
         /// The number of the first missing line.
         first: u64,
         /// How many are missing.
         lines: u64,
     },
-    /// No sign of life for a while, with the connection still open.
+    /// No beat or line has arrived for a while, although the connection is still open.
     Silent {
-        /// The name of the process's life.
+        /// The random name of the process.
         boot: String,
-        /// The last sign of life, on the recorder's monotonic clock.
+        /// When the last beat or line arrived, on the recorder's monotonic clock.
         last_mono_us: u64,
     },
-    /// A sign of life after a silence.
+    /// A beat or line arrived after a silence.
     Resumed {
-        /// The name of the process's life.
+        /// The random name of the process.
         boot: String,
         /// How long the silence was, in microseconds.
         silent_us: u64,
     },
-    /// A target's connection ended: its process ended, or the way to it did.
+    /// A target's connection ended, because its process ended or the network failed.
     Left {
-        /// The name of the process's life.
+        /// The random name of the process.
         boot: String,
         /// How: `closed`, `reset`, or an error.
         how: String,
         /// The last beat or line, on the recorder's monotonic clock.
         last_mono_us: u64,
-        /// The next line's number as the target last told it; lines from the last received to here are unknown.
+        /// The number of the next line, as the target last reported it. Lines between the last received one and this one
+        /// are unknown.
         told: u64,
     },
-    /// Bytes that are no line of ours were dropped.
+    /// Bytes that are not a valid line were dropped.
     Nonsense {
         /// Who sent them.
         peer: String,

@@ -10,31 +10,31 @@ use super::{Fault, Promised, Quantity, Trial};
 use crate::pod::{LABEL, StandIn};
 use crate::promise::{self, Promise, SECOND};
 
-/// The client calls for this long before a fault comes.
+/// How long the client calls before a fault starts.
 const BEFORE: i64 = 3 * SECOND;
 /// The time that a cluster may need in addition to the promise before a trial continues.
 pub(super) const SPARE: i64 = 5 * SECOND;
-/// The number of requests that wait at most.
+/// The maximum number of waiting requests.
 pub(super) const WAITING: i64 = 20;
-/// A status goes from the kubelet to the API server and to the watch.
+/// How long a status may take from the kubelet to the API server and to the watch.
 const LATE_STATUS: i64 = 4 * SECOND;
-/// The kubelet kills by the runtime.
+/// How long the kubelet and the runtime may take to kill a container.
 const LATE_KILL: i64 = 3 * SECOND;
-/// A container restarts, and the Service is updated.
+/// How long a restart of a container and an update of the Service may take.
 const LATE_SERVICE: i64 = 8 * SECOND;
-/// A kubelet counts from the start that the runtime reports, cut to seconds.
+/// A kubelet counts from the start time that the runtime reports, truncated to seconds.
 const EARLY_START: i64 = SECOND;
-/// Where both ends are of one clock.
+/// The tolerance for an interval whose ends are measured with the same clock.
 const EARLY: i64 = 200_000;
-/// The path that clients request, if no probe and no hook uses it: what is slow or broken for clients is not slow or
-/// broken for probes.
+/// The path that clients request, if no probe and no hook uses it. A path can then be slow or broken for clients but not
+/// for probes.
 const CALLED_PATH: &str = "/try";
-/// Longer than steps may take: a trial that takes longer is refused by its sum, so a step need not say it.
+/// Longer than any step may take. A trial that takes longer is rejected because of its sum, so steps need no check.
 const LONGEST: i64 = 10 * 365 * 24 * 3600 * SECOND;
-/// Why a kill leaves the readiness open.
+/// Why there is no promise for readiness after a kill.
 pub(super) const UNSEEN_KILL: &str = "without a readiness probe a restart may go unnoticed";
 
-/// A trial in the making.
+/// Builds a trial.
 pub(super) struct TrialBuilder<'s> {
     pub(super) pod: &'s StandIn,
     pub(super) fault: Fault,
@@ -81,7 +81,7 @@ impl<'s> TrialBuilder<'s> {
         self.replicas.insert("other".to_owned(), self.replicas["app"].clone());
     }
 
-    /// How long the preStop hook takes when this probe kills: it is cut by the grace of the kill.
+    /// How long the preStop hook takes when this probe kills the container. The grace period of the kill limits it.
     pub(super) fn pre_stop(&self, killer: ProbeKind) -> Promise {
         let grace = self.probe(killer).map_or(self.pod.grace, |probe| self.pod.grace_of(probe));
         let takes = self.pod.pre_stop_within(grace);
@@ -92,8 +92,8 @@ impl<'s> TrialBuilder<'s> {
         Promise::exactly(takes, formula)
     }
 
-    /// Whether a kill shows in the pod's readiness. Without a readiness probe the kubelet may see neither the end of
-    /// one life nor the beginning of the next, if there is a next.
+    /// Whether a kill shows in the pod's readiness. Without a readiness probe, the kubelet may see neither the end of one
+    /// attempt nor the start of the next, if there is a next.
     pub(super) fn shows_kills(&self) -> bool {
         self.probe(ProbeKind::Readiness).is_some() || self.pod.policy == "Never"
     }
@@ -124,7 +124,7 @@ impl<'s> TrialBuilder<'s> {
         self.step(json!({ "watch": span(us) }));
     }
 
-    /// Waits for something that takes `us` at most, and gives up this much `later`.
+    /// Waits for something that takes at most `us`, and gives up `later` microseconds after that.
     pub(super) fn wait(&mut self, why: &str, condition: Value, us: i64, later: i64) {
         self.parts.push((why.to_owned(), us + SPARE));
         self.wait_for("app", condition, us + later);
@@ -179,7 +179,7 @@ impl<'s> TrialBuilder<'s> {
         self.wait_for("app", json!({ "ready": true }), us + 20 * SECOND);
     }
 
-    /// What clients ask for.
+    /// The path that clients request.
     fn called_path(&self) -> String {
         let plan = self.pod.plan();
         let asked = plan.listeners.get(&self.pod.traffic.listener).map(|listener| &listener.paths);
@@ -188,7 +188,7 @@ impl<'s> TrialBuilder<'s> {
         std::iter::once(CALLED_PATH.to_owned()).chain(others).find(free).unwrap_or_default()
     }
 
-    /// The case as it stands.
+    /// The trial with all steps that were added.
     pub(super) fn done(self) -> Result<Trial, String> {
         let total: i64 = self.parts.iter().map(|(_, us)| us).sum();
         let name = CaseName(format!("try/{}", self.fault.word()));

@@ -1,4 +1,4 @@
-//! The beginning and the end of a life: in calm, slow to start, slow to stop.
+//! The start and the end of a container: the faults calm, slow-start and slow-shutdown.
 
 use probity_model::measure::Interval;
 use probity_model::timeline::ProbeKind;
@@ -52,8 +52,7 @@ impl TrialBuilder<'_> {
         }
     }
 
-    /// Its postStart hook runs while the ports are closed: this kills the container, whatever its probes
-    /// report.
+    /// Its postStart hook runs while the ports are closed. This kills the container, whatever its probes report.
     fn greeted_too_early(&mut self, boot: i64) {
         let why = "the postStart hook requests a port that is still closed; when the hook fails, the container is killed";
         for quantity in [Quantity::Ready, Quantity::Killed, Quantity::Restarts] {
@@ -62,11 +61,11 @@ impl TrialBuilder<'_> {
         self.watch("its start", boot + SPARE);
     }
 
-    /// It takes longer than its probe has patience.
+    /// It takes longer than its probe allows.
     fn never_up(&mut self, boot: i64, killer: ProbeKind, patience: &Promise) {
         let killed = patience.then(&self.pre_stop(killer));
         let ready = match self.has_any([ProbeKind::Startup, ProbeKind::Readiness]) {
-            true => Promise::never(format!("it is killed before its {} are over", spoken(boot))),
+            true => Promise::never(format!("it is killed before its start of {} is complete", spoken(boot))),
             false => self.ready(boot),
         };
         let most = killed.span.hi + self.pod.slower;
@@ -78,7 +77,7 @@ impl TrialBuilder<'_> {
         self.expect(Quantity::Restarts, Promise::open("one for each kill"));
     }
 
-    /// It takes about as long as its probe has patience.
+    /// It takes about as long as its probe allows.
     fn perhaps_up(&mut self, boot: i64, patience: &Promise) {
         let why = format!(
             "its start of {} is close to the limit of {}, so the time of the next probe decides",
@@ -92,7 +91,7 @@ impl TrialBuilder<'_> {
         self.expect(Quantity::Restarts, Promise::open("one for each kill"));
     }
 
-    /// It is up before any probe loses patience.
+    /// It starts before any probe kills it.
     fn up_at_last(&mut self, boot: i64, patience: Option<Promise>) {
         let ready = self.ready(boot);
         let why = match patience {
@@ -105,14 +104,14 @@ impl TrialBuilder<'_> {
         if self.has_any([ProbeKind::Startup, ProbeKind::Readiness]) {
             self.watch("afterwards", 2 * SECOND);
         } else {
-            // Nothing holds its readiness back, so that does not show when its start is over.
+            // Nothing delays its readiness, so readiness does not show when its start is complete.
             self.watch("its start, and each probe once", boot + self.longest_probe());
         }
         self.expect(Quantity::Ready, ready);
         self.expect(Quantity::Restarts, Promise::exactly(0, "no probe kills it"));
     }
 
-    /// The longest that any probe takes to ask once.
+    /// The maximum time until any probe has run once.
     fn longest_probe(&self) -> i64 {
         self.pod.probes.iter().map(|probe| probe.period + probe.timeout).max().unwrap_or(0)
     }
@@ -133,7 +132,7 @@ impl TrialBuilder<'_> {
         self.wait("until it has terminated", json!({ "gone": true }), stopped.span.hi, 30 * SECOND);
         self.watch("afterwards", 2 * SECOND);
         self.expect(Quantity::Stopped, stopped);
-        // A hook that the grace period cuts off does not keep it serving.
+        // A hook that the grace period cuts off does not keep the container serving.
         let (downtime, lost) = if self.pod.pre_stop_within(grace) >= 3 * SECOND {
             let why = "the preStop hook keeps it serving until the Service no longer sends requests";
             (Promise::never(why), Promise::exactly(0, why))
@@ -147,7 +146,7 @@ impl TrialBuilder<'_> {
     }
 }
 
-/// A span for people.
+/// A span for users.
 fn spoken(us: i64) -> String {
     tenths(Interval::point(us))
 }

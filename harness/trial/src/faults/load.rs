@@ -9,11 +9,11 @@ use crate::promise::{self, Failing, Promise, SECOND};
 
 /// The time that an overloaded application needs for one request; it serves one at a time.
 const SERVICE: i64 = 400_000;
-/// How long it takes until that many requests wait.
+/// How long it takes until the maximum number of requests wait.
 const RAMP: i64 = 3 * SECOND;
 
 impl TrialBuilder<'_> {
-    /// When the failures of a probe are enough that waits behind the requests for longer than it has patience.
+    /// When a probe has failed often enough, if it waits behind the requests for longer than its timeout.
     fn starved(&self, kind: ProbeKind) -> Option<Promise> {
         let waits = matches!(self.probe(kind)?.handler, Handler::Http { .. })
             && self.probe(kind)?.handler.port() == Some(self.pod.traffic.port)

@@ -1,4 +1,4 @@
-//! Outages: of everything, of what readiness reports, and outages that are too short to matter.
+//! Outages: of the whole application, of a dependency that readiness reports, and outages that are too short to matter.
 
 use probity_model::measure::Interval;
 use probity_model::timeline::{Handler, ProbeKind, ProbeSpec};
@@ -113,8 +113,8 @@ impl TrialBuilder<'_> {
         again
     }
 
-    /// The subject's plan while the fault lasts. What its hooks alone ask stays well: a hook that meets the fault would
-    /// take until the end of the grace, and show nothing of the probes.
+    /// The change of the subject's plan while the fault lasts. Paths that only hooks use stay healthy: a hook that is
+    /// affected by the fault would take until the end of the grace period, and show nothing about the probes.
     fn ill(&self) -> Value {
         if self.fault == Fault::DependencyLoss {
             return self.ill_by_dependency();
@@ -140,8 +140,7 @@ impl TrialBuilder<'_> {
         to
     }
 
-    /// The change of the plan for a dependency that is down: readiness reports it, and the application's own requests
-    /// fail.
+    /// The change of the plan for a dependency that is down. Readiness reports it, and requests to the application fail.
     fn ill_by_dependency(&self) -> Value {
         let mut to = json!({ "listeners": { &self.pod.traffic.listener: { "paths": { "*": 503 } } } });
         let Some(probe) = self.probe(ProbeKind::Readiness) else { return to };
@@ -159,7 +158,7 @@ impl TrialBuilder<'_> {
         to
     }
 
-    /// Two outages that give no probe the failures in a row that it waits for.
+    /// Two outages that are too short for any probe to reach its failureThreshold.
     pub(super) fn flapping(&mut self) {
         self.begin();
         self.call();

@@ -10,19 +10,19 @@ use super::draft::PodDraft;
 use super::fields::{KEPT_OF_CONTAINER, KEPT_OF_CONTAINER_TO_REPRODUCE, REPLACED_OF_CONTAINER};
 use super::{NoteKind, listener_at};
 
-/// A container in the making.
+/// The draft of a container.
 #[derive(Default)]
 pub(super) struct ContainerDraft {
-    /// The list in which it stands.
+    /// The list that contains it.
     pub(super) list: &'static str,
     pub(super) name: String,
     pub(super) made: Value,
     pub(super) probes: Vec<ProbeSpec>,
     /// Whether it runs as long as the pod.
     pub(super) stays: bool,
-    /// The listeners of its plan by their ports.
+    /// The listeners of its plan, by port.
     pub(super) listeners: BTreeMap<u16, Value>,
-    /// The protocol that probes and hooks speak at a port.
+    /// The protocol that probes and hooks use at a port.
     pub(super) spoken: BTreeMap<u16, &'static str>,
     pub(super) commands: BTreeMap<String, Value>,
     /// The name in the plan of each original command.
@@ -119,12 +119,12 @@ impl PodDraft {
     }
 }
 
-/// The ports that a container declares for TCP.
+/// The TCP ports that a container declares.
 pub(super) fn declared_ports(container: &Value) -> impl Iterator<Item = u16> {
     container["ports"].as_array().into_iter().flatten().filter_map(tcp_port)
 }
 
-/// The number of a declared port, if it is one for TCP.
+/// The number of a declared port, if it is a TCP port.
 fn tcp_port(port: &Value) -> Option<u16> {
     let tcp = port["protocol"].as_str().is_none_or(|protocol| protocol == "TCP");
     let number = port["containerPort"].as_u64().and_then(|number| u16::try_from(number).ok())?;

@@ -19,9 +19,9 @@ const CALLED: u16 = 7000;
 pub(super) struct PodDraft {
     /// The place of the pod's spec in the document.
     base: Vec<String>,
-    /// Where the part stands that is read now.
+    /// The place of the part that is being read.
     here: Vec<String>,
-    /// Whether more is kept than the trials can do with.
+    /// Whether the draft is for a reproduction, which keeps more fields than a trial.
     pub(super) reproduces: bool,
     pub(super) notes: Vec<Note>,
     taken: BTreeSet<u16>,
@@ -36,12 +36,12 @@ impl PodDraft {
         Self { here: base.clone(), base, reproduces, ..Self::default() }
     }
 
-    /// Goes to a part of the pod's spec: refusals count their paths from here.
+    /// Enters a part of the pod's spec. The paths of later errors are relative to it.
     pub(super) fn enter(&mut self, part: &[&str]) {
         self.here = self.base.iter().cloned().chain(part.iter().map(|part| (*part).to_owned())).collect();
     }
 
-    /// Refuses something at a path below the part that is read now.
+    /// Rejects something at a path below the part that is being read.
     pub(super) fn refuse<T>(&self, why: impl AsRef<str>, path: &[&str]) -> Result<T, String> {
         let path: Vec<&str> = self.here.iter().map(String::as_str).chain(path.iter().copied()).collect();
         Err(pin(why.as_ref(), &path))
@@ -71,7 +71,7 @@ impl PodDraft {
         }
     }
 
-    /// The fields of the pod's spec that are kept, besides its containers.
+    /// The fields of the pod's spec that are kept, apart from its containers.
     pub(super) fn spec(&mut self, spec: &Map<String, Value>) -> Map<String, Value> {
         let mut made = Map::new();
         for (field, value) in spec {
@@ -108,7 +108,7 @@ impl PodDraft {
         }
     }
 
-    /// Makes a container listen at a port.
+    /// Adds a listener at a port to a container.
     pub(super) fn listen(
         &mut self,
         container: &mut ContainerDraft,
@@ -131,7 +131,7 @@ impl PodDraft {
         Ok(())
     }
 
-    /// Where clients call: a plain HTTP port of the subject, or one that is added.
+    /// The port to which clients send requests: a plain HTTP port of the subject, or an added one.
     pub(super) fn traffic(&mut self, subject: &mut ContainerDraft) -> Traffic {
         let plain = |port: &u16| {
             let listener = subject.listeners.get(port);
@@ -151,7 +151,7 @@ impl PodDraft {
         Traffic { listener: listener_at(port), port, probed: subject.probes.iter().any(asks) }
     }
 
-    /// The target has no permissions of its own, so the pod has to allow it low ports.
+    /// Allows low ports in the pod if a container needs one, because the target has no privileges.
     pub(super) fn low_ports(&mut self, containers: &[ContainerDraft], spec: &mut Map<String, Value>) {
         if containers.iter().flat_map(|container| container.listeners.keys()).any(|port| *port < 1024) {
             let name = "net.ipv4.ip_unprivileged_port_start";

@@ -12,7 +12,7 @@ use super::fields::HANDLERS;
 use super::{NoteKind, plain_path};
 use crate::promise::SECOND;
 
-/// A thousand years: probes that take longer are slips of the pen, and overflow arithmetic.
+/// A thousand years. Probes that take longer are mistakes, and would overflow arithmetic.
 const LONGEST: i64 = 1000 * 365 * 24 * 3600 * SECOND;
 
 impl PodDraft {
@@ -79,7 +79,7 @@ impl PodDraft {
         Ok(())
     }
 
-    /// Rejects a port that another container declares: this container would not listen there.
+    /// Rejects a port that another container declares, because this container would not listen there.
     fn own_port(&self, container: &ContainerDraft, port: u16, path: &[&str]) -> Result<(), String> {
         match self.declared.get(&port) {
             Some(owner) if *owner != container.name && !container.listeners.contains_key(&port) => {
@@ -93,7 +93,7 @@ impl PodDraft {
         }
     }
 
-    /// Rejects two protocols at one port: the target supports one.
+    /// Rejects two protocols at one port, because the target supports only one.
     fn one_protocol(
         &self,
         container: &mut ContainerDraft,
@@ -161,7 +161,7 @@ impl PodDraft {
         Ok(takes * SECOND)
     }
 
-    /// A probe of another host would not ask the target.
+    /// Removes the host of a probe, because a probe of another host would not reach the target.
     fn forget_host(&mut self, container: &mut ContainerDraft, path: &[&str]) {
         for handler in ["httpGet", "tcpSocket"] {
             let host = container.remove(&[path, &[handler]].concat(), "host");
@@ -176,7 +176,7 @@ impl PodDraft {
         }
     }
 
-    /// Replaces a command with one of the target; two probes with the same command still share it.
+    /// Replaces a command with one of the target. Two probes with the same command still share it.
     fn name_command(&mut self, container: &mut ContainerDraft, probe: &str, name: &str) {
         let Some(written) = container.made[probe]["exec"].get("command").cloned() else { return };
         let name = container.named.entry(written.to_string()).or_insert_with(|| name.to_owned()).clone();
@@ -195,10 +195,10 @@ pub fn unknown_port(container: &Value, written: &str) -> String {
     let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
     let has = if names.is_empty() { "none with a name".to_owned() } else { names.join(", ") };
     let name = container["name"].as_str().unwrap_or_default();
-    format!("container `{name}` has no port `{written}`, it has {has}{hint}")
+    format!("container `{name}` has no port `{written}`; it has {has}{hint}")
 }
 
-/// How many seconds a command sleeps, as far as it says so: `sleep 15`, or a shell that is told to.
+/// How many seconds a command sleeps, if its text shows this, as in `sleep 15` or a shell command with it.
 fn slept(command: &[Value]) -> i64 {
     let words: Vec<&str> = command.iter().filter_map(Value::as_str).collect();
     let text = words.join(" ");
@@ -209,8 +209,8 @@ fn slept(command: &[Value]) -> i64 {
     parts.windows(2).filter_map(seconds).fold(0, i64::saturating_add).clamp(0, 3600)
 }
 
-/// A time as `sleep` takes it, in seconds: `15`, `15s`, `1m`, `0.5`. Plans count hooks in whole seconds, so a part of one
-/// is a whole one. No hook sleeps longer than an hour here, so a day counts as one.
+/// An argument of `sleep`, in seconds: `15`, `15s`, `1m`, `0.5`. Plans count hooks in whole seconds, so a fraction is
+/// rounded up. No hook sleeps longer than an hour here, so a day counts as an hour.
 fn duration(text: &str) -> Option<i64> {
     let unit = if text.ends_with(|c: char| c.is_ascii_alphabetic()) { "" } else { "s" };
     let span: Span = format!("{text}{unit}").replace('d', "h").parse().ok()?;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 use probity_model::timeline::ProbeKind;
 
-/// A readiness probe with these settings beside its handler.
+/// A readiness probe with these settings, in addition to its handler.
 fn probe(settings: &Value) -> ProbeSpec {
     let mut probe = settings.clone();
     probe["tcpSocket"] = json!({ "port": 80 });
@@ -49,7 +49,7 @@ fn what_is_promised_agrees_with_a_clock_that_is_wound_through_all_phases() {
     }
 }
 
-/// Plays a kubelet that asks at a phase of its period, and sees that every promise holds.
+/// Plays a kubelet that probes at this phase of its period, and checks that every promise holds.
 fn check(probe: &ProbeSpec, phase: i64) {
     let within = |promise: &Promise, at: i64| {
         assert!(promise.span.lo <= at && at <= promise.span.hi, "{probe:?} {phase} {at} {promise:?}");

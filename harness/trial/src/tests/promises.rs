@@ -1,9 +1,9 @@
-//! What the documentation promises of each fault, where settings bear on each other.
+//! What the documentation promises for each fault, when settings affect each other.
 
 use super::*;
 use probity_model::Interval;
 
-/// A container with a liveness probe alone.
+/// A container with only a liveness probe.
 fn only_live() -> Value {
     json!({ "name": "c", "ports": [{ "containerPort": 80 }], "livenessProbe": { "httpGet": { "port": 80 } } })
 }
@@ -131,7 +131,7 @@ fn a_start_that_no_probe_holds_back_is_watched_until_it_is_over() {
 fn a_hook_that_the_grace_period_cuts_off_does_not_keep_a_pod_serving() {
     let lost = |grace: i64| {
         let mut container = web();
-        // The API server refuses a `sleep` that is longer than the grace, but not a command.
+        // The API server rejects a `sleep` that is longer than the grace period, but not a command.
         container["lifecycle"] = json!({ "preStop": { "exec": { "command": ["sleep", "10"] } } });
         let spec = json!({ "terminationGracePeriodSeconds": grace, "containers": [container] });
         expected(&StandIn::of(&workload(&spec)).unwrap(), Fault::SlowShutdown, Quantity::Lost)

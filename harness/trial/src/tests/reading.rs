@@ -1,4 +1,4 @@
-//! How a pod is read: what is understood, and what is refused.
+//! How a pod is read: what is understood, and what is rejected.
 
 use super::*;
 

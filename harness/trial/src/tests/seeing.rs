@@ -1,4 +1,4 @@
-//! What is read from histories in which something else went wrong, or somebody else was slow.
+//! What is read from histories in which something else failed or was slow.
 
 use super::*;
 use probity_composer::running_status;
@@ -17,7 +17,7 @@ fn a_trial_that_was_cut_short_breaks_no_promise() {
     for (over, why) in
         [("interrupted", "the run was interrupted"), ("a door is shut", "ended early: a door is shut")]
     {
-        // The kubelet had not killed it by then, and had no more time to.
+        // The kubelet had not killed it by then, and the time was over.
         let (trial, mut history) = hang(&stand(&web()), 500.0);
         assert_eq!(TrialResult::of(&trial, &history).fit(), Fit::Missed);
         let did = Did::Over { why: over.to_owned() };

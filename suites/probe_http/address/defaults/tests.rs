@@ -12,7 +12,7 @@ fn pod(get: &Value) -> Value {
     json!({ "kind": "Pod", "spec": { "containers": [{ "name": "target", "readinessProbe": { "httpGet": get } }] } })
 }
 
-/// A pod whose probe says nothing but its port, read back with these values.
+/// A pod whose probe sets only its port, and for which the API server returns these values.
 fn read_back(clause: &str, path: &str, scheme: &str) -> Composer {
     let mut run = Composer::new(&[clause]);
     let (name, kind, manifest) = ("pod".to_owned(), "Pod".to_owned(), pod(&json!({ "port": 8080 })));

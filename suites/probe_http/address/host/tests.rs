@@ -11,7 +11,7 @@ fn pod(get: &Value) -> Value {
     json!({ "containers": [{ "name": "target", "readinessProbe": { "httpGet": get, "periodSeconds": 1 } }] })
 }
 
-/// A pod at 10.0.0.7 that is asked once, by a request that names this host.
+/// A pod at 10.0.0.7 that gets one request, which names this host.
 fn asked_for(clause: &str, get: &Value, host: &str) -> &'static str {
     let mut run = Composer::new(&[clause]);
     run.create(0.0, &pod(get)).start(1.0, 0).running(1.5, false, true, 0);
@@ -73,7 +73,7 @@ fn seen_at(ip: &str, ready: bool) -> Value {
     json!({ "phase": "Running", "podIP": ip, "containerStatuses": [{ "name": "target", "ready": ready }] })
 }
 
-/// Pod `a` has its readiness probe at pod `b`. What the targets see comes to 10.0.0.7.
+/// Pod `a` has a readiness probe that goes to pod `b`. The requests that the targets see go to 10.0.0.7.
 fn two_pods(ip_of_a: &str, ip_of_b: &str) -> Composer {
     let mut run = Composer::new(&[FIELD]);
     let probing = pod(&json!({ "path": "/for-a", "port": 8080, "host": ip_of_b }));

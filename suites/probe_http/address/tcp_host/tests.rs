@@ -34,7 +34,7 @@ fn visited(peer: &str) -> Composer {
     run
 }
 
-/// The verdict if the container is shown like this in the end.
+/// The verdict if the container is shown in this way at the end.
 fn ends(mut run: Composer, at: f64, ready: bool) -> &'static str {
     run.status(at, &seen_at("10.0.0.7", ready)).reading(at + 0.1);
     verdict(&run.done(), FIELD)

@@ -1,4 +1,4 @@
-//! Histories about how a kill goes.
+//! Histories of a kill and its steps.
 
 use super::*;
 
@@ -50,7 +50,7 @@ mod kill_is_graceful {
 
     const CLAUSE: &str = "probe.liveness.kill-is-graceful";
 
-    /// The process ignores the stop signal of 4.1 s and is gone at `end`, killed.
+    /// The process ignores the stop signal at 4.1 s and is killed at `end`.
     fn ignored(end: f64) -> Composer {
         let mut run = killed(CLAUSE, "Always");
         run.left(end).start(end + 1.0, 1);

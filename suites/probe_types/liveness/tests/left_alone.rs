@@ -76,7 +76,7 @@ mod independent_of_readiness {
 
     const CLAUSE: &str = "probe.liveness.independent-of-readiness";
 
-    /// Readiness fails from 2 s on until, and without, this second.
+    /// The readiness probe fails from 2 s on until this second, exclusive.
     fn unready_until(second: u32) -> Composer {
         let target = json!({
             "name": "target",

@@ -7,7 +7,7 @@ mod failure_restarts {
 
     const CLAUSE: &str = "probe.liveness.failure-restarts-container";
 
-    /// Two containers; the target is killed at 4.1 s and lives again at 5 s.
+    /// Two containers; the target is killed at 4.1 s and restarted at 5 s.
     fn two(sibling_after: u64, address_after: &str) -> Composer {
         let target = json!({ "name": "target", "livenessProbe": http("/live", 8080, 1, 1) });
         let sibling = json!({ "name": "sibling", "livenessProbe": http("/live", 8081, 1, 3) });
@@ -91,7 +91,7 @@ mod failure_restarts {
         assert_eq!(judged(Some(7.4), 10.5), "violated");
     }
 
-    /// The second life fails its first probe, and is stopped so long after it.
+    /// The second instance fails its first probe, and is stopped at this time.
     fn young(stop: f64, noise: bool) -> &'static str {
         let mut run = one(CLAUSE, "Always", 1);
         run.probe(4.0, "/live", 500);

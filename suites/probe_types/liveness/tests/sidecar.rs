@@ -1,4 +1,4 @@
-//! Sidecars come back under every policy of their pod.
+//! Sidecars restart under every restart policy of their pod.
 
 use super::*;
 

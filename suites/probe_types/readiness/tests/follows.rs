@@ -1,4 +1,4 @@
-//! The API after the probes.
+//! What the API shows after the probes.
 
 use probity_composer::Told;
 
@@ -29,7 +29,7 @@ mod failure_marks_unready {
         assert_eq!(judged(fails_from_four(CLAUSE, &ready_only(), Some(7))), "violated");
     }
 
-    /// Fails from 4 s to 18 s, is shown as not ready at 5.3 s, and as ready again at `up`.
+    /// The probe fails from 4 s to 18 s. The container is shown as not ready at 5.3 s, and as ready again at `up`.
     fn ready_again(up: f64) -> &'static str {
         let mut run = fails_from_four(CLAUSE, &ready_only(), Some(5));
         for second in 12..18 {

@@ -1,4 +1,4 @@
-//! Probing for a whole life.
+//! Probing for the whole lifetime of a container.
 
 use super::*;
 
@@ -7,7 +7,7 @@ mod runs_for_life {
 
     const CLAUSE: &str = "probe.readiness.runs-for-life";
 
-    /// Probes a second from 2 s on, but for a pause; the case ends at 30 s.
+    /// One probe each second from 2 s on, except during a pause; the case ends at 30 s.
     fn paused(pause: std::ops::Range<u16>, noise: bool) -> &'static str {
         let mut run = ready_from_two(CLAUSE, &ready_only());
         answers(&mut run, "/ready", 200, 4..pause.start);
@@ -30,7 +30,7 @@ mod runs_for_life {
         assert_eq!(paused(15..30, false), "violated");
     }
 
-    /// Probes at this distance for so long, with a period of one second.
+    /// Probes at this distance for this number of seconds, with a period of one second.
     fn paced(distance: f64, seconds: f64) -> &'static str {
         let mut run = ready_from_two(CLAUSE, &ready_only());
         let mut at = 3.0 + distance;
@@ -93,7 +93,7 @@ mod continues_while_terminating {
 
     const CLAUSE: &str = "probe.readiness.continues-while-terminating";
 
-    /// Deleted at 4 s; probes go on until `last`, failing from 8 s on; the process ends at 16 s.
+    /// The pod is deleted at 4 s. Probes continue until `last` and fail from 8 s on; the process ends at 16 s.
     fn probed_until(last: u16, shown: Option<u16>) -> &'static str {
         let mut run = ready_from_two(CLAUSE, &ready_only());
         deletion(&mut run, 4.0, true);

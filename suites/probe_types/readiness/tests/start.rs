@@ -1,4 +1,4 @@
-//! The beginning of readiness.
+//! Readiness at the start of a container.
 
 use super::*;
 

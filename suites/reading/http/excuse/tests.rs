@@ -10,7 +10,7 @@ const STATUS: &str = "probe.http.status-range";
 const LATE: &str = "probe.exec.timeout-fails";
 const SERVING: &str = "probe.grpc.serving-success";
 
-/// Twelve probes that are answered with a status, on a node that is held up for a while in the middle of them.
+/// Twelve probes that are answered with a status, on a node that is stalled for a while in the middle of them.
 fn twelve(status: u16, ready: bool, held_up: f64) -> Scene {
     let mut scene = Scene::new(STATUS, "readinessProbe", &json!({ "/r": status }));
     scene.probes(2..14, &[Told::get("/r", status)]).ready(2.4, ready);
@@ -32,7 +32,7 @@ fn twelve_of_twelve_is_no_noise() {
     assert_eq!(twelve(204, true, 0.3).at(14.0), "holds");
 }
 
-/// A container that is not ready for one period in the midst of good answers, on a node that was held up before it.
+/// A container that is not ready for one period between good answers, on a node that was stalled before it.
 fn blip(held_up: f64) -> &'static str {
     let mut scene = twelve(200, true, held_up);
     scene.ready(8.3, false).ready(9.3, true);
@@ -45,7 +45,7 @@ fn noise_excuses_the_probe_that_it_is_as_long_as() {
     assert_eq!(blip(0.3), "violated");
 }
 
-/// Commands that take four seconds each with a timeout of one, all of which are taken for successes.
+/// Commands that take four seconds each with a timeout of one second, and that all count as successes.
 fn late_commands(held_up: f64) -> &'static str {
     let handler = json!({ "exec": { "command": ["/agnhost-rs", "exec", "x"] } });
     let plan = json!({ "exec": { "x": [{ "answer": { "exit": 0, "sleep": "4s" } }] } });

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::reading::http::response::*;
 
-/// What an answer says that was meant so and came without an error, to a probe with a timeout of 1 s.
+/// The meaning of an answer with this plan that was sent without an error to a probe with a timeout of 1 s.
 fn said(told: serde_json::Value) -> ResponseSeen {
     let told: HttpAnswer = serde_json::from_value(told).unwrap();
     let answer = compose_http(&told, &HttpRequestFacts::default()).word;

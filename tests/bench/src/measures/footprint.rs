@@ -17,7 +17,7 @@ const STARTS: usize = 31;
 ///
 /// # Errors
 ///
-/// None today; the form is that of all measures.
+/// None today; all measures have this form.
 pub fn size(bench: &Bench) -> Measured {
     let aim = "image at most 8 MB";
     let image = meters::size(&bench.image);
@@ -43,7 +43,7 @@ pub fn size(bench: &Bench) -> Measured {
     })
 }
 
-/// Memory after a rest, with one listener and nobody connected.
+/// Memory after a pause, with one listener and no connections.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Ten thousand connections that say nothing.
+//! Ten thousand idle connections.
 
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
@@ -16,11 +16,11 @@ const MANY: usize = 10_000;
 const CLIENTS: usize = 4;
 const SETTLE: Duration = Duration::from_secs(2);
 
-/// Holds many connections to each program, looks at its memory, and asks one more time.
+/// Opens many connections to each program, measures its memory, and sends one more request.
 ///
 /// # Errors
 ///
-/// If a program does not run, or the system does not allow so many descriptors.
+/// If a program does not run, or the system does not allow that many file descriptors.
 pub fn idle(bench: &Bench) -> Measured {
     let mut rows = Vec::new();
     let mut findings = Vec::new();

@@ -19,7 +19,7 @@ struct Run {
 ///
 /// # Errors
 ///
-/// If the target does not run, or answers badly.
+/// If the target does not run, or gives a wrong answer.
 pub fn latency(bench: &Bench) -> Measured {
     let mut rows = Vec::new();
     let mut findings = Vec::new();
@@ -47,7 +47,7 @@ pub fn latency(bench: &Bench) -> Measured {
     Ok(Section {
         title: "What the witness adds to an answer",
         method: format!(
-            "One client sends requests at a fixed rate, in {} s per turn and {} turns for each program. If the \
+            "One client sends requests at a fixed rate for {} s at a time, {} times for each program. If the \
              previous answer delays a request, its latency counts from the time at which it was due. Times are in \
              microseconds; differences are calculated for each round.",
             bench.lasts.as_secs(),

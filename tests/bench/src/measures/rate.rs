@@ -1,7 +1,8 @@
-//! Requests per second, and the processor time that one takes.
+//! Requests per second, and the CPU time for each request.
 //!
-//! Load and program share the machine. Where processors are few, the load's own cost hides much of the difference
-//! between the programs, and neighbors hide more; the processor time of the program itself suffers from neither.
+//! Load and program share the machine. On a machine with few processors, the cost of the load hides much of the
+//! difference between the programs, and other processes hide more. The CPU time of the program itself is not
+//! affected.
 
 use std::io;
 
@@ -78,7 +79,7 @@ fn compare(bench: &Bench, fresh: bool) -> Measured {
     Ok(Section {
         title: "",
         method: format!(
-            "32 clients in one thread request `/healthz`, in {} s per turn and {} turns for each program. The load \
+            "32 clients in one thread request `/healthz` for {} s at a time, {} times for each program. The load \
              generator is part of the benchmark, so that it can also use a new connection for each request, and \
              several addresses. The witness is on, except with `--quiet`, and a thread of the benchmark reads its \
              output. *Per processor second* divides the requests by the user and system time of the program alone: it \
@@ -110,7 +111,7 @@ fn one(bench: &Bench, who: Who, fresh: bool, run: &mut Run) -> io::Result<()> {
     Ok(())
 }
 
-/// How much the rates of the bare server wavered.
+/// How much the rates of the bare server varied.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! A stream of witness lines from the target to the recorder, and whether any got lost.
+//! A stream of witness lines from the target to the recorder, and whether any line is lost.
 
 use std::io;
 use std::io::{Read, Write};
@@ -18,7 +18,7 @@ const LEAST: f64 = 20_000.0;
 const TOKEN: &str = "bench";
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Loads the target as fast as it goes and compares the numbers at both ends of its link.
+/// Loads the target as fast as possible and compares the number of lines at both ends of its connection.
 ///
 /// # Errors
 ///
@@ -27,9 +27,9 @@ pub fn recorder(bench: &Bench) -> Measured {
     let mut section = Section {
         title: "Lines to the recorder",
         method: format!(
-            "32 clients send requests without a pause for {} s; each request causes two lines. Afterwards, the \
-             number of the target's last line is compared with the lines that the recorder counted and with the lines \
-             that it reports as missing.",
+            "32 clients send requests without a pause for {} s; each request causes two lines. At the end, the number \
+             of the target's last line is compared with the number of lines that the recorder received. The recorder \
+             also reports how many lines are missing.",
             LASTS.as_secs()
         ),
         columns: columns(["lines made", "lines/s", "taken by the recorder", "missing", "lost by the target"]),
@@ -64,7 +64,7 @@ pub fn recorder(bench: &Bench) -> Measured {
     Ok(section)
 }
 
-/// Waits until the recorder has what the target has made, or no more comes.
+/// Waits until the recorder has all lines of the target, or until no more arrive.
 fn settle(target: &contestant::Running, recorder: SocketAddr) -> io::Result<(u64, u64, u64)> {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -78,7 +78,7 @@ fn settle(target: &contestant::Running, recorder: SocketAddr) -> io::Result<(u64
     }
 }
 
-/// How many lines the target has made: the number of its last one tells.
+/// How many lines the target has written, according to the number of its last line.
 fn made(target: &contestant::Running) -> io::Result<u64> {
     let line = target.last_line().unwrap_or_default();
     let line: serde_json::Value = serde_json::from_str(&line)?;

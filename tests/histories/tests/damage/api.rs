@@ -1,4 +1,4 @@
-//! Answers of the API server to manifests and patches, turned to their opposite.
+//! The API server's answers to manifests and patches, changed to their opposite.
 
 use probity_model::history::{Deed, Did, Happening, Tried};
 use probity_model::{History, Timeline};
@@ -90,7 +90,7 @@ pub(crate) const ALL: &[Damage] =
         violated("a patch that changes a probe is taken", &["probe.config.immutable"], patched),
     ];
 
-/// The first trial of some kind, changed.
+/// Changes the first dry run of some kind.
 fn tried(
     run: &Timeline<'_>,
     which: impl Fn(&Tried) -> bool,
@@ -105,7 +105,7 @@ fn tried(
     copy.done()
 }
 
-/// What was refused with these words is taken.
+/// A manifest that was rejected with these words is accepted.
 fn taken(run: &Timeline<'_>, refusal: &str) -> Option<History> {
     let of = |tried: &Tried| tried.code >= 400 && tried.message.contains(refusal);
     tried(run, of, |tried| {
@@ -115,7 +115,7 @@ fn taken(run: &Timeline<'_>, refusal: &str) -> Option<History> {
     })
 }
 
-/// What has these words in it and was taken is refused, for a field below its probe.
+/// A manifest that contains these words and was accepted is rejected because of a field in its probe.
 fn refused(run: &Timeline<'_>, words: &str, why: fn(&str) -> &'static str) -> Option<History> {
     let place = |tried: &Tried| {
         let container = tried.manifest.pointer("/spec/containers/0")?;
@@ -173,7 +173,7 @@ fn zero(manifest: &Value) -> Option<String> {
     Some(format!("/spec/containers/0/{probe}/{field}"))
 }
 
-/// A patch of a pod that was refused is taken.
+/// A patch of a pod that was rejected is accepted.
 fn patched(run: &Timeline<'_>) -> Option<History> {
     let refused =
         |did: &Did| matches!(did, Did::Failed { why, .. } if why.contains("pod updates may not change"));

@@ -137,7 +137,7 @@ fn of_pod(
         .done()
 }
 
-/// The body is from the plan of the container.
+/// The event contains the body from the container's plan.
 fn body_told(run: &Timeline<'_>) -> Option<History> {
     let (event, body) = run.containers().find_map(|(pod, container)| {
         let plan = container.plan()?;
@@ -176,7 +176,7 @@ enum EndpointIs {
     Terminating,
 }
 
-/// Changes `ready` of endpoints, of Services that do not publish all addresses.
+/// Changes `ready` of the endpoints of Services that do not publish all addresses.
 fn endpoints(run: &Timeline<'_>, which: EndpointIs, ready: bool) -> Option<History> {
     let fit = |of: &EndpointSeen<'_>| fits(which, of.ready, of.terminating) && tells(run, which, of.pod);
     let service = run.services.iter().find(|service| {
@@ -203,7 +203,8 @@ fn endpoints(run: &Timeline<'_>, which: EndpointIs, ready: bool) -> Option<Histo
     copy.done()
 }
 
-/// Whether an endpoint of a pod says something: of readiness, if it has a readiness probe; of its going, if that took a while.
+/// Whether an endpoint of a pod is evidence: for readiness, if the pod has a readiness probe; for its termination, if
+/// that took a while.
 fn tells(run: &Timeline<'_>, which: EndpointIs, name: &str) -> bool {
     let Some(pod) = run.pods.iter().find(|pod| pod.name == name) else { return false };
     match which {
@@ -241,7 +242,7 @@ fn not_published(run: &Timeline<'_>) -> Option<History> {
         .done()
 }
 
-/// The deeds by which a kubelet's counters were read, that found any.
+/// The deeds that read a kubelet's counters and found any.
 fn measured<'t>(run: &'t Timeline<'_>) -> Vec<(EventId, &'t Deed, &'t [ProbeCount])> {
     let read = |(id, deed): &(EventId, &'t Deed)| match &deed.did {
         Did::Measured { probes, .. } => Some((*id, *deed, probes.as_slice())),
@@ -263,7 +264,7 @@ fn counted(run: &Timeline<'_>, result: &str, by: i64) -> Option<History> {
     copy.done()
 }
 
-/// The last reading finds what the one before did.
+/// The last reading has the same counts as the one before.
 fn counters_stay(run: &Timeline<'_>) -> Option<History> {
     let all = measured(run);
     let (last, ..) = *all.iter().rfind(|(.., probes)| probes.is_empty())?;

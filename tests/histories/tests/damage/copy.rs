@@ -1,7 +1,7 @@
 //! A copy of a history that is damaged: events dropped, changed, moved in time, or doubled.
 //!
-//! Changes to a target's lines leave no gap in their numbers: a kubelet that behaved differently would leave none
-//! either. (Lost lines are another matter, see the simulator's `losses.rs`.)
+//! Changes to a target's lines leave no gap in their numbers: a kubelet that behaved differently would not leave
+//! one either. (For lost lines, see the simulator's `losses.rs`.)
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use probity_script::WitnessLine;
 use probity_script::witness::{Entry, Fact, Request};
 use serde_json::Value;
 
-/// Where connections and commands that are added count from: no life of a target has so many of its own.
+/// The first number of added connections and commands: no instance of a target has that many of its own.
 const ADDED: u64 = 1_000_000;
 
 /// A history that is being damaged.
@@ -26,7 +26,7 @@ pub(crate) struct Copy {
 }
 
 impl Copy {
-    /// A copy that is whole so far.
+    /// A copy without damage.
     pub(crate) fn of(run: &Timeline<'_>) -> Self {
         let events = run.history.events().map(|(_, event)| Some(event.clone())).collect();
         let (added, touched) = (Vec::new(), BTreeSet::new());
@@ -76,7 +76,7 @@ impl Copy {
         self
     }
 
-    /// Lets another life of a container see the same, at the same time.
+    /// Lets another instance of a container see the same event at the same time.
     pub(crate) fn told_to(mut self, id: EventId, container: &str, life: &Attempt<'_>) -> Self {
         let Some(mut event) = self.events.get(id.0 as usize).cloned().flatten() else { return self };
         if let Happening::Witness(heard) = &mut event.what {
@@ -115,7 +115,7 @@ impl Copy {
         })
     }
 
-    /// Changes an object that was sighted.
+    /// Changes an object in a revision.
     pub(crate) fn object(self, id: EventId, change: impl FnOnce(&mut Value)) -> Self {
         self.event(id, |event| {
             if let Happening::Sighting(sighting) = &mut event.what {
@@ -250,7 +250,7 @@ fn number(fact: &mut Fact, to: u64) {
     }
 }
 
-/// A revision of an object like another, at another time.
+/// A copy of a revision at another time.
 pub(crate) fn revised(like: &Event, us: i64) -> Event {
     let mut event = like.clone();
     event.us = us;

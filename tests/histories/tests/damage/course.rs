@@ -1,4 +1,4 @@
-//! Places to damage: the probes of one kind in one life of a container.
+//! Places to damage: the probes of one kind in one instance of a container.
 
 use probity_model::clocks::Stamp;
 use probity_model::measure::Interval;
@@ -10,7 +10,7 @@ use probity_script::witness::Fact;
 
 pub(crate) const SECOND: i64 = 1_000_000;
 
-/// Noise so long before a probe may have held it up.
+/// Noise may have delayed a probe if it came up to this long before it.
 const BEFORE: i64 = 2 * SECOND;
 
 /// A container instance with a complete record, and one of its probes.
@@ -22,7 +22,7 @@ pub(crate) struct Course<'t, 'h> {
     pub(crate) probes: Vec<&'t Probe<'h>>,
 }
 
-/// All of a run.
+/// All courses of a run.
 pub(crate) fn courses<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Course<'t, 'h>> {
     run.probes().flat_map(|(pod, container, spec)| {
         let whole = container.attempts.iter().filter(|attempt| attempt.holes.is_empty());
@@ -33,7 +33,7 @@ pub(crate) fn courses<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Cou
     })
 }
 
-/// All of a run of one kind.
+/// All courses of a run with one kind of probe.
 pub(crate) fn of_kind<'t, 'h>(
     run: &'t Timeline<'h>,
     kind: ProbeKind,
@@ -42,7 +42,7 @@ pub(crate) fn of_kind<'t, 'h>(
 }
 
 impl<'t, 'h> Course<'t, 'h> {
-    /// All that was seen of a probe.
+    /// All events of a probe.
     pub(crate) fn exchange(&self, probe: &Probe<'_>) -> Vec<EventId> {
         match probe.through {
             Through::Request(at) => self.connection(self.attempt.requests[at].request.conn),
@@ -58,7 +58,7 @@ impl<'t, 'h> Course<'t, 'h> {
         }
     }
 
-    /// All that was seen of a connection.
+    /// All events of a connection.
     pub(crate) fn connection(&self, conn: u64) -> Vec<EventId> {
         self.lines(|fact| match fact {
             Fact::Accepted(of) => of.conn == conn,
@@ -70,29 +70,29 @@ impl<'t, 'h> Course<'t, 'h> {
         })
     }
 
-    /// The lines of this life that tell of something.
+    /// The lines of this instance with matching facts.
     pub(crate) fn lines(&self, which: impl Fn(&Fact) -> bool) -> Vec<EventId> {
         self.attempt.lines.iter().filter(|line| which(&line.line.fact)).map(|line| line.id).collect()
     }
 
-    /// All that was seen of several.
+    /// All events of several probes.
     pub(crate) fn exchanges(&self, probes: &[&Probe<'_>]) -> Vec<EventId> {
         probes.iter().flat_map(|probe| self.exchange(probe)).collect()
     }
 
-    /// How long after another probe one came.
+    /// The time from one probe to another.
     pub(crate) fn gap(&self, one: &Probe<'_>, next: &Probe<'_>) -> i64 {
         next.at.at.lo - one.at.at.lo
     }
 
-    /// How long something was stalled between shortly before one probe and another.
+    /// How long something was stalled from shortly before one probe until another.
     pub(crate) fn noise(&self, run: &Timeline<'_>, one: &Probe<'_>, next: &Probe<'_>) -> i64 {
         let from = one.at.at.minus(Interval::point(BEFORE));
         let from = Stamp { clock: one.at.clock.clone(), at: from };
         run.noise_between(&self.attempt.node, &from, &next.at)
     }
 
-    /// So many probes in a row that came in time and passed: the quietest.
+    /// This number of consecutive probes that came in time and passed, with the least noise.
     pub(crate) fn steady(&self, run: &Timeline<'_>, count: usize) -> Option<(i64, &[&'t Probe<'h>])> {
         let timely = |pair: &[&Probe<'_>]| {
             (self.gap(pair[0], pair[1]) - self.spec.period).abs() < self.spec.period / 5
@@ -104,7 +104,7 @@ impl<'t, 'h> Course<'t, 'h> {
         windows.map(|window| (noise(window), window)).min_by_key(|(noise, _)| *noise)
     }
 
-    /// Whether it asks over HTTP/1 without TLS, and nobody else asks at its port.
+    /// Whether it uses HTTP/1 without TLS, and nothing else uses its port.
     pub(crate) fn is_http(&self) -> bool {
         matches!(&self.spec.handler, Handler::Http { scheme, host: None, .. } if scheme == "HTTP")
     }
@@ -124,7 +124,7 @@ impl<'t, 'h> Course<'t, 'h> {
         opened.map(|line| line.at.at.lo)
     }
 
-    /// Whether it goes to a port that stayed open, and whoever came there said what for.
+    /// Whether it goes to a port that stayed open, and every connection there had a request.
     pub(crate) fn always_open(&self) -> bool {
         let shut = |fact: &Fact| matches!(fact, Fact::Listening(of) if of.state != "open");
         let port = self.spec.handler.port();
@@ -139,7 +139,8 @@ impl<'t, 'h> Course<'t, 'h> {
         self.probes.iter().all(|probe| took(probe).is_some_and(|took| took < self.spec.period / 2))
     }
 
-    /// Whether its life went on after an instant of its node for so long, and its pod was left alone meanwhile.
+    /// Whether its instance kept running for this long after an instant of its node, and its pod was left alone during
+    /// that time.
     pub(crate) fn goes_on(&self, run: &Timeline<'_>, from: i64, long: i64) -> bool {
         let lives = self.attempt.last_line().is_some_and(|last| last.at.at.lo > from + long);
         let stopped = self.attempt.stop().is_some_and(|stop| stop.at.at.lo < from + long);
@@ -156,7 +157,7 @@ impl<'t, 'h> Course<'t, 'h> {
     pub(crate) fn given_up(&self, probe: &Probe<'_>) -> Option<(EventId, i64)> {
         let answer = self.attempt.request(probe)?.answer.as_ref()?;
         let gave_up = answer.error.as_ref().is_some_and(|error| error.contains("gave up"));
-        // Whoever waits for the rest of an answer has already counted it, or never will.
+        // If a part of the answer had arrived, the kubelet has already counted it, or never will.
         (gave_up && answer.written == 0).then(|| (answer.at.id, answer.at.at.lo - probe.at.at.lo))
     }
 

@@ -1,4 +1,4 @@
-//! First probes that come before their time or long after it, and probes that go to the wrong place.
+//! First probes that come too early or much too late, and probes that go to the wrong place.
 
 use probity_model::timeline::{Handler, ProbeKind};
 use probity_model::{History, Timeline};
@@ -57,7 +57,8 @@ pub(crate) const ALL: &[Damage] = &[
     ),
 ];
 
-/// The first probe of a life comes after a fifth of its delay. (Half of two seconds may be two of those that `startedAt` counts.)
+/// The first probe of an instance comes after a fifth of its delay. (Half of a delay of two seconds may look like the
+/// whole delay, because `startedAt` is in whole seconds.)
 fn impatient(run: &Timeline<'_>, which: impl Fn(&Course<'_, '_>) -> bool) -> Option<History> {
     let own = |course: &Course<'_, '_>| course.probes.iter().all(|probe| probe.is(course.spec.kind));
     let course = courses(run).find(|course| {
@@ -69,7 +70,8 @@ fn impatient(run: &Timeline<'_>, which: impl Fn(&Course<'_, '_>) -> bool) -> Opt
     Copy::of(run).moved(course.exchange(first), -early.max(0)).done()
 }
 
-/// The first probe comes a second after the startup success, long before its delay is over by any way of counting.
+/// The first probe comes a second after the startup success, long before its delay has passed, whichever way it is
+/// counted.
 fn early_after_startup(run: &Timeline<'_>) -> Option<History> {
     let (course, early) = courses(run).find_map(|course| {
         let success = course.attempt.first_success(ProbeKind::Startup)?;
@@ -94,7 +96,7 @@ fn readiness_in_period(run: &Timeline<'_>) -> Option<History> {
         let by = until - first.at.at.lo;
         (alone && own && lasts && course.attempt.number == 0).then_some((course, by))
     })?;
-    // Nor was anybody refused before it.
+    // No probe was refused before it either.
     let told = course.pod.events.iter().filter(|event| {
         event.container == Some(course.container.name.as_str()) && event.reason == "Unhealthy"
     });
@@ -169,7 +171,7 @@ fn grace_taken_away(run: &Timeline<'_>) -> Option<History> {
     copy.done()
 }
 
-/// In a case about crashing replicas that never count as available, none is left of the old ones either.
+/// In a case about crashing replicas that never count as available, none of the old ones is left either.
 fn none_available(run: &Timeline<'_>) -> Option<History> {
     let clause = "scenario.rollout.blocked-by-crashloop";
     let written = run.history.header.judges.iter().any(|of| of.as_str() == clause);

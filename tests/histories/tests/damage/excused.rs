@@ -1,4 +1,4 @@
-//! Places where a damage is not detected, each with the reason: what the judges lack, or why they are right.
+//! Places where a damage is not detected, each with the reason: what the judges do not know, or why they are right.
 
 /// A damage, the case, and why it is not detected there.
 pub(crate) const ALL: &[(&str, &str, &str)] = &[

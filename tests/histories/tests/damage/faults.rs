@@ -1,5 +1,5 @@
-//! Faults and their consequences: what follows from a failing probe comes not at all, too late, or without a fault, in cases about
-//! dependencies, defaults, services and shared endpoints.
+//! Faults and their consequences: the effect of a failing probe is missing, too late, or comes without a fault, in cases about
+//! dependencies, defaults, Services and shared endpoints.
 
 use probity_model::timeline::{Probe, ProbeKind};
 use probity_model::{EventId, History, Timeline};
@@ -70,7 +70,7 @@ fn is_for(run: &Timeline<'_>, clause: &str) -> bool {
     run.history.header.judges.iter().any(|of| of.as_str() == clause)
 }
 
-/// The lives that became not ready in a case about a clause, with the revisions that say so.
+/// The instances that became not ready in a case about a clause, with the revisions that show this.
 fn falls<'t, 'h>(
     run: &'t Timeline<'h>,
     clause: &str,
@@ -85,7 +85,7 @@ fn falls<'t, 'h>(
     })
 }
 
-/// In a case about a clause, no revision of a life shows any more that it became not ready.
+/// In a case about a clause, no revision shows any longer that an instance became not ready.
 fn stays_ready(run: &Timeline<'_>, clause: &str) -> Option<History> {
     let mut all: Vec<_> = falls(run, clause).collect();
     all.sort_by_key(|(course, _)| course.lines(|fact| matches!(fact, Fact::Call(_))).is_empty());
@@ -108,7 +108,7 @@ fn unready_too_soon(run: &Timeline<'_>) -> Option<History> {
     Copy::of(run).moved([id], by).done()
 }
 
-/// In a case about a clause, a life whose probe failed too often is stopped later.
+/// In a case about a clause, an instance whose probe failed too often is stopped later.
 fn stops_late(run: &Timeline<'_>, clause: &str, by: i64) -> Option<History> {
     let (course, _, stop, _) = spent(run).find(|_| is_for(run, clause))?;
     rest_later(Copy::of(run), run, &course, stop, by).done()
@@ -138,7 +138,7 @@ fn short_fault_counts(run: &Timeline<'_>) -> Option<History> {
     Copy::of(run).with(event).done()
 }
 
-/// The last request that a service brought to a pod before it was shown not ready comes once more, long after.
+/// The last request that reached a pod through a Service before the pod was shown as not ready comes again, much later.
 fn traffic_goes_on(run: &Timeline<'_>) -> Option<History> {
     let (course, conn, by) =
         falls(run, "probe.readiness.service-traffic-stops").find_map(|(course, ids)| {
@@ -174,7 +174,7 @@ fn liveness_waits(run: &Timeline<'_>) -> Option<History> {
     Copy::of(run).without(liveness.exchanges(&early)).done()
 }
 
-/// Of each three tries of a probe the last is left out.
+/// The last of every three attempts of a probe is left out.
 fn tried_twice(run: &Timeline<'_>) -> Option<History> {
     let gone = courses(run).filter(|course| course.spec.kind != ProbeKind::Readiness).find_map(|course| {
         let close = |one: &&Probe<'_>, next: &&Probe<'_>| course.gap(one, next) < SECOND / 5;
@@ -185,7 +185,7 @@ fn tried_twice(run: &Timeline<'_>) -> Option<History> {
     Copy::of(run).without(gone).done()
 }
 
-/// Answers that broke off because nobody read on are taken whole.
+/// Answers that were cut off because the client stopped reading are read completely.
 fn read_to_the_end(run: &Timeline<'_>) -> Option<History> {
     let broken = |fact: &Fact| match fact {
         Fact::Answer(answer) => answer.error.as_ref().is_some_and(|why| {

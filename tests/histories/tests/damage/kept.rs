@@ -1,4 +1,4 @@
-//! What a deletion must leave as it is, and a command as it is written.
+//! What a deletion must not change, and a command that must run as written.
 
 use probity_model::timeline::{ContainerKind, ProbeKind};
 use probity_model::{EventId, History, Timeline};
@@ -27,7 +27,7 @@ pub(crate) const ALL: &[Damage] = &[
     ),
 ];
 
-/// The last revision of a pod that is being deleted counts one more restart of its sidecar, which runs.
+/// The last revision of a pod that is being deleted shows its sidecar running, with one more restart.
 fn sidecar_again(run: &Timeline<'_>) -> Option<History> {
     let sidecars = of_kind(run, ProbeKind::Liveness)
         .filter(|course| course.container.kind == ContainerKind::Sidecar && course.pod.deleted.is_some());
@@ -46,7 +46,7 @@ fn sidecar_again(run: &Timeline<'_>) -> Option<History> {
     later.into_iter().fold(Copy::of(run), again).done()
 }
 
-/// What a command was given where its spec has a variable.
+/// A command with a variable in its spec got another value.
 fn other_words(run: &Timeline<'_>) -> Option<History> {
     let written = |command: &[String]| command.iter().any(|word| word.contains('$'));
     let course = courses(run).find(|course| match &course.spec.handler {

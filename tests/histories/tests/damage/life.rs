@@ -116,7 +116,7 @@ pub(crate) const ALL: &[Damage] = &[
     violated("a restart gives the container no other ID", &["restart.same-pod-same-node"], same_instance),
 ];
 
-/// Changes all statuses of the first container that are in a state.
+/// Changes all statuses of the first container with a matching state.
 fn statuses(run: &Timeline<'_>, of: fn(&State<'_>) -> bool, change: fn(&mut Value)) -> Option<History> {
     let (name, ids) = run.pods.iter().find_map(|pod| {
         let container = pod.containers.iter().find(|container| !container.attempts.is_empty())?;
@@ -135,7 +135,7 @@ fn phase(run: &Timeline<'_>, id: EventId, phase: &str) -> Option<History> {
     Copy::of(run).object(id, |object| object["status"]["phase"] = json!(phase)).done()
 }
 
-/// Changes the phase in all revisions of all pods that are chosen.
+/// Changes the phase in all matching revisions of all pods.
 fn phases(run: &Timeline<'_>, of: fn(&Revision<'_>) -> bool, phase: &str) -> Option<History> {
     let ids: Vec<EventId> = run
         .pods
@@ -148,7 +148,7 @@ fn phases(run: &Timeline<'_>, of: fn(&Revision<'_>) -> bool, phase: &str) -> Opt
     (!ids.is_empty()).then(|| ids.iter().fold(Copy::of(run), |copy, id| copy.object(*id, change)).done())?
 }
 
-/// A pod that was over in this phase before anybody deleted it.
+/// The revision in which a pod ended in this phase before anyone deleted it.
 fn living(run: &Timeline<'_>, phase: &str) -> Option<EventId> {
     run.pods.iter().find_map(|pod| {
         let over = pod.over().filter(|over| over.phase() == phase && run.before_deletion(pod, &over.at))?;
@@ -164,7 +164,7 @@ fn asked_to_go(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
         && pod.containers.iter().any(|of| !of.attempts.is_empty())
 }
 
-/// The end of a container whose process said with which status it exits is shown with another one.
+/// The end of a container whose process recorded its exit status is shown with another status.
 fn other_status(run: &Timeline<'_>) -> Option<History> {
     let (name, ids) = run.lives().into_iter().find_map(|life| {
         let (revision, _) = life.exiting().and_then(|_| life.termination())?;
@@ -183,7 +183,7 @@ fn before_its_hook(run: &Timeline<'_>) -> Option<History> {
     Copy::of(run).moved([id], -4 * SECOND).done()
 }
 
-/// Writes another policy into pods with this one, of which a container came back, or did not.
+/// Changes the restart policy of pods with this one, if one of their containers restarted, or did not.
 fn policy(run: &Timeline<'_>, from: &str, again: bool, to: &str) -> Option<History> {
     let pod = run.lives().into_iter().find_map(|life| {
         let crashed = life.exited_by_itself().is_some_and(|(line, _)| life.before_deletion(&line.at));
@@ -197,7 +197,7 @@ fn policy(run: &Timeline<'_>, from: &str, again: bool, to: &str) -> Option<Histo
     ids.fold(Copy::of(run), |copy, id| copy.object(id, change)).done()
 }
 
-/// All that was heard and seen of a container's second life comes later.
+/// All events of a container's second instance come later.
 fn late_restart(run: &Timeline<'_>) -> Option<History> {
     let lines: Vec<EventId> = run.lives().into_iter().find_map(|life| {
         let first = life.number == 0 && life.exited_by_itself().is_some() && life.pod.containers.len() == 1;

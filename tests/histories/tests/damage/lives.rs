@@ -1,4 +1,4 @@
-//! Lives of containers that end too early, too late, too hard, or not at all.
+//! Container instances that end too early, too late, without a stop signal, or not at all.
 
 use probity_model::history::Happening;
 use probity_model::timeline::{ContainerSeen, Probe, ProbeKind, Revision, State};
@@ -51,7 +51,7 @@ pub(crate) const ALL: &[Damage] = &[
 const GRACE: &[&str] =
     &["probe.tgps.default-inherits", "probe.tgps.liveness-override", "probe.tgps.startup-override"];
 
-/// A liveness or startup probe that failed as often as its threshold says, with the failures and the stop signal after.
+/// A liveness or startup probe that reached its failure threshold, with the failures and the stop signal after them.
 pub(crate) fn spent<'t, 'h>(
     run: &'t Timeline<'h>,
 ) -> impl Iterator<Item = (Course<'t, 'h>, Vec<&'t Probe<'h>>, EventId, i64)> {
@@ -69,7 +69,7 @@ pub(crate) fn spent<'t, 'h>(
     )
 }
 
-/// The first failure is dropped, so that a success and one failure less came before the stop signal.
+/// The first failure is dropped, so that there is one failure too few between the last success and the stop signal.
 fn one_less(run: &Timeline<'_>) -> Option<History> {
     let after_success = |(course, failures, ..): &(Course<'_, '_>, Vec<&Probe<'_>>, EventId, i64)| {
         course.spec.failures > 1 && course.spec.period >= SECOND && course.probes.len() > failures.len()
@@ -82,7 +82,7 @@ fn one_less(run: &Timeline<'_>) -> Option<History> {
         .done()
 }
 
-/// Another failure comes a period after the last, and all that follows waits for it.
+/// Another failure comes a period after the last one, and everything after that comes later.
 fn one_more(run: &Timeline<'_>) -> Option<History> {
     let (course, failures, stop, _) = spent(run).next()?;
     let last = failures.last()?;
@@ -91,7 +91,7 @@ fn one_more(run: &Timeline<'_>) -> Option<History> {
     rest_later(copy, run, &course, stop, period + SECOND / 2).done()
 }
 
-/// Moves the rest of a life from an event on.
+/// Moves the rest of an instance from an event on.
 pub(crate) fn rest_later(
     copy: Copy,
     run: &Timeline<'_>,
@@ -104,7 +104,7 @@ pub(crate) fn rest_later(
     copy.moved(rest.chain(left), by)
 }
 
-/// The event that tells of a life's end.
+/// The event that shows the end of an instance.
 fn left(run: &Timeline<'_>, course: &Course<'_, '_>) -> Option<EventId> {
     let boot = course.attempt.boot;
     run.history.events().find_map(|(id, event)| match &event.what {
@@ -124,7 +124,7 @@ fn late_stop(run: &Timeline<'_>) -> Option<History> {
     rest_later(Copy::of(run), run, &course, stop, 10 * SECOND).done()
 }
 
-/// The life goes on without the stop signal, until after the end of the case.
+/// The instance keeps running without the stop signal, until after the end of the case.
 fn no_stop(run: &Timeline<'_>) -> Option<History> {
     let (course, _, stop, _) = spent(run).find(|(course, failures, ..)| {
         let failed = failures.last().and_then(|last| run.clocks.on_harness(&last.at));
@@ -143,7 +143,7 @@ fn no_stop(run: &Timeline<'_>) -> Option<History> {
     Copy::of(run).without(rest).without(left(run, &course)).without(later).done()
 }
 
-/// The process saw no signal and did not end by its own will, and the status says that it was killed.
+/// The process got no signal and did not exit by itself, and the status shows that it was killed.
 fn no_signal(run: &Timeline<'_>) -> Option<History> {
     let (course, ..) = spent(run).find(|(course, ..)| course.attempt.number == 0)?;
     let gone = course.lines(|fact| match fact {
@@ -168,7 +168,7 @@ fn no_signal(run: &Timeline<'_>) -> Option<History> {
         .done()
 }
 
-/// What is heard of a container and its pod after an end: it comes later if that does.
+/// The events of a container and its pod after an end, which come later if the end does.
 pub(crate) fn what_follows(run: &Timeline<'_>, course: &Course<'_, '_>, end: EventId) -> Vec<EventId> {
     let heard = run.history.events().filter(|(id, event)| match &event.what {
         Happening::Witness(heard) => {
@@ -180,7 +180,7 @@ pub(crate) fn what_follows(run: &Timeline<'_>, course: &Course<'_, '_>, end: Eve
     heard.map(|(id, _)| id).chain(shown).collect()
 }
 
-/// Moves the end of a life that was killed when its grace period was over: half of that earlier.
+/// An instance that was killed at the end of its grace period ends earlier by half of that period.
 fn half_of_grace(run: &Timeline<'_>) -> Option<History> {
     let (course, .., at) = spent(run).find(|(course, .., at)| {
         let lasted = course.attempt.last_line().is_some_and(|line| line.at.at.lo > at + SECOND);
@@ -200,7 +200,7 @@ fn goes_on(run: &Timeline<'_>) -> Option<History> {
     Copy::of(run).doubled(course.exchange(last), stop + SECOND - last.at.at.lo).done()
 }
 
-/// Nothing of the container is seen after its end, and the pod is over.
+/// The container leaves no records after its end, and the pod has ended.
 fn no_next_life(run: &Timeline<'_>) -> Option<History> {
     let (course, last) = spent(run).find_map(|(course, ..)| {
         let own = course.container.spec.get("restartPolicy").is_some();
@@ -223,7 +223,7 @@ fn no_next_life(run: &Timeline<'_>) -> Option<History> {
     Copy::of(run).without(lines).without(shown).object(last, over).done()
 }
 
-/// The last revision shows another life that runs.
+/// The last revision shows another running instance.
 fn again_under_never(run: &Timeline<'_>) -> Option<History> {
     let (pod, container, last) = run.containers().find_map(|(pod, container)| {
         let ended = |revision: &&Revision<'_>| {

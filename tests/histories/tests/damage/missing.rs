@@ -1,5 +1,5 @@
-//! Probes that never came, and turns of readiness that all came late: what a kubelet that is too slow, or does not probe at
-//! all, would leave.
+//! Probes that never came, and changes of readiness that all came late, as a kubelet that is too slow or does not probe
+//! would leave them.
 
 use probity_model::timeline::{ContainerKind, Handler, ProbeKind};
 use probity_model::{EventId, History, Timeline};
@@ -73,7 +73,7 @@ pub(crate) const ALL: &[Damage] = &[
     ),
 ];
 
-/// A life that was heard of for long, without its probes of one kind, and without what its pod is told of them.
+/// An instance with records over a long time, without its probes of one kind and without the events about them.
 fn no_probes(run: &Timeline<'_>, kind: ProbeKind, of: impl Fn(&Course<'_, '_>) -> bool) -> Option<History> {
     let long = |course: &Course<'_, '_>| {
         let last = course.probes.last().map_or(0, |probe| probe.at.at.lo);
@@ -110,7 +110,7 @@ fn late_statuses(run: &Timeline<'_>) -> Option<History> {
     Copy::of(run).moved(revisions, 3 * SECOND).done()
 }
 
-/// A process that ignored its stop signal ends at another time: later than allowed by the length of any stall.
+/// A process that ignored its stop signal ends at another time, later than any stall allows.
 fn forced_end(run: &Timeline<'_>, by: i64) -> Option<History> {
     let ignored = |course: &Course<'_, '_>| {
         let waited = course.attempt.stop().zip(course.attempt.ended.as_ref());

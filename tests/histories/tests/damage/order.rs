@@ -1,4 +1,4 @@
-//! Probes in the wrong order with something else: with startup, with a deletion, with a probe that hangs.
+//! Probes in the wrong order relative to startup, a deletion, or a probe that hangs.
 
 use probity_model::timeline::{ContainerKind, Handler, Probe, ProbeKind};
 use probity_model::{History, Timeline};
@@ -57,7 +57,7 @@ pub(crate) const ALL: &[Damage] = &[
     ),
 ];
 
-/// Another probe of the same life comes before the success of the startup probe.
+/// Another probe of the same instance comes before the success of the startup probe.
 fn before_startup(run: &Timeline<'_>, kind: ProbeKind) -> Option<History> {
     let (course, early) = of_kind(run, kind).find_map(|course| {
         let success = course.attempt.first_success(ProbeKind::Startup)?;
@@ -84,8 +84,8 @@ fn no_second_startup(run: &Timeline<'_>) -> Option<History> {
     Copy::of(run).without(course.exchanges(&course.probes)).done()
 }
 
-/// The last liveness probe before a deletion comes once more, three seconds after the stop signal. Sidecars live on while the
-/// others end, and so do their probes.
+/// The last liveness probe before a deletion comes again, three seconds after the stop signal. Sidecars are left out: they
+/// and their probes continue while the others end.
 fn after_deletion(run: &Timeline<'_>) -> Option<History> {
     let (course, by) = of_kind(run, ProbeKind::Liveness)
         .filter(|course| course.pod.deleted.is_some() && course.container.kind == ContainerKind::Main)
@@ -121,7 +121,7 @@ fn readiness_waits(run: &Timeline<'_>) -> Option<History> {
     Copy::of(run).without(course.exchanges(&gone)).done()
 }
 
-/// All probes of another kind are left out while one hangs: three and more each time.
+/// All probes of another kind are left out while one hangs: at least three each time.
 fn waits_for_another(run: &Timeline<'_>) -> Option<History> {
     let (course, gone) = courses(run).find_map(|hanging| {
         let hangs = hanging.probes.iter().filter(|probe| hanging.given_up(probe).is_some());
@@ -140,7 +140,7 @@ fn waits_for_another(run: &Timeline<'_>) -> Option<History> {
     Copy::of(run).without(course.exchanges(&gone)).done()
 }
 
-/// What closed the connection of a probe that the kubelet gave up, comes later.
+/// The kubelet closes the connection of a probe that timed out later.
 fn patient(run: &Timeline<'_>) -> Option<History> {
     give_up_later(run, 0, |course| course.is_http())
 }

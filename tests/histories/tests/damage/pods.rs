@@ -1,4 +1,4 @@
-//! Pods that change in what should stay as it is: their other containers, their address, their spec.
+//! Pods with changes where nothing should change: in other containers, the address, or the spec.
 
 use probity_model::timeline::{Attempt, ContainerLife, ProbeKind, Revision};
 use probity_model::{EventId, History, Timeline};
@@ -28,7 +28,7 @@ pub(crate) const ALL: &[Damage] = &[
     violated("a default is another one", &["probe.config.defaults"], other_default),
 ];
 
-/// The revisions of a pod after its liveness probe had a container killed and started again.
+/// The revisions of a pod after a liveness probe caused the kill and the restart of a container.
 fn after_kill(run: &Timeline<'_>) -> Option<Vec<EventId>> {
     let killed = spent(run).filter(|(course, ..)| course.spec.kind == ProbeKind::Liveness);
     killed.map(|(course, ..)| course).find_map(|course| {
@@ -41,7 +41,7 @@ fn after_kill(run: &Timeline<'_>) -> Option<Vec<EventId>> {
     })
 }
 
-/// Another container of the pod sees the stop signal too, and is started again in the status.
+/// Another container of the pod also gets the stop signal, and the status shows its restart.
 fn sibling_too(run: &Timeline<'_>) -> Option<History> {
     let (ids, other, signal) = of_kind(run, ProbeKind::Liveness).find_map(|course| {
         let (signal, at) = course.attempt.stop_signal()?;
@@ -92,7 +92,7 @@ fn set_probe(object: &mut Value, container: &str, field: &str) {
     }
 }
 
-/// A field that was not written is read back as something else.
+/// A field that was not set is shown with a value other than its default.
 fn other_default(run: &Timeline<'_>) -> Option<History> {
     let (ids, name, field) = courses(run).find_map(|course| {
         let (_, sent) = course.pod.created?;

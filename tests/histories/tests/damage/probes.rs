@@ -36,8 +36,8 @@ pub(crate) const ALL: &[Damage] = &[
     ),
 ];
 
-/// The quietest stretch of a liveness or startup probe whose period is at least so long. A kubelet that was restarted on purpose
-/// owes no schedule.
+/// The period with the least noise of a liveness or startup probe whose period is at least this long. A kubelet that the case
+/// restarts does not keep a schedule.
 fn steady(
     run: &Timeline<'_>,
     period: i64,
@@ -137,12 +137,12 @@ fn no_first(run: &Timeline<'_>) -> Option<History> {
     Copy::of(run).without(course.exchanges(left(&course)?)).done()
 }
 
-/// Whether a life went on for a while after its first probes.
+/// Whether an instance kept running for a while after its first probes.
 fn lasts(run: &Timeline<'_>, course: &Course<'_, '_>) -> bool {
     course.opened().is_some_and(|opened| course.goes_on(run, opened, course.spec.period + 8 * SECOND))
 }
 
-/// The first probes of a course, those of a period and four seconds, if the one after them passes.
+/// The first probes of a course, during one period and four seconds, if the next one passes.
 fn left<'c, 'h>(course: &'c Course<'_, 'h>) -> Option<&'c [&'c Probe<'h>]> {
     let until = course.opened()? + course.spec.period + 4 * SECOND;
     let many = course.probes.iter().take_while(|probe| probe.at.at.lo < until).count();
@@ -157,7 +157,7 @@ fn readiness_stops(run: &Timeline<'_>) -> Option<History> {
         let pace = course.spec.period.max(course.spec.timeout);
         many >= 12 && course.gap(course.probes[many / 2], course.probes[many - 1]) > 4 * SECOND + 2 * pace
     };
-    // What a shut port hides, and what another probe of the same endpoint may have been, ends for no one to see.
+    // If a closed port hides probes, or another probe uses the same endpoint, nobody can see that the probes end.
     let told_apart = |course: &Course<'_, '_>| {
         let readiness = course.probes.iter().all(|probe| probe.is(ProbeKind::Readiness));
         let plain = course.attempt.requests.iter().all(|asked| !asked.followed());

@@ -1,4 +1,4 @@
-//! Events that are missing or say something else, and statuses that take one pod, container or instance for another.
+//! Events that are missing or wrong, and statuses that mistake one pod, container or instance for another.
 
 use probity_model::timeline::{
     ContainerKind, ContainerLife, KubeEvent, PodLife, ProbeKind, ProbeOutcome, Revision, State,
@@ -165,10 +165,10 @@ pub(crate) const ALL: &[Damage] = &[
     }),
 ];
 
-/// The time by which an event about something must have come, and more.
+/// More than the time within which an event must come.
 const LONG: i64 = 7_000_000;
 
-/// About so many events of one type about a pod say that others were dropped.
+/// If a pod has about this many events of one type, others were dropped.
 const MANY: usize = 20;
 
 /// Whether few events of a type were recorded for a pod.
@@ -187,7 +187,7 @@ fn has_fatal_probe(container: Option<&ContainerLife<'_>>) -> bool {
     has(ProbeKind::Startup) || has(ProbeKind::Liveness)
 }
 
-/// Whether a probe surely failed, long before the end.
+/// Whether a probe certainly failed, long before the end.
 fn has_failed(run: &Timeline<'_>) -> bool {
     let lives = run.lives().of_each(&ProbeKind::ALL).asked_alone();
     lives.iter().filter(|life| life.is_unmistaken()).any(|life| {
@@ -222,7 +222,7 @@ fn events<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = &'t KubeEvent<'
     run.pods.iter().flat_map(|pod| &pod.events)
 }
 
-/// The first event of which something is so.
+/// The first matching event.
 fn find<'t, 'h>(
     run: &'t Timeline<'h>,
     is: impl Fn(&PodLife<'h>, &KubeEvent<'h>) -> bool,
@@ -242,7 +242,7 @@ fn set(run: &Timeline<'_>, id: EventId, path: &str, value: Value) -> Option<Hist
     Copy::of(run).object(id, write).done()
 }
 
-/// Changes a field of the first event of which something is so.
+/// Changes a field of the first matching event.
 fn change<'h>(
     run: &Timeline<'h>,
     is: impl Fn(&PodLife<'h>, &KubeEvent<'h>) -> bool,
@@ -252,7 +252,7 @@ fn change<'h>(
     set(run, find(run, is)?.id, path, value)
 }
 
-/// Leaves out all events of a reason.
+/// Leaves out all events with a reason.
 fn without(run: &Timeline<'_>, reason: &str) -> Option<History> {
     let all: Vec<EventId> =
         events(run).filter(|event| event.reason == reason).map(|event| event.id).collect();
@@ -260,7 +260,7 @@ fn without(run: &Timeline<'_>, reason: &str) -> Option<History> {
     Copy::of(run).without(all).done()
 }
 
-/// The first status that a kubelet wrote of which something is so.
+/// The first matching status that a kubelet wrote.
 fn status(run: &Timeline<'_>, is: impl Fn(&Revision<'_>) -> bool) -> Option<EventId> {
     let mut plain = run.pods.iter().filter(|pod| !pod.was_ended_from_outside());
     plain.find_map(|pod| {
@@ -270,7 +270,7 @@ fn status(run: &Timeline<'_>, is: impl Fn(&Revision<'_>) -> bool) -> Option<Even
     })
 }
 
-/// Changes the first status of a container of which something is so.
+/// Changes the first matching status of a container.
 fn container(
     run: &Timeline<'_>,
     is: impl Fn(&Revision<'_>, &str) -> Option<()>,

@@ -1,4 +1,4 @@
-//! HTTP probes that ask in another way than promised: method, path, headers, connection, redirects.
+//! HTTP probes whose requests differ from what is promised: method, path, headers, connection, redirects.
 
 use probity_model::timeline::{Asked, Handler};
 use probity_model::{History, Timeline};
@@ -166,7 +166,7 @@ fn own(name: &str, empty: bool) -> impl Fn(&str, &[(String, String)]) -> bool {
     }
 }
 
-/// Changes what all requests of a probe ask for.
+/// Changes the path of all requests of a probe.
 fn asks_for(run: &Timeline<'_>, course: &Course<'_, '_>, path: &str) -> Option<History> {
     let requests = course.probes.iter().filter_map(|probe| course.attempt.request(probe));
     requests
@@ -213,7 +213,7 @@ fn reused(run: &Timeline<'_>) -> Option<History> {
     copy.done()
 }
 
-/// The requests by which redirects were followed, by lives.
+/// The requests that followed redirects, for each instance.
 fn hops<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (Course<'t, 'h>, Vec<&'t Asked<'h>>)> {
     courses(run).filter_map(|course| {
         let attempt = course.attempt;

@@ -44,7 +44,8 @@ fn restart(run: &Timeline<'_>) -> Option<Stamp> {
     Some(run.heard(*id))
 }
 
-/// Three seconds after the restart, a revision shows a container otherwise that has been ready for ten seconds.
+/// Three seconds after the restart, a revision shows a container that has been ready for ten seconds in a different
+/// state.
 fn shown_otherwise(run: &Timeline<'_>, change: impl Fn(&mut Value)) -> Option<History> {
     let restart = restart(run)?;
     let (course, last) = of_kind(run, ProbeKind::Readiness).find_map(|course| {
@@ -81,7 +82,7 @@ fn stopped_late(run: &Timeline<'_>) -> Option<History> {
     Copy::of(run).moved(lines.chain(ends), 6 * SECOND).done()
 }
 
-/// The first probe of each container after the restart comes with that of the first.
+/// After the restart, the first probes of all containers come at the same time.
 fn all_at_once(run: &Timeline<'_>) -> Option<History> {
     let restart = restart(run)?;
     let firsts: Vec<(i64, Vec<EventId>)> = of_kind(run, ProbeKind::Readiness)

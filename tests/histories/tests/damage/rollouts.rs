@@ -1,4 +1,4 @@
-//! What a Deployment says of its update.
+//! What a Deployment reports about its update.
 
 use probity_model::history::{Happening, Sighting};
 use probity_model::{EventId, Timeline};
@@ -35,7 +35,7 @@ pub(crate) fn deployments(run: &Timeline<'_>) -> Vec<EventId> {
     run.history.events().filter(|(_, event)| is(&event.what, "Deployment")).map(|(id, _)| id).collect()
 }
 
-/// The object of a sighting.
+/// The object in a revision.
 pub(crate) fn object<'h>(run: &Timeline<'h>, id: EventId) -> Option<&'h Value> {
     match &run.history.get(id)?.what {
         Happening::Sighting(sighting) => Some(&sighting.object),
@@ -43,7 +43,7 @@ pub(crate) fn object<'h>(run: &Timeline<'h>, id: EventId) -> Option<&'h Value> {
     }
 }
 
-/// The revisions of Deployments that say that their rollout stalls.
+/// The revisions in which a Deployment reports that its rollout stalls.
 fn stalled(run: &Timeline<'_>) -> Vec<EventId> {
     let says = |what: &Happening| match what {
         Happening::Sighting(sighting) => sighting.object["status"].to_string().contains(STALLED),

@@ -82,7 +82,7 @@ pub(crate) const ALL: &[Damage] = &[
     violated("each probe writes a status", &["prober.result.published-on-change"], chatty),
 ];
 
-/// The revisions of a course's pod that show its life running.
+/// The revisions of a course's pod that show its instance running.
 pub(crate) fn shown<'t, 'h>(
     course: &Course<'t, 'h>,
 ) -> impl DoubleEndedIterator<Item = (&'t Revision<'h>, ContainerSeen<'h>)> {
@@ -103,7 +103,7 @@ fn all_say(run: &Timeline<'_>, container: &str, ids: &[EventId], field: &str, to
     ids.iter().fold(Copy::of(run), write).done()
 }
 
-/// The first revision that shows a life running before its first readiness probe came.
+/// The first revision that shows an instance running before its first readiness probe came.
 fn before_readiness<'t, 'h>(run: &'t Timeline<'h>) -> Option<(Course<'t, 'h>, EventId)> {
     let own = |course: &Course<'_, '_>| course.attempt.number == 0 && course.spec.handler.host().is_none();
     of_kind(run, ProbeKind::Readiness).filter(own).find_map(|course| {
@@ -126,7 +126,7 @@ fn condition_early(run: &Timeline<'_>) -> Option<History> {
     Copy::of(run).condition(id, "Ready", true).condition(id, "ContainersReady", true).done()
 }
 
-/// A readiness probe that passed for at least so long.
+/// A readiness probe that passed for at least this long.
 fn passing<'t, 'h>(run: &'t Timeline<'h>, long: i64) -> Option<Course<'t, 'h>> {
     of_kind(run, ProbeKind::Readiness).find(|course| {
         let span =
@@ -145,7 +145,7 @@ fn never_ready(run: &Timeline<'_>) -> Option<History> {
 
 fn ready_late(run: &Timeline<'_>) -> Option<History> {
     let course = passing(run, 10 * SECOND).filter(|course| course.pod.containers.len() == 1)?;
-    // Who was never shown as not ready may be ready at once.
+    // An instance that was never shown as not ready may have been ready at once.
     let (first, unready) = shown(&course).next()?;
     let known = run.clocks.order(&first.at, &course.probes.first()?.at) == Order::Before;
     if unready.ready || !known {
@@ -159,8 +159,8 @@ fn ready_late(run: &Timeline<'_>) -> Option<History> {
     Copy::of(run).moved(late, 7 * SECOND).done()
 }
 
-/// The revision at which a container became not ready by its probe, which goes on to fail for five seconds, and those after it
-/// that say so too.
+/// The revision in which a container became not ready because of its probe, which keeps failing for five seconds, and the
+/// later revisions that also show this.
 pub(crate) fn downs<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (Course<'t, 'h>, Vec<EventId>)> {
     of_kind(run, ProbeKind::Readiness).filter_map(|course| {
         let states: Vec<_> = shown(&course).collect();
@@ -182,7 +182,7 @@ pub(crate) fn down<'t, 'h>(run: &'t Timeline<'h>) -> Option<(Course<'t, 'h>, Vec
     downs(run).find(|(course, _)| course.is_quick())
 }
 
-/// Becoming not ready is not shown, or shown later.
+/// A change to not ready is not shown, or is shown later.
 fn down_ignored(run: &Timeline<'_>, late: i64) -> Option<History> {
     let (course, ids) = down(run)?;
     if late > 0 {
@@ -206,7 +206,7 @@ fn no_recovery(run: &Timeline<'_>) -> Option<History> {
     all_say(run, &course.container.name, &ids, "ready", false)
 }
 
-/// The revisions of a container without a probe of a kind, in its first life.
+/// The revisions of the first instance of a container without a probe of this kind.
 fn unprobed(run: &Timeline<'_>, kind: ProbeKind) -> Option<(String, Vec<EventId>)> {
     run.containers().filter(|(_, container)| container.kind == ContainerKind::Main).find_map(
         |(pod, container)| {
@@ -307,7 +307,7 @@ fn ready_dead(run: &Timeline<'_>) -> Option<History> {
     all_say(run, &name, &[id], "ready", true)
 }
 
-/// A revision comes after each probe that differs from the one before in its number only.
+/// After each probe there is a revision that differs from the previous one only in its number.
 fn chatty(run: &Timeline<'_>) -> Option<History> {
     let course = passing(run, 15 * SECOND).filter(|course| course.probes.len() > 12)?;
     let model = shown(&course).rfind(|(_, status)| status.ready)?.0.id;

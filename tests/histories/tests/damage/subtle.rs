@@ -1,5 +1,5 @@
-//! Small and rare damages: a pace that is off by a tenth, a turn that is left out now and then, half a second of a timeout,
-//! statuses that are two and a half seconds late.
+//! Small and rare damages: a period that is wrong by a tenth, a probe that is left out now and then, a timeout that is
+//! wrong by half a second, statuses that are two and a half seconds late.
 
 use probity_model::Clock;
 use probity_model::history::{Deed, Did, Event, Happening, Listener, Noise, RESTART_KUBELET};
@@ -103,24 +103,24 @@ pub(crate) const ALL: &[Damage] = &[
 const HTTP: &[&str] = &["probe.timeout.http"];
 const GENERATION: &[&str] = &["report.status.observed-generation"];
 
-/// So many probes show a schedule.
+/// This many probes show a schedule.
 const MANY: usize = 8;
 
-/// Whether nothing else explains what is seen of a course, and it went on for long.
+/// Whether nothing else explains the events of a course, and it lasted for long.
 fn is_plain(run: &Timeline<'_>, course: &Course<'_, '_>, many: usize) -> bool {
     let own = course.probes.iter().all(|probe| probe.is(course.spec.kind) && probe.passed.is_some());
     let open = course.is_command() || course.always_open();
     course.probes.len() >= many && own && open && course.is_quick() && !run.node_was_touched()
 }
 
-/// The schedule of a probe drifts by a part of its period, in thousandths, with each turn.
+/// The schedule of a probe drifts with each probe by a fraction of its period, in thousandths.
 fn stretched(
     run: &Timeline<'_>,
     kind: ProbeKind,
     part: i64,
     which: impl Fn(&Course<'_, '_>) -> bool,
 ) -> Option<History> {
-    // What a runtime takes to start a command is more than such a drift.
+    // The time that a runtime takes to start a command is longer than such a drift.
     let fits = |course: &Course<'_, '_>| !course.is_command() && is_plain(run, course, MANY) && which(course);
     let course = of_kind(run, kind).filter(fits).max_by_key(|course| course.probes.len())?;
     let end = course.attempt.stop().or(course.attempt.last_line()).map_or(0, |line| line.at.at.lo);
@@ -133,7 +133,7 @@ fn stretched(
     copy.done()
 }
 
-/// The idle pod of each node, too, gets each of its probes half a second late.
+/// The idle pod of each node also gets each of its probes half a second late.
 fn all_late(of: &History) -> History {
     let mut history = of.clone();
     let end = of.events().last().map_or(0, |(_, event)| event.us);
@@ -169,7 +169,7 @@ fn unproven_restart(run: &Timeline<'_>) -> Option<History> {
     Copy::of(run).with(Event { us: middle, what }).done().filter(|_| !run.node_was_touched())
 }
 
-/// Every so many probes of a life one is left out.
+/// One of every `each` probes of an instance is left out.
 fn left_out_now_and_then(run: &Timeline<'_>, kind: ProbeKind, each: usize) -> Option<History> {
     let fits = |course: &Course<'_, '_>| {
         is_plain(run, course, 2 * each + 2) && course.probes.iter().all(|probe| probe.passed == Some(true))
@@ -181,7 +181,7 @@ fn left_out_now_and_then(run: &Timeline<'_>, kind: ProbeKind, each: usize) -> Op
     Copy::of(run).without(course.exchanges(&gone)).done()
 }
 
-/// The first probe of a life comes so early that it is a second less than its delay after `startedAt`.
+/// The first probe of an instance comes one second too early, counted from `startedAt`.
 fn second_early(run: &Timeline<'_>) -> Option<History> {
     let own = |course: &Course<'_, '_>| course.probes.iter().all(|probe| probe.is(course.spec.kind));
     let course = courses(run).find(|course| {
@@ -194,7 +194,7 @@ fn second_early(run: &Timeline<'_>) -> Option<History> {
     Copy::of(run).moved(course.exchange(first), -early.max(0)).done()
 }
 
-/// The ends of those requests that the kubelet gave up come later, or earlier.
+/// Requests that timed out in the kubelet end later, or earlier.
 fn given_up_later(run: &Timeline<'_>, by: i64, which: impl Fn(&Course<'_, '_>) -> bool) -> Option<History> {
     let fits = |course: &Course<'_, '_>| {
         course.probes.iter().filter(|probe| course.given_up(probe).is_some()).count() > 1
@@ -220,8 +220,8 @@ fn late_statuses(run: &Timeline<'_>) -> Option<History> {
     Copy::of(run).moved(revisions, SECOND * 5 / 2).done()
 }
 
-/// Changes all statuses of a container whose last instance failed. A stock kubelet that kills a container does not always know how
-/// that ended.
+/// Changes all statuses of a container whose last instance failed. A stock kubelet that kills a container does not always know
+/// how the container ended.
 fn last_states(run: &Timeline<'_>, exited: bool, change: fn(&mut Value)) -> Option<History> {
     let failed = |state: &State<'_>| matches!(state, State::Terminated { code, .. } if *code != 0);
     let (name, ids) = run.containers().find_map(|(pod, container)| {
@@ -256,7 +256,7 @@ fn one_condition_stays(run: &Timeline<'_>) -> Option<History> {
     ids.iter().fold(Copy::of(run), |copy, id| copy.condition(*id, "ContainersReady", true)).done()
 }
 
-/// Leaves out all events that begin with these words, where there are some.
+/// Leaves out all events that begin with these words, if there are any.
 fn silent(run: &Timeline<'_>, words: &str) -> Option<History> {
     let all = run.pods.iter().flat_map(|pod| &pod.events);
     let ids: Vec<EventId> =

@@ -96,7 +96,7 @@ fn deleted<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = &'t PodLife<'h
     run.pods.iter().filter(asked).filter(|_| !run.node_was_touched())
 }
 
-/// The lives in such pods that were told to stop by their deletion.
+/// The instances in such pods that got their stop signal because of the deletion.
 fn going<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Life<'t, 'h>> {
     let told = |life: &Life<'_, '_>| {
         life.holes.is_empty() && life.stop().is_some_and(|stop| !life.before_deletion(&stop.at))
@@ -106,7 +106,7 @@ fn going<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Life<'t, 'h>> {
     lives.filter(told).collect()
 }
 
-/// Whether a life went on for so many seconds after its stop signal.
+/// Whether an instance kept running for this many seconds after its stop signal.
 fn lasts(life: &Life<'_, '_>, seconds: i64) -> bool {
     let last = life.stop().zip(life.last_line());
     last.is_some_and(|(stop, last)| last.at.at.lo - stop.at.at.hi > seconds * SECOND)

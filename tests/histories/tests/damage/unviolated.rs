@@ -1,4 +1,4 @@
-//! The clauses that no damage makes `violated`, and no defect of a real kubelet, each with the reason.
+//! The clauses that neither a damage nor a defect of a real kubelet makes `violated`, each with the reason.
 
 use std::collections::BTreeSet;
 

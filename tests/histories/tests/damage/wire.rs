@@ -1,4 +1,4 @@
-//! What TCP, TLS, gRPC and exec probes show of themselves, and where probes come from and go to.
+//! What TCP, TLS, gRPC and exec probes look like to a target, and where probes come from and go to.
 
 use probity_model::timeline::{Connection, Handler, Through};
 use probity_model::{EventId, History, Timeline};
@@ -117,7 +117,7 @@ fn connection<'t, 'h>(course: &Course<'t, 'h>, at: usize) -> Option<&'t Connecti
     course.attempt.connections.get(index)
 }
 
-/// Lets the second HTTP probe of a life come from another address.
+/// Makes the second HTTP probe of an instance come from another address.
 fn from(run: &Timeline<'_>, address: impl Fn(&Connection<'_>) -> String) -> Option<History> {
     let (id, peer) = courses(run).find_map(|course| {
         let inside = course.pod.spec.get("hostNetwork").is_none();
@@ -127,7 +127,7 @@ fn from(run: &Timeline<'_>, address: impl Fn(&Connection<'_>) -> String) -> Opti
     accepted(Copy::of(run), id, |accepted| accepted.peer = peer).done()
 }
 
-/// Lets all probes of a life go to another address: one alone may be anybody's connection.
+/// Makes all probes of an instance go to another address: a single connection may have another source.
 fn to(run: &Timeline<'_>, which: impl Fn(&Course<'_, '_>) -> bool) -> Option<History> {
     let course = courses(run).filter(which).find(|course| course.probes.len() > 1)?;
     let connections = (0..course.probes.len()).filter_map(|at| connection(&course, at));
@@ -147,13 +147,13 @@ pub(crate) fn accepted(copy: Copy, id: EventId, change: impl FnOnce(&mut Accepte
     })
 }
 
-/// Changes all lines of the second probe of the first life that has one of these.
+/// Changes all matching lines of the second probe of the first instance that has one.
 fn facts(
     run: &Timeline<'_>,
     which: impl Fn(&Course<'_, '_>) -> bool,
     change: impl Fn(&mut Fact),
 ) -> Option<History> {
-    // The second if there is one: what only a first probe may look like would excuse it.
+    // The second probe if there is one: a first probe may look different, which would excuse it.
     let found = courses(run).filter(which).filter(|course| !course.probes.is_empty());
     let course = found.max_by_key(|course| course.probes.len().min(2))?;
     let ids = course.exchange(course.probes.get(1).or(course.probes.first())?);
@@ -195,7 +195,7 @@ fn held_open(run: &Timeline<'_>) -> Option<History> {
         courses(run).filter(|course| is_tcp(course) && alone(course)).find_map(|course| {
             let connection = connection(&course, 1)?;
             let closed = connection.closed.as_ref()?;
-            // What the target itself ends, or does not take, is not the kubelet's to close.
+            // The kubelet need not close connections that the target itself ends or does not accept.
             let by_peer = matches!(closed.how, Ending::PeerClosed | Ending::PeerReset);
             (by_peer && connection.accepted.answer == "serve").then_some((course, closed.at.id))
         })?;
@@ -203,7 +203,7 @@ fn held_open(run: &Timeline<'_>) -> Option<History> {
     (course.probes[1].at.at.lo + 5_000_000 < end).then(|| Copy::of(run).moved([closed], 5_000_000).done())?
 }
 
-/// One bare connection from inside may be anybody's; all of them are the probe's.
+/// One bare connection from inside may have another source; if all come from inside, they are the probe's.
 fn tcp_from_inside(run: &Timeline<'_>) -> Option<History> {
     let course = courses(run).filter(is_tcp).find(|course| course.probes.len() > 1)?;
     let connections = (0..course.probes.len()).filter_map(|at| connection(&course, at));
@@ -215,7 +215,7 @@ fn tcp_from_inside(run: &Timeline<'_>) -> Option<History> {
         .done()
 }
 
-/// Drops all probes of one spec in a life that was long enough.
+/// Drops all probes of one spec in an instance that was long enough.
 fn never(run: &Timeline<'_>, which: impl Fn(&Course<'_, '_>) -> bool) -> Option<History> {
     let long = |course: &Course<'_, '_>| match (course.probes.first(), course.probes.last()) {
         (Some(first), Some(last)) => course.gap(first, last) > 15_000_000,

@@ -1,4 +1,4 @@
-//! Other values in a status or an event: pure changes of JSON by the words of [`super::fault`].
+//! Other values in a status or an event: pure changes of JSON, as defined in [`super::fault`].
 
 use serde_json::{Map, Value};
 
@@ -67,7 +67,7 @@ impl Change {
     }
 }
 
-/// Applies all changes, also after one that has changed something. Returns whether anything has changed.
+/// Applies all changes, even if an earlier one has already changed something. Returns whether anything has changed.
 fn apply_all(changes: &[Change], object: &mut Value) -> bool {
     changes.iter().fold(false, |so_far, change| change.apply(object) | so_far)
 }

@@ -1,5 +1,5 @@
 //! An event that a kubelet writes: which defects affect it, and what is sent instead. A later change of an event (its
-//! count) names only the event and repeats its message, so the fate of each is remembered by name.
+//! count) names only the event and repeats its message, so the result for each event is remembered by name.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,12 +11,12 @@ use super::fault::{ApiFault, EventDoes, EventFault};
 use crate::board::Board;
 use crate::defect::{Fault, Target};
 
-/// The results for events, by name: which were never written, and how the others were changed.
+/// The results for events, by name: which events were never written, and how the others were changed.
 #[derive(Clone, Default)]
 pub(super) struct Fates(Arc<Mutex<HashMap<String, Vec<EventDoes>>>>);
 
 impl Fates {
-    /// Remembers what struck an event.
+    /// Remembers the defects that struck an event.
     pub(super) fn add(&self, event: &Value, does: Vec<EventDoes>) {
         if let Some((namespace, name)) = super::learn::name_of(event) {
             let mut fates = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -32,7 +32,7 @@ impl Fates {
             match does {
                 EventDoes::Lost => return None,
                 EventDoes::Reworded { from, to } => reword(&mut change, from, to),
-                // Only what it speaks of: all else was written before.
+                // Only the fields that it contains: the others were written before.
                 EventDoes::Alter(alter) => {
                     for (field, value) in &alter.set {
                         if let Some(old) = change.get_mut(field) {
@@ -58,11 +58,11 @@ fn reword(event: &mut Value, from: &str, to: &str) {
 /// The result for an event.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Decision {
-    /// What is sent.
+    /// The events that are sent.
     pub(super) events: Vec<Value>,
     /// How long it is held back.
     pub(super) late: Duration,
-    /// What struck it.
+    /// The effects of the defects that struck it.
     pub(super) does: Vec<EventDoes>,
 }
 
@@ -71,12 +71,12 @@ fn subject(event: &Value) -> Option<&Value> {
     event.get("involvedObject").or_else(|| event.get("regarding"))
 }
 
-/// The message has two names, too.
+/// The message also has two names.
 fn message_field(event: &Value) -> &'static str {
     if event.get("regarding").is_some() { "note" } else { "message" }
 }
 
-/// The pod that an event is about, with the container where it names one. None if it is about something else.
+/// The pod that an event is about, with the container if it names one. None if it is about something else.
 #[must_use]
 pub(super) fn target(board: &Board, event: &Value) -> Option<Target> {
     let subject = subject(event)?;

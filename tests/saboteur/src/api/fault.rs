@@ -1,5 +1,5 @@
-//! Faults between a kubelet and the API server: the vocabulary of defects. What they change is said in the modules
-//! beside this one.
+//! Faults between a kubelet and the API server: the vocabulary of defects. The modules next to this one implement
+//! their effects.
 
 use std::collections::BTreeMap;
 
@@ -27,30 +27,30 @@ pub enum ApiFault {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct StatusFault {
-    /// Only statuses in which all this is so.
+    /// Only statuses that meet all these conditions.
     #[serde(default, rename = "if", skip_serializing_if = "Condition::is_any")]
     pub only_if: Condition,
     /// What happens to them.
     pub does: StatusDoes,
 }
 
-/// What happens to a status that is struck. The kubelet takes each for written, and reads it back as it wrote it. What the
-/// API server refuses (another `qosClass`, say) is never written.
+/// What happens to a status that is struck. The kubelet considers each status as written, and reads it back as it wrote
+/// it. A status that the API server rejects (for example with another `qosClass`) is never written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum StatusDoes {
-    /// Written late by `by` and a random share of `spread`; those that follow wait behind it.
+    /// Written late by `by` plus a random share of `spread`; later statuses wait for it.
     Late {
-        /// The least delay.
+        /// The minimum delay.
         by: Span,
-        /// A random additional delay of at most this.
+        /// The maximum of a random additional delay.
         #[serde(default, skip_serializing_if = "is_none")]
         spread: Span,
     },
     /// Never written.
     Lost,
-    /// Held until another one follows, at most so long, and then written as one: what was between is never seen. As long as
-    /// others follow in time, none is written.
+    /// Held until another one follows, for at most this time, and then written as one: the earlier one is never seen. As
+    /// long as others follow in time, none is written.
     Merged {
         /// The maximum time.
         within: Span,
@@ -74,11 +74,11 @@ pub enum StatusDoes {
         /// How long they are seen.
         r#for: Span,
     },
-    /// The first of each pod is written, and none after it.
+    /// The first status of each pod is written, and no later one.
     Frozen,
 }
 
-/// What a status must say to be struck.
+/// What a status must contain to be struck.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Condition {
@@ -94,7 +94,7 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// Whether any status will do.
+    /// Whether any status matches.
     #[must_use]
     pub fn is_any(&self) -> bool {
         *self == Self::default()
@@ -121,7 +121,7 @@ pub struct Alter {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Change {
-    /// Only where all these fields have these values; `null` is absent.
+    /// Only if all these fields have these values; `null` is absent.
     #[serde(rename = "if", skip_serializing_if = "BTreeMap::is_empty")]
     pub only_if: BTreeMap<String, Value>,
     /// Fields that get this value; they are created if they are absent.
@@ -147,7 +147,7 @@ pub struct ConditionChange {
     /// It is left out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub absent: bool,
-    /// What changes in it. Where the status does not speak of the condition, nothing does.
+    /// What changes in it. If the status does not contain the condition, nothing changes.
     #[serde(default)]
     pub change: Change,
 }
@@ -174,7 +174,7 @@ pub enum EventDoes {
     Lost,
     /// Written late.
     Late {
-        /// By so much.
+        /// The delay.
         by: Span,
     },
     /// Written twice, under two names.
@@ -183,14 +183,14 @@ pub enum EventDoes {
     Alter(Change),
     /// A part of its message is replaced.
     Reworded {
-        /// What is looked for.
+        /// The text to replace.
         from: String,
-        /// What is put there.
+        /// The replacement.
         to: String,
     },
 }
 
-/// The fault in what the kubelet receives about a pod.
+/// A fault in what the kubelet receives about a pod.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct HeardFault {
@@ -207,7 +207,7 @@ pub struct HeardFault {
 pub enum HeardDoes {
     /// The kubelet receives them late.
     Late {
-        /// By so much.
+        /// The delay.
         by: Span,
     },
     /// It never receives them.
@@ -232,13 +232,13 @@ pub struct PodAlter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum News {
-    /// It is there.
+    /// It was created.
     Added,
-    /// It was changed and is not to be deleted.
+    /// It was changed, and it is not being deleted.
     Modified,
-    /// It is to be deleted.
+    /// It is being deleted.
     Deleting,
-    /// It is gone.
+    /// It was removed.
     Deleted,
 }
 
@@ -248,7 +248,7 @@ pub enum News {
 pub enum Fate {
     /// The delay.
     Late {
-        /// By so much.
+        /// The delay.
         by: Span,
     },
     /// Never.
@@ -272,17 +272,17 @@ pub struct OtherFault {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum OtherDoes {
-    /// It is held back.
+    /// It is delayed.
     Late {
-        /// By so much.
+        /// The delay.
         by: Span,
     },
-    /// It is answered with this status and not sent.
+    /// It is answered with this status, and is not sent.
     Refused {
         /// The status.
         status: u16,
     },
-    /// It is answered as if it had been done, and not sent.
+    /// It is answered as if it had succeeded, and is not sent.
     Pretended,
     /// It is sent with another body.
     Alter(Change),

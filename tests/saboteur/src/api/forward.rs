@@ -1,5 +1,5 @@
-//! Passes the requests of a kubelet or of the controllers on, and gives those that a defect may strike to the module that decides. Requests
-//! without a defect pass unchanged, including streams.
+//! Passes on the requests of a kubelet or of the controllers, and gives those that a defect may strike to the module that
+//! decides about them. Requests without a defect pass unchanged, including streams.
 
 use std::io;
 
@@ -27,7 +27,7 @@ use crate::defect::{Fault, Target};
 /// The shared state of all connections.
 #[derive(Clone)]
 pub(super) struct Proxy {
-    /// Who asks.
+    /// The client that sends the requests.
     pub(super) client: Client,
     /// The defects.
     pub(super) board: Board,
@@ -39,7 +39,7 @@ pub(super) struct Proxy {
     pub(super) fates: Fates,
 }
 
-/// An answer of the proxy's own.
+/// An answer that the proxy itself creates.
 pub(super) fn answer(status: StatusCode, body: &Value) -> Response<AnyBody> {
     let mut response = Response::new(full(body.to_string()));
     *response.status_mut() = status;
@@ -56,7 +56,7 @@ pub(super) fn done() -> Response<AnyBody> {
 }
 
 impl Proxy {
-    /// Answers one request of the client, which came on the connection that `sender` continues.
+    /// Answers one request of the client. `sender` is the API server side of its connection.
     ///
     /// # Errors
     ///
@@ -153,7 +153,7 @@ impl Proxy {
         mut request: Request<Incoming>,
         show: impl Fn(&[u8]) -> Option<Vec<u8>>,
     ) -> io::Result<Response<AnyBody>> {
-        // A compressed answer would have to be unpacked to be understood.
+        // A compressed answer would have to be decompressed.
         request.headers_mut().remove(ACCEPT_ENCODING);
         let (mut head, body) = send(&sender, request.map(BodyExt::boxed)).await?.into_parts();
         let bytes = body.collect().await.map_err(io::Error::other)?.to_bytes();
@@ -196,7 +196,7 @@ impl Proxy {
         let not_before = match &fate {
             Some(Fate::Never) => return Ok(done()),
             Some(Fate::Late { by }) => Instant::now() + by.0,
-            // Statuses that wait must be written before the pod is gone.
+            // Waiting statuses must be written before the pod is removed.
             None if deeds.is_some() => Instant::now(),
             None => return pass(&sender, request.map(BodyExt::boxed)).await,
         };
@@ -247,7 +247,7 @@ impl Proxy {
         tokio::spawn(async move {
             sleep(decision.late).await;
             for event in decision.events {
-                // An event that is refused is lost, as it would be without a proxy.
+                // An event that is rejected is lost, as it would be without a proxy.
                 drop(upstream.ask(Method::POST, &path, "application/json", event.to_string().into()).await);
             }
         });

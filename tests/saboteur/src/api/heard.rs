@@ -1,5 +1,5 @@
 //! What a kubelet receives about pods: a stream of changes, one JSON object per line. A line that no defect strikes
-//! passes byte for byte; news of one pod that come late hold back all later news of it, so that their order stays.
+//! passes byte for byte. A late change of a pod delays all later changes of that pod, so that their order is kept.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::defect::{Fault, Target};
 pub(super) struct Ear {
     /// The defects.
     pub(super) board: Board,
-    /// What the kubelet takes for written.
+    /// The statuses that the kubelet considers as written.
     pub(super) shadows: Shadows,
 }
 
@@ -32,13 +32,13 @@ type Pod = (String, String);
 pub(super) struct HeardLine {
     /// The pod that it is about.
     pub(super) pod: Option<(String, String)>,
-    /// What is passed on; nothing if the kubelet never hears of it.
+    /// The bytes that are passed on; none if the kubelet never receives the change.
     pub(super) bytes: Option<Bytes>,
-    /// How long it is held back.
+    /// How long it is delayed.
     pub(super) late: Duration,
 }
 
-/// What the defects did to news of a pod.
+/// What the defects did to a change of a pod.
 #[derive(Debug, Default)]
 struct Struck {
     late: Duration,
@@ -92,7 +92,7 @@ impl Ear {
         HeardLine { pod: Some((namespace, name)), bytes, late: struck.late }
     }
 
-    /// Counts the defects that are due for this news, and changes the pod where they say so.
+    /// Counts the defects that are due for this change, and applies them to the pod.
     fn strike(&self, news: News, pod: &mut Value, namespace: &str, name: &str) -> Struck {
         let pick = |fault: &Fault| match fault {
             Fault::Api(ApiFault::Heard(fault)) if fault.news.is_empty() || fault.news.contains(&news) => {
@@ -122,7 +122,7 @@ impl Ear {
         struck
     }
 
-    /// Decides about a whole list: pods that are never heard of are left out. `None` if nothing changes.
+    /// Decides about a whole list: pods that the kubelet must never receive are left out. `None` if nothing changes.
     #[must_use]
     pub(super) fn hear_list(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         let mut list = serde_json::from_slice::<Value>(bytes).ok()?;
@@ -148,7 +148,7 @@ impl Ear {
 pub(super) struct Lines(BytesMut);
 
 impl Lines {
-    /// Takes more bytes and gives the lines that are whole, each with its line feed.
+    /// Takes more bytes and returns the complete lines, each with its line feed.
     pub(super) fn add(&mut self, bytes: &[u8]) -> Vec<Bytes> {
         self.0.extend_from_slice(bytes);
         let mut lines = Vec::new();
@@ -174,7 +174,7 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// Takes a line, and gives it back if it need not wait.
+    /// Takes a line, and returns it if it does not have to wait.
     pub(super) fn add(&mut self, line: HeardLine, now: Instant) -> Option<Bytes> {
         let bytes = line.bytes?;
         let behind = line.pod.as_ref().and_then(|pod| self.last.get(pod)).copied();

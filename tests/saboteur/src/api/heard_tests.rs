@@ -19,7 +19,7 @@ fn ear(fault: &str) -> Ear {
 
 fn line(kind: &str, namespace: &str, deleting: bool) -> Bytes {
     let deletion = if deleting { r#","deletionTimestamp":"2026-01-01T00:00:00Z""# } else { "" };
-    // Two spaces: what passes must be the very bytes.
+    // Two spaces: the bytes must pass unchanged.
     Bytes::from(format!(
         "{{\"type\":  \"{kind}\",\"object\":{{\"metadata\":{{\"namespace\":\"{namespace}\",\"name\":\"probe\"{deletion}}}}}}}\n"
     ))

@@ -1,5 +1,5 @@
-//! What the API server tells the kubelet about pods informs the other proxies, too: the kinds of containers, and the
-//! probes at a port.
+//! What the API server sends to the kubelet about pods also informs the other proxies: the kinds of containers, and
+//! the probes of a port.
 
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ pub(super) fn learn(board: &Board, pod: &Value) {
     PROBES.learn(namespace, name, probes_of(pod));
 }
 
-/// Forgets a pod that is gone.
+/// Forgets a pod that was removed.
 pub(super) fn forget(pod: &Value) {
     if let Some((namespace, name)) = name_of(pod) {
         PROBES.forget(namespace, name);

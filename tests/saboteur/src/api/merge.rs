@@ -1,24 +1,25 @@
-//! The way in which the API server lays a patch over an object, as far as a kubelet's patches of pods need it: maps are
-//! merged, `null` removes, some lists are merged by a key, all others replaced. So the proxy knows what the kubelet
-//! believes to be written although it is not.
+//! How the API server applies a patch to an object, as far as a kubelet's patches of pods need it: maps are merged,
+//! `null` removes a field, some lists are merged by a key, and all others are replaced. In this way the proxy knows
+//! what the kubelet believes to be written although it is not.
 
 use serde_json::{Map, Value};
 
-/// The lists of a pod's status that are merged, and by which key.
+/// The lists of a pod's status that are merged, each with its key.
 const MERGED: [(&str, &str); 4] =
     [("conditions", "type"), ("podIPs", "ip"), ("hostIPs", "ip"), ("resourceClaimStatuses", "name")];
 
-/// Lays a strategic merge patch over an object.
+/// Applies a strategic merge patch to an object.
 pub(super) fn lay_over(object: &mut Value, patch: &Value) {
     merge(object, patch, false);
 }
 
-/// Adds a later patch to an earlier one: laid over any object, the sum does what both did, one after the other.
+/// Adds a later patch to an earlier one: applied to any object, the sum has the same effect as both patches one after
+/// the other.
 pub(super) fn add_up(sum: &mut Value, patch: &Value) {
     merge(sum, patch, true);
 }
 
-/// With `keep`, the directives of a patch are kept, because the object is a patch, too.
+/// With `keep`, the directives of a patch are kept, because the object is also a patch.
 fn merge(object: &mut Value, patch: &Value, keep: bool) {
     let Value::Object(changes) = patch else {
         *object = patch.clone();
@@ -30,7 +31,7 @@ fn merge(object: &mut Value, patch: &Value, keep: bool) {
     let Value::Object(fields) = object else { return };
     for (name, change) in changes {
         if name.starts_with("$setElementOrder/") {
-            // The order means something only beside the list, and conditions mean the same in any order.
+            // The order directive matters only together with the list, and conditions can be in any order.
             continue;
         }
         match change {

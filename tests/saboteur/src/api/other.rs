@@ -1,5 +1,5 @@
-//! Requests that are about neither statuses nor events of pods: those of a kubelet for other objects, and all that
-//! controllers write.
+//! Requests that are about neither statuses nor events of pods: a kubelet's requests for other objects, and
+//! everything that controllers write.
 
 use std::io;
 
@@ -25,7 +25,7 @@ pub(super) struct Other<'p> {
     pub(super) namespace: String,
     /// The name in its path; none for an object that it creates.
     pub(super) name: String,
-    /// Its resource, with the part.
+    /// Its resource, with the subresource.
     pub(super) resource: String,
 }
 
@@ -79,7 +79,7 @@ impl Other<'_> {
         (fault.resource == self.resource && is_method).then(|| fault.does.clone())
     }
 
-    /// The name in the path, or the name that the new object asks for, which may be only its beginning.
+    /// The name in the path, or the name that the new object requests, which may be only a prefix.
     fn name_in(&self, object: &Value) -> String {
         let asked_for = || {
             let text = |field| object.pointer(field).and_then(Value::as_str);
@@ -88,7 +88,7 @@ impl Other<'_> {
         if self.name.is_empty() { asked_for() } else { self.name.clone() }
     }
 
-    /// The answer to a request that was done.
+    /// The answer to a successful request.
     async fn pretend(&self, head: &Parts, sent: &Value) -> io::Result<Response<AnyBody>> {
         Ok(match head.method {
             Method::POST => answer(StatusCode::CREATED, sent),

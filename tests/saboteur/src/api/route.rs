@@ -1,6 +1,6 @@
 //! The subject of a request to the API server: only its method, path and query.
 
-/// What a request asks for, as far as the path says it.
+/// What a request is about, according to its path and query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Asked {
     /// The namespace; none for resources without one, or for all namespaces.
@@ -9,7 +9,7 @@ pub(super) struct Asked {
     pub(super) resource: String,
     /// The object's name; none for a list, a watch or a creation.
     pub(super) name: Option<String>,
-    /// A part of the object: `status`, `token`.
+    /// A subresource of the object: `status`, `token`.
     pub(super) part: Option<String>,
     /// Whether it requests a stream of changes.
     pub(super) watch: bool,
@@ -54,14 +54,14 @@ pub(super) enum Route {
         namespace: String,
         /// The object's name, if it has one.
         name: String,
-        /// The resource with its part: `serviceaccounts/token`.
+        /// The resource with its subresource: `serviceaccounts/token`.
         resource: String,
     },
     /// A request that no defect changes.
     Untouched,
 }
 
-/// Reads a path and a query. None for what is not an API object, such as `/version`.
+/// Reads a path and a query. None if the path is not about an API object, such as `/version`.
 #[must_use]
 pub(super) fn asked(path: &str, query: &str) -> Option<Asked> {
     let mut parts = path.split('/').filter(|part| !part.is_empty());
@@ -121,7 +121,7 @@ pub(super) fn route(method: &str, path: &str, query: &str) -> Route {
     }
 }
 
-/// Decides what is done with a request of a controller: only what it writes in a namespace may be struck.
+/// Decides what is done with a request of a controller: only its writes in a namespace may be struck.
 #[must_use]
 pub(super) fn route_of_controllers(method: &str, path: &str) -> Route {
     match asked(path, "") {

@@ -1,6 +1,6 @@
-//! What a kubelet believes to be written although it is not, or not yet: one shadow for each pod of which a status was
-//! ever struck. It applies the kubelet's patches to whatever the API server has, so that the kubelet reads back what it
-//! wrote and does not repair what a defect has changed.
+//! What a kubelet believes to be written although it is not, or not yet: one shadow for each pod with a status that a
+//! defect ever struck. It applies the kubelet's patches to the API server's version, so that the kubelet reads back
+//! what it wrote and does not repair what a defect has changed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -42,7 +42,7 @@ impl Shadow {
         }
     }
 
-    /// The types of the conditions that the kubelet writes; all others are somebody else's.
+    /// The types of the conditions that the kubelet writes; all others belong to other components.
     #[must_use]
     pub(super) fn own_conditions(&self) -> Vec<String> {
         let conditions = self.sum.pointer("/status/conditions").and_then(Value::as_array);
@@ -81,7 +81,7 @@ impl Shadows {
         }
     }
 
-    /// Forgets a pod that is gone. Its last deeds are still done.
+    /// Forgets a pod that was removed. Its last deeds are still carried out.
     pub(super) fn forget(&self, namespace: &str, pod: &str) {
         self.lock().remove(&(namespace.to_owned(), pod.to_owned()));
     }

@@ -1,4 +1,4 @@
-//! A status that a kubelet writes: which defects affect it, and what is written instead, and when. This module
+//! A status that a kubelet writes: which defects affect it, what is written instead, and when. This module
 //! decides; the writer acts.
 
 use std::time::Duration;
@@ -41,13 +41,13 @@ fn is_of_containers(scope: &Scope) -> bool {
 pub(super) struct Decision {
     /// What is written.
     pub(super) status: Value,
-    /// When and how often.
+    /// When and how many times it is written.
     pub(super) timing: Timing,
 }
 
 /// One pod's status before the defects.
 pub(super) struct Case<'a> {
-    /// Counts what strikes, and knows the kinds of containers.
+    /// The board that counts the defects that strike, and knows the kinds of containers.
     pub(super) board: &'a Board,
     /// The pod's namespace.
     pub(super) namespace: &'a str,
@@ -70,7 +70,7 @@ impl Case<'_> {
         }
     }
 
-    /// Whom an occasion is counted for: the pod, or the first of its containers that the scope covers.
+    /// The target for which an occasion is counted: the pod, or the first of its containers that the scope covers.
     fn counted(&self, scope: &Scope) -> Option<Target> {
         if !is_of_containers(scope) {
             return Some(Target::pod(self.namespace, self.pod));

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep_until};
 use super::heard::{Ear, Lines, Waiting};
 use super::upstream::AnyBody;
 
-/// The stream as the kubelet hears it. It ends when the API server ends it, and with its reader.
+/// The stream as the kubelet receives it. It ends when the API server ends it, or when its reader is dropped.
 #[must_use]
 pub(super) fn altered(body: Incoming, ear: Ear) -> AnyBody {
     let (sender, receiver) = channel(64);

@@ -1,6 +1,6 @@
-//! TLS on both sides of the proxy: towards the kubelet with a certificate of the cluster's own authority, towards the
-//! API server with the kubelet's. What the kubelet may do is decided by the API server alone, so the proxy does not
-//! request a certificate from it; it listens on the node's loopback.
+//! TLS on both sides of the proxy: towards the kubelet with a certificate from the cluster's own authority, towards
+//! the API server with the kubelet's certificate. Only the API server decides what the kubelet may do, so the proxy
+//! does not request a certificate from the kubelet. It listens on the node's loopback address.
 
 use std::io;
 use std::path::Path;
@@ -26,7 +26,7 @@ fn key(path: &Path) -> io::Result<PrivateKeyDer<'static>> {
 ///
 /// # Errors
 ///
-/// When certificate or key are unreadable or do not fit together.
+/// When the certificate or the key is unreadable, or they do not match.
 pub(super) fn server(certificate: &Path, key_file: &Path) -> io::Result<ServerConfig> {
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
@@ -42,7 +42,7 @@ pub(super) fn server(certificate: &Path, key_file: &Path) -> io::Result<ServerCo
 ///
 /// # Errors
 ///
-/// When one of the files is unreadable, or certificate and key do not fit together.
+/// When one of the files is unreadable, or the certificate and the key do not match.
 pub(super) fn client(authority: &Path, certificate: &Path, key_file: &Path) -> io::Result<ClientConfig> {
     let mut roots = RootCertStore::empty();
     for root in certificates(authority)? {

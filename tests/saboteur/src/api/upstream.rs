@@ -40,7 +40,7 @@ pub(super) fn full(bytes: impl Into<Bytes>) -> AnyBody {
 pub(super) enum Sender {
     /// One request after the other.
     Http1(Arc<Mutex<http1::SendRequest<AnyBody>>>),
-    /// All at once.
+    /// Many requests at the same time.
     Http2(http2::SendRequest<AnyBody>),
 }
 
@@ -66,7 +66,7 @@ impl Sender {
     }
 }
 
-/// Where the API server is, and who asks.
+/// The address of the API server, and the identity of the client.
 #[derive(Clone)]
 pub(super) struct Upstream {
     address: SocketAddr,
@@ -85,7 +85,7 @@ impl Upstream {
     ///
     /// # Errors
     ///
-    /// When there is no connection, or the API server is not who it should be.
+    /// When there is no connection, or the API server's identity is wrong.
     pub(super) async fn connect(&self, protocol: Option<&[u8]>) -> io::Result<(Sender, JoinHandle<()>)> {
         let stream = TcpStream::connect(self.address).await?;
         stream.set_nodelay(true)?;
@@ -107,7 +107,7 @@ impl Upstream {
         }
     }
 
-    /// Sends a request of the proxy's own, over a connection that is kept, and reads the answer whole.
+    /// Sends one of the proxy's own requests over a kept connection, and reads the whole answer.
     ///
     /// # Errors
     ///
@@ -135,7 +135,7 @@ impl Upstream {
                     return Ok((status, bytes));
                 }
                 Err(error) if is_last => return Err(io::Error::other(error)),
-                // A connection that was kept may have ended meanwhile: once more, with another.
+                // The kept connection may have ended in the meantime: try again with a new one.
                 Err(_) => {}
             }
         }

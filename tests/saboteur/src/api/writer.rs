@@ -1,5 +1,5 @@
 //! Writes the statuses of one pod on behalf of the proxy: in order, late, never or twice, as the defects require. Each
-//! replaces the whole status at the API server, except for the conditions that are not the kubelet's.
+//! replaces the whole status at the API server, except for conditions that are not the kubelet's.
 
 use std::io;
 use std::time::Duration;
@@ -12,18 +12,18 @@ use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use super::upstream::Upstream;
 
-/// Something to do for a pod, when its turn comes.
+/// An action for a pod, in the order of the queue.
 #[derive(Debug)]
 pub(super) enum Deed {
     /// Write a status.
     Write(Write),
-    /// Send this removal, and end.
+    /// Send this removal, and end the writer.
     Remove {
         /// Path and query.
         path: String,
         /// The kubelet's options.
         body: Bytes,
-        /// Not before.
+        /// The earliest time for it.
         not_before: Instant,
     },
 }
@@ -60,7 +60,7 @@ pub(super) enum Timing {
     Glitch(Value, Duration),
 }
 
-/// Starts the writer of one pod. It ends when nobody can send it any more deeds, or when the pod is gone.
+/// Starts the writer of one pod. It ends when no more deeds can be sent to it, or when the pod is removed.
 #[must_use]
 pub(super) fn start(upstream: Upstream, path: String, uid: String) -> UnboundedSender<Deed> {
     let (sender, receiver) = unbounded_channel();
@@ -91,7 +91,7 @@ impl Writer {
             match deed {
                 Deed::Remove { path, body, not_before } => {
                     sleep_until(not_before).await;
-                    // A pod that is gone already needs no removal, and whoever misses it will ask again.
+                    // A pod that has already been removed needs no removal, and otherwise the kubelet will try again.
                     drop(self.upstream.ask(Method::DELETE, &path, "application/json", body).await);
                 }
                 Deed::Write(write) => next = self.write(write, &mut deeds).await,
@@ -99,7 +99,7 @@ impl Writer {
         }
     }
 
-    /// Writes one status. Returns the deed that it received meanwhile, if that is not done yet.
+    /// Writes one status. Returns the deed that it received in the meantime, if that is not done yet.
     async fn write(&self, write: Write, deeds: &mut UnboundedReceiver<Deed>) -> Option<Deed> {
         match write.timing.clone() {
             Timing::Now => self.put(&write, &write.status).await,
@@ -125,7 +125,7 @@ impl Writer {
             }
             Timing::Doubled(after) => {
                 self.put(&write, &write.status).await;
-                // What comes meanwhile does not wait: the second time comes after it, and is out of date.
+                // Later deeds do not wait: the second write comes after them, and is out of date.
                 let writer = self.clone();
                 tokio::spawn(async move {
                     sleep(after).await;
@@ -141,12 +141,12 @@ impl Writer {
         None
     }
 
-    /// Another writer may come between reading and writing: then it is done again.
+    /// Another writer may write between the read and the write: then both are repeated.
     async fn put(&self, write: &Write, status: &Value) {
         for _ in 0..5 {
             match self.try_to_put(write, status).await {
                 Ok(StatusCode::CONFLICT) => {}
-                // Anything else but success is the end of the pod, or of the API server: both are beyond a defect.
+                // Any other answer means that the pod or the API server is gone, which no defect can change.
                 Ok(_) | Err(_) => return,
             }
         }

@@ -26,7 +26,7 @@ struct Arguments {
     /// The file with the detected defects.
     #[arg(long, default_value = "suites/real-defects.txt")]
     noticed: PathBuf,
-    /// Only one of so many shares of the confirmed rows, a different one each day.
+    /// Only one of this many shares of the confirmed rows, a different one each day.
     #[arg(long, value_name = "SHARES", value_parser = clap::value_parser!(u64).range(1..))]
     share: Option<u64>,
     /// The percentage of rows whose results may differ from the table: a busy machine leaves some undecided. A violation in a
@@ -43,14 +43,14 @@ async fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            // Nobody is left to be told when standard error is closed.
+            // If standard error is closed, there is nowhere left to report this.
             writeln!(io::stderr(), "noticed: {error}").ok();
             ExitCode::from(2)
         }
     }
 }
 
-/// Whether all is as the table says.
+/// Whether all results match the table.
 async fn compare(arguments: Arguments) -> io::Result<bool> {
     let all = table::read(&arguments.table)?;
     let names: BTreeSet<String> = all.iter().map(|row| row.name.clone()).collect();

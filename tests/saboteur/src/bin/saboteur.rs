@@ -69,12 +69,12 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
         command: Vec<OsString>,
     },
-    /// Put defects in force: YAML or JSON, one defect or a list, from a file or standard input.
+    /// Activate defects: YAML or JSON, one defect or a list, from a file or standard input.
     Set {
         /// The file; standard input if none is named.
         file: Option<PathBuf>,
     },
-    /// Take defects back, and print how often they struck.
+    /// Deactivate defects, and print how often they struck.
     Clear {
         /// The defect of this name.
         name: Option<String>,
@@ -85,14 +85,14 @@ enum Command {
         #[arg(long, conflicts_with_all = ["name", "namespace"])]
         all: bool,
     },
-    /// Print the defects in force and how often they struck.
+    /// Print the active defects and how often they struck.
     List,
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     match arguments.command {
-        // A tracer and what it traces are processes of one thread.
+        // A tracer and its tracee are single-threaded processes.
         #[cfg(target_arch = "x86_64")]
         Command::WithClock { ahead_us, command } => {
             process::clock::run(ahead_us, &command).unwrap_or_else(|error| failed(&error))
@@ -107,7 +107,7 @@ fn main() -> ExitCode {
 }
 
 fn failed(error: &io::Error) -> ExitCode {
-    // Nobody is left to be told when standard error is closed.
+    // If standard error is closed, there is nowhere left to report this.
     writeln!(io::stderr(), "saboteur: {error}").ok();
     ExitCode::FAILURE
 }
@@ -135,7 +135,7 @@ async fn work(control: &Path, command: Command) -> ExitCode {
     }
 }
 
-/// The end of any part is the end of the process: a node with half a saboteur would prove nothing.
+/// If any part ends, the process ends: a node with half a saboteur would prove nothing.
 async fn serve(control: &Path, Proxies { cri, api, pods }: Proxies) -> io::Result<()> {
     let board = Board::default();
     let part = |name: &'static str| move |error: io::Error| io::Error::other(format!("{name}: {error}"));
@@ -164,7 +164,7 @@ async fn set(control: &Path, file: Option<&Path>) -> io::Result<()> {
             io::stdin().read_to_string(&mut text)?;
         }
     }
-    // A list is tried first; what is no list is reported as the one defect that it was meant to be.
+    // A list is tried first. If the text is not a list, errors are reported for a single defect.
     let defects = match serde_saphyr::from_str::<Vec<Defect>>(&text) {
         Ok(defects) => defects,
         Err(_) if !text.trim_start().starts_with(['-', '[']) => {

@@ -76,7 +76,7 @@ impl Inventory {
     pub(super) fn forget_sandbox(&mut self, sandbox: &str) {
         let Some(pod) = self.pods.remove(sandbox) else { return };
         self.sandboxes.retain(|_, of| of != sandbox);
-        // A pod may have been given another sandbox meanwhile; its kinds are then still needed.
+        // The pod may have a new sandbox in the meantime; then its kinds are still needed.
         if !self.pods.values().any(|other| other.uid == pod.uid) {
             self.kinds.retain(|(namespace, name, _), _| *namespace != pod.namespace || *name != pod.name);
         }

@@ -17,7 +17,7 @@ fn board() -> Board {
 fn a_pod_is_found_by_its_address_until_its_sandbox_is_removed() {
     let board = board();
     assert_eq!(board.pod_of_ip(IP).map(|pod| pod.name).as_deref(), Some("probe"));
-    // The kubelet lists sandboxes without their addresses: that must not lose one.
+    // The kubelet lists sandboxes without their addresses: a known address must not be lost.
     board.learn_pod("run-1", "probe", "uid-1", None, "sandbox-1");
     assert!(board.pod_of_ip(IP).is_some());
     board.forget_sandbox("sandbox-1");

@@ -6,10 +6,10 @@ use bytes::Bytes;
 use super::{fault::Method, wire::Message};
 use crate::{board::Board, defect::Target};
 
-/// A call that is read.
+/// A call that the proxy reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
-    /// One that can be struck as a whole.
+    /// A call that can be struck as a whole.
     Of(Method),
     /// `ListContainers`
     ListContainers,
@@ -38,7 +38,7 @@ impl Call {
         })
     }
 
-    /// Whom the call is about, as far as that is known.
+    /// The target of the call, as far as it is known.
     pub(super) fn target(self, request: &Message, board: &Board) -> Option<Target> {
         let Self::Of(method) = self else { return None };
         match method {
@@ -70,7 +70,7 @@ impl Call {
         }
     }
 
-    /// Remembers what a call that succeeded tells about pods and containers.
+    /// Remembers what a successful call reveals about pods and containers.
     pub(super) fn learn(self, request: &Message, response: &Message, board: &Board) {
         match self {
             Self::Of(Method::RunSandbox) => {
@@ -127,7 +127,7 @@ fn attempt(metadata: &Message) -> u32 {
     u32::try_from(metadata.integer(2)).unwrap_or_default()
 }
 
-/// The command line of an `ExecSync`, joined by blanks.
+/// The command line of an `ExecSync`, joined by spaces.
 pub(super) fn command_line(request: &Message) -> String {
     let words: Vec<_> =
         request.all_bytes(2).map(|word: &Bytes| String::from_utf8_lossy(word).into_owned()).collect();

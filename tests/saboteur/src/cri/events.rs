@@ -1,5 +1,5 @@
-//! Events of the runtime, which kubelets with event-driven container status listen to: one message after the other on
-//! one call that never ends.
+//! Events of the runtime, to which kubelets with evented PLEG listen: one message after the other on one call that
+//! never ends.
 
 use std::{
     collections::VecDeque,
@@ -35,13 +35,13 @@ pub(super) async fn stream(
     Ok(response.map(|body| Events::new(proxy, body).boxed_unsync()))
 }
 
-/// A body that splits its input into events and passes on what the defects leave of each.
+/// A body that splits its input into events and passes on each event as the defects allow.
 struct Events {
     proxy: Arc<Proxy>,
     incoming: Incoming,
     /// The beginning of an event that has not arrived completely.
     begun: BytesMut,
-    /// Events that wait for their turn, each with its own delay.
+    /// Events that wait, each with its own delay.
     waiting: VecDeque<(Duration, Bytes)>,
     pause: Option<Pin<Box<Sleep>>>,
 }
@@ -117,7 +117,7 @@ impl Proxy {
     }
 }
 
-/// One delay for each copy of an event that is left.
+/// One delay for each remaining copy of an event.
 fn fates(effects: &[EventEffect]) -> Vec<Duration> {
     let mut copies = vec![Duration::ZERO];
     for effect in effects {

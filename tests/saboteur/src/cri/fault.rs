@@ -29,13 +29,13 @@ pub enum CriFault {
     Grace(GraceEffect),
     /// How a container is created.
     Create(CreateEffect),
-    /// The users of the node that a pod with users of its own gets begin with this one.
+    /// The user range of a pod with its own user namespace begins with this user of the node.
     Users(u32),
-    /// How a container is shown to the kubelet, whichever way it asks.
+    /// How a container is shown to the kubelet, in every kind of request.
     Shown(ShownEffect),
     /// The address of a pod is reported as this one.
     Address(std::net::IpAddr),
-    /// Events of the runtime, where the kubelet listens to them.
+    /// Events of the runtime, if the kubelet listens to them.
     Event(EventEffect),
     /// This long after its start, a container is stopped and replaced by a new one under the same id.
     ReplacedUnseen(Span),
@@ -77,7 +77,7 @@ pub enum CallEffect {
     Late(Span),
     /// The kubelet receives the answer this much later.
     AnsweredLate(Span),
-    /// The runtime never gets it, and the kubelet gets an error of this gRPC code.
+    /// The runtime never gets it, and the kubelet gets an error with this gRPC code.
     Refused(u32),
     /// The runtime never receives it, but the kubelet gets a success.
     Pretended,
@@ -102,11 +102,11 @@ pub enum ExecEffect {
     },
     /// A timeout is reported as this exit code instead.
     TimedOutAs(i32),
-    /// A timeout is reported as an error of this gRPC code.
+    /// A timeout is reported as an error with this gRPC code.
     TimedOutRefused(u32),
     /// Its output is replaced by this text.
     Output(String),
-    /// It is never run, and reported to have ended with this exit code.
+    /// It is never run, but it is reported as ended with this exit code.
     Unrun(i32),
 }
 
@@ -118,7 +118,7 @@ pub enum ExitCodes {
     Any,
     /// 0.
     Zero,
-    /// Any but 0.
+    /// Any except 0.
     NonZero,
     /// Just this one.
     Only(i32),
@@ -157,7 +157,7 @@ pub enum CreateEffect {
     Arguments(Vec<String>),
     /// It is stopped with the signal that has this number in the runtime's own list.
     StopSignal(i64),
-    /// One of the annotations that the kubelet keeps on the container for itself is changed.
+    /// One of the annotations that the kubelet stores on the container for its own use is changed.
     Annotation {
         /// Its key.
         key: String,
@@ -166,7 +166,7 @@ pub enum CreateEffect {
     },
 }
 
-/// What can happen to how a container is shown. A fault that strikes a container instance once strikes it always.
+/// What can happen to how a container is shown. If a fault strikes a container instance once, it strikes it every time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum ShownEffect {
@@ -191,7 +191,7 @@ pub enum ShownEffect {
     RestartsMoved(i64),
     /// Its image is this.
     Image(String),
-    /// It does not show at all.
+    /// It is not shown at all.
     Missing,
 }
 
@@ -208,7 +208,7 @@ pub enum EventEffect {
 }
 
 impl ExitCodes {
-    /// Whether the set holds this one.
+    /// Whether the set contains this code.
     #[must_use]
     pub fn include(self, code: i32) -> bool {
         match self {

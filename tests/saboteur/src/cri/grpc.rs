@@ -1,4 +1,4 @@
-//! gRPC over HTTP/2, as much of it as a call with one message each way needs.
+//! The part of gRPC over HTTP/2 that a call with one message in each direction needs.
 
 use std::convert::Infallible;
 
@@ -7,19 +7,19 @@ use http::{HeaderMap, HeaderValue, Response};
 use http_body_util::{BodyExt as _, Full, combinators::UnsyncBoxBody};
 use hyper::body::Incoming;
 
-/// A body on its way through the proxy: one that streams by, or one that was made here.
+/// A body that the proxy forwards: a stream, or one that the proxy created.
 pub(super) type ProxyBody = UnsyncBoxBody<Bytes, hyper::Error>;
 
-/// The codes that are used here.
+/// The gRPC codes that are used here.
 pub(super) const OK: u32 = 0;
 pub(super) const DEADLINE_EXCEEDED: u32 = 4;
 pub(super) const UNAVAILABLE: u32 = 14;
 
-/// The answer to a call: a message, or none with an error.
+/// The answer to a call: a message, or an error without a message.
 #[derive(Clone, Debug)]
 pub(super) struct CallAnswer {
     parts: http::response::Parts,
-    /// The framed message as it came; empty if there is none.
+    /// The framed message as it was received; empty if there is none.
     framed: Bytes,
     trailers: Option<HeaderMap>,
 }
@@ -33,13 +33,13 @@ impl CallAnswer {
         Ok(Self { parts, framed: body.to_bytes(), trailers })
     }
 
-    /// An answer of our own: success with this message.
+    /// An answer of the proxy: success with this message.
     pub(super) fn success(message: &Bytes) -> Self {
         let trailers = HeaderMap::from_iter([(GRPC_STATUS, HeaderValue::from(OK))]);
         Self { parts: head(), framed: frame(message), trailers: Some(trailers) }
     }
 
-    /// An answer of our own: an error.
+    /// An answer of the proxy: an error.
     pub(super) fn failure(code: u32) -> Self {
         let mut parts = head();
         parts.headers.insert(GRPC_STATUS, HeaderValue::from(code));
@@ -84,28 +84,28 @@ fn head() -> http::response::Parts {
     parts
 }
 
-/// A body that is known as a whole.
+/// A body with known content.
 pub(super) fn full(bytes: Bytes) -> ProxyBody {
     Full::new(bytes).map_err(|never: Infallible| match never {}).boxed_unsync()
 }
 
-/// Puts a message behind its five bytes of head.
+/// Puts the five-byte header before a message.
 pub(super) fn frame(message: &Bytes) -> Bytes {
     let mut framed = BytesMut::with_capacity(message.len() + HEAD);
     framed.put_u8(0);
-    // No message of the runtime comes near four gigabytes.
+    // No message of the runtime is close to four gigabytes.
     framed.put_u32(u32::try_from(message.len()).unwrap_or(u32::MAX));
     framed.put_slice(message);
     framed.freeze()
 }
 
-/// The one message in `framed`; none if it is compressed, not whole, or not the only one.
+/// The one message in `framed`; none if it is compressed, incomplete, or not the only one.
 pub(super) fn unframe(framed: &Bytes) -> Option<Bytes> {
     let length = frame_length(framed)?;
     (framed.len() == length && framed[0] == 0).then(|| framed.slice(HEAD..))
 }
 
-/// How many bytes the frame at the beginning has, with its head.
+/// The number of bytes in the first frame, including its header.
 pub(super) fn frame_length(framed: &[u8]) -> Option<usize> {
     let length = framed.get(1..HEAD)?.try_into().ok().map(u32::from_be_bytes)?;
     Some(HEAD + usize::try_from(length).ok()?)

@@ -1,5 +1,5 @@
-//! The effect of the active defects on one call. Pure: the request in, a [`Plan`] out, and later the answer in,
-//! the altered answer out.
+//! The effect of the active defects on one call. Pure: it turns the request into a [`Plan`], and later the
+//! answer into the altered answer.
 
 use std::time::Duration;
 

@@ -159,7 +159,7 @@ fn moment(call: Call, order: Order) -> Option<Moment> {
     })
 }
 
-/// A way to send more calls like the one that came.
+/// A way to send more calls like the received one.
 #[derive(Clone, Debug)]
 pub(super) struct Outgoing {
     parts: http::request::Parts,
@@ -185,7 +185,7 @@ impl Outgoing {
     }
 }
 
-/// Passes a call on without looking at it, whichever way it streams.
+/// Passes on a call without reading it, in whichever direction it streams.
 async fn stream_by(request: Request<Incoming>, mut upstream: Upstream) -> hyper::Result<Response<ProxyBody>> {
     Ok(upstream.send_request(request.map(streamed)).await?.map(streamed))
 }

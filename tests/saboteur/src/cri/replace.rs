@@ -1,5 +1,5 @@
-//! A container that is replaced behind the kubelet's back: the old instance is stopped, a new one takes its place under
-//! the old one's id. The ids have the same length, so they are exchanged in the bytes, wherever they are.
+//! A container that is replaced without the kubelet's knowledge: the old instance is stopped, and a new one takes its
+//! place under the old id. The ids have the same length, so they are exchanged directly in the bytes.
 
 use std::{
     collections::HashMap,
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::defect::Fault;
 
-/// What was created, and what was replaced by what.
+/// The created containers, and their replacements.
 #[derive(Debug, Default)]
 pub(super) struct Replacements(Mutex<Ledger>);
 
@@ -24,7 +24,7 @@ pub(super) struct Replacements(Mutex<Ledger>);
 struct Ledger {
     /// How each container was created: framed requests by container id.
     created: HashMap<String, Bytes>,
-    /// The id that the kubelet knows, and the one behind it.
+    /// The real id for each id that the kubelet knows.
     behind: HashMap<String, String>,
 }
 
@@ -33,14 +33,14 @@ impl Replacements {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps the request that made a container.
+    /// Keeps the request that created a container.
     pub(super) fn remember(&self, answer: &CallAnswer, framed: Bytes) {
         let Some(response) = answer.message().and_then(|bytes| Message::parse(&bytes).ok()) else { return };
         self.ledger().created.insert(response.text(1), framed);
     }
 
     /// Forgets a container that the kubelet has removed. If it was replaced, the runtime has removed the new instance,
-    /// and the old one shows again until the kubelet removes it, too.
+    /// and the old one is shown again until the kubelet also removes it.
     pub(super) fn forget(&self, id: &str) {
         let mut ledger = self.ledger();
         ledger.created.remove(id);
@@ -70,7 +70,7 @@ impl Replacements {
 }
 
 impl Proxy {
-    /// Replaces a container that was just started, if a defect requires this, when its time has come.
+    /// Replaces a container that was just started after the delay of the defect, if a defect requires this.
     pub(super) fn replace_later(self: Arc<Self>, id: &str, start: Outgoing) {
         let pick = |fault: &Fault| match fault {
             Fault::Cri(CriFault::ReplacedUnseen(after)) => Some(after.0),
@@ -81,7 +81,7 @@ impl Proxy {
         let id = id.to_owned();
         tokio::spawn(async move {
             tokio::time::sleep(after).await;
-            // A container that ended on its own meanwhile cannot be replaced unseen.
+            // A container that has ended by itself in the meantime cannot be replaced unseen.
             self.replace(&id, &start).await
         });
     }
@@ -95,14 +95,14 @@ impl Proxy {
         let new = Message::parse(&answer.message()?).ok()?.text(1);
         let mut starting = Message::default();
         starting.set_bytes(1, new.clone());
-        // From here on the old instance is hidden, so that its end never shows.
+        // From here on the old instance is hidden, so that its end is never shown.
         self.replacements.ledger().behind.insert(id.to_owned(), new);
         start.to("StopContainer").send(frame(&stop.encode())).await.ok()?;
         start.send(frame(&starting.encode())).await.ok()?.message().map(|_| ())
     }
 }
 
-/// The request for the same container under another attempt: the runtime rejects two containers of the same name.
+/// The request for the same container under another attempt: the runtime rejects two containers with the same name.
 fn later_attempt(created: &Bytes) -> Option<Bytes> {
     let mut request = Message::parse(&unframe(created)?).ok()?;
     request.change(2, |config| {

@@ -22,7 +22,7 @@ const CREATED: i64 = 0;
 const RUNNING: i64 = 1;
 const EXITED: i64 = 2;
 
-/// Where things are in a message about a container.
+/// The positions of fields in a message about a container.
 struct Layout {
     id: u32,
     state: u32,
@@ -36,7 +36,7 @@ const IN_LIST: Layout = Layout { id: 1, state: 6, image: [4, 5], annotations: 9,
 const IN_STATUS: Layout =
     Layout { id: 1, state: 3, image: [8, 9], annotations: 13, end: Some([5, 6, 7, 10]) };
 
-/// What the proxy remembers of containers so that it shows each one consistently.
+/// What the proxy remembers about containers so that it shows each one consistently.
 #[derive(Debug, Default)]
 pub(super) struct Showings {
     memory: Mutex<Memory>,
@@ -64,12 +64,12 @@ impl Showings {
         });
     }
 
-    /// Alters the statuses of containers that come with a sandbox's status or an event.
+    /// Alters the container statuses in a sandbox's status or an event.
     pub(super) fn statuses(&self, field: u32, response: &mut Message, board: &Board) {
         response.change_each(field, |status| self.show(&IN_STATUS, status, board));
     }
 
-    /// Whether the container still shows.
+    /// Whether the container is still shown.
     fn show(&self, layout: &Layout, container: &mut Message, board: &Board) -> bool {
         let id = container.text(layout.id);
         let Some(target) = board.target_of_container(&id) else { return true };
@@ -111,7 +111,7 @@ impl Showings {
     }
 }
 
-/// Applies one effect; false if the container does not show any more. Changes nothing but the message.
+/// Applies one effect; returns false if the container is no longer shown. Changes only the message.
 fn alter(effect: &ShownEffect, layout: &Layout, container: &mut Message, age: Duration) -> bool {
     let state = container.integer(layout.state);
     match effect {
@@ -147,7 +147,7 @@ fn alter(effect: &ShownEffect, layout: &Layout, container: &mut Message, age: Du
 /// The annotation in which the kubelet keeps the number of restarts.
 const RESTARTS: &str = "io.kubernetes.container.restartCount";
 
-/// The effects on what only a status has.
+/// The effects on fields that only a status has.
 fn alter_times(effect: &ShownEffect, layout: &Layout, container: &mut Message) {
     let Some([started, finished, code, reason]) = layout.end else { return };
     let exited = container.integer(layout.state) == EXITED;

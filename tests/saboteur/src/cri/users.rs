@@ -1,4 +1,4 @@
-//! Other users of the node for pods that have users of their own.
+//! Different user ranges of the node for pods with their own user namespace.
 
 use super::wire::Message;
 
@@ -32,7 +32,8 @@ mod field {
     pub(super) const HOST_ID: u32 = 1;
 }
 
-/// Lets the users of a sandbox or a container begin with this one of the node. Those that have none of their own are left alone.
+/// Makes the user range of a sandbox or a container begin with this user of the node. Those without their own user
+/// namespace do not change.
 pub(super) fn begin_with(request: &mut Message, first: u32) {
     if request.all_bytes(field::SANDBOX_OF_CONTAINER).next().is_none() {
         return request.change(field::SANDBOX, |config| of_sandbox(config, first));

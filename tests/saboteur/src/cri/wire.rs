@@ -32,7 +32,7 @@ impl Message {
     ///
     /// # Errors
     ///
-    /// When the bytes end in the middle of a field, or hold a group: proto3 has none.
+    /// When the bytes end in the middle of a field, or contain a group: proto3 has none.
     pub fn parse(bytes: &Bytes) -> Result<Self, Malformed> {
         let mut rest = bytes.clone();
         let mut fields = Vec::new();
@@ -79,7 +79,7 @@ impl Message {
         out.into()
     }
 
-    /// The last value of a field: the one that counts if there are more.
+    /// The last value of a field, which is the one that counts if there are several.
     fn last(&self, number: u32) -> Option<&Value> {
         self.fields.iter().rev().find(|(of, _)| *of == number).map(|(_, value)| value)
     }

@@ -1,5 +1,5 @@
-//! Which defects strike a connection, according to what is known about it: its address when its first packet waits, the
-//! request once it was read.
+//! Which defects strike a connection, according to what is known about it: its address while its first packet waits,
+//! and later the request.
 
 use crate::board::{Active, Board, KnownPod};
 use crate::defect::{Fault, Target};
@@ -12,9 +12,9 @@ use super::probes::{Fits, PROBES, Probe, Seen};
 pub(super) struct Choice {
     /// What happens to it. Each of these was counted.
     pub(super) struck: Vec<Does>,
-    /// What may happen to it once more is known. None of these was counted.
+    /// What may happen to it when more is known. None of these was counted.
     pub(super) open: Vec<Does>,
-    /// The names of the defects about which it was decided: they are not asked again.
+    /// The names of the defects that were already decided: they are not evaluated again.
     pub(super) decided: Vec<String>,
 }
 
@@ -26,7 +26,7 @@ impl Choice {
     }
 }
 
-/// Chooses among the defects in force for a connection to `pod`, but for those that were `decided` before.
+/// Chooses among the active defects for a connection to `pod`, except those that were `decided` before.
 #[must_use]
 pub(super) fn choose(board: &Board, pod: &KnownPod, seen: &Seen, decided: &[String]) -> Choice {
     let pick = |fault: &Fault| match fault {
@@ -61,7 +61,7 @@ fn choose_among(active: Vec<(Active, PodsFault)>, pod: &Target, candidates: &[Pr
     choice
 }
 
-/// Whether one defect fits, and for whom an occasion is counted.
+/// Whether one defect fits, and the target for which an occasion is counted.
 fn fit(
     active: &Active,
     fault: &PodsFault,
@@ -84,7 +84,7 @@ fn fit(
         |probe: &&Probe| scope.covers(&target(probe)) && seen.fits(&fault.of, Some(probe)) == Fits::Yes;
     let struck: Vec<&Probe> = candidates.iter().filter(is_struck).collect();
     let Some(first) = struck.first() else { return (Fits::No, pod.clone()) };
-    // Probes that ask for the very same can't be told apart: once all is read, one of them is enough.
+    // Probes with the same request cannot be told apart: when everything is read, one match is enough.
     let fits = if struck.len() == candidates.len() || seen.is_complete() { Fits::Yes } else { Fits::Maybe };
     (fits, Target { attempt: None, ..target(first) })
 }
@@ -98,7 +98,7 @@ mod tests {
     use crate::pods::fault::Does;
     use crate::pods::probes::{Mechanism, PROBES, Seen, probes_of};
 
-    /// Tests share one book of probes, so each has a pod of its own.
+    /// Tests share one list of probes, so each has its own pod.
     fn scene(pod: &str, defect: &str) -> (Board, KnownPod) {
         let board = Board::default();
         match serde_saphyr::from_str(defect) {

@@ -1,4 +1,4 @@
-//! Connections of the proxy's own: they carry a mark, so that they are not taken over themselves.
+//! The proxy's own connections: they carry a mark, so that they are not taken over.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
@@ -18,10 +18,10 @@ const NAMESPACES: &str = "/run/netns";
 ///
 /// # Errors
 ///
-/// When the pod refuses, or nobody answers.
+/// When the pod refuses, or nothing answers.
 pub(super) async fn from_node(to: SocketAddrV4) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
-    // Outside of a test this needs a right that whoever changes the packet filter has.
+    // Outside of tests this needs a permission, which every process that changes the packet filter has.
     socket.set_mark(OWN)?;
     socket.set_nonblocking(true)?;
     let stream = TcpSocket::from_std_stream(socket.into()).connect(to.into()).await?;
@@ -36,9 +36,9 @@ pub(super) async fn from_node(to: SocketAddrV4) -> io::Result<TcpStream> {
 /// When the pod's network namespace is not found, or the pod refuses.
 pub(super) async fn from_inside(to: SocketAddrV4) -> io::Result<TcpStream> {
     let (done, result) = oneshot::channel();
-    // A thread of its own: its namespace ends with it.
+    // A separate thread: its namespace ends with it.
     std::thread::spawn(move || {
-        // Nobody waits any more if the kubelet has given up.
+        // If the kubelet has given up, nothing waits for this.
         drop(done.send(connect_inside(to)));
     });
     let stream = result.await.map_err(io::Error::other)??;
@@ -56,7 +56,7 @@ fn connect_inside(to: SocketAddrV4) -> io::Result<std::net::TcpStream> {
     Err(io::Error::other(format!("no network namespace in {NAMESPACES} has the address {}", to.ip())))
 }
 
-/// Only an address of the namespace itself can be bound.
+/// Whether an address belongs to this namespace: only such an address can be bound.
 fn is_here(address: Ipv4Addr) -> bool {
     UdpSocket::bind((address, 0)).is_ok()
 }

@@ -1,4 +1,4 @@
-//! What strikes one connection, put together: several defects may strike it at once.
+//! The combined effects on one connection: several defects may strike it at the same time.
 
 use std::net::SocketAddrV4;
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub(super) struct Effects {
     pub(super) tls: Option<Tls>,
     /// Other rules for redirects.
     pub(super) redirects: Option<Redirects>,
-    /// The number of bytes of the body that are read; whether a shorter body is accepted.
+    /// The number of bytes of the body that are read, and whether a shorter body is accepted.
     pub(super) body: Option<(u64, bool)>,
     /// One connection for all.
     pub(super) keep_alive: bool,
@@ -68,7 +68,7 @@ fn some_of(by: Span, spread: Span) -> Duration {
 }
 
 impl Effects {
-    /// Puts together what strikes a connection.
+    /// Combines everything that strikes a connection.
     #[must_use]
     pub(super) fn of(struck: &[Does]) -> Self {
         let mut effects = Self::default();
@@ -122,7 +122,7 @@ impl Effects {
         SocketAddrV4::new(self.address.unwrap_or(*to.ip()), self.port.unwrap_or(to.port()))
     }
 
-    /// Whether HTTP/1.1 must be spoken, because the effects are only implemented for it.
+    /// Whether HTTP/1.1 must be used, because the effects are implemented only for it.
     #[must_use]
     pub(super) fn needs_http1(&self) -> bool {
         self.body.is_some()

@@ -1,4 +1,4 @@
-//! One HTTP/1.1 request to a pod and its answer, by the rules of the defects that strike it.
+//! One HTTP/1.1 request to a pod and its answer, under the defects that strike it.
 
 use std::io;
 use std::net::{IpAddr, SocketAddrV4};
@@ -15,17 +15,17 @@ use super::memory::{Key, Memory};
 use super::tls::Identity;
 use super::{Stream, connect};
 
-/// More than any probe's head has.
+/// The maximum size of a head, larger than that of any probe.
 const LONGEST_HEAD: usize = 1 << 20;
-/// As much of a body as a kubelet reads.
+/// How much of a body a kubelet reads.
 const READ_BY_KUBELET: usize = 10 << 10;
 
-/// A request that may be sent again and again.
+/// A request that may be sent several times.
 #[derive(Clone)]
 pub(super) struct Errand {
     /// The objects that were created at the start.
     pub(super) identity: Arc<Identity>,
-    /// Connections that are kept.
+    /// The memory, with kept connections.
     pub(super) memory: Memory,
     /// Which probe it is.
     pub(super) key: Key,
@@ -33,7 +33,7 @@ pub(super) struct Errand {
     pub(super) to: SocketAddrV4,
     /// Whether the kubelet speaks TLS.
     pub(super) secure: bool,
-    /// What the kubelet asked.
+    /// The kubelet's request.
     pub(super) request: Head,
     /// What strikes it.
     pub(super) effects: Effects,
@@ -49,7 +49,7 @@ pub(super) struct Reply {
     pub(super) rest: Option<Stream>,
 }
 
-/// Reads a head and whatever arrived with it. None if the peer closes before it sends anything.
+/// Reads a head and everything that arrived with it. None if the peer closes before it sends anything.
 ///
 /// # Errors
 ///
@@ -207,7 +207,7 @@ impl Errand {
         Ok(Reply { head, body, rest: None })
     }
 
-    /// Closes a connection to the pod, when it is time to.
+    /// Closes a connection to the pod, at once or after the linger time.
     pub(super) fn close(&self, stream: Stream) {
         if let Some(lasting) = self.effects.linger {
             tokio::spawn(async move {
@@ -217,7 +217,7 @@ impl Errand {
         }
     }
 
-    /// Sends the same again, in the background.
+    /// Repeats the request in the background.
     pub(super) fn again(&self, times: u32, after: Duration) {
         let errand = self.clone();
         tokio::spawn(async move {

@@ -38,13 +38,13 @@ pub struct Of {
     /// Only probes of this kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<ProbeKind>,
-    /// Only probes by this mechanism.
+    /// Only probes with this mechanism.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Mechanism>,
 }
 
 impl Of {
-    /// Whether it leaves nothing out.
+    /// Whether it selects all probes.
     #[must_use]
     pub fn is_all(&self) -> bool {
         *self == Self::default()
@@ -59,9 +59,9 @@ pub enum Does {
     Drop,
     /// The first packet is delayed: the probe arrives late by `by` plus a random share of `spread`.
     Delay {
-        /// The least delay.
+        /// The minimum delay.
         by: Span,
-        /// A random additional delay of at most this.
+        /// The maximum of a random additional delay.
         #[serde(default, skip_serializing_if = "is_none")]
         spread: Span,
     },
@@ -69,7 +69,7 @@ pub enum Does {
     Refuse,
     /// The pod receives each probe this many additional times.
     Double {
-        /// How often again.
+        /// The number of repetitions.
         #[serde(default = "one")]
         times: u32,
         /// How long after the first.
@@ -84,11 +84,11 @@ pub enum Does {
         /// What the kubelet receives instead.
         answer: Instead,
     },
-    /// The pod is probed at a pace of its own: the kubelet's probes are answered with the last answer.
+    /// The proxy probes the pod at a different pace: the kubelet's probes get the last answer.
     Pace {
         /// The time from one probe to the next.
         period: Span,
-        /// A random additional delay of at most this.
+        /// The maximum of a random additional delay.
         #[serde(default, skip_serializing_if = "is_none")]
         spread: Span,
         /// The number of simultaneous probes.
@@ -104,17 +104,17 @@ pub enum Does {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         port: Option<u16>,
     },
-    /// The HTTP request is another one.
+    /// The HTTP request is changed.
     Request(Request),
     /// The TLS handshake is changed.
     Tls(Tls),
-    /// The proxy follows redirects in the kubelet's place, by other rules.
+    /// The proxy follows redirects in place of the kubelet, with different rules.
     Redirects(Redirects),
-    /// The body of the answer is read up to another limit than 10 KiB.
+    /// The body of the answer is read up to a limit other than 10 KiB.
     Body {
         /// The proxy waits for this number of bytes, and then closes the connection.
         read: u64,
-        /// A body that ends too early, or with an error, counts as a whole one.
+        /// A body that ends too early, or with an error, counts as complete.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         lenient: bool,
     },
@@ -127,21 +127,21 @@ pub enum Does {
     },
     /// The answer comes late.
     Late {
-        /// The least delay.
+        /// The minimum delay.
         by: Span,
-        /// A random additional delay of at most this.
+        /// The maximum of a random additional delay.
         #[serde(default, skip_serializing_if = "is_none")]
         spread: Span,
     },
     /// An answer that takes longer than `after` is judged at once: as a success, timeouts are not enforced; as a
     /// failure, they are too short.
     Slow {
-        /// The time that the pod has.
+        /// The time that the pod has to answer.
         after: Span,
         /// What the kubelet receives then.
         r#as: Outcome,
     },
-    /// Answers are judged by other rules.
+    /// Answers are judged with different rules.
     Judge(Judge),
     /// gRPC requests and connections are changed.
     Grpc(GrpcChange),
@@ -173,7 +173,7 @@ pub enum Outcome {
     Failure,
 }
 
-/// Changes of an HTTP request. What is absent stays.
+/// Changes of an HTTP request. Absent fields stay unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Request {
@@ -189,19 +189,19 @@ pub struct Request {
     /// `HTTP/1.0` instead of `HTTP/1.1`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// TLS is put on or taken off.
+    /// TLS is added or removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheme: Option<Scheme>,
     /// Header fields that are left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remove: Vec<String>,
-    /// Header fields that get another value; they are added where there are none.
+    /// Header fields that get another value; they are added if they do not exist.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub set: Vec<Header>,
     /// Header fields that are added.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub add: Vec<Header>,
-    /// Of header fields that are repeated, only the first is kept.
+    /// Only the first of repeated header fields is kept.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub first_of_each: bool,
     /// The header fields come in reverse order.
@@ -229,14 +229,14 @@ pub enum Scheme {
     Https,
 }
 
-/// Changes of the TLS handshake with the pod. What is absent stays.
+/// Changes of the TLS handshake with the pod. Absent fields stay unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Tls {
-    /// The pod's certificate is verified, and no pod's certificate passes.
+    /// The pod's certificate is verified, which fails for every pod.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub verify: bool,
-    /// Only this version, `1.2` or `1.3`, is spoken.
+    /// Only this version, `1.2` or `1.3`, is used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// A server name is sent.
@@ -245,16 +245,16 @@ pub struct Tls {
     /// Exactly these protocols are offered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocols: Option<Vec<String>>,
-    /// A certificate of the client is shown where the pod asks for one.
+    /// A client certificate is presented if the pod requests one.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub client_certificate: bool,
 }
 
-/// Rules by which redirects are followed.
+/// Rules for following redirects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Redirects {
-    /// Redirects to other hosts are followed, too.
+    /// Redirects to other hosts are also followed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub any_host: bool,
     /// Redirects to other ports of the same host are not followed.
@@ -263,7 +263,7 @@ pub struct Redirects {
     /// The maximum number.
     #[serde(default = "ten")]
     pub limit: u32,
-    /// How the probe ends with a redirect that is not followed.
+    /// How the probe ends if a redirect is not followed.
     pub beyond: Outcome,
     /// The header fields of the specification are left out from the second request on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -274,7 +274,7 @@ pub struct Redirects {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Judge {
-    /// HTTP statuses: the first rule that fits counts.
+    /// HTTP statuses: the first rule that matches applies.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub statuses: Vec<StatusRule>,
     /// gRPC health statuses by number.
@@ -316,7 +316,7 @@ pub struct HealthRule {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ErrorRule {
-    /// The code; every code but 0 if absent.
+    /// The code; every code except 0 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<u32>,
     /// The health status that the kubelet gets.

@@ -1,5 +1,5 @@
 //! The two messages of a gRPC health check, as bytes: a request names a service, an answer has a status. Both have one
-//! field with number 1, which the documentation of the protocol fixes permanently.
+//! field with number 1, which the protocol's documentation defines permanently.
 
 /// Each message is preceded by a zero byte and its length.
 const PREFIX: usize = 5;

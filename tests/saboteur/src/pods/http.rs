@@ -1,4 +1,4 @@
-//! HTTP/1.1 as text: heads are read, changed and written. What is not changed keeps its bytes.
+//! HTTP/1.1 as text: heads are read, changed and written. Unchanged parts keep their bytes.
 
 use std::net::Ipv4Addr;
 
@@ -13,7 +13,7 @@ pub(super) struct Head {
     pub(super) fields: Vec<(String, String)>,
 }
 
-/// Where the head ends, if it is whole.
+/// Where the head ends, if it is complete.
 #[must_use]
 pub(super) fn end_of_head(bytes: &[u8]) -> Option<usize> {
     bytes.windows(4).position(|window| window == b"\r\n\r\n").map(|at| at + 4)
@@ -49,12 +49,12 @@ impl Head {
             .map(|(_, value)| value.as_str())
     }
 
-    /// Leaves a header field out.
+    /// Removes a header field.
     pub(super) fn remove(&mut self, name: &str) {
         self.fields.retain(|(given, _)| !given.eq_ignore_ascii_case(name));
     }
 
-    /// Gives a header field a value, where it is or at the end.
+    /// Sets a header field, in its place or at the end.
     pub(super) fn set(&mut self, name: &str, value: &str) {
         match self.fields.iter_mut().find(|(given, _)| given.eq_ignore_ascii_case(name)) {
             Some((_, old)) => value.clone_into(old),
@@ -99,7 +99,7 @@ impl Head {
         alter_fields(&mut self.fields, change);
     }
 
-    /// Judges an answer by other rules.
+    /// Judges an answer with different rules.
     pub(super) fn judge(&mut self, judge: &Judge) {
         let Some(status) = self.status() else { return };
         let fits = |rule: &&super::fault::StatusRule| {
@@ -139,7 +139,7 @@ fn alter_fields(fields: &mut Vec<(String, String)>, change: &Request) {
     }
 }
 
-/// An answer of the proxy's own.
+/// An answer that the proxy itself creates.
 #[must_use]
 pub(super) fn instead(outcome: Outcome) -> Vec<u8> {
     let status = match outcome {
@@ -176,7 +176,7 @@ pub(super) struct Place {
     pub(super) target: String,
 }
 
-/// Reads a `Location`. `secure` says whether the request that it answers used TLS.
+/// Reads a `Location`. `secure` is whether the answered request used TLS.
 #[must_use]
 pub(super) fn place(location: &str, secure: bool) -> Place {
     let (secure, rest) = match location.split_once("://") {

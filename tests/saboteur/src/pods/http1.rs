@@ -1,4 +1,4 @@
-//! Serves an HTTP/1.1 probe by the defects that strike it.
+//! Serves an HTTP/1.1 probe with the defects that strike it.
 
 use std::io;
 
@@ -67,7 +67,7 @@ enum Asked {
     Reply(Reply),
     /// The pod gave no answer.
     Silent,
-    /// It takes too long, and ends in this way.
+    /// The answer takes too long, and the probe ends in this way.
     Slow(Outcome),
     /// The kubelet has given up.
     Gone,
@@ -90,7 +90,7 @@ async fn ask(
         }),
         () = sleep_until(deadline), if slow.is_some() => {
             let outcome = slow.map_or(Outcome::Failure, |(_, outcome)| outcome);
-            // A kubelet that does not mind the time waits for the answer to the end.
+            // A kubelet that ignores the timeout waits for the whole answer.
             if outcome == Outcome::Failure {
                 asking.abort();
             }
@@ -103,7 +103,7 @@ async fn ask(
     }
 }
 
-/// Passes the answer on, judged.
+/// Judges the answer and passes it on.
 async fn deliver(
     session: &Session,
     errand: &Errand,
@@ -136,7 +136,7 @@ async fn deliver(
     result
 }
 
-/// The answer as it can be given again: with a length, whatever it had.
+/// The answer in a form that can be repeated: always with a length.
 pub(super) fn remembered(reply: &Reply) -> Vec<u8> {
     let mut head = Head { start: reply.head.start.clone(), fields: reply.head.fields.clone() };
     head.remove("Transfer-Encoding");
@@ -165,7 +165,7 @@ async fn answer(kubelet: &mut Stream, bytes: &[u8]) -> io::Result<()> {
     kubelet.shutdown().await
 }
 
-/// Waits until the kubelet closes. It says nothing more meanwhile.
+/// Waits until the kubelet closes. The kubelet sends nothing more until then.
 async fn wait_for_end(kubelet: &mut Stream) -> io::Result<()> {
     let mut more = [0; 256];
     while kubelet.read(&mut more).await? > 0 {}

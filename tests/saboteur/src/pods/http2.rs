@@ -1,5 +1,5 @@
-//! Serves a probe in HTTP/2, gRPC or HTTPS, by the defects that strike it. A library speaks both sides; what
-//! is not changed keeps its meaning, but not necessarily its frames.
+//! Serves a probe in HTTP/2, gRPC or HTTPS, with the defects that strike it. A library handles both sides;
+//! unchanged parts keep their meaning, but not necessarily their frames.
 
 use std::io;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ struct Probe {
     lingering: Mutex<Option<Duration>>,
 }
 
-/// Serves one connection of the kubelet. `pod` is the connection to the pod, if TLS is spoken on it already.
+/// Serves one connection of the kubelet. `pod` is the connection to the pod, if TLS is already established on it.
 ///
 /// # Errors
 ///
@@ -254,7 +254,7 @@ impl Probe {
     }
 }
 
-/// A body that does not tell its length: a kubelet's gRPC requests have no such field, and it would be put in.
+/// A body without a known length: otherwise a length field would be added, which a kubelet's gRPC requests do not have.
 fn body_of(bytes: Bytes) -> BoxBody<Bytes, hyper::Error> {
     if bytes.is_empty() {
         return Empty::new().map_err(|never| match never {}).boxed();

@@ -1,4 +1,5 @@
-//! What the proxy remembers from one probe to the next: the last answer, how many were skipped, connections that are kept.
+//! What the proxy remembers from one probe to the next: the last answer, how many probes were skipped, and kept
+//! connections.
 
 use std::collections::HashMap;
 use std::net::SocketAddrV4;
@@ -6,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Stream;
 
-/// Which probe: where it goes, and the pod's uid with the path or service that it asks for. An address may be another
-/// pod's later on.
+/// The identity of a probe: its destination, and the pod's uid with the requested path or service. Another pod may
+/// have the same address later.
 pub(super) type Key = (SocketAddrV4, String);
 
 /// The last answer to a probe.
@@ -15,7 +16,7 @@ pub(super) type Key = (SocketAddrV4, String);
 pub(super) enum Last {
     /// The connection was refused, broken, or got no answer.
     None,
-    /// It was accepted; for TCP that is all.
+    /// It was accepted; TCP has no further answer.
     Open,
     /// These bytes of HTTP/1.1.
     Http(Vec<u8>),

@@ -1,4 +1,4 @@
-//! Requests and answers in HTTP/2, whole: they are changed, judged, and made up.
+//! Complete requests and answers in HTTP/2: they are changed, judged, and created.
 
 use bytes::Bytes;
 use http::header::HeaderName;
@@ -32,11 +32,11 @@ const NOT_SERVING: u64 = 2;
 const UNAVAILABLE: u32 = 14;
 
 impl Answer {
-    /// As it is sent.
+    /// The answer as it is sent.
     #[must_use]
     pub(super) fn into_response(self) -> Response<AnswerBody> {
         if self.body.is_empty() && self.trailers.is_none() {
-            // An error in gRPC is a head and its end.
+            // An error in gRPC consists only of headers.
             return Response::from_parts(self.head, Empty::new().boxed());
         }
         let data = (!self.body.is_empty()).then(|| Frame::data(self.body));
@@ -98,7 +98,7 @@ pub(super) fn synthetic(is_grpc: bool, outcome: Outcome) -> Answer {
     }
 }
 
-/// What is remembered of an answer.
+/// What is remembered about an answer.
 #[must_use]
 pub(super) fn last_of(answer: &Answer) -> Last {
     if !answer.is_grpc() {

@@ -1,4 +1,4 @@
-//! The messages of the kernel's packet queue, as bytes: what is asked of it, and what it says. Numbers and layout are
+//! The messages of the kernel's packet queue, as bytes: requests to it and messages from it. Numbers and layout are
 //! those of `linux/netlink.h` and `linux/netfilter/nfnetlink_queue.h`.
 
 /// `NFNL_SUBSYS_QUEUE`, in the upper byte of a message's type.
@@ -23,13 +23,13 @@ const COPIED: u32 = 128;
 pub(super) enum Verdict {
     /// It is dropped.
     Drop,
-    /// It goes its way.
+    /// It passes.
     Accept,
-    /// It goes its way with this mark.
+    /// It passes with this mark.
     Mark(u32),
 }
 
-/// What the kernel says.
+/// A message from the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Said {
     /// A packet waits for its verdict.
@@ -39,7 +39,7 @@ pub(super) enum Said {
         /// Its first bytes, from the IP header on.
         payload: Vec<u8>,
     },
-    /// A request was obeyed (0), or refused with this error number.
+    /// The result of a request: 0 for success, or this error number.
     Answer(i32),
 }
 
@@ -61,7 +61,7 @@ fn message(kind: u16, flags: u16, queue: u16, attributes: &[(u16, &[u8])]) -> Ve
     message
 }
 
-/// The requests that make a queue ours, in order. Each is answered.
+/// The requests that claim a queue for this process, in order. Each is answered.
 #[must_use]
 pub(super) fn requests(queue: u16) -> Vec<Vec<u8>> {
     let mut params = COPIED.to_be_bytes().to_vec();
@@ -86,7 +86,7 @@ pub(super) fn verdict(queue: u16, id: u32, verdict: Verdict) -> Vec<u8> {
     }
 }
 
-/// Reads what the kernel sent in one piece. What is not understood is left out.
+/// Reads what the kernel sent at once. Unknown messages are left out.
 #[must_use]
 pub(super) fn read(mut bytes: &[u8]) -> Vec<Said> {
     let mut said = Vec::new();

@@ -1,5 +1,4 @@
-//! A pace of its own: the pod is probed by the proxy, as often as the defect requires, and the kubelet gets the last
-//! answer.
+//! A different pace: the proxy probes the pod as often as the defect requires, and the kubelet gets the last answer.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -13,7 +12,7 @@ use super::exchange::{Errand, Reply};
 use super::http1::remembered;
 use super::memory::{Key, Last, Memory};
 
-/// Who is probed, and when the kubelet last asked.
+/// The probes that have a pacer, and when the kubelet last sent each.
 #[derive(Default)]
 pub(super) struct Pacers(Mutex<HashMap<Key, Instant>>);
 
@@ -31,7 +30,7 @@ impl Pacers {
         pacers.insert(key.clone(), Instant::now()).is_none()
     }
 
-    /// Whether the kubelet still asks. If not, the pacer is forgotten.
+    /// Whether the kubelet still sends this probe. If not, the pacer is removed.
     fn is_wanted(&self, key: &Key, patience: Duration) -> bool {
         let mut pacers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_wanted = pacers.get(key).is_some_and(|asked| asked.elapsed() < patience);
@@ -80,7 +79,7 @@ pub(super) async fn keep(shared: &Shared, key: &Key, pace: Pace, probe: impl Fn(
         for _ in 0..pace.burst.max(1) {
             probe();
         }
-        // Counted from the last time, so that the pace does not drift by what a probe takes.
+        // Counted from the last scheduled time, so that the duration of a probe does not make the pace drift.
         next += pace.period + pace.spread.mul_f64(fastrand::f64());
         sleep(next.saturating_duration_since(Instant::now())).await;
     }

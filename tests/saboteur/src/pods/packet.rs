@@ -2,12 +2,13 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-/// What names a connection: a repeated first packet has the same number, another connection another one.
+/// What identifies a connection: a repeated first packet has the same number, and another connection has a different
+/// one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Syn {
-    /// Who opens it.
+    /// The client.
     pub(super) source: SocketAddrV4,
-    /// To whom.
+    /// The server.
     pub(super) destination: SocketAddrV4,
     /// The initial sequence number.
     pub(super) number: u32,

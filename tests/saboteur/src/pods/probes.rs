@@ -1,5 +1,6 @@
-//! Which probes a pod has, as its specification says: what a connection to one of its ports may be. The API proxy writes
-//! it down from what the kubelet hears; the pods proxy reads it. Knows nothing about sockets.
+//! Which probes a pod has according to its specification, and so what a connection to one of its ports may be. The API
+//! proxy records them from what the kubelet receives; the pods proxy reads them. This module knows nothing about
+//! sockets.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
@@ -14,15 +15,15 @@ use crate::defect::ContainerKind;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProbeKind {
-    /// Until it succeeds, no other is run.
+    /// Until it succeeds, no other probe runs.
     Startup,
-    /// Restarts.
+    /// Restarts the container.
     Liveness,
-    /// Decides who gets traffic.
+    /// Decides whether the pod gets traffic.
     Readiness,
 }
 
-/// How a probe asks over the network.
+/// The network mechanism of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mechanism {
@@ -45,7 +46,7 @@ pub struct Probe {
     pub kind: ContainerKind,
     /// Which of its probes.
     pub probe: ProbeKind,
-    /// How it asks.
+    /// Its mechanism.
     pub by: Mechanism,
     /// The port, by number.
     pub port: u16,
@@ -53,16 +54,16 @@ pub struct Probe {
     pub path: Option<String>,
     /// The service, for gRPC.
     pub service: Option<String>,
-    /// How many instances of the container there were before this one, if the status says it.
+    /// How many instances of the container there were before this one, if the status shows it.
     pub attempt: Option<u32>,
 }
 
-/// What is known of one connection: more while more of it is read.
+/// What is known about one connection, which grows as more of it is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// The port that it goes to.
     pub port: u16,
-    /// How it asks, once the first bytes are seen.
+    /// Its mechanism, once the first bytes are seen.
     pub by: Option<Mechanism>,
     /// The path, once it is read.
     pub path: Option<String>,
@@ -70,7 +71,7 @@ pub struct Seen {
     pub service: Option<String>,
 }
 
-/// Whether something is struck, as far as it is known.
+/// Whether something is struck, as far as is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fits {
     /// Certainly not.
@@ -102,7 +103,8 @@ impl Seen {
         }
     }
 
-    /// Whether a connection of which this is known is chosen by `of`. `probe` is a candidate, if the pod's probes are known.
+    /// Whether `of` selects the connection that is known in this way. `probe` is a candidate, if the pod's probes are
+    /// known.
     #[must_use]
     pub fn fits(&self, of: &Of, probe: Option<&Probe>) -> Fits {
         if of.port.is_some_and(|port| port != self.port)
@@ -117,7 +119,7 @@ impl Seen {
             || (of.by.is_some() && self.by.is_none());
         match probe {
             Some(probe) => probe_fits(of, probe),
-            // Without a specification only the wire can tell, and it does not tell a probe's kind.
+            // Without a specification only the bytes on the wire are known, and they do not show a probe's kind.
             None if of.probe.is_some() => Fits::No,
             None if unknown && self.is_complete() => Fits::No,
             None if unknown => Fits::Maybe,
@@ -138,7 +140,7 @@ fn probe_fits(of: &Of, probe: &Probe) -> Fits {
 #[derive(Debug, Default)]
 pub struct Probes(Mutex<HashMap<(String, String), Vec<Probe>>>);
 
-/// The one book of this process: what the API proxy hears, the pods proxy needs.
+/// The only instance in this process: the API proxy fills it for the pods proxy.
 pub static PROBES: LazyLock<Probes> = LazyLock::new(Probes::default);
 
 impl Probes {
@@ -176,7 +178,7 @@ pub fn containers_of(pod: &Value) -> Vec<(&Value, ContainerKind)> {
     inits.chain(list("/spec/containers").map(|container| (container, ContainerKind::Main))).collect()
 }
 
-/// The probes over the network of a pod as the API shows it.
+/// The network probes of a pod as the API shows it.
 #[must_use]
 pub fn probes_of(pod: &Value) -> Vec<Probe> {
     let kinds = [
@@ -195,7 +197,7 @@ pub fn probes_of(pod: &Value) -> Vec<Probe> {
     containers.flat_map(of_container).collect()
 }
 
-/// How often a container was restarted, as the pod's status says.
+/// A container's restart count in the pod's status.
 fn restarts(pod: &Value, name: &Value) -> Option<u32> {
     let lists = ["/status/containerStatuses", "/status/initContainerStatuses"];
     let mut statuses = lists.iter().filter_map(|list| pod.pointer(list)?.as_array()).flatten();
@@ -213,7 +215,7 @@ fn read_probe(container: &Value, kind: ContainerKind, value: &Value, probe: Prob
     } else {
         (Mechanism::Grpc, value.get("grpc")?)
     };
-    // The path may hold a query, which says nothing about who asks.
+    // The path may contain a query, which does not identify the probe.
     let path = || text(action, "path").map_or_else(|| "/".to_owned(), |path| without_query(&path).to_owned());
     Some(Probe {
         container: text(container, "name")?,

@@ -16,12 +16,12 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::netlink::{self, Said, Verdict};
 
-/// One queue of the packet filter. It ends with its last packet and its receiver.
+/// One queue of the packet filter. It ends when its receiver and its last packet are dropped.
 pub(super) struct Queue {
     packets: UnboundedReceiver<Waiting>,
 }
 
-/// How often it is looked whether anybody still wants the packets.
+/// The interval at which the queue checks whether its receiver still exists.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// A packet that waits.
@@ -34,20 +34,20 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// Lets it go. A packet that nobody decides about waits for ever.
+    /// Sends the verdict. A packet without a verdict waits forever.
     pub(super) fn decide(self, verdict: Verdict) {
         let message = netlink::verdict(self.number, self.id, verdict);
-        // A queue that is gone has dropped its packets; their senders repeat them, and then they pass.
+        // A closed queue has dropped its packets; their senders repeat them, and then they pass.
         send(self.socket.as_raw_fd(), &message, MsgFlags::empty()).ok();
     }
 }
 
 impl Queue {
-    /// Takes a queue over.
+    /// Takes over a queue.
     ///
     /// # Errors
     ///
-    /// When the right to do so is missing, or another process has it.
+    /// When the permission is missing, or another process has the queue.
     pub(super) fn open(number: u16) -> io::Result<Self> {
         let fd = socket(
             AddressFamily::Netlink,
@@ -70,24 +70,25 @@ impl Queue {
                 }
             }
         }
-        // Now and then it is looked whether anybody still wants the packets.
+        // The thread wakes up regularly to check whether the receiver still exists.
         setsockopt(&fd, ReceiveTimeout, &TimeVal::seconds(LOOK.as_secs().try_into().unwrap_or(1)))?;
         let (sender, packets) = unbounded_channel();
-        // The kernel's sockets of this kind are no matter for the runtime: it would need unsafe code to wait for one.
+        // The async runtime cannot wait for this kind of socket without unsafe code.
         std::thread::Builder::new().name("packet queue".to_owned()).spawn(move || {
             let socket = Arc::new(fd);
             let mut buffer = vec![0; 1 << 16];
             while !sender.is_closed() {
                 let length = match recv(socket.as_raw_fd(), &mut buffer, MsgFlags::empty()) {
                     Ok(length) => length,
-                    // Packets that did not fit have passed: the next ones count.
+                    // Packets that did not fit have passed; continue with the next ones.
                     Err(Errno::EAGAIN | Errno::EINTR | Errno::ENOBUFS) => continue,
                     Err(_) => return,
                 };
                 for said in netlink::read(&buffer[..length]) {
                     if let Said::Packet { id, payload } = said {
                         let waiting = Waiting { payload, id, number, socket: Arc::clone(&socket) };
-                        // If nobody decides any more, the packet is dropped with the queue, and passes when it is repeated.
+                        // If the receiver is gone, the packet is dropped with the queue, and passes when it is
+                        // repeated.
                         drop(sender.send(waiting));
                     }
                 }
@@ -100,7 +101,7 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// When the queue is gone.
+    /// When the queue is closed.
     pub(super) async fn next(&mut self) -> io::Result<Waiting> {
         self.packets.recv().await.ok_or_else(|| io::Error::other("the packet queue is gone"))
     }

@@ -1,10 +1,11 @@
-//! The rules of the node's packet filter that show the proxy each connection which the node itself opens to a pod. Made
-//! and removed by running `iptables`; IPv4 only. If the proxy is gone, the packets pass in spite of the rules.
+//! The rules of the node's packet filter that show the proxy each connection that the node itself opens to a pod. They
+//! are created and removed with `iptables`, and cover only IPv4. If the proxy does not run, the packets pass in spite
+//! of the rules.
 
 use std::io;
 use std::process::Command;
 
-/// The proxy's own connections: never looked at again.
+/// The proxy's own connections, which the rules ignore.
 pub(super) const OWN: u32 = 0x0010_0000;
 /// A connection that is taken over.
 pub(super) const TAKEN: u32 = 0x0020_0000;
@@ -12,10 +13,10 @@ pub(super) const TAKEN: u32 = 0x0020_0000;
 pub(super) const REFUSED: u32 = 0x0040_0000;
 
 const CHAIN: &str = "SABOTEUR";
-/// The tables that get a chain of ours, called first from `OUTPUT`.
+/// The tables that get a chain of the saboteur, called first from `OUTPUT`.
 const TABLES: [&str; 3] = ["mangle", "nat", "filter"];
 
-/// The rules as long as they are in force. They go with this value.
+/// The active rules. They are removed when this value is dropped.
 pub(super) struct Rules(());
 
 /// The arguments for `iptables`, line by line.
@@ -37,7 +38,7 @@ fn lines(ranges: &[String], queue: u16, port: u16) -> Vec<String> {
         "-t filter -A {CHAIN} -p tcp -m mark --mark {REFUSED:#x}/{REFUSED:#x} -j REJECT --reject-with tcp-reset"
     ));
     for table in TABLES {
-        // First, since a Service's rules may decide before ours.
+        // It comes first, because otherwise a Service's rules might decide before this one.
         lines.push(format!("-t {table} -I OUTPUT 1 -j {CHAIN}"));
     }
     lines
@@ -48,7 +49,7 @@ impl Rules {
     ///
     /// # Errors
     ///
-    /// When `iptables` is missing or refuses one of them.
+    /// When `iptables` is missing or rejects one of them.
     pub(super) fn make(ranges: &[String], queue: u16, port: u16) -> io::Result<Self> {
         remove();
         let rules = Self(());
@@ -68,7 +69,7 @@ impl Drop for Rules {
 fn remove() {
     for table in TABLES {
         for line in ["-D OUTPUT -j", "-F", "-X"] {
-            // What is not there can't be removed, and that is as well.
+            // An error means that the rule does not exist, which is fine.
             iptables(&format!("-t {table} {line} {CHAIN}")).ok();
         }
     }

@@ -1,5 +1,5 @@
-//! A connection that was taken over: it is read as far as needed to know which defects strike it, and then served by
-//! them. A connection that no defect strikes is copied byte for byte.
+//! A connection that was taken over: it is read as far as needed to know which defects strike it, and then served
+//! with them. A connection that no defect strikes is copied byte for byte.
 
 use std::io;
 use std::net::SocketAddrV4;
@@ -22,7 +22,7 @@ use super::probes::{Mechanism, Seen};
 use super::{Shared, Stream};
 use crate::board::KnownPod;
 
-/// What was decided when the first packet waited.
+/// What was decided while the first packet waited.
 pub(super) struct Session {
     /// The shared state of all connections.
     pub(super) shared: Arc<Shared>,
@@ -41,7 +41,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Which probe this is, for the memory.
+    /// The identity of this probe in the memory.
     #[must_use]
     pub(super) fn key(&self, what: &str) -> Key {
         (self.to, format!("{} {what}", self.pod.uid))
@@ -58,7 +58,7 @@ impl Session {
         Effects::of(&self.choice.struck)
     }
 
-    /// The time that is left of `after`, counted from the kubelet's first packet.
+    /// The end of the time `after`, counted from the kubelet's first packet.
     #[must_use]
     pub(super) fn until(&self, after: Duration) -> Instant {
         self.since + after
@@ -120,13 +120,13 @@ impl Session {
         Ok(())
     }
 
-    /// TLS is ended on both sides: the pod decides about the protocol, as it would without us.
+    /// TLS is terminated on both sides. The pod chooses the protocol, as it would without the proxy.
     async fn tls(mut self, kubelet: Stream) -> io::Result<()> {
         let identity = Arc::clone(&self.shared.identity);
         let hello = identity.hello(kubelet).await?;
         let http1 = || Some(b"http/1.1".to_vec()).filter(|protocol| hello.protocols.contains(protocol));
         let known = Effects::of(&self.choice.struck);
-        // Nothing may reach the pod before the request is read, or what strikes it needs HTTP/1.1.
+        // Either nothing may reach the pod before the request is read, or the effects need HTTP/1.1.
         if self.open.is_none() || known.needs_http1() || known.double.is_some() {
             let protocol = http1();
             let kubelet = identity.accept(hello, protocol).await?;
@@ -148,7 +148,7 @@ impl Session {
         self.http1_with(kubelet, secure, false).await
     }
 
-    /// `is_ready`: TLS is spoken already on the open connection.
+    /// `is_ready`: TLS is already established on the open connection.
     async fn http1_with(mut self, mut kubelet: Stream, secure: bool, is_ready: bool) -> io::Result<()> {
         let Some((raw, more)) = read_head(&mut kubelet).await? else { return Ok(()) };
         let by = if secure { Mechanism::Https } else { Mechanism::Http };
@@ -170,7 +170,7 @@ impl Session {
         http1::serve(self, errand, kubelet).await
     }
 
-    /// No defect strikes it after all.
+    /// Copies a connection that no defect strikes after all.
     async fn copy(mut self, mut kubelet: Stream, first: &[u8], secure: bool) -> io::Result<()> {
         let mut pod = self.connection(&Effects::default()).await?;
         if secure {
@@ -186,7 +186,7 @@ impl Session {
     }
 }
 
-/// What is left of a TCP probe once the connection is open.
+/// The rest of a TCP probe once the connection is open.
 async fn finish_tcp(stream: &mut Stream, effects: &Effects) -> io::Result<()> {
     for change in &effects.tcp {
         if let TcpChange::Send(text) = change {
@@ -198,7 +198,7 @@ async fn finish_tcp(stream: &mut Stream, effects: &Effects) -> io::Result<()> {
         stream.reset();
     }
     if let Some(lasting) = effects.linger {
-        // The pod may say something meanwhile; it is read and not looked at.
+        // The pod may send data in the meantime, which is read and ignored.
         let mut nothing = Vec::new();
         tokio::time::timeout(lasting, stream.read_to_end(&mut nothing)).await.ok();
     }

@@ -1,4 +1,4 @@
-//! A first packet that waits: which defects strike the connection, and what becomes of it. To take a connection over, the
+//! A first packet that waits: which defects strike the connection, and how it is handled. To take a connection over, the
 //! proxy connects to the pod first, so that a closed port stays closed.
 
 use std::collections::HashMap;
@@ -26,16 +26,16 @@ use super::rules::{REFUSED, TAKEN};
 use super::session::Session;
 use crate::board::KnownPod;
 
-/// Longer than a kernel repeats a first packet.
+/// Longer than the time for which a kernel repeats a first packet.
 const REPEATED: Duration = Duration::from_secs(140);
 
-/// Connections whose first packet was decided about, and those that are about to be taken over.
+/// Connections whose first packet got a verdict, and those that are about to be taken over.
 #[derive(Default)]
 pub(super) struct Flows(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// None while it is not decided.
+    /// None until it is decided.
     verdicts: HashMap<Syn, (Instant, Option<Verdict>)>,
     sessions: HashMap<SocketAddrV4, Session>,
 }
@@ -55,7 +55,7 @@ impl Flows {
         let mut state = self.lock();
         let now = Instant::now();
         state.verdicts.retain(|_, (since, _)| now - *since < REPEATED);
-        // A kubelet that gave up meanwhile never comes for its session.
+        // A kubelet that has given up never connects for its session.
         state.sessions.retain(|_, session| now - session.since < REPEATED);
         state.verdicts.insert(syn, (now, None));
     }
@@ -70,7 +70,7 @@ impl Flows {
     }
 }
 
-/// Decides about a packet that waits. What needs time is done in the background.
+/// Decides about a waiting packet. Work that needs time is done in the background.
 pub(super) fn decide(shared: &Arc<Shared>, waiting: Waiting) {
     let Some(syn) = packet::read(&waiting.payload) else { return waiting.decide(Verdict::Accept) };
     if let Some(verdict) = shared.flows.repeated(&syn) {
@@ -99,9 +99,9 @@ enum Begin {
     Alone,
     /// With a connection to the pod.
     Open(Stream),
-    /// It is known how it ends.
+    /// With a known result.
     Ended(Outcome),
-    /// With this verdict, and that is all.
+    /// Not at all: only with this verdict.
     Not(Verdict),
 }
 
@@ -129,7 +129,7 @@ async fn open(shared: &Arc<Shared>, syn: Syn, pod: KnownPod, choice: Choice) -> 
         Begin::Ended(outcome) => (None, Some(outcome)),
         Begin::Not(verdict) => return verdict,
     };
-    // The delay is done with; whatever comes later counts from the kubelet's own beginning.
+    // The delay has passed; later times count from the kubelet's first packet.
     let choice = Choice { struck: without_delay(choice.struck), ..choice };
     let session =
         Session { shared: Arc::clone(shared), pod, to: syn.destination, choice, open, ended, since };
@@ -137,8 +137,8 @@ async fn open(shared: &Arc<Shared>, syn: Syn, pod: KnownPod, choice: Choice) -> 
     Verdict::Mark(TAKEN)
 }
 
-/// Another place, and nothing else that must be known first: the connection is made at once, so that a closed port there
-/// refuses the kubelet.
+/// Whether only the destination changes and nothing else must be known first. Then the connection is opened at once, so
+/// that a closed port there refuses the kubelet.
 fn is_elsewhere_only(effects: &Effects, choice: &Choice) -> bool {
     choice.open.is_empty() && effects.skip.is_none() && effects.pace.is_none() && !effects.keep_alive
 }
@@ -147,7 +147,7 @@ fn without_delay(struck: Vec<super::fault::Does>) -> Vec<super::fault::Does> {
     struck.into_iter().filter(|does| !matches!(does, super::fault::Does::Delay { .. })).collect()
 }
 
-/// Whether all probes at this port are TCP probes, as far as the specification is known.
+/// Whether all probes of this port are TCP probes, as far as the specification is known.
 fn is_tcp(pod: &KnownPod, to: SocketAddrV4) -> bool {
     let seen = Seen { port: to.port(), ..Seen::default() };
     let candidates = PROBES.candidates(&pod.namespace, &pod.name, &seen);
@@ -173,13 +173,13 @@ async fn connect(syn: &Syn, effects: &Effects, since: Instant) -> Begin {
         Ok(stream) => needs(stream, effects).await,
         Err(_) if effects.tcp.contains(&TcpChange::OpenAnyway) => Begin::Ended(Outcome::Success),
         Err(_) if effects.judge.silence == Some(Outcome::Success) => Begin::Ended(Outcome::Success),
-        // The kubelet meets the closed port itself.
+        // The kubelet itself finds the port closed.
         Err(_) if to == syn.destination && !effects.from_inside => Begin::Not(Verdict::Accept),
         Err(_) => Begin::Not(Verdict::Mark(REFUSED)),
     }
 }
 
-/// What a TCP probe needs of an open connection beyond its being open.
+/// What a TCP probe needs from a connection besides that it opens.
 async fn needs(mut stream: Stream, effects: &Effects) -> Begin {
     for change in &effects.tcp {
         let mut byte = [0];
@@ -199,7 +199,7 @@ async fn needs(mut stream: Stream, effects: &Effects) -> Begin {
     Begin::Open(stream)
 }
 
-/// A TCP probe ends with its handshake, so what stands for the pod's answer must be known before it.
+/// A TCP probe ends with its handshake, so the result that replaces the pod's answer must be known before it.
 async fn begin_tcp(shared: &Arc<Shared>, syn: &Syn, pod: &KnownPod, effects: &Effects) -> Begin {
     let key = (syn.destination, format!("{} tcp", pod.uid));
     let to = effects.destination(syn.destination);

@@ -25,7 +25,7 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    /// Makes a key and a certificate.
+    /// Creates a key and a certificate.
     ///
     /// # Errors
     ///
@@ -111,7 +111,7 @@ impl Identity {
         };
         let name = match &change.server_name {
             Some(name) => ServerName::try_from(name.clone()).map_err(io::Error::other)?,
-            // No name is sent for an address.
+            // For an address, no server name is sent.
             None => ServerName::from(address),
         };
         TlsConnector::from(Arc::new(config)).connect(name, pod).await
@@ -121,7 +121,7 @@ impl Identity {
         if !verify {
             return Ok(Arc::new(Anybody(Arc::clone(&self.provider))));
         }
-        // The only authority is our own certificate, which no pod's is from.
+        // The only authority is the saboteur's own certificate, which has issued no pod's certificate.
         let mut roots = RootCertStore::empty();
         roots.add(self.certificate.clone()).map_err(io::Error::other)?;
         let builder =

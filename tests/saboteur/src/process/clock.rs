@@ -1,9 +1,9 @@
 //! A program whose time of day is wrong, while everything around it has the right one: a kubelet whose clock was set.
 //!
 //! The kernel has one time of day for all processes, and a program in Go reads it from memory that the kernel shares with
-//! it, past every library. So the program is traced: it is not told of that memory, and then has to ask the kernel, where a
-//! filter stops it. The tracer answers in place of the kernel. All other clocks are unchanged, and so is the time of day for
-//! programs that use another call than `clock_gettime`; a program in Go does not.
+//! it, past every library. So the program is traced: the address of that memory is hidden from it, so that it must call the
+//! kernel, where a filter stops it. The tracer answers in place of the kernel. All other clocks are unchanged, and so is the
+//! time of day for programs that use a call other than `clock_gettime`. Programs in Go use only this call.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -29,14 +29,14 @@ use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
 };
 
-/// The offset of the kubelet's clock in microseconds. The keeper reads it each time that it starts the kubelet.
+/// The offset of the kubelet's clock in microseconds. The keeper reads it each time it starts the kubelet.
 pub(super) const OFFSET_FILE: &str = "/run/saboteur/clock";
 
-/// The word that ends the list of what the kernel tells a program at its start.
+/// The word at the end of the auxiliary vector, which the kernel passes to a program at its start.
 const AT_NULL: i64 = 0;
-/// An entry of that list that a program passes over.
+/// An entry of that vector that a program ignores.
 const AT_IGNORE: i64 = 1;
-/// The entry that says where the shared memory with the clocks is.
+/// The entry with the address of the shared memory with the clocks.
 const AT_SYSINFO_EHDR: i64 = 33;
 /// The size of a word in the memory of a traced program.
 const WORD: u64 = 8;
@@ -60,8 +60,8 @@ pub(crate) fn prefix() -> Vec<OsString> {
     vec![own.into(), "with-clock".into(), "--ahead-us".into(), offset_us.trim().into(), "--".into()]
 }
 
-/// Runs a command whose time of day is `ahead_us` microseconds ahead, and ends as it ends. If this process is killed, so is
-/// the command.
+/// Runs a command whose time of day is `ahead_us` microseconds ahead, and ends with its exit status. If this process is
+/// killed, so is the command.
 ///
 /// # Errors
 ///
@@ -79,19 +79,19 @@ pub fn run(ahead_us: i64, command: &[OsString]) -> io::Result<ExitCode> {
 ///
 /// # Errors
 ///
-/// When a part of this is not allowed, or there is no such command.
+/// When a part of this is not allowed, or the command does not exist.
 pub fn become_traced(command: &[OsString]) -> io::Result<()> {
     let (program, arguments) =
         command.split_first().ok_or_else(|| io::Error::other("no command to trace"))?;
     let filter = filter().map_err(io::Error::other)?;
     ptrace::traceme()?;
-    // Until its tracer has set the options, a filter that asks the tracer makes every call fail.
+    // Until its tracer has set the options, the filter makes every call fail.
     raise(Signal::SIGSTOP)?;
     seccompiler::apply_filter(&filter).map_err(io::Error::other)?;
     Err(Command::new(program).args(arguments).exec())
 }
 
-/// Stops a program where it asks the kernel for the time of day.
+/// A filter that stops a program when it asks the kernel for the time of day.
 fn filter() -> Result<BpfProgram, seccompiler::BackendError> {
     let clock = u64::from(ClockId::CLOCK_REALTIME.as_raw().unsigned_abs());
     let of_day = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, clock)?;
@@ -109,7 +109,7 @@ struct Tracer {
 }
 
 impl Tracer {
-    /// Follows the command and all that it starts, until the command ends.
+    /// Follows the command and all processes that it starts, until the command ends.
     fn work(mut self) -> io::Result<ExitStatus> {
         loop {
             match waitpid(None, Some(WaitPidFlag::__WALL))? {
@@ -151,21 +151,21 @@ impl Tracer {
         ptrace::cont(pid, Some(signal).filter(|_| !first_stop))
     }
 
-    /// Answers a question for the time of day in the kernel's place.
+    /// Answers a request for the time of day in place of the kernel.
     fn answer(&self, pid: Pid) -> Result<(), Errno> {
         let now = clock_gettime(ClockId::CLOCK_REALTIME)?;
         let told = moved(now, self.ahead_us);
         let mut registers = ptrace::getregs(pid)?;
         write(pid, registers.rsi, told.tv_sec())?;
         write(pid, registers.rsi + WORD, told.tv_nsec())?;
-        // No such call: the kernel does nothing, and returns what stands there.
+        // An invalid call: the kernel does nothing, and returns the value in the register.
         registers.orig_rax = u64::MAX;
         registers.rax = 0;
         ptrace::setregs(pid, registers)
     }
 }
 
-/// A thread that was killed meanwhile needs nothing more.
+/// If the thread was killed in the meantime, this is not an error.
 fn gone_is_fine(done: Result<(), Errno>) -> io::Result<()> {
     match done {
         Err(Errno::ESRCH) | Ok(()) => Ok(()),
@@ -180,8 +180,8 @@ fn moved(now: TimeSpec, ahead_us: i64) -> TimeSpec {
     TimeSpec::new(us.div_euclid(US), us.rem_euclid(US) * NS_OF_US + now.tv_nsec() % NS_OF_US)
 }
 
-/// Takes the shared memory with the clocks from what the kernel tells a program that has just started. The stack of such a
-/// program holds the number of its arguments, the arguments, the environment, and then the list of what it is told.
+/// Hides the shared memory with the clocks in the auxiliary vector of a program that has just started. The stack of such a
+/// program holds the number of its arguments, the arguments, the environment, and then the auxiliary vector.
 fn hide_shared_clocks(pid: Pid) -> Result<(), Errno> {
     let stack = ptrace::getregs(pid)?.rsp;
     let arguments = read(pid, stack)?.unsigned_abs();

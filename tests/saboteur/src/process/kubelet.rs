@@ -74,7 +74,8 @@ pub(super) struct Starved {
 }
 
 impl Starved {
-    /// Gives the kubelet its CPU time back. One that has gone meanwhile leaves an empty cgroup, which is removed.
+    /// Gives the kubelet its CPU time back. If the kubelet has ended in the meantime, it leaves an empty cgroup, which
+    /// is removed.
     pub(super) fn end(self) {
         fs::write(self.home.join("cgroup.procs"), self.pid.to_string()).ok();
         fs::remove_dir(self.poor).ok();
@@ -91,7 +92,7 @@ fn name_of(pid: i32) -> Option<String> {
     fs::read_to_string(format!("/proc/{pid}/comm")).ok().map(|name| name.trim_end().to_owned())
 }
 
-/// The folder of the cgroup that rules a process's CPU time, from the text of `/proc/PID/cgroup`.
+/// The folder of the cgroup that controls a process's CPU time, from the text of `/proc/PID/cgroup`.
 fn cpu_group(groups: &str) -> Option<(Hierarchy, PathBuf)> {
     let lines: Vec<[&str; 3]> =
         groups.lines().filter_map(|line| line.splitn(3, ':').collect::<Vec<_>>().try_into().ok()).collect();

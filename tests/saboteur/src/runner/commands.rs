@@ -32,14 +32,14 @@ pub(super) struct Commands {
 }
 
 impl Commands {
-    /// Asks the cluster where its kubeconfig is, and its node whether it has a saboteur.
+    /// Gets the path of the kubeconfig from the cluster, and checks that the node has a saboteur.
     pub(super) async fn new(options: &RunnerOptions) -> io::Result<Self> {
         let mut commands = Self { options: options.clone(), kubeconfig: PathBuf::new() };
         commands.kubeconfig = PathBuf::from(commands.cluster(&["kubeconfig"], "").await?.trim());
         for place in commands.places() {
             commands.saboteur(place, &["clear", "--all"], "").await?;
         }
-        // What an interrupted run of ours left.
+        // Namespaces that an interrupted run left.
         commands
             .kubectl(&["delete", "namespaces", "--wait=false", &format!("--selector={LABEL}")], "")
             .await?;
@@ -55,7 +55,7 @@ impl Commands {
         self.cluster(&[&["kubectl"], arguments].concat(), input).await
     }
 
-    /// Where a saboteur is: at the node, and at the controllers.
+    /// The places of the saboteurs: on the node, and at the controllers.
     fn places(&self) -> [&str; 2] {
         [&self.options.node, CONTROLLERS]
     }
@@ -117,9 +117,9 @@ impl Commands {
         let node_command = format!("{} node", fs::canonicalize(&options.cluster)?.display());
         let status = Command::new(&options.probity)
             .args(["run", "--color", "never", "--exact", "--namespace", namespace, "--node", &options.node])
-            // What is undecided runs again afterwards, when fewer pods are on the node.
+            // Undecided cases run again later, with fewer pods on the node.
             .args(["--retries", "0"])
-            // Starts of containers are what loads a node. A crowd is to be complete before its first pods have ended.
+            // The load on a node comes mostly from container starts. A crowd must be complete before its first pods end.
             .args(["--node-command", &node_command, "--pods", &pods.to_string()])
             .args(["--starts", if pods > options.pods { "8" } else { "2" }])
             .arg("--kubeconfig")
@@ -140,7 +140,7 @@ impl Commands {
     }
 }
 
-/// The report of an earlier run, judged again.
+/// Judges an earlier run again, and returns the report.
 pub(super) async fn judge_again(options: &RunnerOptions, name: &str) -> io::Result<Value> {
     let out = options.out.join(name);
     let status =

@@ -19,7 +19,7 @@ pub(super) fn copy(book: &Path, case: &str, name: &str) -> io::Result<String> {
     let text = fs::read_to_string(&path)
         .map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?;
     let name = &name[..name.len() - variant.len()];
-    // Objects have the name of their case, and specifications refer to them by it.
+    // The names of objects contain the name of their case, and specifications refer to them by name.
     let of_objects = |case: &str| format!("{}-", case.replace('/', "-"));
     let (from, to) = (of_objects(plain), of_objects(name));
     let mut lines: Vec<String> = Vec::new();
@@ -56,7 +56,7 @@ fn with_own_labels(line: &str, name: &str) -> String {
     })
 }
 
-/// The matrix with this variant alone; none for the plain case.
+/// The matrix with only this variant; none for the plain case.
 fn matrix(variant: &str) -> Option<String> {
     let (axis, value) = variant.strip_prefix('/')?.split_once('=')?;
     Some(format!("matrix: {{ {axis}: [{value}] }}"))

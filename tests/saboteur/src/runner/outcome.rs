@@ -87,7 +87,7 @@ impl Trial {
             let violated: Vec<_> = self.outcome.violated.keys().collect();
             return match &self.outcome.failed {
                 _ if !violated.is_empty() => Some(format!("violated without a defect: {}", names(violated))),
-                // Whether the row may be skipped, too, is decided there.
+                // The next match also decides whether the row may be skipped.
                 None if self.outcome.skipped.is_some() => None,
                 failed => failed.clone(),
             };
@@ -123,7 +123,7 @@ impl Trial {
         !self.is_plain()
     }
 
-    /// Whether another try may have another result: a violation without a defect is never tried again.
+    /// Whether another run may have another result: a violation without a defect is never run again.
     #[must_use]
     pub fn is_worth_another(&self) -> bool {
         self.complaint().is_some() && (self.outcome.violated.is_empty() || !self.is_plain())
@@ -158,7 +158,7 @@ const HEAD: &str = "\
 # Each defect of a real kubelet that tests/saboteur makes, and the clauses that call it a violation. Written by ci/saboteur.
 ";
 
-/// The file of the detected defects, with the paragraphs of these trials renewed: a row at the beginning of a line, and
+/// The file of the detected defects, with updated paragraphs for these trials: a row at the beginning of a line, and
 /// below it, indented, the clauses that detected it. Rows that are no longer in the table are removed.
 #[must_use]
 pub fn merge_noticed(before: &str, trials: &[Trial], rows: &BTreeSet<String>) -> String {

@@ -1,4 +1,5 @@
-//! An API server that has one pod and remembers what it was asked, the proxy before it, and a kubelet that asks.
+//! An API server that has one pod and remembers the requests that it got, the proxy in front of it, and a kubelet that sends
+//! requests.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -24,17 +25,17 @@ use tokio::net::{TcpListener, TcpStream};
 
 type ServerBody = BoxBody<Bytes, std::convert::Infallible>;
 
-/// Longer than anything takes but a failure.
+/// Longer than anything takes unless it fails.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What the API server has and was asked.
+/// The API server's pod, and the requests that it got.
 #[derive(Default)]
 struct Server {
     pod: Value,
     asked: Vec<String>,
 }
 
-/// All of it.
+/// The whole scene.
 pub(crate) struct ApiScene {
     board: Board,
     runtime: tokio::runtime::Runtime,
@@ -52,7 +53,7 @@ pub(crate) fn patch_of(ready: bool) -> Value {
     }})
 }
 
-/// Waits for something to become so.
+/// Waits until a condition holds.
 pub(crate) fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     let until = Instant::now() + PATIENCE;
     while !is_so() {
@@ -70,7 +71,7 @@ impl ApiScene {
         Self::of(Client::Kubelet)
     }
 
-    /// A scene in which this client asks.
+    /// A scene with this client.
     pub(crate) fn of(client: Client) -> Self {
         let folder = good(tempfile::tempdir());
         make_certificates(folder.path());
@@ -101,7 +102,7 @@ impl ApiScene {
         self.server.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a fault in force.
+    /// Activates a fault.
     pub(crate) fn defect(&self, words: &str) {
         self.fault(&format!("{{ api: {words} }}"));
     }
@@ -117,17 +118,17 @@ impl ApiScene {
         self.server().pod.clone()
     }
 
-    /// What the API server was asked.
+    /// The requests that the API server got.
     pub(crate) fn asked(&self) -> Vec<String> {
         self.server().asked.clone()
     }
 
-    /// Asks through the proxy.
+    /// Sends a request through the proxy.
     pub(crate) fn ask(&self, method: &str, path: &str, body: &str) -> (u16, String) {
         self.ask_by(false, method, path, body)
     }
 
-    /// Asks through the proxy or not.
+    /// Sends a request through the proxy or directly.
     pub(crate) fn ask_by(&self, direct: bool, method: &str, path: &str, body: &str) -> (u16, String) {
         let mut sender = if direct { self.direct.clone() } else { self.through.clone() };
         self.runtime.block_on(async move {
@@ -274,7 +275,7 @@ async fn answer(
     Ok(answer.unwrap_or_default())
 }
 
-/// Three lines at once, and then nothing for ever.
+/// Three lines at once, and then nothing more.
 fn watch() -> ServerBody {
     let line = |kind: &str, object: Value| format!("{}\n", json!({"type": kind, "object": object}));
     let lines = [line("ADDED", pod()), line("MODIFIED", pod()), line("BOOKMARK", json!({}))].concat();

@@ -1,5 +1,6 @@
-//! A node and a pod in network namespaces of their own, the target in the pod, the proxy on the node, and somebody who
-//! probes as a kubelet does. The namespaces go with the threads and processes in them: nothing is left to remove.
+//! A node and a pod, each in its own network namespace, the target in the pod, the proxy on the node, and a client
+//! that probes as a kubelet does. The namespaces end with the threads and processes in them, so nothing needs to be
+//! removed.
 #![allow(dead_code, unreachable_pub, reason = "each test file has a copy and uses a part of it")]
 
 use std::io::{Read, Write};
@@ -21,7 +22,7 @@ use probity_tests::target::Target;
 pub const POD: Ipv4Addr = Ipv4Addr::new(10, 244, 1, 7);
 /// The node's address towards its pods.
 pub const NODE: Ipv4Addr = Ipv4Addr::new(10, 244, 1, 1);
-/// Longer than anything takes but a failure.
+/// Longer than anything takes unless it fails.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A target that answers in every way that the tests need.
@@ -51,7 +52,7 @@ listeners:
   health: { port: 9090, protocol: grpc, services: { "": serving, b: not-serving, slow: { status: 1, delay: 2s } } }
 "#;
 
-/// All of it.
+/// The whole scene.
 pub struct NodeScene {
     /// The target in the pod.
     pub target: Target,
@@ -61,7 +62,7 @@ pub struct NodeScene {
     pub runtime: tokio::runtime::Runtime,
 }
 
-/// What a probe got.
+/// The result of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Got {
     /// This status.
@@ -70,15 +71,15 @@ pub enum Got {
     Refused,
     /// It was closed or reset before an answer.
     Broken,
-    /// Nothing in time.
+    /// No answer in time.
     Timeout,
 }
 
 static SCENES: AtomicU32 = AtomicU32::new(0);
 
 impl NodeScene {
-    /// Sets the scene with a plan and the pod's specification. None without the permissions to do so: then there is nothing to
-    /// be proven here.
+    /// Creates the scene with a plan and the pod's specification. None without the necessary permissions: then the test proves
+    /// nothing.
     #[must_use]
     pub fn new(plan: &str, spec: &str) -> Option<Self> {
         if !nix::unistd::geteuid().is_root() {
@@ -99,7 +100,7 @@ impl NodeScene {
         Some(scene)
     }
 
-    /// With the plan of most tests, and probes that nothing is known of.
+    /// With the plan of most tests, and without known probes.
     #[must_use]
     pub fn plain() -> Option<Self> {
         Self::new(PLAN, "{}")
@@ -135,18 +136,18 @@ impl NodeScene {
         }
     }
 
-    /// Puts a fault of the pod's probes in force, in words.
+    /// Activates a fault of the pod's probes, given as YAML.
     pub fn fault(&self, words: &str) {
         self.defect(&format!("{{ name: d, on: {{ namespace: run-1 }}, fault: {{ pods: {words} }} }}"));
     }
 
-    /// Puts a defect in force, in words.
+    /// Activates a defect, given as YAML.
     pub fn defect(&self, words: &str) {
         let defect = serde_saphyr::from_str(words).unwrap_or_else(|error| panic!("{words}: {error}"));
         self.board.put(defect);
     }
 
-    /// Takes all back.
+    /// Deactivates all defects.
     pub fn clear(&self) {
         self.board.remove(|_| true);
     }
@@ -158,7 +159,7 @@ impl NodeScene {
         self.target.lines().iter().filter(|line| is_it(&line.fact)).count()
     }
 
-    /// Waits until the target has had so many requests for a path, and not more for a moment after.
+    /// Waits until the target has had this number of requests for a path, and checks that no more come for a moment.
     pub fn expect_asked(&self, path: &str, times: usize) {
         let until = Instant::now() + PATIENCE;
         while self.asked(path) < times && Instant::now() < until {
@@ -175,7 +176,7 @@ impl NodeScene {
         self.target.lines().iter().filter(|line| is_it(&line.fact)).count()
     }
 
-    /// The connections that a listener has had, with who made them and how they ended.
+    /// The connections that a listener has had, with the client of each and how it ended.
     #[must_use]
     pub fn connections(&self, listener: &str) -> Vec<(IpAddr, Option<Ending>, u64)> {
         let lines = self.target.lines();
@@ -208,7 +209,7 @@ fn runtime() -> tokio::runtime::Runtime {
     builder.worker_threads(2).enable_all().build().unwrap_or_else(|error| panic!("no runtime: {error}"))
 }
 
-/// A virtual cable from this namespace into the one of the process.
+/// A virtual cable from this namespace to the namespace of the process.
 fn lay_cable(pid: u32) {
     let inside = |words: &str| run(&format!("nsenter -t {pid} -n ip {words}"));
     run("ip link set lo up");
@@ -220,7 +221,7 @@ fn lay_cable(pid: u32) {
     inside("link set eth0 up");
 }
 
-/// Runs a command and gives what it printed.
+/// Runs a command and returns its output.
 pub fn run(line: &str) -> String {
     let mut words = line.split(' ');
     let output = Command::new(words.next().unwrap_or_default()).args(words).output();
@@ -253,7 +254,7 @@ pub fn tcp(port: u16, patience: Duration) -> Got {
     }
 }
 
-/// Probes by HTTP, with a timeout. Redirects are not followed.
+/// Sends an HTTP probe with a timeout. Redirects are not followed.
 #[must_use]
 pub fn http_in(port: u16, path: &str, patience: Duration) -> Got {
     match raw(port, &request(port, path), patience) {
@@ -262,7 +263,7 @@ pub fn http_in(port: u16, path: &str, patience: Duration) -> Got {
     }
 }
 
-/// Probes by HTTP.
+/// Sends an HTTP probe.
 #[must_use]
 pub fn http(port: u16, path: &str) -> Got {
     http_in(port, path, PATIENCE)

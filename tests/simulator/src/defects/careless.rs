@@ -1,10 +1,10 @@
 //! Careless statuses, events, restarts and ends: a field of an old instance, a report in the wrong place, a delay that is
 //! slightly off, a hook that one path forgets. They follow the others in the same list.
 //!
-//! Two are left out since nobody promises the opposite: a hook that runs twice (it is delivered at least once), and a stop signal
-//! that is sent twice.
+//! Two are left out because nothing promises the opposite: a hook that runs twice (hooks are delivered at least once), and a
+//! stop signal that is sent twice.
 
-/// Makes the list of the other defects, with these behind it.
+/// Creates the list of the other defects, followed by these.
 macro_rules! with_careless {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     // When statuses are written.
@@ -16,18 +16,18 @@ macro_rules! with_careless {
     TenthStatusLate,
     /// Readiness of sidecars is shown four seconds late (`prober.sync.readiness-status-path`).
     SidecarReadinessLate,
-    /// A fall of readiness is shown three seconds late (`probe.readiness.failure-marks-unready`).
+    /// A change to not ready is shown three seconds late (`probe.readiness.failure-marks-unready`).
     UnreadyLate,
     /// Readiness after a restart is shown four seconds late (`prober.sync.readiness-status-path`).
     ReadyLateAfterRestart,
     /// The start of a sidecar is shown four seconds late (`probe.startup.started-field`).
     SidecarStartedLate,
-    // What they say.
+    // The content of statuses.
     /// `lastState` is never shown (`container.state.terminated-fields`).
     LastStateMissing,
-    /// What a container waits for is PodInitializing without init containers, too (`container.state.waiting-reason`).
+    /// A waiting container has the reason PodInitializing even without init containers (`container.state.waiting-reason`).
     WaitsForInitsThatAreNone,
-    /// `lastState` stays that of the first end (`report.status.container-id`).
+    /// `lastState` always shows the first end (`report.status.container-id`).
     LastStateOfFirstEnd,
     /// A container that a liveness probe ended is shown with status 0 (`container.state.terminated-fields`).
     LivenessKillShownAsZero,
@@ -39,19 +39,19 @@ macro_rules! with_careless {
     KillShownAsOutOfMemory,
     /// A container that exceeds its memory limit has the reason Error (`container.state.terminated-fields`).
     MemoryKillShownAsError,
-    /// Start and end of a terminated container are exchanged (`container.state.terminated-fields`).
+    /// The start and end times of a terminated container are exchanged (`container.state.terminated-fields`).
     TimesExchanged,
-    /// The end of a terminated container is in the future by a minute in lastState only (`container.state.terminated-fields`).
+    /// The end of a terminated container is a minute in the future, only in lastState (`container.state.terminated-fields`).
     LastStateEndsLater,
     /// The last state is lost when a container gets a new image (`container.state.terminated-fields`).
     LastStateLostOnNewImage,
     /// `startedAt` of a running container is rounded up (`container.state.running-startedat`).
     RunningStartRoundedUp,
-    /// A restarted container with a startup probe only is never ready again (`probe.readiness.absent-means-ready`).
+    /// A restarted container with only a startup probe is never ready again (`probe.readiness.absent-means-ready`).
     RestartedStartupUnsynced,
-    /// `startedAt` stays that of the first instance (`container.state.running-startedat`).
+    /// `startedAt` always shows the start of the first instance (`container.state.running-startedat`).
     StartedAtOfFirst,
-    /// The containerID stays that of the old instance until the container is ready (`report.status.container-id`).
+    /// The containerID is that of the old instance until the container is ready (`report.status.container-id`).
     ContainerIdOldUntilReady,
     /// Every second restart counts twice (`report.status.restart-count`).
     SecondRestartCountsTwice,
@@ -67,9 +67,9 @@ macro_rules! with_careless {
     AddressLostWhenUnready,
     /// The status has no hostIP (`report.status.addresses`).
     HostAddressUnsaid,
-    /// observedGeneration stays the first (`report.status.observed-generation`).
+    /// observedGeneration always shows the first generation (`report.status.observed-generation`).
     GenerationOfFirst,
-    /// ContainersReady does not fall when Ready does (`probe.readiness.failure-marks-unready`).
+    /// ContainersReady stays True when Ready becomes False (`probe.readiness.failure-marks-unready`).
     ContainersReadyStays,
     /// The message of a condition names the containers that are ready (`pod.condition.containersready`).
     ReadyNamedAsUnready,
@@ -79,7 +79,7 @@ macro_rules! with_careless {
     ReadinessExchanged,
     /// A status of a terminated init container is left out (`init.status-array`).
     InitStatusForgotten,
-    /// A phase of a pod whose container waits for its back-off is Pending after its second restart (`pod.phase.running`).
+    /// A pod whose container waits for its back-off is Pending after the second restart (`pod.phase.running`).
     PendingAfterSecondRestart,
     // Events.
     /// Failures of sidecars are not reported (`report.event.unhealthy`).
@@ -96,15 +96,15 @@ macro_rules! with_careless {
     SuccessReported,
     /// Each kill is reported twice (`report.event.killing-cause`).
     KillReportedTwice,
-    /// A kill by a startup probe is reported as one by a liveness probe (`report.event.killing-cause`).
+    /// A kill because of a startup probe is reported as caused by a liveness probe (`report.event.killing-cause`).
     StartupKillBlamesLiveness,
     /// Failures are reported eight seconds late (`report.event.unhealthy`).
     FailuresReportedLate,
-    /// The lastTimestamp of an event stays (`report.event.count`).
+    /// The lastTimestamp of an event never changes (`report.event.count`).
     EventLastTimeStays,
-    /// The lastTimestamp of an event is that of another time zone, an hour ahead (`report.event.count`).
+    /// The lastTimestamp of an event is an hour ahead, as in another time zone (`report.event.count`).
     EventLastTimeOfAnotherZone,
-    /// An event that occurs again counts two more (`report.event.count`).
+    /// The count of an event that occurs again grows by two (`report.event.count`).
     EventCountsTwo,
     /// The restart of a sidecar is not reported (`report.event.started-each-time`).
     SidecarRestartUnreported,
@@ -115,13 +115,13 @@ macro_rules! with_careless {
     BackOffOfSix,
     /// The second delay is the first again, and then it doubles (`restart.backoff.sequence`).
     SecondDelayNotDoubled,
-    /// Delays grow by a half only (`restart.backoff.sequence`).
+    /// Delays grow only by half (`restart.backoff.sequence`).
     BackOffGrowsByHalf,
     /// The first restart waits for six seconds (`restart.first-crash-immediate`).
     FirstRestartWaitsSix,
     /// A restart after a liveness failure waits for six seconds (`restart.backoff.liveness-kills`).
     KillsWaitSix,
-    /// The back-off is that of all containers of a pod (`restart.first-crash-immediate`).
+    /// All containers of a pod share one back-off (`restart.first-crash-immediate`).
     BackOffOfPod,
     /// A container that exits with 0 restarts without a delay (`restart.backoff.sequence`).
     NoBackOffAfterSuccess,
@@ -131,9 +131,10 @@ macro_rules! with_careless {
     BackOffResetTooSoon,
     /// A main container that crashes waits for a sidecar in its back-off (`restart.first-crash-immediate`).
     CrashWaitsForSidecar,
-    /// After a kill by a probe the policy of the pod decides, not that of the container (`restart.policy.never`).
+    /// After a kill because of a probe, the policy of the pod decides, not the policy of the container
+    /// (`restart.policy.never`).
     KillsFollowPodPolicy,
-    /// Only the first restart rule of a container counts (`restart.rules.exit-codes`).
+    /// Only the first restart rule of a container applies (`restart.rules.exit-codes`).
     FirstRuleOnly,
     /// Restart rules of init containers are ignored (`restart.rules.exit-codes`).
     RulesForMainsOnly,
@@ -141,28 +142,28 @@ macro_rules! with_careless {
     UnmatchedRulesMeanNever,
     /// A sidecar is not restarted before its pod is initialized (`sidecar.always-restarted`).
     SidecarRestartsWhenInitialized,
-    /// A pod with Never that loses its sandbox begins again in another one (`restart.policy.never`).
+    /// A pod with restartPolicy Never that loses its sandbox starts again in a new one (`restart.policy.never`).
     SandboxLossForgetsNever,
-    /// A container that succeeded runs again in another sandbox (`restart.policy.onfailure`).
+    /// A container that succeeded runs again in a new sandbox (`restart.policy.onfailure`).
     SandboxLossForgetsSuccess,
-    /// A sidecar in its back-off starts again although its pod is done (`sidecar.job-completes`).
+    /// A sidecar in its back-off starts again although the pod's work is done (`sidecar.job-completes`).
     SidecarStartsAfterWork,
     /// A liveness failure of the second container kills the first (`probe.liveness.failure-restarts-container`).
     FirstContainerKilled,
     /// A restarted sidecar restarts the main containers (`sidecar.always-restarted`).
     SidecarRestartRestartsMains,
     // Ends.
-    /// A deletion leaves a second less (`termination.kill-after-grace`).
+    /// The grace period of a deletion is one second too short (`termination.kill-after-grace`).
     DeletionGraceSecondLess,
-    /// A deletion leaves a second and a half more (`termination.kill-after-grace`).
+    /// The grace period of a deletion is one and a half seconds too long (`termination.kill-after-grace`).
     DeletionGraceSecondAndAHalfMore,
-    /// A kill by a probe leaves a second less (`probe.liveness.kill-is-graceful`).
+    /// The grace period after a failed probe is one second too short (`probe.liveness.kill-is-graceful`).
     ProbeGraceSecondLess,
-    /// A kill by a probe leaves a second and a half more (`probe.liveness.kill-is-graceful`).
+    /// The grace period after a failed probe is one and a half seconds too long (`probe.liveness.kill-is-graceful`).
     ProbeGraceSecondAndAHalfMore,
-    /// A kill by a startup probe skips the hook (`probe.liveness.kill-is-graceful`).
+    /// A kill because of a startup probe skips the hook (`probe.liveness.kill-is-graceful`).
     HookSkippedByStartup,
-    /// Sidecars' hooks before the stop are skipped (`termination.sidecar.prestop-not-ordered`).
+    /// The preStop hooks of sidecars are skipped (`termination.sidecar.prestop-not-ordered`).
     HookOfSidecarsSkipped,
     /// The stop signal comes three seconds after the end of the hook (`termination.prestop-runs-first`).
     SignalLateAfterHook,
@@ -174,7 +175,7 @@ macro_rules! with_careless {
     ReadinessOfSidecarsStopsOnDelete,
     /// The postStart hook of a restarted container is skipped (`container.state.poststart-before-running`).
     StartHookOnce,
-    /// The postStart hook is not waited for (`container.state.poststart-before-running`).
+    /// The kubelet does not wait for the postStart hook (`container.state.poststart-before-running`).
     StartHookUnawaited,
     // Endpoints.
     /// An endpoint becomes not ready four seconds late (`probe.readiness.endpoint-removed`).
@@ -183,22 +184,24 @@ macro_rules! with_careless {
     EndpointReadyLate,
     /// An endpoint that was not ready once is never ready again (`pod.condition.ready`).
     EndpointNeverReadyAgain,
-    /// Only the first fall of readiness reaches the endpoint (`pod.condition.ready`).
+    /// Only the first change to not ready reaches the endpoint (`pod.condition.ready`).
     SecondFallUnnoticed,
     // The kubelet's restart.
-    /// A new kubelet does not probe readiness of containers that ran before (`prober.kubelet-restart.probing-resumes`).
+    /// A restarted kubelet does not send readiness probes to containers that ran before
+    /// (`prober.kubelet-restart.probing-resumes`).
     RestartStopsReadiness,
-    /// A new kubelet does not probe sidecars that ran before (`prober.kubelet-restart.probing-resumes`).
+    /// A restarted kubelet does not probe sidecars that ran before (`prober.kubelet-restart.probing-resumes`).
     RestartStopsSidecarProbes,
-    /// A new kubelet does not count restarts before it (`report.status.restart-count`).
+    /// A restarted kubelet forgets the earlier restarts (`report.status.restart-count`).
     RestartForgetsCount,
-    /// A new kubelet runs init containers again (`init.container-restart-no-rerun`).
+    /// A restarted kubelet runs init containers again (`init.container-restart-no-rerun`).
     RestartRunsInits,
-    /// A new kubelet keeps no failures, and needs twice as many (`prober.kubelet-restart.failures-still-kill`).
+    /// A restarted kubelet keeps no failures, and needs twice as many (`prober.kubelet-restart.failures-still-kill`).
     RestartDoublesThreshold,
-    /// A new kubelet stops what ran before it at the first failure (`prober.kubelet-restart.failures-still-kill`).
+    /// A restarted kubelet stops containers that ran before at the first failure
+    /// (`prober.kubelet-restart.failures-still-kill`).
     RestartLeavesOneFailure,
-    /// A new kubelet restarts containers that ran for less than ten seconds only (`prober.kubelet-restart.status-kept`).
+    /// A restarted kubelet restarts only containers that ran for less than ten seconds (`prober.kubelet-restart.status-kept`).
     RestartRestartsYoung,
     } };
 }

@@ -1,9 +1,9 @@
-//! The defects of ephemeral containers. They follow the others in the one list.
+//! The defects of ephemeral containers. They follow the others in the same list.
 
-/// Hands the list of the other defects on, with these behind it, to the next that adds some.
+/// Passes the list of the other defects, followed by these, to the next macro that adds some.
 macro_rules! with_ephemeral {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
-    /// Ephemeral containers are stored, and never run (`ephemeral.added-via-subresource`).
+    /// Ephemeral containers are stored but never run (`ephemeral.added-via-subresource`).
     EphemeralNeverRuns,
     /// Ephemeral containers run 15 seconds late (`ephemeral.added-via-subresource`).
     EphemeralRunsLate,

@@ -1,6 +1,6 @@
-//! Defects that break only the half of a promise that is easily forgotten. They follow the others in the one list.
+//! Defects that break only the part of a promise that is easily forgotten. They follow the others in the same list.
 
-/// Hands the list of the other defects on, with these behind it, to the next that adds some.
+/// Passes the list of the other defects, followed by these, to the next macro that adds some.
 macro_rules! with_halves {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     // Hooks.
@@ -11,24 +11,34 @@ macro_rules! with_halves {
     /// A container with a new image receives its stop signal while its preStop hook runs (`pod.update.image-replaces`).
     NewImageSignalsDuringHook,
     // Events.
-    /// The event about a failed command does not say what it printed (`report.event.unhealthy-names-probe`).
+    /// The event about a failed command does not contain its output (`report.event.unhealthy-names-probe`).
     CommandOutputUnsaid,
-    // What is over.
-    /// After its restart, a kubelet runs again what had ended for good (`restart.policy.never`, `restart.policy.onfailure`).
+    // Final ends.
+    /// A restarted kubelet runs containers that had ended for good again (`restart.policy.never`, `restart.policy.onfailure`).
     KubeletRestartForgetsEnds,
     /// When all containers of a pod restart, its main containers do so twice (`restart.rules.all-containers`).
     RestartAllTwice,
-    // Beside a change.
+    // Side effects of a change.
     /// When a container gets a new image, the others are killed (`pod.update.image-replaces`).
     NewImageKillsOthers,
     /// A container whose image was changed starts again with the old one (`pod.update.image-replaces`).
     NewImageStartsOld,
+    /// A container whose image was changed starts again with what the old image contains (`pod.update.image-replaces`).
+    NewImageOldContent,
+    /// A container whose image was changed is stopped and not started again (`pod.update.image-replaces`).
+    NewImageNotStarted,
+    /// A container with the policy Never is not started again after its image was changed (`pod.update.image-replaces`).
+    NewImageEndsNever,
+    /// A mount that is read-only according to the spec can be written to (`report.status.volume-mounts`).
+    ReadOnlyMountWritable,
+    /// Containers have no permission to write to their emptyDir volumes (`pod.shared.volumes`).
+    ScratchUnwritable,
     // Amounts.
     /// Memory is also allocated for containers that request none (`report.status.allocated`).
     AllocationBeyondRequests,
     /// A container is killed at half of its memory limit (`qos.guaranteed-protection`).
     MemoryLimitOfAHalf,
-    /// A container gets a third of the processor time that its limit allows (`qos.guaranteed-protection`).
+    /// A container gets a third of the CPU time that its limit allows (`qos.guaranteed-protection`).
     ProcessorLimitOfAThird,
     // Groups, mirrors, ephemeral containers.
     /// The user namespaces of all pods have the same groups of the node (`userns.no-overlap`).

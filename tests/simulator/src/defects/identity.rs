@@ -1,6 +1,6 @@
-//! The defects of names, operating systems, privileges, shared volumes and users. They follow the others in the one list.
+//! The defects of names, operating systems, privileges, shared volumes and users. They follow the others in the same list.
 
-/// Hands the list of the other defects on, with these behind it, to the next that adds some.
+/// Passes the list of the other defects, followed by these, to the next macro that adds some.
 macro_rules! with_identity {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     /// Any name of a pod is accepted (`pod.name-subdomain`).
@@ -15,23 +15,23 @@ macro_rules! with_identity {
     ApiRefusesWindows,
     /// The kubelet runs pods of any operating system (`pod.os-field`).
     ForeignPodsRun,
-    /// Pods of another operating system wait for ever (`pod.os-field`).
+    /// Pods of another operating system wait forever (`pod.os-field`).
     ForeignPodsWait,
-    /// Each container has an empty volume of its own (`pod.shared.volumes`).
+    /// Each container has its own empty volume (`pod.shared.volumes`).
     VolumesApart,
     /// A restart of a container empties the volumes that it mounts (`pod.shared.volumes`).
     VolumesEmptiedByRestart,
-    /// Privileged containers are like others (`pod.privileged`).
+    /// Privileged containers have no additional capabilities (`pod.privileged`).
     PrivilegedIgnored,
-    /// All containers beside a privileged one are privileged (`pod.privileged`).
+    /// All containers of a pod with a privileged container are privileged (`pod.privileged`).
     PrivilegedForAll,
-    /// A container without a limit is told that it is zero (`downward.fallback-allocatable`).
+    /// A container without a limit gets zero as its limit (`downward.fallback-allocatable`).
     DownwardLimitIsZero,
-    /// A container without a limit is told twice what its node has (`downward.fallback-allocatable`).
+    /// A container without a limit gets twice the amount of its node (`downward.fallback-allocatable`).
     DownwardLimitIsDoubled,
-    /// Pods with users of their own can have namespaces of the node (`userns.forbidden-combos`).
+    /// Pods with their own user namespace can have other namespaces of the node (`userns.forbidden-combos`).
     ApiMixesNamespaces,
-    /// Pods with users of their own can have the processes of the node (`userns.forbidden-combos`).
+    /// Pods with their own user namespace can see the processes of the node (`userns.forbidden-combos`).
     ApiMixesProcesses,
     /// All pods have the users of the node (`userns.unsupported-runtime`).
     UsersOfNode,

@@ -1,7 +1,7 @@
 //! The defects of how init containers and sidecars are run, shown and accepted. They follow the others in the same
 //! list.
 
-/// Hands the list of the other defects on, with these behind it, to the next that adds some.
+/// Passes the list of the other defects, followed by these, to the next macro that adds some.
 macro_rules! with_init {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     // The order of a pod's containers.
@@ -11,64 +11,66 @@ macro_rules! with_init {
     MainsBesideInits,
     /// An init container that failed counts as done (`init.sequential`, `init.run-to-completion`, `init.retry-until-success`).
     InitFailureSkipped,
-    /// What comes after an init container comes eight seconds late (`init.sequential`, `init.run-to-completion`).
+    /// The container after an init container starts eight seconds late (`init.sequential`, `init.run-to-completion`).
     InitSuccessNoticedLate,
-    /// Each main container waits until the one before has started (`init.app-containers-start-parallel`).
+    /// Each main container waits until the previous one has started (`init.app-containers-start-parallel`).
     MainsWaitForEachOther,
     /// An init container that fails is not started again (`init.retry-until-success`).
     InitNotRetried,
-    /// Under Always an init container that succeeded runs again (`init.always-means-onfailure`).
+    /// With restartPolicy Always, an init container that succeeded runs again (`init.always-means-onfailure`).
     InitSuccessRestarts,
-    /// Under Never an init container that fails is started again (`init.never-fails-pod`).
+    /// With restartPolicy Never, an init container that fails is restarted (`init.never-fails-pod`).
     InitRetriedUnderNever,
-    /// Under Never a pod stays Pending when an init container fails (`init.never-fails-pod`).
+    /// With restartPolicy Never, a pod stays Pending when an init container fails (`init.never-fails-pod`).
     InitFailureKeepsPending,
-    /// A container that the runtime cannot start is not tried again (`init.start-error-retried`).
+    /// The start of a container that the runtime cannot start is not retried (`init.start-error-retried`).
     StartErrorIsFinal,
-    /// A main container that the runtime cannot start is not tried again (`restart.policy.always`, `restart.policy.onfailure`).
+    /// The start of a main container that the runtime cannot start is not retried (`restart.policy.always`,
+    /// `restart.policy.onfailure`).
     StartErrorOfMainIsFinal,
-    /// A main container that the runtime cannot start is tried again whatever the policy is (`restart.policy.never`).
+    /// The start of a main container that the runtime cannot start is retried, whatever the policy is (`restart.policy.never`).
     StartErrorOfMainRetried,
     /// A restart of a main container runs the init containers again (`init.container-restart-no-rerun`).
     RestartRunsInitsAgain,
     /// Init containers run again when all main containers have terminated (`init.restart-reason-all-terminated`).
     AllEndedRunsInitsAgain,
-    /// So they do when that happens for the second time (`init.restart-reason-all-terminated`).
+    /// Init containers run again when all main containers have terminated for the second time
+    /// (`init.restart-reason-all-terminated`).
     AllEndedTwiceRunsInitsAgain,
     /// Init containers do not run again in a new sandbox (`init.rerun-on-pod-restart`).
     SandboxLossSkipsInits,
     /// Only the last init container runs again in a new sandbox (`init.rerun-on-pod-restart`).
     SandboxLossRunsLastInit,
-    /// Another image runs an init container again (`init.image-change-no-restart`).
+    /// A new image makes an init container run again (`init.image-change-no-restart`).
     ImageRunsInitAgain,
-    // What they see.
+    // What init containers see.
     /// Init containers run before the pod has its address (`init.after-network-and-volumes`).
     InitWithoutNetwork,
     /// Init containers run before the volumes are mounted (`init.after-network-and-volumes`).
     InitWithoutVolumes,
     /// Each volume of a pod is mounted in all of its containers (`init.separate-image-and-fs`).
     VolumesMountedEverywhere,
-    // What is shown of them.
+    // What the status shows about them.
     /// A pod is ready while it initializes (`init.pod-not-ready`).
     ReadyWhileInitializing,
     /// A pod is Running while it initializes (`init.pending-phase`).
     RunningWhileInitializing,
-    /// Initialized is true from the beginning (`init.initialized-condition-false`, `sidecar.started-with-startup-probe`).
+    /// Initialized is True from the beginning (`init.initialized-condition-false`, `sidecar.started-with-startup-probe`).
     InitializedEarly,
-    /// Initialized is never true (`init.initialized-condition-false`).
+    /// Initialized is never True (`init.initialized-condition-false`).
     InitializedNever,
     /// The statuses of init containers are in another order (`init.status-array`).
     InitStatusesReversed,
     /// The statuses of init containers are among those of the main containers (`init.status-array`).
     InitStatusesAmongMains,
-    /// The ports of init containers belong to services (`init.ports-not-in-services`).
+    /// The ports of init containers belong to Services (`init.ports-not-in-services`).
     InitPortsInServices,
     // Deadlines.
-    /// A deadline ends no pod (`init.activedeadline-includes-init`, `init.activedeadline-kills-running`).
+    /// A deadline does not end the pod (`init.activedeadline-includes-init`, `init.activedeadline-kills-running`).
     DeadlineIgnored,
     /// A deadline counts from the end of the initialization (`init.activedeadline-includes-init`).
     DeadlineFromMains,
-    /// A deadline ends with the initialization (`init.activedeadline-kills-running`).
+    /// A deadline has no effect after the initialization (`init.activedeadline-kills-running`).
     DeadlineForInitsOnly,
     /// Half of a deadline is enough (`init.activedeadline-includes-init`, `init.activedeadline-kills-running`).
     DeadlineHalved,
@@ -85,9 +87,9 @@ macro_rules! with_init {
     /// A pod beyond its deadline has no reason (`init.activedeadline-includes-init`, `init.activedeadline-kills-running`).
     DeadlineUnexplained,
     // Sidecars.
-    /// What comes after a sidecar waits for its end (`sidecar.order-and-started`).
+    /// The container after a sidecar waits for the sidecar to end (`sidecar.order-and-started`).
     SidecarEndAwaited,
-    /// What comes after a sidecar does not wait for its startup probe (`sidecar.started-with-startup-probe`).
+    /// The container after a sidecar does not wait for the sidecar's startup probe (`sidecar.started-with-startup-probe`).
     SidecarStartUnawaited,
     /// Sidecars are started with the main containers (`sidecar.definition`).
     SidecarsStartLast,
@@ -95,11 +97,11 @@ macro_rules! with_init {
     SidecarsEndWithInit,
     /// The readiness of sidecars does not count (`sidecar.readiness-counts`).
     SidecarReadinessIgnored,
-    /// Sidecars go on when the work is done (`sidecar.job-completes`).
+    /// Sidecars keep running when the work is done (`sidecar.job-completes`).
     SidecarsKeepPod,
-    /// A pod fails for the exit status of a sidecar (`sidecar.job-completes`).
+    /// A pod fails because of the exit status of a sidecar (`sidecar.job-completes`).
     SidecarStatusCounts,
-    /// Nobody asks the probes of sidecars (`sidecar.probes-allowed`).
+    /// The probes of sidecars are not sent (`sidecar.probes-allowed`).
     SidecarProbesUnsent,
     // What is accepted.
     /// Init containers may have probes (`init.all-fields-except`).
@@ -108,7 +110,7 @@ macro_rules! with_init {
     ApiRefusesInitVariables,
     /// Sidecars may have no probes (`sidecar.probes-allowed`).
     ApiRefusesSidecarProbes,
-    /// Containers may have one name (`init.names-unique`).
+    /// Containers may have the same name (`init.names-unique`).
     ApiAcceptsSameNames,
     /// Any policy of an init container is accepted (`sidecar.policy-values`).
     ApiAcceptsAnyInitPolicy,
@@ -116,9 +118,9 @@ macro_rules! with_init {
     ApiPatchesInits,
     /// The image of an init container cannot be patched (`init.only-image-mutable`).
     ApiRefusesInitImage,
-    /// The class of a pod is that of its main containers (`init.resources.qos-same`).
+    /// The class of a pod follows only from its main containers (`init.resources.qos-same`).
     ClassOfMainsOnly,
-    /// A quota adds init containers up (`init.resources.effective-init`, `init.resources.quota`).
+    /// A quota counts the sum of all init containers (`init.resources.effective-init`, `init.resources.quota`).
     QuotaAddsInits,
     /// A quota does not count init containers (`init.resources.effective-pod`, `init.resources.quota`).
     QuotaIgnoresInits,

@@ -1,19 +1,21 @@
-//! Defects that show only in a later instance, after an update, or while a pod terminates. They follow the others in the one list.
+//! Defects that show only in a later instance, after an update, or while a pod terminates. They follow the others in the same
+//! list.
 
-/// Hands the list of the other defects on, with these behind it, to the next that adds some.
+/// Passes the list of the other defects, followed by these, to the next macro that adds some.
 macro_rules! with_later {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     // Later instances.
-    /// Three failures of a startup probe stop a restarted container, whatever its threshold (`probe.failure-threshold.exact-count`).
+    /// Three failures of a startup probe stop a restarted container, whatever its threshold
+    /// (`probe.failure-threshold.exact-count`).
     StartupThresholdShrinks,
     /// The readiness gates of a pod are forgotten once one of its containers has restarted (`readinessgate.ready-needs-both`).
     GatesForgottenAfterRestart,
     /// A failed postStart hook of a restarted container has no effect (`container.state.poststart-failure-kills`).
     FailedStartHookIgnoredLater,
     // Counts.
-    /// A probe that cannot be carried out ends a row of failures (`probe.result.unknown-no-action`).
+    /// A probe that cannot be carried out resets the count of failures (`probe.result.unknown-no-action`).
     ErrorEndsRow,
-    /// A command that succeeds makes up for only one of its failures (`probe.failure-threshold.exact-count`).
+    /// A success of a command cancels only one of its failures (`probe.failure-threshold.exact-count`).
     CommandForgivesOneFailure,
     // New images.
     /// A container with a new image has two seconds to stop (`pod.update.image-replaces`).

@@ -1,43 +1,45 @@
-//! Defects of how pods leave: what is stopped too late, too early or never, and what starts although its pod goes. They follow the
-//! others in the one list.
+//! Defects of how pods terminate: containers that are stopped too late, too early or never, and containers that start although
+//! their pod terminates. They follow the others in the same list.
 
-/// Hands the list of the other defects on, with these behind it, to the next that adds some.
+/// Passes the list of the other defects, followed by these, to the next macro that adds some.
 macro_rules! with_leaving {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     // Deleted pods.
-    /// A sidecar of a deleted pod has two seconds, whatever is left of the grace period (`termination.kill-after-grace`).
+    /// A sidecar of a deleted pod has two seconds to stop, whatever is left of the grace period
+    /// (`termination.kill-after-grace`).
     DeletedSidecarsHaveTwoSeconds,
     /// A sidecar of a deleted pod is never killed (`termination.kill-after-grace`).
     DeletedSidecarsNeverKilled,
-    /// The init container of a deleted pod is told to stop four seconds late (`termination.starts-promptly`).
+    /// The init container of a deleted pod gets its stop signal four seconds late (`termination.starts-promptly`).
     DeletedInitsToldLate,
-    /// The init container of a deleted pod is not told to stop (`termination.starts-promptly`).
+    /// The init container of a deleted pod gets no stop signal (`termination.starts-promptly`).
     DeletedInitsNotTold,
     /// Sidecars of a deleted pod wait for main containers that do not run (`termination.starts-promptly`).
     SidecarsWaitForNoMain,
-    /// A container is started in a deleted pod when its back-off is over (`termination.no-restart-while-terminating`).
+    /// A container is started in a deleted pod at the end of its back-off (`termination.no-restart-while-terminating`).
     BackOffOutlivesDeletion,
     /// An init container that exits with 0 when it is stopped counts as done (`termination.no-restart-while-terminating`).
     StoppedInitPasses,
     // Hooks.
-    /// A sidecar is told to stop while its hook runs (`termination.prestop-runs-first`).
+    /// A sidecar gets its stop signal while its hook runs (`termination.prestop-runs-first`).
     HookOfSidecarUnawaited,
-    /// A sidecar is not told to stop after its hook (`termination.prestop-runs-first`).
+    /// A sidecar gets no stop signal after its hook (`termination.prestop-runs-first`).
     HookedSidecarNotTold,
-    /// The sleep of a hook takes as long as it says, whatever the grace period (`termination.prestop-runs-first`).
+    /// The sleep of a hook takes its full time, whatever the grace period (`termination.prestop-runs-first`).
     SleepOutlastsGrace,
-    /// A request of a hook before the stop is waited for without an end (`termination.prestop-2s-extension`).
+    /// The request of a preStop hook never times out (`termination.prestop-2s-extension`).
     HookRequestNeverCut,
-    /// A container whose hook is refused is not told to stop (`termination.starts-promptly`).
+    /// A container whose hook is refused gets no stop signal (`termination.starts-promptly`).
     RefusedHookForgetsSignal,
-    /// The sleep of a hook after the start takes three times as long (`container.state.poststart-before-running`).
+    /// The sleep of a postStart hook takes three times as long (`container.state.poststart-before-running`).
     StartSleepTripled,
     // Other ends.
-    /// At the deadline, sidecars are told to stop with the main containers (`init.activedeadline-kills-running`).
+    /// At the deadline, sidecars get their stop signal together with the main containers (`init.activedeadline-kills-running`).
     ExpiredSidecarsDoNotWait,
-    /// At the deadline, sidecars have two seconds (`init.activedeadline-kills-running`).
+    /// At the deadline, sidecars have two seconds to stop (`init.activedeadline-kills-running`).
     ExpiredSidecarsHaveTwoSeconds,
-    /// An init container that exits with 0 when it is stopped at the deadline counts as done (`init.activedeadline-includes-init`).
+    /// An init container that exits with 0 when it is stopped at the deadline counts as done
+    /// (`init.activedeadline-includes-init`).
     ExpiredInitPasses,
     /// The sidecars of a pod whose init container failed are killed (`init.never-fails-pod`).
     FailedInitKillsSidecars,

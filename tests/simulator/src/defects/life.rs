@@ -1,13 +1,13 @@
-//! The defects of what a kubelet does and shows in a pod's life beside its probes. They follow the others in the same
-//! list.
+//! The defects of what a kubelet does and shows in a pod's lifetime, apart from its probes. They follow the others in
+//! the same list.
 
-/// Hands the list of the other defects on, with these behind it.
+/// Passes on the list of the other defects, followed by these.
 macro_rules! with_life {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     // The states of containers.
-    /// A container that runs is shown as waiting too (`container.state.three-states`).
+    /// A running container is shown as running and as waiting (`container.state.three-states`).
     ShownInTwoStates,
-    /// What a container waits for is not shown (`container.state.waiting-reason`).
+    /// The reason of a waiting container is not shown (`container.state.waiting-reason`).
     WaitsWithoutReason,
     /// The end of a container is shown ten seconds late (`container.state.three-states`, `terminated-fields`).
     EndShownLate,
@@ -21,35 +21,35 @@ macro_rules! with_life {
     KillShownAsCompletion,
     /// The reason of an end is not shown (`container.state.terminated-fields`).
     EndWithoutReason,
-    /// A hook after the start that fails has no consequence (`container.state.poststart-failure-kills`).
+    /// A failed postStart hook has no effect (`container.state.poststart-failure-kills`).
     FailedHookIgnored,
-    /// A hook after the start that is answered with an error has failed (`container.state.poststart-failure-kills`).
+    /// A postStart hook that is answered with an error counts as failed (`container.state.poststart-failure-kills`).
     HookStatusCounts,
     // The phases of pods, and what pods keep.
-    /// The phase is what kubectl shows as status (`pod.phase.values`, `pod.phase.not-kubectl-status`).
+    /// The phase is the status that kubectl shows (`pod.phase.values`, `pod.phase.not-kubectl-status`).
     PhaseIsKubectlStatus,
     /// A pod is Running as soon as it is bound (`pod.phase.starts-pending`, `pod.phase.running`).
     RunningWhenBound,
-    /// A pod is Pending for six seconds more (`pod.phase.moves-to-running`).
+    /// A pod stays Pending six seconds longer (`pod.phase.moves-to-running`).
     PendingForLong,
     /// A pod is Pending again while a container waits (`pod.phase.moves-to-running`, `pod.phase.running`).
     PendingBetweenRestarts,
-    /// The first container that ends well ends the pod (`pod.phase.succeeded`).
+    /// The first container that exits with 0 ends the pod (`pod.phase.succeeded`).
     OverAtFirstEnd,
-    /// Every pod that is over has succeeded (`pod.phase.failed`, `pod.phase.terminal-before-removal`).
+    /// Every pod that has ended is Succeeded (`pod.phase.failed`, `pod.phase.terminal-before-removal`).
     FailuresSucceed,
-    /// A pod beyond its deadline has succeeded if its containers exit with 0 (`init.activedeadline-kills-running`).
+    /// A pod that exceeded its deadline is Succeeded if its containers exit with 0 (`init.activedeadline-kills-running`).
     DeadlineSucceeds,
     /// Init containers are killed at the deadline without a stop signal (`init.activedeadline-includes-init`).
     DeadlineKillsInits,
-    /// A container that waits for its restart does not keep a pod with OnFailure (`restart.policy.onfailure`).
+    /// A pod with restartPolicy OnFailure ends although a container waits for its restart (`restart.policy.onfailure`).
     BackOffEndsPod,
-    /// A container whose hook after the start failed has two seconds (`container.state.poststart-failure-kills`).
+    /// A container whose postStart hook failed has two seconds to stop (`container.state.poststart-failure-kills`).
     FailedHookHasTwoSeconds,
-    /// No hook runs before the stop of a container whose hook after the start failed
+    /// The preStop hook of a container whose postStart hook failed does not run
     /// (`container.state.poststart-failure-kills`).
     FailedHookSkipsOther,
-    /// Sidecars have no hooks after their start (`container.state.poststart-before-running`).
+    /// The postStart hooks of sidecars do not run (`container.state.poststart-before-running`).
     PostStartOfSidecarsForgotten,
     /// The termination message is lost when the next instance starts (`report.status.termination-message`).
     MessageLostOnRestart,
@@ -57,19 +57,19 @@ macro_rules! with_life {
     RestartAllOnlyOnce,
     /// Init containers that have completed are not ready (`init.status-array`).
     CompletedInitsUnready,
-    /// Every pod that is over has failed (`pod.phase.succeeded`, `pod.phase.terminal-before-removal`).
+    /// Every pod that has ended is Failed (`pod.phase.succeeded`, `pod.phase.terminal-before-removal`).
     SuccessesFail,
-    /// A pod that is over is Running again two seconds later (`pod.phase.terminal-sticky`).
+    /// A pod that has ended is Running again two seconds later (`pod.phase.terminal-sticky`).
     LeavesTerminalPhase,
     /// A deleted pod stays Running until it has terminated (`pod.phase.terminal-before-removal`).
     RemovedWhileRunning,
     /// A deleted pod that a finalizer keeps stays Running (`pod.phase.terminal-before-removal`).
     HeldPodsStayRunning,
-    /// A deleted pod that a finalizer keeps always fails (`pod.phase.terminal-before-removal`).
+    /// A deleted pod that a finalizer keeps is always Failed (`pod.phase.terminal-before-removal`).
     HeldPodsFail,
-    /// A pod that takes the name of another has its UID (`pod.lifecycle.unique-uid`).
+    /// A new pod with the name of an earlier one has the same UID (`pod.lifecycle.unique-uid`).
     UidGoesWithName,
-    /// A restart brings a pod to another node (`pod.lifecycle.scheduled-once`, `restart.same-pod-same-node`).
+    /// A restart moves a pod to another node (`pod.lifecycle.scheduled-once`, `restart.same-pod-same-node`).
     RestartMovesPod,
     /// A restart gives a pod another address (`restart.same-pod-same-node`).
     RestartChangesAddress,
@@ -77,14 +77,14 @@ macro_rules! with_life {
     RestartEmptiesVolume,
     /// The volumes of a deleted pod are emptied while its containers still run (`pod.lifecycle.volume-tied-to-uid`).
     VolumesGoBeforeContainers,
-    /// A pod that takes the name of another finds its volumes (`pod.lifecycle.volume-tied-to-uid`).
+    /// A new pod with the name of an earlier one has the volumes of the earlier one (`pod.lifecycle.volume-tied-to-uid`).
     VolumeGoesWithName,
     // Nodes that are lost.
     /// A pod on a lost node is Pending again (`pod.phase.unknown`, `pod.phase.node-loss-failed`).
     LostPodsPending,
     /// Nothing deletes a pod on a lost node (`pod.lifecycle.node-failure-deletes`).
     LostPodsKept,
-    /// A pod on a lost node is deleted although it tolerates that (`pod.lifecycle.node-failure-deletes`).
+    /// A pod on a lost node is deleted although it tolerates the loss (`pod.lifecycle.node-failure-deletes`).
     LostPodsDeletedAtOnce,
     /// A pod that was bound to a lost node starts (`pod.lifecycle.never-started-on-dead-node`).
     DeadNodeStartsPods,
@@ -99,7 +99,7 @@ macro_rules! with_life {
     /// A deleted pod is created again although it has no controller (`pod.lifecycle.controller-replaces`).
     BarePodsComeBack,
     // Local storage.
-    /// A pod that uses more storage than its limit goes on (`pod.lifecycle.node-pressure-not-survived`).
+    /// A pod that uses more storage than its limit keeps running (`pod.lifecycle.node-pressure-not-survived`).
     StorageLimitsIgnored,
     /// A pod that uses more storage than its limit is restarted in place (`pod.lifecycle.node-pressure-not-survived`).
     EvictedPodsRestart,
@@ -110,58 +110,58 @@ macro_rules! with_life {
     // Restarts.
     /// Any policy is accepted (`restart.policy.values-default`).
     ApiAcceptsAnyPolicy,
-    /// OnFailure brings back what ended well (`restart.policy.onfailure`).
+    /// With restartPolicy OnFailure, a container that exited with 0 restarts (`restart.policy.onfailure`).
     RestartsAfterSuccess,
     /// A sidecar follows the policy of its pod (`restart.policy.scope`).
     SidecarFollowsPolicy,
-    /// The first restart waits as the second (`restart.first-crash-immediate`).
+    /// The first restart has the same delay as the second (`restart.first-crash-immediate`).
     FirstRestartWaits,
-    /// No restart waits (`restart.backoff.sequence`, `restart.backoff.waiting-reason`).
+    /// No restart has a delay (`restart.backoff.sequence`, `restart.backoff.waiting-reason`).
     BackOffMissing,
-    /// Restarts come when half of their delay is over (`restart.backoff.sequence`).
+    /// Restarts come after half of their delay (`restart.backoff.sequence`).
     BackOffHalved,
     /// The delay does not grow (`restart.backoff.sequence`).
     BackOffStays,
     /// The delay has no cap (`restart.backoff.cap`).
     BackOffUncapped,
-    /// The delay is never forgotten (`restart.backoff.reset-after-10min`).
+    /// The delay is never reset (`restart.backoff.reset-after-10min`).
     BackOffNeverReset,
-    /// A container that was changed waits until its delay is over (`restart.backoff.image-change-resets`).
+    /// A container that was changed still waits for the end of its delay (`restart.backoff.image-change-resets`).
     ChangeKeepsBackOff,
-    /// A container that was changed starts at once, and its next delay goes on growing (`image-change-resets`).
+    /// A container that was changed starts at once, but its next delay keeps growing (`image-change-resets`).
     ChangeKeepsDelays,
     /// A container that waits is shown as terminated (`restart.backoff.waiting-reason`).
     WaitShownAsEnd,
-    /// The first restart after a kill waits (`restart.backoff.liveness-kills`).
+    /// The first restart after a kill has a delay (`restart.backoff.liveness-kills`).
     KillsWaitAtOnce,
-    /// No restart after a kill waits (`restart.backoff.liveness-kills`, `restart.backoff.probe-causes`).
+    /// No restart after a kill has a delay (`restart.backoff.liveness-kills`, `restart.backoff.probe-causes`).
     KillsNeverWait,
     // The restart policies and rules of containers.
     /// The policy of a container is ignored (`restart.rules.container-policy`).
     OwnPolicyIgnored,
-    /// The policy of a container counts only in a pod with Never (`restart.rules.container-policy`).
+    /// The policy of a container applies only in a pod with restartPolicy Never (`restart.rules.container-policy`).
     OwnPolicyOnlyAdds,
     /// The policy of an init container is ignored (`restart.rules.container-policy`).
     OwnPolicyForMainsOnly,
     /// The rules of a container are ignored (`restart.rules.exit-codes`).
     RestartRulesIgnored,
-    /// A rule matches every status but 0 (`restart.rules.exit-codes`).
+    /// A rule matches every exit status except 0 (`restart.rules.exit-codes`).
     RestartRulesMatchAnyFailure,
     /// NotIn counts as In (`restart.rules.exit-codes`).
     RestartRulesKnowOnlyIn,
     /// A rule that restarts all containers is ignored (`restart.rules.all-containers`).
     RestartAllIgnored,
-    /// A rule that restarts all containers restarts its own alone (`restart.rules.all-containers`).
+    /// A rule that restarts all containers restarts only its own (`restart.rules.all-containers`).
     RestartAllOnlyOne,
     /// A rule that restarts all containers restarts no init container (`restart.rules.all-containers`).
     RestartAllSkipsInits,
-    /// A rule restarts all containers whatever the exit status is (`restart.rules.all-containers`).
+    /// A rule restarts all containers, whatever the exit status (`restart.rules.all-containers`).
     RestartAllForAnyStatus,
     /// Any policy of a container is accepted (`restart.rules.validation`).
     ApiAcceptsAnyOwnPolicy,
-    /// Rules need no policy beside them (`restart.rules.validation`).
+    /// Rules are accepted without a restart policy (`restart.rules.validation`).
     ApiAcceptsRulesWithoutPolicy,
-    /// Any action and operator is accepted, and a rule without exit codes (`restart.rules.validation`).
+    /// Any action, any operator and a rule without exit codes are accepted (`restart.rules.validation`).
     ApiAcceptsAnyRule,
     } };
 }

@@ -1,4 +1,4 @@
-//! Makes an enum of a list of defects.
+//! Creates an enum from a list of defects.
 
 #[macro_use]
 #[path = "basics.rs"]
@@ -73,7 +73,7 @@ mod users;
 /// Defines the list once, for the type, its names and [`Defect::ALL`].
 macro_rules! defects {
     ([] $($(#[doc = $doc:literal])+ $name:ident,)+) => {
-        /// One way to be wrong.
+        /// One planted defect.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Defect {
             $($(#[doc = $doc])+ $name,)+

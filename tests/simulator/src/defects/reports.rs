@@ -1,28 +1,28 @@
-//! The defects of what a kubelet reports: its events, and the fields of a status that tell one pod, container and instance from
-//! another. They follow the others in the one list.
+//! The defects of what a kubelet reports: its events, and the fields of a status that distinguish pods, containers and
+//! instances. They follow the others in the same list.
 
-/// Hands the list of the other defects on, with these behind it, to the next that adds some.
+/// Passes the list of the other defects, followed by these, to the next macro that adds some.
 macro_rules! with_reports {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
-    // Which host a status names.
-    /// A pod has its own address as that of its host (`report.status.addresses`).
+    // The host in a status.
+    /// The address of a pod's host is the pod's own address (`report.status.addresses`).
     HostAddressIsPods,
-    /// Each pod has another address of its host (`report.status.addresses`).
+    /// Each pod shows a different address for its host (`report.status.addresses`).
     HostAddressOfNobody,
-    /// A pod that uses the network of its node has an address of its own (`report.status.addresses`).
+    /// A pod that uses the network of its node is shown with its own address (`report.status.addresses`).
     HostNetworkUnshown,
     /// The generation of a status follows that of the pod only when a container changes (`report.status.observed-generation`).
     GenerationFollowsContainers,
-    // What an event says of itself.
+    // The metadata of events.
     /// An event has a UID that no pod has (`report.event.object`).
     EventOfAnotherPod,
-    /// The reference of an event lacks the version of the API (`report.event.object`).
+    /// The reference of an event lacks the API version (`report.event.object`).
     EventWithoutApiVersion,
     /// An event does not name the component that recorded it (`report.event.source`).
     EventWithoutSource,
     /// An event names another node (`report.event.source`).
     EventOfAnotherNode,
-    /// Every container has the path of a main container (`report.event.field-path`).
+    /// In events, every container has the path of a main container (`report.event.field-path`).
     EventPathOfMains,
     /// An event does not say which container it is about (`report.event.field-path`).
     EventWithoutPath,
@@ -36,9 +36,9 @@ macro_rules! with_reports {
     PullBackOffIsWarning,
     /// Events about images that cannot be pulled name another node (`report.event.source`).
     PullFailuresOfAnotherNode,
-    /// The count of an event that occurs again stays (`report.event.count`).
+    /// The count of an event that occurs again does not grow (`report.event.count`).
     EventCountStays,
-    /// The first time of an event moves with each occurrence (`report.event.count`).
+    /// The first time of an event changes with each occurrence (`report.event.count`).
     EventFirstTimeMoves,
     // Which events there are.
     /// Failed probes are not reported (`report.event.unhealthy`).
@@ -47,11 +47,11 @@ macro_rules! with_reports {
     FirstFailureReportedOnly,
     /// A failed readiness probe is reported as a failed liveness probe (`report.event.unhealthy-names-probe`).
     FailureOfAnotherKind,
-    /// A kill by a probe is reported as any stop (`report.event.killing-cause`).
+    /// A kill because of a probe is reported without its cause (`report.event.killing-cause`).
     KillUnexplained,
-    /// A kill by a probe is not reported (`report.event.killing-cause`).
+    /// A kill because of a probe is not reported (`report.event.killing-cause`).
     KillUnreported,
-    /// The stop of a deleted pod's container is put down to its liveness probe (`report.event.killing-cause`).
+    /// The stop of a deleted pod's container is reported as caused by its liveness probe (`report.event.killing-cause`).
     DeletionBlamesProbe,
     /// The stops of a deleted pod's containers are not reported (`report.event.killing-cause`).
     DeletionUnreported,
@@ -69,6 +69,8 @@ macro_rules! with_reports {
     BackOffUnreported,
     /// A container that starts for the first time is reported as waiting for its back-off (`report.event.back-off`).
     BackOffReportedAtStart,
+    /// A container that restarts without a delay is reported as waiting for its back-off (`report.event.back-off`).
+    BackOffReportedAtRestart,
     /// Failed hooks are not reported (`report.event.failed-hook`).
     FailedHookUnreported,
     /// Hooks that succeed are reported as failed (`report.event.failed-hook`).
@@ -78,15 +80,15 @@ macro_rules! with_reports {
     StartTimeUnsaid,
     /// The startTime is the time of the request (`report.status.start-time`).
     StartTimeOfRequest,
-    /// The conditions do not say which generation they are about (`report.status.observed-generation`).
+    /// The conditions do not have an observedGeneration (`report.status.observed-generation`).
     GenerationOfConditionsUnsaid,
-    /// A condition keeps its generation as long as it keeps its status (`report.status.observed-generation`).
+    /// A condition keeps its observedGeneration as long as it keeps its status (`report.status.observed-generation`).
     GenerationOfConditionsStays,
     /// Main containers have no status until the pod is initialized (`container.state.three-states`).
     MainsUnshownAtFirst,
-    /// A pod that is over has the reason of an eviction (`pod.phase.succeeded`, `pod.phase.failed`).
+    /// A pod that has ended has the reason of an eviction (`pod.phase.succeeded`, `pod.phase.failed`).
     ReasonLeftOver,
-    /// All instances of a container have one ID (`report.status.container-id`).
+    /// All instances of a container have the same ID (`report.status.container-id`).
     ContainerIdStays,
     /// The last state has the ID of the running instance (`report.status.container-id`).
     LastStateHasCurrentId,
@@ -98,77 +100,85 @@ macro_rules! with_reports {
     RestartsCountedTwice,
     /// Restarts are not counted (`report.status.restart-count`).
     RestartsUncounted,
-    /// The list of a pod's addresses is that of its node (`report.status.addresses`).
+    /// The list of a pod's addresses contains those of its node (`report.status.addresses`).
     AddressesDisagree,
     /// A pod is shown with an address that is not its own (`report.status.addresses`).
     AddressOfAnotherPod,
     /// Each status update renews the start time of the pod (`report.status.start-time`).
     StartTimeMoves,
-    /// A pod seems to have come to its kubelet ten seconds later (`report.status.start-time`).
+    /// The start time of a pod is ten seconds late (`report.status.start-time`).
     StartTimeLate,
     /// A status update turns the class of a pod into BestEffort (`report.status.qos-class`).
     ClassForgotten,
-    /// A status is about a generation that is yet to come (`report.status.observed-generation`).
+    /// The observedGeneration of a status is in the future (`report.status.observed-generation`).
     GenerationAhead,
-    /// A status does not say which generation it is about (`report.status.observed-generation`).
+    /// A status does not have an observedGeneration (`report.status.observed-generation`).
     GenerationUnsaid,
     // Images, ConfigMaps and Secrets that are missing.
-    /// It is not reported that an image is on the node (`report.event.pulled-each-time`).
+    /// Images that are on the node are not reported (`report.event.pulled-each-time`).
     PullUnreported,
-    /// Only before the first start of a container it is reported that its image is on the node (`report.event.pulled-each-time`).
+    /// An image that is on the node is reported only before the first start of its container (`report.event.pulled-each-time`).
     PullReportedOnce,
-    /// A container without an image is shown as if it was being created (`report.status.image-missing`).
+    /// A container without an image is shown as if it were being created (`report.status.image-missing`).
     ImageLackShownAsCreating,
-    /// Whatever is wrong with an image, its pull is shown as failed (`report.status.image-missing`).
+    /// Every problem with an image is shown as a failed pull (`report.status.image-missing`).
     ImageLackShownAsPull,
-    /// Nothing is reported about a container without an image but what was tried (`report.event.image-missing`).
+    /// Only the attempts are reported for a container without an image, and no failure (`report.event.image-missing`).
     ImageLackUnreported,
     /// The wait for the next pull is not reported (`report.event.image-missing`).
     PullBackOffUnreported,
-    /// A container starts without what its environment or its volume refers to (`report.status.settings-missing`,
-    /// `settings-supplied`).
+    /// A failed pull is retried with each sync of the pod (`report.event.pull-back-off`).
+    PullsWithEachSync,
+    /// The delay between two pulls does not grow (`report.event.pull-back-off`).
+    PullBackOffFlat,
+    /// A failed pull is not retried (`report.event.pull-back-off`).
+    PullTriedOnce,
+    /// The pull for an init container is not retried after the second attempt (`report.event.pull-back-off`).
+    InitPullTriedTwice,
+    /// A container starts without the objects that its environment or its volume refers to
+    /// (`report.status.settings-missing`, `settings-supplied`).
     SettingsIgnored,
-    /// A container without its environment is shown as if it was being created (`report.status.settings-missing`).
+    /// A container without its environment is shown as if it were being created (`report.status.settings-missing`).
     SettingsLackShownAsCreating,
     /// A container without its environment is shown as if its start had failed (`report.status.settings-missing`).
     SettingsLackShownAsRunError,
     /// A container without its volume is shown as if its creation had failed (`report.status.settings-missing`).
     VolumeLackShownAsError,
-    /// It is not reported that a ConfigMap or a Secret does not exist (`report.event.settings-missing`).
+    /// A missing ConfigMap or Secret is not reported (`report.event.settings-missing`).
     SettingsLackUnreported,
-    /// The report about what does not exist names neither it nor what needs it (`report.event.settings-missing`).
+    /// The event about a missing object names neither the object nor what needs it (`report.event.settings-missing`).
     SettingsLackUnnamed,
-    /// The kubelet tries only once to start a container with what it refers to (`report.status.settings-supplied`).
+    /// The kubelet tries only once to start a container that refers to a missing object (`report.status.settings-supplied`).
     SettingsNotTriedAgain,
     // Termination messages.
     /// No container has a termination message (`report.status.termination-message`, `termination-message-log`).
     MessageMissing,
     /// Only a container that fails has a termination message (`report.status.termination-message`).
     MessageOfFailuresOnly,
-    /// The termination message is read from the usual file alone (`report.status.termination-message`).
+    /// The termination message is read only from the default file (`report.status.termination-message`).
     MessageOfUsualPath,
-    /// Termination messages are not cut (`report.status.termination-message-limit`).
+    /// Termination messages are not truncated (`report.status.termination-message-limit`).
     MessageUncut,
-    /// Termination messages are cut at half of the limit (`report.status.termination-message-limit`).
+    /// Termination messages are truncated at half of the limit (`report.status.termination-message-limit`).
     MessageCutEarly,
     /// The messages of a pod have no common limit (`report.status.termination-message-limit`).
     MessagesOfPodUncut,
-    /// The log of a container never stands in for its message (`report.status.termination-message-log`).
+    /// The log of a container is never used in place of its message (`report.status.termination-message-log`).
     LogNeverStandsIn,
-    /// The log of a container also stands in for its message when it succeeded (`report.status.termination-message-log`).
+    /// The log of a container is used in place of its message even after a success (`report.status.termination-message-log`).
     LogAfterSuccess,
-    /// The log stands in for a message although the container wrote one (`report.status.termination-message`).
+    /// The log is used in place of a message although the container wrote one (`report.status.termination-message`).
     LogReplacesMessage,
-    /// The log stands in for a message with its beginning (`report.status.termination-message-log`).
+    /// The beginning of the log is used in place of a message (`report.status.termination-message-log`).
     LogFromItsBeginning,
-    /// More of a log than 2048 bytes stands in for a message (`report.status.termination-message-log`).
+    /// More than 2048 bytes of a log are used in place of a message (`report.status.termination-message-log`).
     LogUncut,
-    /// Less of a long log than 2048 bytes stands in for a message (`report.status.termination-message-log`).
+    /// Less than 2048 bytes of a long log are used in place of a message (`report.status.termination-message-log`).
     LogCutEarly,
-    // What a container was given.
+    // What a container got.
     /// A status does not have the allocated resources (`report.status.allocated-resources`).
     AllocationUnsaid,
-    /// A status has no other allocated resource than memory (`report.status.allocated-resources`).
+    /// A status has no allocated resource other than memory (`report.status.allocated-resources`).
     AllocationOfMemoryOnly,
     /// A status does not have the resources of a container (`report.status.resources`).
     ResourcesUnsaid,
@@ -182,7 +192,7 @@ macro_rules! with_reports {
     MountsShownAsWritable,
     /// Each container is shown with the user root (`report.status.user`).
     UserShownAsRoot,
-    /// A status does not have the groups that a pod asks for (`report.status.user`).
+    /// A status does not have the groups that a pod requests (`report.status.user`).
     GroupsUnsaid,
     /// The last container of each list has two statuses (`report.status.one-per-container`).
     StatusTwice,

@@ -1,7 +1,7 @@
-//! Defects of what probes send and of how their results are taken that few cases show: answers over TLS, runs of results,
-//! refused connections, output, slow bodies, names of headers and slashes. They follow the others in the same list.
+//! Defects of what probes send and how their results count, which few cases show: answers over TLS, runs of results,
+//! refused connections, output, slow bodies, header names and slashes. They follow the others in the same list.
 
-/// Hands the list of the other defects on, with these behind it, to the next that adds some.
+/// Passes the list of the other defects, followed by these, to the next macro that adds some.
 macro_rules! with_requests {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     // HTTPS.
@@ -14,9 +14,9 @@ macro_rules! with_requests {
     /// Custom headers are not sent over HTTPS (`probe.http.custom-headers`).
     HttpsDropsCustomHeaders,
     // Runs of results.
-    /// A run of successes ends only with so many failures as make unready (`probe.success-threshold.readiness`).
+    /// A run of successes ends only after `failureThreshold` failures (`probe.success-threshold.readiness`).
     RunOfSuccessesOutlivesFailure,
-    /// A run of failures ends only with so many successes as make ready (`probe.failure-threshold.consecutive`).
+    /// A run of failures ends only after `successThreshold` successes (`probe.failure-threshold.consecutive`).
     RunOfFailuresOutlivesSuccess,
     // Refused connections.
     /// A container that its startup probe killed is killed again at its first failure
@@ -37,7 +37,7 @@ macro_rules! with_requests {
     TimeoutOfEachHop,
     /// Ports above 32767 are invalid (`probe.http.host-default-pod-ip`, `probe.tcp.port-forms`).
     HighPortsInvalid,
-    /// HTTPS probes demand TLS 1.3 (`probe.http.https-skips-verification`).
+    /// HTTPS probes require TLS 1.3 (`probe.http.https-skips-verification`).
     TlsNeeds13,
     /// A refused connection of an HTTP liveness probe has no result (`probe.http.refused-fails`).
     LivenessRefusalDiscarded,
@@ -46,18 +46,18 @@ macro_rules! with_requests {
     /// A refused connection of an HTTP startup probe is a success (`probe.http.refused-fails`).
     StartupRefusalPasses,
     // Output.
-    /// A command that prints more than is read has failed (`probe.exec.exit-zero`).
+    /// A command that prints more than the kubelet reads fails (`probe.exec.exit-zero`).
     ExecMuchOutputFails,
-    /// A command that prints more than is read has passed (`probe.exec.exit-zero`).
+    /// A command that prints more than the kubelet reads passes (`probe.exec.exit-zero`).
     ExecMuchOutputPasses,
     // Slow bodies.
-    /// The timeout begins anew with every piece of a body (`probe.timeout.http`).
+    /// The timeout starts again with every part of a body (`probe.timeout.http`).
     TimeoutRestartsWithBytes,
     // Warnings.
     /// A warning about a redirect has the reason of a failure (`probe.http.redirect.missing-location`).
     WarningAsUnhealthy,
     // HTTP hooks.
-    /// A hook uses HTTP whatever its scheme is (`container.hook.request-as-written`).
+    /// A hook uses HTTP, whatever its scheme (`container.hook.request-as-written`).
     HookSchemeIgnored,
     /// A hook verifies the certificate of its server (`container.hook.request-as-written`).
     HookVerifiesCertificates,
@@ -68,14 +68,14 @@ macro_rules! with_requests {
     /// The Host header of a hook is the pod's address (`container.hook.request-as-written`).
     HookHostDropped,
     // Names of headers.
-    /// Names of headers are used as the spec spells them (`probe.http.custom-headers`).
+    /// Header names are sent as the spec spells them (`probe.http.custom-headers`).
     HeaderNamesAsWritten,
     /// Names of custom headers are sent in lower case (`probe.http.custom-headers`).
     HeaderNamesInLowerCase,
     // Slashes.
-    /// A path without a slash at its beginning is sent without one (`probe.http.method-get`).
+    /// A path without a leading slash is sent without one (`probe.http.method-get`).
     PathSentWithoutSlash,
-    /// A slash is put before every path (`probe.http.method-get`).
+    /// A slash is added before every path (`probe.http.method-get`).
     PathSlashDoubled,
     // Hosts.
     /// The host of a TCP probe has no effect (`probe.http.host-field-overrides-address`).

@@ -1,39 +1,39 @@
-//! Defects of resizes in place. They follow the others in the one list.
+//! Defects of resizes in place. They follow the others in the same list.
 
-/// Hands the list of the other defects on, with these behind it, to the next that adds some.
+/// Passes the list of the other defects, followed by these, to the next macro that adds some.
 macro_rules! with_resizes {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
-    /// A resize restarts main containers, whatever their policy says (`resize.without-restart`).
+    /// A resize restarts main containers, whatever their policy (`resize.without-restart`).
     ResizeRestarts,
     /// A resize restarts sidecars (`resize.without-restart`).
     ResizeRestartsSidecars,
     /// A new amount of memory restarts every container (`resize.without-restart`).
     ResizeOfMemoryRestarts,
-    /// When a resize restarts a container, the others of its pod restart, too (`resize.without-restart`).
+    /// When a resize restarts a container, the others of its pod also restart (`resize.without-restart`).
     ResizeRestartsAll,
-    /// A resize restarts nothing, whatever the policy says (`resize.with-restart`).
+    /// A resize restarts nothing, whatever the policy (`resize.with-restart`).
     ResizePolicyIgnored,
     /// A resize restarts a container twice (`resize.with-restart`).
     ResizeRestartsTwice,
-    /// The cgroup keeps its limit of the processor (`resize.enacted`).
+    /// The cgroup keeps its CPU limit (`resize.enacted`).
     ResizeOfCpuUnenacted,
-    /// The cgroup keeps its limit of the memory (`resize.enacted`).
+    /// The cgroup keeps its memory limit (`resize.enacted`).
     ResizeOfMemoryUnenacted,
-    /// The cgroup keeps every limit that should fall (`resize.enacted`).
+    /// The cgroup keeps every limit that should decrease (`resize.enacted`).
     ResizeOnlyRaises,
     /// The cgroups of sidecars keep their limits (`resize.enacted`).
     ResizeOfSidecarsUnenacted,
     /// A resize takes fourteen seconds (`resize.completed`, `resize.enacted`).
     ResizeLate,
-    /// The condition of a resize never goes (`resize.completed`).
+    /// The condition of a resize is never removed (`resize.completed`).
     ResizeNeverCompletes,
     /// The status keeps the resources from before a resize (`resize.completed`).
     ResizeUnshown,
-    /// A resize beyond the node is not marked (`resize.infeasible`).
+    /// A resize that exceeds the node is not marked as infeasible (`resize.infeasible`).
     TooLargeResizeUnsaid,
-    /// A resize beyond the node is only deferred (`resize.infeasible`).
+    /// A resize that exceeds the node is only deferred (`resize.infeasible`).
     TooLargeResizeDeferred,
-    /// A resize beyond the node is enacted (`resize.infeasible`).
+    /// A resize that exceeds the node is enacted (`resize.infeasible`).
     TooLargeResizeEnacted,
     /// A resize may change the QoS class (`resize.class-kept`).
     ApiResizesClass,

@@ -1,18 +1,18 @@
-//! The defects of classes, quotas and limits of resources. They follow the others in the one list.
+//! The defects of QoS classes, quotas and resource limits. They follow the others in the same list.
 
-/// Hands the list of the other defects on, with these behind it, to the next that adds some.
+/// Passes the list of the other defects, followed by these, to the next macro that adds some.
 macro_rules! with_resources {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     // Classes and sums.
     /// A Burstable container that requests little memory has the score of BestEffort (`qos.oom-score`).
     OomScoreUncapped,
-    /// Guaranteed containers have no protection by their score (`qos.oom-score`).
+    /// Guaranteed containers are not protected by their score (`qos.oom-score`).
     OomScoreOfGuaranteedHigh,
     /// One resource with limits is enough for Guaranteed (`qos.guaranteed`).
     ClassOfOneResource,
     /// Limits alone do not make a pod Guaranteed (`qos.guaranteed`).
     ClassNeedsRequests,
-    /// Requests below the limits are good enough for Guaranteed (`qos.guaranteed`).
+    /// Requests below the limits are enough for Guaranteed (`qos.guaranteed`).
     ClassIgnoresRequests,
     /// Limits do not make a pod Burstable (`qos.burstable`).
     ClassIgnoresLimits,
@@ -24,7 +24,7 @@ macro_rules! with_resources {
     ClassCountsZero,
     /// A pod loses its class when it runs (`qos.three-classes`).
     ClassLost,
-    /// A quota counts the first container only (`qos.pod-sums`).
+    /// A quota counts only the first container (`qos.pod-sums`).
     QuotaCountsFirst,
     /// A quota does not count memory (`qos.pod-sums`).
     QuotaIgnoresMemory,
@@ -35,23 +35,22 @@ macro_rules! with_resources {
     // Limits.
     /// Containers take as much memory as they want (`qos.limit-exceeded-kills-container-only`, `qos.guaranteed-protection`).
     MemoryLimitIgnored,
-    /// Only the first container of a pod has a memory limit, no sidecar and no other container
-    /// (`qos.guaranteed-protection`).
+    /// Only the first main container of a pod has a memory limit (`qos.guaranteed-protection`).
     MemoryLimitOnlyOfFirst,
     /// A container is killed at a third of its memory limit (`qos.guaranteed-protection`).
     MemoryLimitOfAThird,
-    /// A lack of memory kills all containers of a pod (`qos.limit-exceeded-kills-container-only`).
+    /// An OOM kill ends all containers of a pod (`qos.limit-exceeded-kills-container-only`).
     MemoryKillTakesThePod,
-    /// A container that was killed for its memory does not restart (`qos.limit-exceeded-kills-container-only`).
+    /// A container does not restart after an OOM kill (`qos.limit-exceeded-kills-container-only`).
     MemoryKillIsFinal,
-    /// A request is a limit (`qos.burstable-limit-default`).
+    /// A request acts as a limit (`qos.burstable-limit-default`).
     RequestsAreLimits,
-    /// Containers use as much processor time as they want (`qos.guaranteed-protection`).
+    /// Containers use as much CPU time as they want (`qos.guaranteed-protection`).
     ProcessorLimitIgnored,
-    /// Containers use a tenth more processor time than their limit (`qos.guaranteed-protection`).
+    /// Containers use a tenth more CPU time than their limit (`qos.guaranteed-protection`).
     ProcessorLimitExceeded,
     // A lack of memory.
-    /// Nobody is evicted where memory is short (`qos.request-exceeded-candidate`).
+    /// No pod is evicted when memory is short (`qos.request-exceeded-candidate`).
     ShortageIgnored,
     /// Guaranteed pods are evicted first (`qos.eviction-order`, `qos.request-exceeded-candidate`).
     ShortageEvictsGuaranteedFirst,
@@ -61,20 +60,20 @@ macro_rules! with_resources {
     ShortageForgetsRequests,
     /// Only the first container of an evicted pod is stopped (`qos.request-exceeded-candidate`).
     ShortageEvictsOneContainer,
-    /// A pod that was evicted by its kubelet does not say so (`disruptiontarget.kubelet`).
+    /// A pod that was evicted by its kubelet has no condition that shows this (`disruptiontarget.kubelet`).
     ShortageUnexplained,
-    /// A pod that was evicted by its kubelet names another reason (`disruptiontarget.kubelet`).
+    /// The condition of a pod that was evicted by its kubelet has another reason (`disruptiontarget.kubelet`).
     ShortageMisexplained,
-    /// A pod says that it was evicted while it still runs (`disruptiontarget.kubelet`).
+    /// A pod has the condition of an evicted pod while it still runs (`disruptiontarget.kubelet`).
     ShortageExplainedEarly,
-    // Processors of their own.
-    /// Whole processors are given to nobody (`qos.static-cpu`).
+    // Exclusive CPUs.
+    /// No container gets exclusive CPUs (`qos.static-cpu`).
     ProcessorsNotGiven,
-    /// A container gets one processor more than it requests (`qos.static-cpu`).
+    /// A container gets one more exclusive CPU than it requests (`qos.static-cpu`).
     ProcessorsOneTooMany,
-    /// Containers that start later may use the processors of others (`qos.static-cpu`).
+    /// Containers that start later may use the exclusive CPUs of others (`qos.static-cpu`).
     ProcessorsSharedWithLater,
-    /// Containers that were running already may still use the processors of others (`qos.static-cpu`).
+    /// Containers that were already running may still use the exclusive CPUs of others (`qos.static-cpu`).
     ProcessorsSharedWithEarlier,
     } };
 }

@@ -1,43 +1,43 @@
-//! The defects of those who act on the whole cluster: the controller of taints, the scheduler that preempts, the collector
-//! of pods on nodes that are out of service. They follow the others in the same list.
+//! The defects of components that act on the whole cluster: the taint controller, the scheduler that preempts pods, and
+//! the garbage collector of pods on nodes that are out of service. They follow the others in the same list.
 
-/// Hands the list of the other defects on, with these behind it, to the next that adds some.
+/// Passes the list of the other defects, followed by these, to the next macro that adds some.
 macro_rules! with_scope {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     // Taints.
-    /// Taints with the effect NoExecute end no pods (`disruptiontarget.taint-manager`).
+    /// NoExecute taints evict no pods (`disruptiontarget.taint-manager`).
     TaintsIgnored,
-    /// They end pods after 15 seconds (`disruptiontarget.taint-manager`).
+    /// NoExecute taints evict pods only after 15 seconds (`disruptiontarget.taint-manager`).
     TaintsActLate,
-    /// They end pods that tolerate them (`disruptiontarget.taint-manager`).
+    /// NoExecute taints evict pods that tolerate them (`disruptiontarget.taint-manager`).
     TolerationsIgnored,
-    /// They end pods at once that tolerate them for a while (`disruptiontarget.taint-manager`).
+    /// NoExecute taints evict pods that tolerate them for a limited time at once (`disruptiontarget.taint-manager`).
     TolerationSecondsIgnored,
-    /// They end such pods after half of the time (`disruptiontarget.taint-manager`).
+    /// NoExecute taints evict pods after half of their tolerationSeconds (`disruptiontarget.taint-manager`).
     TolerationSecondsHalved,
-    /// A pod that goes because of a taint does not say why (`disruptiontarget.taint-manager`).
+    /// A pod that a taint evicts has no condition that shows the reason (`disruptiontarget.taint-manager`).
     TaintUnexplained,
-    /// It names another reason (`disruptiontarget.taint-manager`).
+    /// The condition of a pod that a taint evicts has another reason (`disruptiontarget.taint-manager`).
     TaintMisexplained,
     // Preemption.
-    /// Nobody is preempted for a pod with a higher priority (`disruptiontarget.preemption`, `qos.preemption-ignores`).
+    /// No pod is preempted for a pod with a higher priority (`disruptiontarget.preemption`, `qos.preemption-ignores`).
     NobodyPreempted,
-    /// A pod that is preempted does not say why (`disruptiontarget.preemption`).
+    /// A preempted pod has no condition that shows the reason (`disruptiontarget.preemption`).
     PreemptionUnexplained,
-    /// It names another reason (`disruptiontarget.preemption`).
+    /// The condition of a preempted pod has another reason (`disruptiontarget.preemption`).
     PreemptionMisexplained,
-    /// It has one second to end (`disruptiontarget.preemption`).
+    /// A preempted pod has one second to end (`disruptiontarget.preemption`).
     PreemptionWithoutGrace,
-    /// Pods of the same priority are preempted (`qos.preemption-ignores`).
+    /// Pods with the same priority are preempted (`qos.preemption-ignores`).
     EqualsPreempted,
-    /// BestEffort pods are preempted first, whatever their priority is (`qos.preemption-ignores`).
+    /// BestEffort pods are preempted first, whatever their priority (`qos.preemption-ignores`).
     BestEffortPreemptedFirst,
     /// The pod with the highest of the lower priorities is preempted (`qos.preemption-ignores`).
     HighestPreemptedFirst,
     // Windows pods.
     /// A pod with HostProcess containers and others is accepted (`pod.windows-hostprocess`).
     ApiAcceptsMixedHostProcess,
-    /// The first container is not looked at for that (`pod.windows-hostprocess`).
+    /// A pod whose first container alone is not a HostProcess container is accepted (`pod.windows-hostprocess`).
     ApiForgetsFirstHostProcess,
     /// A HostProcess pod without the network of the host is accepted (`pod.windows-hostprocess`).
     ApiAcceptsHostProcessWithoutHost,
@@ -46,9 +46,9 @@ macro_rules! with_scope {
     // Nodes that are out of service.
     /// Pods that are being deleted stay on a node that is out of service (`podgc.out-of-service`).
     OutOfServiceIgnored,
-    /// They are removed from a lost node without the taint, too (`podgc.out-of-service`).
+    /// Pods that are being deleted are removed from a lost node even without the taint (`podgc.out-of-service`).
     SweepsWithoutTaint,
-    /// They are removed without the phase Failed (`podgc.out-of-service`).
+    /// Pods on a node that is out of service are removed without becoming Failed (`podgc.out-of-service`).
     SweptWithoutFailing,
     } };
 }

@@ -1,8 +1,8 @@
-//! Defects that are small, rare, or true of some probes and containers only: a tenth of a period, half a second of a
-//! timeout, every fifth probe, sidecars, the second container, what comes after a restart. They follow the others in the
+//! Defects that are small, rare, or limited to some probes and containers: a tenth of a period, half a second of a
+//! timeout, every fifth probe, sidecars, the second container, the time after a restart. They follow the others in the
 //! same list.
 
-/// Makes the list of the other defects, with these behind it.
+/// Creates the list of the other defects, followed by these.
 macro_rules! with_subtle {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     // Pace.
@@ -10,23 +10,23 @@ macro_rules! with_subtle {
     LivenessPeriodTenthLonger,
     /// Startup probes have a period that is a quarter longer (`probe.timing.period`).
     StartupPeriodQuarterLonger,
-    /// Probes over TCP have a period that is a tenth shorter (`probe.timing.period`).
+    /// TCP probes have a period that is a tenth shorter (`probe.timing.period`).
     TcpPeriodTenthShorter,
     /// Commands have a period that is a quarter longer (`probe.timing.period`).
     ExecPeriodQuarterLonger,
     /// Probes of sidecars have a period that is a quarter longer (`probe.timing.period`).
     SidecarPeriodQuarterLonger,
-    /// A restarted container is probed at half of the pace (`probe.timing.period`).
+    /// A restarted container is probed half as often (`probe.timing.period`).
     PeriodTwiceAfterRestart,
-    /// Readiness of a ready container is probed at half of the pace (`probe.readiness.runs-for-life`).
+    /// A ready container gets readiness probes half as often (`probe.readiness.runs-for-life`).
     ReadinessPeriodTwiceWhenReady,
-    /// Readiness of a ready container has a period that is a tenth longer (`probe.readiness.runs-for-life`).
+    /// The readiness probe of a ready container has a period that is a tenth longer (`probe.readiness.runs-for-life`).
     ReadinessPeriodTenthLonger,
-    /// Readiness of a ready container has a period that is a tenth shorter (`probe.timing.period`).
+    /// The readiness probe of a ready container has a period that is a tenth shorter (`probe.timing.period`).
     ReadinessPeriodTenthShorter,
-    /// After a failure a liveness probe comes at twice the pace (`probe.timing.period`).
+    /// After a failure, liveness probes come twice as often (`probe.timing.period`).
     FailingLivenessHurries,
-    /// Every period of more than five seconds is one of five (`probe.timing.period`).
+    /// Every period is at most five seconds (`probe.timing.period`).
     PeriodAtMost5,
     /// Every fifth liveness probe is left out (`probe.timing.period`).
     FifthLivenessProbeLost,
@@ -49,40 +49,40 @@ macro_rules! with_subtle {
     /// After the success of the startup probe, the first five liveness probes are left out (`probe.timing.first-probe-phase`).
     LivenessLateAfterStartup,
     // Timeouts.
-    /// Requests over HTTP have half a second more (`probe.timeout.http`).
+    /// The timeout of HTTP probes is half a second too long (`probe.timeout.http`).
     HttpTimeoutHalfSecondMore,
-    /// Requests over HTTP have half a second less (`probe.timeout.http`).
+    /// The timeout of HTTP probes is half a second too short (`probe.timeout.http`).
     HttpTimeoutHalfSecondLess,
-    /// Health checks have half a second more (`probe.timeout.tcp-grpc`).
+    /// The timeout of gRPC health checks is half a second too long (`probe.timeout.tcp-grpc`).
     GrpcTimeoutHalfSecondMore,
-    /// Connections have three seconds more (`probe.timeout.tcp-grpc`).
+    /// The timeout of TCP probes is three seconds too long (`probe.timeout.tcp-grpc`).
     TcpTimeoutThreeSecondsMore,
-    /// Commands have a second more (`probe.exec.timeout-fails`).
+    /// The timeout of commands is one second too long (`probe.exec.timeout-fails`).
     ExecTimeoutSecondMore,
-    /// Commands have half a second less (`probe.exec.timeout-fails`).
+    /// The timeout of commands is half a second too short (`probe.exec.timeout-fails`).
     ExecTimeoutHalfSecondLess,
     /// Every timeout is at most the period (`probe.timeout.longer-than-period`).
     TimeoutAtMostPeriod,
     /// A liveness probe has the timeout of the readiness probe (`probe.timeout.http`).
     LivenessTimeoutOfReadiness,
-    /// Sidecars have a timeout of a second (`probe.timeout.http`).
+    /// Probes of sidecars have a timeout of one second (`probe.timeout.http`).
     TimeoutOfSidecars1s,
     /// A request that times out has no result (`probe.liveness.catches-hang`).
     HttpTimeoutDiscarded,
     // Counting.
-    /// The second container of a pod may fail once more (`probe.failure-threshold.exact-count`).
+    /// The second container of a pod needs one more failure (`probe.failure-threshold.exact-count`).
     SecondContainerOnceMore,
-    /// Sidecars may fail once more (`probe.failure-threshold.exact-count`).
+    /// Sidecars need one more failure (`probe.failure-threshold.exact-count`).
     SidecarOnceMore,
-    /// A restarted container may fail once more (`probe.failure-threshold.exact-count`).
+    /// A restarted container needs one more failure (`probe.failure-threshold.exact-count`).
     OnceMoreAfterRestart,
-    /// Readiness may fail once more (`probe.failure-threshold.exact-count`).
+    /// Readiness probes need one more failure (`probe.failure-threshold.exact-count`).
     ReadinessOnceMore,
-    /// Startup may fail once more (`probe.failure-threshold.exact-count`).
+    /// Startup probes need one more failure (`probe.failure-threshold.exact-count`).
     StartupOnceMore,
-    /// Every threshold of failures is at most three (`probe.failure-threshold.exact-count`).
+    /// Every failureThreshold is at most three (`probe.failure-threshold.exact-count`).
     ThresholdAtMost3,
-    /// Every threshold of successes is at most two (`probe.success-threshold.readiness`).
+    /// Every successThreshold is at most two (`probe.success-threshold.readiness`).
     SuccessesAtMost2,
     /// One success more than the threshold is needed (`probe.success-threshold.readiness`).
     OneMoreSuccessNeeded,
@@ -94,15 +94,15 @@ macro_rules! with_subtle {
     TwentiethSuccessFails,
     /// Every tenth readiness success counts as a failure (`probe.result.success`).
     TenthReadinessSuccessFails,
-    /// The results of the second container are taken for those of the first (`probe.failure-threshold.exact-count`).
+    /// The results of the second container count for the first (`probe.failure-threshold.exact-count`).
     ResultsOfFirstContainer,
     /// A refused connection of a readiness probe has no result (`probe.http.refused-fails`).
     ReadinessRefusalDiscarded,
-    /// A success of readiness counts for liveness (`probe.failure-threshold.exact-count`).
+    /// A readiness success counts for liveness (`probe.failure-threshold.exact-count`).
     ReadinessSuccessForgivesLiveness,
-    /// A startup success in the second container opens the first (`probe.startup.gates-liveness`).
+    /// A startup success in the second container opens the gate of the first (`probe.startup.gates-liveness`).
     StartupOfNeighborOpens,
-    /// A container that has a startup probe is started after its third failure, too (`probe.startup.started-field`).
+    /// A container with a startup probe also counts as started after the third failure (`probe.startup.started-field`).
     StartedAfterThirdFailure,
     // Answers.
     /// 204 is a failure (`probe.http.status-range`).
@@ -123,7 +123,7 @@ macro_rules! with_subtle {
     Http308NotFollowed,
     /// The query of a redirect is lost (`probe.http.redirect.same-host-followed`).
     RedirectLosesQuery,
-    /// Bodies are read up to a kibibyte (`probe.http.body.limit-10kib`).
+    /// Bodies are read up to 1 KiB (`probe.http.body.limit-10kib`).
     BodyLimitKibibyte,
     /// Bodies are read up to 64 KiB (`probe.http.body.limit-10kib`).
     BodyLimit64Kibibytes,
@@ -135,14 +135,14 @@ macro_rules! with_subtle {
     GrpcServiceUnknownPasses,
     /// A command that exits with 127 has no result (`probe.exec.exit-zero`).
     Exec127Discarded,
-    /// A command that exits with 2 has passed (`probe.exec.exit-zero`).
+    /// A command that exits with 2 passes (`probe.exec.exit-zero`).
     Exec2Passes,
     /// A connection that times out is a success (`probe.timeout.tcp-grpc`).
     TcpTimeoutPasses,
     // Requests.
-    /// Escapes in the path are sent as what they stand for (`probe.http.method-get`).
+    /// Escapes in the path are decoded before they are sent (`probe.http.method-get`).
     PathUnescaped,
-    /// Slashes at the end of the path are lost (`probe.http.method-get`).
+    /// Trailing slashes of the path are lost (`probe.http.method-get`).
     PathLosesLastSlash,
     /// The first of several custom headers is lost (`probe.http.custom-headers`).
     FirstCustomHeaderLost,
@@ -154,34 +154,35 @@ macro_rules! with_subtle {
     GrpcLivenessServiceDropped,
     /// The deadline of a health check is twice the timeout (`probe.grpc.user-agent`).
     GrpcDeadlineTwice,
-    // Found by mutations of the source of a kubelet, which first went unnoticed.
-    /// Commands have the period as their timeout (`probe.exec.timeout-fails`).
+    // Found with mutations of a kubelet's source that were not detected at first.
+    /// The timeout of commands is their period (`probe.exec.timeout-fails`).
     ExecTimeoutIsPeriod,
-    /// A sidecar that was ready once stays so (`probe.readiness.failure-marks-unready`).
+    /// A sidecar that was ready once stays ready (`probe.readiness.failure-marks-unready`).
     SidecarStaysReady,
-    /// A hook's named port is looked up in the first main container (`termination.prestop-runs-first`, `container.state.poststart-before-running`).
+    /// A hook's named port is looked up in the first main container (`termination.prestop-runs-first`,
+    /// `container.state.poststart-before-running`).
     HookPortOfFirstContainer,
-    /// Under OnFailure, what a signal has ended does not restart (`restart.policy.onfailure`).
+    /// With restartPolicy OnFailure, a container that a signal ended does not restart (`restart.policy.onfailure`).
     SignalIsNoFailure,
-    /// An ephemeral container sees the processes of the first container, whichever it targets (`ephemeral.shared-pid`).
+    /// An ephemeral container sees the processes of the first container, whatever its target (`ephemeral.shared-pid`).
     EphemeralTargetsFirst,
     /// Sidecars do not share the processes of their pod (`ephemeral.shared-pid`).
     SidecarsApartFromProcesses,
-    /// A file of labels is renewed only if an annotation changes (`downward.volume-only`).
+    /// A file with labels is updated only if an annotation changes (`downward.volume-only`).
     LabelsRenewedWithAnnotations,
-    /// A variable that names its own container shows no limit of the node (`downward.fallback-allocatable`).
+    /// A variable that names its own container does not fall back to the node's amount (`downward.fallback-allocatable`).
     NamedLimitIsZero,
-    /// The conditions of others are lost when a container restarts (`pod.condition.custom-preserved`).
+    /// Conditions that others set are lost when a container restarts (`pod.condition.custom-preserved`).
     CustomConditionsLostOnRestart,
-    /// A condition that turns within five seconds keeps its time (`pod.condition.transition-time`).
+    /// A condition that changes again within five seconds keeps its transition time (`pod.condition.transition-time`).
     TransitionTimeDebounced,
-    /// The grace period of a probe applies to the first kill only (`probe.tgps.liveness-override`).
+    /// The grace period of a probe applies only to the first kill (`probe.tgps.liveness-override`).
     ProbeGraceForFirstKill,
     /// The grace period of the startup probe applies to liveness probes without one (`probe.tgps.default-inherits`).
     StartupGraceForAll,
     /// A failed hook leaves two seconds of the grace period (`termination.kill-after-grace`).
     FailedHookEndsGrace,
-    /// A pod beyond its deadline is stopped without hooks (`init.activedeadline-kills-running`).
+    /// A pod that exceeded its deadline is stopped without hooks (`init.activedeadline-kills-running`).
     DeadlineSkipsHooks,
     /// A redirect from HTTPS to HTTP is not followed (`probe.http.redirect.same-host-followed`).
     DowngradeIsOtherHost,
@@ -191,13 +192,14 @@ macro_rules! with_subtle {
     DropsHeadersOnSecondHop,
     /// Variables are rounded down (`downward.resourcefieldref`).
     DownwardVariablesRoundDown,
-    /// A restarted container is not told its address (`downward.env-only`).
+    /// A restarted container does not get its address (`downward.env-only`).
     AddressUntoldAfterRestart,
-    /// What a probe killed stays so if its own policy is OnFailure and it exits with 0 (`probe.liveness.needs-restarting-policy`).
+    /// A container that a probe killed does not restart if its own policy is OnFailure and it exits with 0
+    /// (`probe.liveness.needs-restarting-policy`).
     OwnOnFailureNotRestarted,
-    /// Sidecars do not come back once the first main container is done (`sidecar.always-restarted`).
+    /// Sidecars do not restart once the first main container has completed (`sidecar.always-restarted`).
     SidecarEndsWithFirstMain,
-    /// A pod is Running with its first main container (`pod.phase.running`).
+    /// A pod is Running as soon as its first main container runs (`pod.phase.running`).
     RunningWithFirst,
     } };
 }

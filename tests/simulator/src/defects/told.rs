@@ -1,7 +1,7 @@
-//! Defects of what nobody compared: events about probes that leave no record, codes in events, IDs and messages of containers that
-//! have ended, what a command is given, and what is optional. They follow the others in the one list.
+//! Defects in what was not compared before: events about probes that leave no record, codes in events, IDs and messages of
+//! containers that have ended, the environment of commands, and optional references. They follow the others in the same list.
 
-/// Hands the list of the other defects on, with these behind it, to the next that adds some.
+/// Passes the list of the other defects, followed by these, to the next macro that adds some.
 macro_rules! with_told {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     // Events.
@@ -11,7 +11,7 @@ macro_rules! with_told {
     ErrorsUnreported,
     /// Each failure is reported with the status code of the first (`report.event.unhealthy`).
     FailureCodeStays,
-    /// A failure is reported with the status code that another container of the pod gave (`report.event.unhealthy`,
+    /// A failure is reported with the status code of another container of the pod (`report.event.unhealthy`,
     /// `probe.http.event-omits-body`).
     FailureCodeOfNeighbor,
     // Containers that have ended.
@@ -28,17 +28,17 @@ macro_rules! with_told {
     ExecAsRoot,
     /// The commands of probes do not have the environment of their container (`probe.exec.runs-inside-container`).
     ExecWithoutEnvironment,
-    /// The commands of probes run in a temporary folder (`probe.exec.runs-inside-container`).
+    /// The commands of probes run in a temporary directory (`probe.exec.runs-inside-container`).
     ExecInAnotherFolder,
     // Counts.
-    /// The first refused connection makes a container unready, whatever the threshold (`probe.http.refused-fails`,
-    /// `probe.tcp.open-success`).
+    /// The first refused connection makes a container not ready, whatever the threshold
+    /// (`probe.http.refused-fails`, `probe.tcp.open-success`).
     RefusalMakesUnready,
-    /// A TCP readiness probe with a threshold above one needs one failure more (`probe.tcp.open-success`).
+    /// A TCP readiness probe with a threshold above one needs one more failure (`probe.tcp.open-success`).
     TcpReadinessNeedsOneMore,
     /// The first failed health check kills a container (`probe.failure-threshold.exact-count`).
     GrpcFailureKills,
-    // What is optional.
+    // Optional references.
     /// Variables from a ConfigMap or a Secret that does not exist are left out (`report.status.settings-missing`).
     EnvFromIgnored,
     /// A pod waits for an optional volume (`report.status.settings-supplied`).

@@ -1,23 +1,23 @@
-//! The defects of pods with users of their own. They follow the others in the one list.
+//! The defects of pods with their own user namespace. They follow the others in the same list.
 
-/// Hands the list of the other defects on, with these behind it, to the next that adds some.
+/// Passes the list of the other defects, followed by these, to the next macro that adds some.
 macro_rules! with_users {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
-    /// All pods with users of their own have the same ones of the node (`userns.no-overlap`).
+    /// All pods with their own user namespace have the same users of the node (`userns.no-overlap`).
     UsersShared,
     /// Pods get users that the node keeps for itself (`userns.no-overlap`).
     UsersOfNodeGiven,
     /// A pod has only a thousand users (`userns.optin`).
     UsersFew,
-    /// A pod with users of its own has the groups of the node (`userns.optin`).
+    /// A pod with its own user namespace has the groups of the node (`userns.optin`).
     GroupsOfNode,
-    /// Pods that do not ask for it have users of their own (`userns.optin`).
+    /// Pods that do not request it have their own user namespace (`userns.optin`).
     UsersApartUnasked,
     /// A process has the ids of the node inside (`userns.ids-inside`).
     IdsOfNodeInside,
-    /// A volume has the group of the pod on the node, and nobody's inside (`userns.ids-inside`).
+    /// A volume has the pod's group on the node, and the group nobody inside (`userns.ids-inside`).
     VolumeGroupOfNode,
-    /// A container starts whose user does not exist inside (`userns.ids-inside`).
+    /// A container whose user does not exist inside starts (`userns.ids-inside`).
     MissingUserRuns,
     /// Files of users that do not exist inside belong to root (`userns.overflow-id`).
     NobodyIsRoot,
@@ -25,11 +25,11 @@ macro_rules! with_users {
     NobodyCanWrite,
     /// Root inside is root on the node (`userns.root-unprivileged-on-host`).
     RootIsRootOutside,
-    /// Capabilities of a pod with users of its own are valid on the node (`userns.capabilities-scoped`).
+    /// Capabilities of a pod with its own user namespace apply on the node (`userns.capabilities-scoped`).
     CapabilitiesOfNode,
-    /// A pod with users of its own has no capabilities (`userns.capabilities-scoped`).
+    /// A pod with its own user namespace has no capabilities (`userns.capabilities-scoped`).
     CapabilitiesLost,
-    /// Volumes cannot be written with users of their own (`userns.apps-unchanged`).
+    /// Pods with their own user namespace cannot write to volumes (`userns.apps-unchanged`).
     OwnUsersCannotWrite,
     } };
 }

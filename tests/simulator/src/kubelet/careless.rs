@@ -1,4 +1,4 @@
-//! What a careless kubelet shows of containers, when it shows it, and what it forgets on one of several paths.
+//! What a careless kubelet shows about containers, when it shows it, and what it forgets in some situations.
 
 use probity_model::timeline::ProbeKind;
 use serde_json::{Value, json};
@@ -8,9 +8,9 @@ use crate::pod::{Container, Ended, Kind, State};
 use crate::updates::container_in;
 use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 
-/// How much later a status comes at least that a human notices.
+/// The smallest delay of a status that a person notices.
 const NOTICEABLE: i64 = 2500 * MS;
-/// How much later one comes that a human waits for.
+/// A delay of a status for which a person has to wait.
 const LONG: i64 = 4 * SECOND;
 
 impl World<'_> {
@@ -73,7 +73,7 @@ impl World<'_> {
         of.containers.iter().any(falls)
     }
 
-    /// Spoils the status of a container.
+    /// Applies defects to the status of a container.
     pub(crate) fn misstate(&self, pod: usize, container: &Container, status: &mut Value) {
         let (view, old) = (&container.view, shown_status(&self.pods[pod].object, &container.name));
         let again = old["state"]["running"].is_object() && old["restartCount"] == status["restartCount"];
@@ -156,7 +156,7 @@ impl World<'_> {
         }
     }
 
-    /// Spoils what a status says of its pod.
+    /// Applies defects to the status of a pod.
     pub(crate) fn mistell(&self, pod: usize, status: &mut Value) {
         let of = &self.pods[pod];
         let ready = status["conditions"].as_array().into_iter().flatten();
@@ -218,13 +218,13 @@ impl World<'_> {
         }
     }
 
-    /// The status with which a container is said to have ended.
+    /// The exit status with which the end of a container is shown.
     pub(super) fn code_told(&self, killed: Option<ProbeKind>, code: i64) -> i64 {
         let kind = killed == Some(ProbeKind::Liveness);
         if kind && self.has(Defect::LivenessKillShownAsZero) { 0 } else { code }
     }
 
-    /// How long a container waits after its end, instead of so long.
+    /// How long a container waits after its end, in place of `wait`.
     pub(super) fn wait_of(&self, at: At, ended: &Ended, wait: i64) -> i64 {
         let of = &self.pods[at.pod].containers;
         let shared = of.iter().map(|container| container.back_off.wait).max().unwrap_or(0);
@@ -242,14 +242,14 @@ impl World<'_> {
         match wait {
             0 if self.has(Defect::BackOffOfEight) => 8 * SECOND,
             0 if self.has(Defect::BackOffOfSix) => 6 * SECOND,
-            // The first delay is told from its repetition by a microsecond.
+            // A microsecond distinguishes the first delay from its repetition.
             wait if wait == 10 * SECOND && self.has(Defect::SecondDelayNotDoubled) => wait + 1,
             wait if wait > 0 && self.has(Defect::BackOffGrowsByHalf) => wait * 3 / 2,
             _ => next,
         }
     }
 
-    /// Who is killed for a container of the same pod.
+    /// The container that is killed in place of another container of the same pod.
     pub(super) fn killed_for(&self, at: At) -> At {
         let all = &self.pods[at.pod].containers;
         match all.iter().position(|of| of.kind == Kind::Main && of.is_running()) {
@@ -260,7 +260,7 @@ impl World<'_> {
         }
     }
 
-    /// A sidecar was started again: what that does to the main containers.
+    /// The effects of a sidecar's restart on the main containers.
     pub(super) fn after_start_of_sidecar(&mut self, at: At) {
         let again = self.is_sidecar(at) && self.is_again(at);
         if !again || !self.has(Defect::SidecarRestartRestartsMains) {
@@ -275,7 +275,7 @@ impl World<'_> {
         }
     }
 
-    /// How much longer a container may run than its grace period says.
+    /// How much longer than its grace period a container may run.
     pub(super) fn grace_off(&self, by_probe: bool) -> i64 {
         let (less, more) = match by_probe {
             true => (Defect::ProbeGraceSecondLess, Defect::ProbeGraceSecondAndAHalfMore),
@@ -288,14 +288,14 @@ impl World<'_> {
         }
     }
 
-    /// Whether a hook before the stop is forgotten.
+    /// Whether a preStop hook is forgotten.
     pub(super) fn forgets_hook(&self, at: At) -> bool {
         let killing = self.pods[at.pod].containers[at.container].killing;
         (killing == Some(ProbeKind::Startup) && self.has(Defect::HookSkippedByStartup))
             || (self.is_sidecar(at) && self.has(Defect::HookOfSidecarsSkipped))
     }
 
-    /// Reports what must not be reported, and reports it again.
+    /// Reports events that must not be reported, or repeats them.
     pub(super) fn report_more(&mut self, at: At, passed: bool, kind: ProbeKind) {
         if passed && self.has(Defect::SuccessReported) {
             let message = format!("{} probe passed", kind.word());
@@ -311,7 +311,7 @@ impl World<'_> {
 }
 
 impl Container {
-    /// Whether it is ready and not shown so yet.
+    /// Whether it is ready but not shown as ready yet.
     fn rises(&self, object: &Value) -> bool {
         self.view.ready && shown_status(object, &self.name)["ready"] != true
     }

@@ -1,4 +1,4 @@
-//! The conditions of pods: what the kubelet says of them, and what it keeps of those that others set.
+//! The conditions of pods: what the kubelet writes, and which conditions of others it keeps.
 
 use serde_json::{Value, json};
 
@@ -9,10 +9,10 @@ use crate::world::{Act, MS, SECOND, World};
 /// The conditions that the kubelet owns, in the order in which it writes them.
 const OWNED: [&str; 5] =
     ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"];
-/// How soon the kubelet shows that a pod has its sandbox: it does not wait for anything else.
+/// How soon the kubelet shows that a pod has its sandbox: it does not wait for other changes.
 const SHOWN: i64 = 20 * MS;
 
-/// What a condition is to say.
+/// The content of a condition.
 struct Says<'s> {
     kind: &'s str,
     holds: bool,
@@ -38,7 +38,7 @@ fn is_done(container: &Container) -> bool {
 }
 
 impl World<'_> {
-    /// The conditions that the kubelet writes, behind those that it does not own.
+    /// The conditions that the kubelet writes, after those that it does not own.
     pub(crate) fn conditions(&self, pod: usize, phase: &str, old: &Value) -> Value {
         let over = matches!(phase, "Succeeded" | "Failed");
         let foreign = |condition: &&Value| {
@@ -159,7 +159,7 @@ impl World<'_> {
         (of_containers, of_pod)
     }
 
-    /// Whether the readiness gates of a pod let it be ready.
+    /// Whether the readiness gates of a pod allow it to be ready.
     fn passes_gates(&self, of: &Pod, conditions: &Value) -> bool {
         let gates = of.object["spec"]["readinessGates"].as_array();
         let mut gates = gates.into_iter().flatten().filter_map(|gate| gate["conditionType"].as_str());
@@ -245,7 +245,7 @@ impl World<'_> {
         }
     }
 
-    /// The kubelet makes the pod's sandbox with its network, once its volumes are there; whether it exists.
+    /// The kubelet creates the pod's sandbox with its network, once its volumes exist; returns whether the sandbox exists.
     pub(super) fn make_sandbox(&mut self, pod: usize) -> bool {
         if !self.pods[pod].sandbox && self.mounts_volumes(pod) {
             self.pods[pod].sandbox = true;

@@ -1,5 +1,5 @@
-//! A kubelet's counters of its probes: each success or failure, by worker, as long as the worker exists. What erred
-//! to the end is no result and is not counted.
+//! A kubelet's counters of its probes: each success or failure, by worker, as long as the worker exists. A probe
+//! whose attempts all end in an error has no result and is not counted.
 
 use probity_composer::NODE;
 use probity_model::history::{Did, ProbeCount};

@@ -1,7 +1,7 @@
 //! Variables in the command of an exec probe: what the kubelet replaces before it runs the command.
 //!
-//! It knows the container's `env` as it is written and nothing else: a variable whose value comes from elsewhere is an
-//! empty text to it, a name that `env` does not have stays as it is. No shell has a part in it.
+//! It knows only the container's `env` as it is written: a variable whose value comes from another source is an empty
+//! text, and a name that is not in `env` stays unchanged. No shell is involved.
 
 use serde_json::Value;
 
@@ -40,7 +40,7 @@ fn written<'s>(spec: &'s Value, name: &str) -> Option<&'s Value> {
     spec["env"].as_array()?.iter().rev().find(|entry| entry["name"] == name)
 }
 
-/// Replaces `$(NAME)`; `$$` is a `$` that begins nothing.
+/// Replaces `$(NAME)`; `$$` stands for a literal `$`.
 fn expand(word: &str, value: &impl Fn(&str) -> Option<String>) -> String {
     let mut text = String::new();
     let mut rest = word;
@@ -60,7 +60,7 @@ fn expand(word: &str, value: &impl Fn(&str) -> Option<String>) -> String {
     text + rest
 }
 
-/// What a shell would make of a word that is one variable.
+/// What a shell would produce from a word that is one variable.
 fn by_shell(word: &str, value: &impl Fn(&str) -> Option<String>) -> String {
     match word.strip_prefix('$').filter(|name| !name.starts_with('(')) {
         Some(name) => value(name).unwrap_or_default(),

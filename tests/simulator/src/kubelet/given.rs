@@ -1,4 +1,4 @@
-//! What a status says that a container was given: its resources, its volumes and its user.
+//! What a container got according to its status: its resources, its volumes and its user.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ fn list<'v>(of: &'v Value, field: &str) -> impl Iterator<Item = &'v Value> + use
 }
 
 impl World<'_> {
-    /// The user, the group and the further groups of a container's processes.
+    /// The user, the group and the supplemental groups of a container's processes.
     pub(crate) fn ids_of(&self, pod: usize, container: &Container) -> Vec<u32> {
         let of_pod = &self.pods[pod].object["spec"]["securityContext"];
         let of_both = |field: &str| {
@@ -23,7 +23,7 @@ impl World<'_> {
         all.filter_map(|id| u32::try_from(id).ok()).collect()
     }
 
-    /// Shows what a container was given.
+    /// Shows what a container got.
     pub(crate) fn show_given(&self, pod: usize, container: &Container, status: &mut Value) {
         let mounts = list(&container.spec, "volumeMounts").map(|mount| {
             let mut shown = json!({ "name": mount["name"], "mountPath": mount["mountPath"] });
@@ -66,7 +66,7 @@ impl World<'_> {
         }
     }
 
-    /// Spoils the lists of statuses of a pod.
+    /// Applies defects to the lists of statuses of a pod.
     pub(crate) fn miscount(&self, status: &mut Value) {
         let twice = self.has(Defect::StatusTwice);
         if !twice && !self.has(Defect::StatusOfNoContainer) {

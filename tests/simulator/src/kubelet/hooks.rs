@@ -1,4 +1,4 @@
-//! The hook after a container's start: the kubelet does nothing else for the pod until it is done, and stops the container if it
+//! The postStart hook: the kubelet does nothing else for the pod until the hook is done, and stops the container if the hook
 //! fails.
 
 use probity_script::Certificate;
@@ -10,11 +10,11 @@ use crate::call::{Call, CallResult, Request, Tls};
 use crate::pod::Kind;
 use crate::world::{Act, At, LifeAt, MS, World};
 
-/// How long after its start a container's hook comes.
+/// How long after the start of a container its hook begins.
 const COMES: i64 = 30 * MS;
 
 impl World<'_> {
-    /// A container with a hook has started. Until the hook is done the kubelet does not look at the pod again.
+    /// A container with a hook has started. The kubelet does not sync the pod again until the hook is done.
     pub(super) fn hook_after_start(&mut self, at: At) {
         let hook = &self.pods[at.pod].containers[at.container].spec["lifecycle"]["postStart"];
         let once = self.is_again(at) && self.has(Defect::StartHookOnce);

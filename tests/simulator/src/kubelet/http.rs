@@ -14,9 +14,9 @@ use crate::world::World;
 
 /// How much of a body is read.
 pub(super) const LIMIT: u64 = 10_240;
-/// The highest port of a kubelet that takes ports for signed numbers of 16 bits.
+/// The highest port for a kubelet that treats ports as signed 16-bit numbers.
 const HIGHEST_SIGNED: u16 = 32_767;
-/// How many requests a probe makes at most.
+/// The maximum number of requests of a probe.
 const MOST_REQUESTS: usize = 10;
 
 /// A request of an HTTP probe: the first, or one that a redirect led to.
@@ -132,7 +132,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether a defective kubelet takes a port for none.
+    /// Whether a defective kubelet considers a port invalid.
     pub(super) fn is_too_high(&self, port: u16) -> bool {
         port > HIGHEST_SIGNED && self.has(Defect::HighPortsInvalid)
     }
@@ -179,7 +179,7 @@ impl World<'_> {
         Ok(Leg { first_host: url.host.clone(), url, host: custom, headers, before: 0 })
     }
 
-    /// Puts in the defaults and takes out what was emptied.
+    /// Adds the default headers and removes those with an empty value.
     fn complete(&self, run: &Run, secure: bool, headers: &mut BTreeMap<String, Vec<String>>) {
         let agent = if self.has(Defect::UserAgentWrong) { "kube-probe/1.35" } else { "kube-probe/1.36" };
         let accept = if self.has(Defect::AcceptNarrow) { "text/plain" } else { "*/*" };
@@ -353,7 +353,7 @@ impl World<'_> {
         }
     }
 
-    /// Where a redirect leads: a next request, an end, or nothing if it is taken for the last answer.
+    /// Where a redirect leads: to another request or to an end; none if it counts as the last answer.
     fn redirect(&self, run: &Run, location: &str) -> Option<Outcome> {
         let leg = &run.leg;
         if self.has(Defect::FollowsNoRedirect) || self.has(Defect::RedirectCountsAsFailure) {
@@ -403,7 +403,7 @@ impl World<'_> {
             headers.insert("Referer".to_owned(), vec![leg.url.text()]);
         }
         let kept = leg.host.clone().filter(|_| !absolute && !self.has(Defect::DropsHostOnRedirect));
-        // An alias has no address of its own: whoever takes it for the same host goes back to where he came from.
+        // An alias has no address of its own: a kubelet that considers it the same host sends the request to the original host.
         let url = if alias && same && url.host != leg.first_host {
             Url { host: leg.first_host.clone(), port: leg.url.port, ..url }
         } else {
@@ -414,7 +414,7 @@ impl World<'_> {
     }
 }
 
-/// The number of a port: as it is written, or as the container declares it by this name.
+/// The number of a port: as written, or as the container declares it under this name.
 pub(super) fn resolve_port(container: &Value, port: &Value) -> Option<u16> {
     let number = port.as_u64().or_else(|| {
         let name = port.as_str()?;
@@ -424,7 +424,7 @@ pub(super) fn resolve_port(container: &Value, port: &Value) -> Option<u16> {
     number.and_then(|port| u16::try_from(port).ok()).filter(|port| *port > 0)
 }
 
-/// What is said of a port's name that the container does not declare.
+/// The message for a port name that the container does not declare.
 pub(super) fn no_such_port(port: &Value) -> String {
     let name = port.as_str().unwrap_or_default();
     format!("strconv.Atoi: parsing \"{name}\": invalid syntax")

@@ -1,20 +1,21 @@
-//! Containers whose images are not on the node: what the kubelet tries, what it reports about that, and what they wait for.
+//! Containers whose images are not on the node: what the kubelet tries and reports, and what the containers wait for.
 
 use serde_json::Value;
 
+use super::lifecycle::{FIRST_WAIT, LONGEST_WAIT};
 use crate::Defect;
-use crate::pod::{Kind, State};
+use crate::pod::{Container, Kind, State};
 use crate::updates::container_in;
 use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 
 /// The registry of images that cannot be pulled: nothing listens there.
 const NOWHERE: &str = "localhost:9/";
-/// How soon a container whose image cannot be pulled is shown so.
+/// How soon a container whose image cannot be pulled is shown in that state.
 const SHOWN: i64 = 50 * MS;
-/// How soon the kubelet looks again at a container of a new pod.
+/// How soon the kubelet retries a container of a new pod.
 const LOOKS_AGAIN: i64 = 1_500 * MS;
 
-/// Whether the name of an image has a capital letter where none may be.
+/// Whether the name of an image has a capital letter where none is allowed.
 fn is_misnamed(image: &str) -> bool {
     let last = image.rsplit('/').next().unwrap_or_default();
     last.split(':').next().unwrap_or_default().chars().any(|char| char.is_ascii_uppercase())
@@ -77,7 +78,39 @@ impl World<'_> {
         image.as_str().is_some_and(|image| repository(image) == repository(&self.setting.image))
     }
 
-    /// A container that has got an image that its node does not have waits instead of starting again; whether it does.
+    /// The image in the spec of a container's pod.
+    fn wanted_image(&self, at: At) -> Value {
+        let of = &self.pods[at.pod];
+        let name = &of.containers[at.container].name;
+        container_in(&of.object["spec"], name).map(|of| of["image"].clone()).unwrap_or_default()
+    }
+
+    /// The instance that starts has the image of its pod's spec.
+    pub(super) fn take_image(&mut self, at: At) {
+        let keeps =
+            self.has(Defect::NewImageOldContent) && self.pods[at.pod].containers[at.container].starts > 0;
+        if !keeps {
+            self.pods[at.pod].containers[at.container].image = self.wanted_image(at);
+        }
+    }
+
+    /// Whether the newest instance of a container has an older image than the spec.
+    pub(super) fn runs_old_image(&self, at: At) -> bool {
+        self.pods[at.pod].containers[at.container].image != self.wanted_image(at)
+    }
+
+    /// A defective kubelet does not start a container again that it has stopped for its new image.
+    pub(super) fn stays_down(&self, at: At) -> bool {
+        self.runs_old_image(at) && self.has(Defect::NewImageNotStarted)
+    }
+
+    /// The ID of the image of a container: variants of the target's image differ in their tags.
+    pub(crate) fn image_id(&self, of: &Container) -> String {
+        let variant = of.image.as_str().and_then(|image| image.strip_prefix(self.setting.image.as_str()));
+        format!("sha256:simulated{}", variant.unwrap_or_default())
+    }
+
+    /// A container whose new image is not on its node waits in place of a restart; returns whether it does.
     pub(super) fn lacks_new_image(&mut self, at: At) -> bool {
         let of = &mut self.pods[at.pod].containers[at.container];
         if !of.absent {
@@ -99,7 +132,7 @@ impl World<'_> {
         matches!(of.state, State::Waiting("ErrImagePull" | "ImagePullBackOff"))
     }
 
-    /// A container that waits for its image gets another one, and is tried again.
+    /// A container that waits for its image gets another one, and its start is retried.
     fn correct_image(&mut self, at: At, wanted: Option<Value>) {
         if let Some(image) = wanted.filter(|_| !self.has(Defect::CorrectedImageIgnored)) {
             self.pods[at.pod].containers[at.container].spec["image"] = image;
@@ -127,7 +160,7 @@ impl World<'_> {
         runs.map(|(container, of)| LifeAt { at: At { container, ..at }, attempt: of.attempt() }).collect()
     }
 
-    /// A container whose image is not on the node waits instead of starting; whether it does.
+    /// A container whose image is not on the node waits in place of its start; returns whether it does.
     pub(super) fn waits_for_image(&mut self, pod: usize, container: usize) -> bool {
         let of = &self.pods[pod].containers[container];
         let image = of.spec["image"].as_str().unwrap_or_default();
@@ -135,24 +168,30 @@ impl World<'_> {
         if of.plan.is_some() || !(misnamed || unserved) {
             return false;
         }
-        let (at, tries) = (At { pod, container }, of.tries);
-        let reason = match of.spec["imagePullPolicy"].as_str() {
-            _ if misnamed => "InvalidImageName",
-            Some("Never") => "ErrImageNeverPull",
-            _ if tries < 2 => "ErrImagePull",
-            _ => "ImagePullBackOff",
+        let (at, tries, kind) = (At { pod, container }, of.tries, of.kind);
+        let never = of.spec["imagePullPolicy"] == "Never";
+        let reason = match () {
+            () if misnamed => "InvalidImageName",
+            () if never => "ErrImageNeverPull",
+            () if self.pulls_now(at) => "ErrImagePull",
+            () => "ImagePullBackOff",
         };
         let tried = match reason {
             "InvalidImageName" => ("Warning", "InspectFailed"),
             "ErrImageNeverPull" => ("Warning", "ErrImageNeverPull"),
-            _ if tries == 0 => ("Normal", "Pulling"),
+            "ErrImagePull" => ("Normal", "Pulling"),
             _ => ("Normal", "BackOff"),
         };
         self.report_lack(at, tried, reason);
-        if reason == "ErrImagePull" && tries == 0 {
-            self.later(LOOKS_AGAIN, Act::Retry(at));
-        } else if reason == "ErrImagePull" {
-            self.retry_after_error(at);
+        let gives_up = match kind {
+            Kind::Init if self.has(Defect::InitPullTriedTwice) => tries >= 2,
+            _ => self.has(Defect::PullTriedOnce) && tries >= 1,
+        };
+        if matches!(reason, "ErrImagePull" | "ImagePullBackOff") && !gives_up {
+            match tries {
+                0 => self.later(LOOKS_AGAIN, Act::Retry(at)),
+                _ => self.retry_after_error(at),
+            }
         }
         let shown = match reason {
             _ if self.has(Defect::ImageLackShownAsCreating) => "ContainerCreating",
@@ -165,6 +204,21 @@ impl World<'_> {
         of.state = State::Waiting(shown);
         of.restarting = true;
         self.later(SHOWN, Act::Sync(pod));
+        true
+    }
+
+    /// Whether the kubelet tries to pull an image when it looks at a container once more: not before the back-off is over.
+    fn pulls_now(&mut self, at: At) -> bool {
+        let (now, flat, always) =
+            (self.now, self.has(Defect::PullBackOffFlat), self.has(Defect::PullsWithEachSync));
+        let pulled = &mut self.pods[at.pod].containers[at.container].pulled;
+        let delay = match *pulled {
+            None => FIRST_WAIT,
+            Some((last, delay)) if now - last < delay && !always => return false,
+            Some((_, delay)) if flat => delay,
+            Some((_, delay)) => delay.saturating_mul(2).min(LONGEST_WAIT),
+        };
+        *pulled = Some((now, delay));
         true
     }
 

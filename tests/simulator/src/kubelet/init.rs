@@ -1,4 +1,4 @@
-//! Init containers and sidecars: what waits for them, what brings them back, and the deadline that covers them.
+//! Init containers and sidecars: what waits for them, what restarts them, and the deadline that covers them.
 
 use serde_json::{Value, json};
 
@@ -8,11 +8,11 @@ use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 
 /// How much later a defective kubelet detects a success.
 const LATE: i64 = 8 * SECOND;
-/// The exit status of a container whose command is not there, as runtimes report it.
+/// The exit status of a container whose command does not exist, as runtimes report it.
 const NOT_STARTED: i64 = 128;
 
 impl World<'_> {
-    /// Whether what stands after a container need not wait for it any more.
+    /// Whether the later containers no longer have to wait for a container.
     pub(super) fn is_passed(&self, pod: usize, container: usize) -> bool {
         let all = &self.pods[pod].containers;
         let of = &all[container];
@@ -38,7 +38,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether a sidecar is left for later.
+    /// Whether the start of a sidecar is postponed.
     pub(super) fn is_put_off(&self, pod: usize, container: usize) -> bool {
         let all = &self.pods[pod].containers;
         let mains = all.iter().any(|of| of.kind == Kind::Main && of.starts == 0);
@@ -62,7 +62,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether a pod does not fail for an init container that did.
+    /// Whether a pod does not fail although one of its init containers did.
     pub(super) fn tolerates_failed_init(&self) -> bool {
         self.has(Defect::InitRetriedUnderNever) || self.has(Defect::InitFailureKeepsPending)
     }
@@ -127,7 +127,7 @@ impl World<'_> {
         }
     }
 
-    /// Looks again later at a success that a defective kubelet notices late.
+    /// Checks again later for a success that a defective kubelet notices late.
     pub(super) fn look_again(&mut self, pod: usize) {
         if self.has(Defect::InitSuccessNoticedLate) {
             self.later(LATE + 100 * MS, Act::Sync(pod));
@@ -200,7 +200,7 @@ impl World<'_> {
         self.sync_now(pod);
     }
 
-    /// Whether a pod that is beyond its deadline is over: nothing of it runs.
+    /// Whether a pod that exceeded its deadline has ended: none of its containers runs.
     pub(super) fn is_over_by_deadline(&self, pod: usize) -> bool {
         let of = &self.pods[pod];
         let runs = |of: &Container| of.is_running() || matches!(of.view.state, State::Running(_));
@@ -213,7 +213,7 @@ impl World<'_> {
         self.pods[pod].containers.iter().any(|of| of.kind == Kind::Init && !done(of))
     }
 
-    /// The phase as a defective kubelet shows it for its init containers or sidecars.
+    /// The phase that a defective kubelet shows because of the pod's init containers or sidecars.
     pub(super) fn phase_by_helpers(&self, pod: usize, phase: &'static str) -> &'static str {
         let sidecars = || self.pods[pod].containers.iter().filter(|of| of.kind == Kind::Sidecar);
         let failed = |of: &Container| matches!(&of.view.state, State::Ended(ended) if ended.code != 0);
@@ -237,7 +237,7 @@ impl World<'_> {
         (initialized || self.has(Defect::InitializedEarly)) && !self.has(Defect::InitializedNever)
     }
 
-    /// Whether the pod is shown as ready though it initializes.
+    /// Whether the pod is shown as ready although it is initializing.
     pub(crate) fn is_ready_early(&self, pod: usize) -> bool {
         self.has(Defect::ReadyWhileInitializing) && self.initializes(pod)
     }
@@ -251,7 +251,7 @@ impl World<'_> {
         }
     }
 
-    /// Spoils the lists of statuses, and tells why a pod is over.
+    /// Applies defects to the lists of statuses, and adds the reason why a pod has ended.
     pub(crate) fn misplace_inits(&self, pod: usize, status: &mut Value) {
         let expired = self.is_over_by_deadline(pod);
         if let Some(cause) = self.pods[pod].evicted.filter(|_| expired) {

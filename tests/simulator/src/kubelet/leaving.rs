@@ -1,4 +1,5 @@
-//! How a defective kubelet lets pods leave: it stops containers too late, too early or never, or starts them although their pod goes.
+//! How a defective kubelet terminates pods: it stops containers too late, too early or never, or starts them although their pod
+//! terminates.
 
 use serde_json::Value;
 
@@ -7,13 +8,13 @@ use crate::Defect;
 use crate::pod::{Container, Kind, State, Turn};
 use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 
-/// How much later an init container is told to stop.
+/// How much later an init container gets its stop signal.
 const LATE: i64 = 4 * SECOND;
-/// As good as never.
+/// So long that it never happens in a case.
 const NEVER: i64 = 600 * SECOND;
 
 impl World<'_> {
-    /// How much later than others a container is told to stop.
+    /// How much later than others a container gets its stop signal.
     pub(super) fn told_later(&self, at: At) -> i64 {
         let init = self.pods[at.pod].containers[at.container].kind == Kind::Init;
         let late = init && self.pods[at.pod].deleted.is_some() && self.has(Defect::DeletedInitsToldLate);
@@ -32,7 +33,7 @@ impl World<'_> {
         self.has(Defect::SidecarsWaitForNoMain) && !mains.any(ran)
     }
 
-    /// How long a sidecar whose turn has come has until it is killed, if not what is left.
+    /// How long a sidecar whose turn has come has until it is killed, if this is not the rest of the grace period.
     pub(super) fn wrong_rest(&self, pod: usize) -> Option<i64> {
         let (deleted, expired) = (self.pods[pod].deleted.is_some(), self.pods[pod].expired);
         match () {
@@ -43,7 +44,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether a sidecar with a hook is forgotten once that is done.
+    /// Whether a sidecar with a hook is forgotten once the hook is done.
     pub(super) fn forgets_after_hook(&self, at: At, turn: Turn) -> bool {
         let hook = &self.pods[at.pod].containers[at.container].spec["lifecycle"]["preStop"];
         turn.hooked
@@ -52,7 +53,7 @@ impl World<'_> {
             && self.has(Defect::HookedSidecarNotTold)
     }
 
-    /// Whether a container starts although its pod goes.
+    /// Whether a container starts although its pod terminates.
     pub(super) fn starts_while_leaving(&self, at: At) -> bool {
         let of = &self.pods[at.pod];
         let container = &of.containers[at.container];
@@ -69,7 +70,7 @@ impl World<'_> {
         }
     }
 
-    /// An init container ended in a pod that goes: the next container may start all the same.
+    /// An init container ended in a terminating pod: the next container may start nevertheless.
     pub(super) fn passes_on(&mut self, at: At, code: i64) {
         let of = &self.pods[at.pod];
         let container = at.container + 1;
@@ -83,18 +84,18 @@ impl World<'_> {
         }
     }
 
-    /// Whether a container's hook before the stop is a request.
+    /// Whether a container's preStop hook is a request.
     pub(super) fn asks_before_stop(&self, at: At) -> bool {
         self.pods[at.pod].containers[at.container].spec["lifecycle"]["preStop"].get("httpGet").is_some()
     }
 
-    /// Whether a container is not told to stop since its hook before the stop was refused.
+    /// Whether a container gets no stop signal because its preStop hook was refused.
     pub(super) fn forgets_signal(&self, hook: &Value, (ended, failed): (i64, bool)) -> bool {
         let refused = failed && ended <= self.now && hook.get("httpGet").is_some();
         refused && self.has(Defect::RefusedHookForgetsSignal)
     }
 
-    /// The sidecars of a pod whose init container failed are killed; whether they are.
+    /// Kills the sidecars of a pod whose init container failed, if a defect requires this; returns whether it did.
     pub(super) fn kills_helpers(&mut self, pod: usize) -> bool {
         let of = &self.pods[pod];
         let begun = of.containers.iter().any(|of| of.kind == Kind::Main && of.starts > 0);

@@ -1,4 +1,4 @@
-//! How containers come and come again: the order of their creation, the restart policy and its back-off.
+//! How containers start and restart: the order of their creation, the restart policy and its back-off.
 
 use probity_model::timeline::ProbeKind;
 
@@ -7,9 +7,9 @@ use crate::pod::{BackOff, Container, Ended, Kind, State};
 use crate::world::{Act, At, MS, SECOND, World};
 
 /// The first wait of a container that keeps ending; it doubles each time.
-const FIRST_WAIT: i64 = 10 * SECOND;
+pub(super) const FIRST_WAIT: i64 = 10 * SECOND;
 /// The longest wait.
-const LONGEST_WAIT: i64 = 300 * SECOND;
+pub(super) const LONGEST_WAIT: i64 = 300 * SECOND;
 /// A container that ran for this long does not wait.
 const GOOD_RUN: i64 = 600 * SECOND;
 
@@ -116,7 +116,7 @@ impl World<'_> {
         if self.pods[at.pod].containers[at.container].void_start.take_if(|void| *void == now).is_some() {
             return;
         }
-        // A hook after another container's start holds up all that the kubelet does to the pod.
+        // The postStart hook of another container delays everything that the kubelet does for the pod.
         if self.pods[at.pod].hooked_until > now {
             self.at(self.pods[at.pod].hooked_until + MS, Act::Start(at));
             return;
@@ -124,6 +124,7 @@ impl World<'_> {
         if self.lacks_new_image(at) {
             return;
         }
+        self.take_image(at);
         let loses_message = self.has(Defect::MessageLostOnRestart);
         let container = &mut self.pods[at.pod].containers[at.container];
         if let State::Ended(ended) = &container.state {
@@ -164,6 +165,7 @@ impl World<'_> {
             || unmanaged
             || !self.comes_back(at, ended.code)
             || self.is_held_up(at)
+            || self.stays_down(at)
             || self.has(Defect::CrashIsFinal)
             || final_kill
         {
@@ -222,7 +224,7 @@ impl World<'_> {
         };
     }
 
-    /// A container has to wait before it is started again.
+    /// A container has to wait before its restart.
     fn wait_to_start(&mut self, at: At, ended: Ended, due: i64) {
         let unshown = self.has(Defect::WaitShownAsEnd);
         let stays_ready = self.has(Defect::EndedStaysReady);
@@ -254,7 +256,7 @@ impl World<'_> {
         self.at(due, Act::Start(at));
     }
 
-    /// Whether the restart policy brings a container back that ended with this status.
+    /// Whether the policy restarts a container that ended with this status.
     fn comes_back(&self, at: At, code: i64) -> bool {
         let of = &self.pods[at.pod];
         let kind = of.containers[at.container].kind;
@@ -265,6 +267,9 @@ impl World<'_> {
         let one_is_done = mains.any(|of| matches!(of.view.state, State::Ended(_)));
         if let Some(wrong) = self.wrongly_back(at, code) {
             return wrong;
+        }
+        if kind == Kind::Main && self.runs_old_image(at) {
+            return !self.has(Defect::NewImageEndsNever) || self.policy_of(at) != "Never";
         }
         if kind != Kind::Sidecar && self.restarts_by_rule(at, code) {
             return true;
@@ -280,7 +285,7 @@ impl World<'_> {
         }
     }
 
-    /// A container that a probe condemned has ended.
+    /// A container that was killed because of a probe has ended.
     pub(super) fn after_kill(&mut self, at: At, kind: ProbeKind, ended: Ended) {
         let policy = match self.has(Defect::KillsFollowPodPolicy) {
             true => self.pods[at.pod].restart_policy().to_owned(),
@@ -319,7 +324,7 @@ impl World<'_> {
             wait = wait.min(FIRST_WAIT);
         }
         match before {
-            // What has to wait is decided anew when its time comes, and then by the exit status.
+            // After a wait the decision is made again, and then it depends on the exit status.
             Some(finished)
                 if wait > 0 && self.now < finished + wait && policy == "OnFailure" && ended.code == 0 =>
             {

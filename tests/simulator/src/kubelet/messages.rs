@@ -7,15 +7,15 @@ use crate::Defect;
 use crate::pod::micros;
 use crate::world::{LifeAt, MS, World};
 
-/// The most bytes of a message.
+/// The maximum size of a message in bytes.
 const LONGEST: usize = 4096;
-/// The most bytes of the messages of all containers of a pod.
+/// The maximum total size in bytes of the messages of all containers of a pod.
 const OF_ALL: usize = 12 * 1024;
-/// The most bytes of a log that stand in for a message.
+/// The maximum number of bytes of a log that are used in place of a message.
 const OF_LOG: usize = 2048;
 /// How much of a log a defective kubelet takes from its beginning.
 const BEGINNING: usize = 200;
-/// The file of a message, unless the container names another one.
+/// The default file of a message.
 const USUAL_PATH: &str = "/dev/termination-log";
 
 fn text<'v>(of: &'v Value, field: &str) -> &'v str {
@@ -23,7 +23,7 @@ fn text<'v>(of: &'v Value, field: &str) -> &'v str {
 }
 
 impl World<'_> {
-    /// Adds a line to the log of a process, if that may be needed.
+    /// Adds a line to the log of a process, if the log may be needed.
     pub(crate) fn log(&mut self, life: LifeAt, line: &WitnessLine) {
         let spec = &self.pods[life.at.pod].containers[life.at.container].spec;
         if text(spec, "terminationMessagePolicy") != "FallbackToLogsOnError" {

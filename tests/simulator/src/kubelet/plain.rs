@@ -11,10 +11,10 @@ use crate::world::{SECOND, World};
 /// The address of the node.
 const NODE_ADDRESS: &str = "10.89.0.2";
 
-/// As long as nothing is open.
+/// Used as a time that never comes.
 const FOR_EVER: i64 = 3600 * SECOND;
 
-/// Where a probe goes to, and from where.
+/// Where a probe goes, and where it comes from.
 struct Way {
     host: String,
     port: u16,
@@ -75,7 +75,7 @@ impl World<'_> {
         Ok(Way { host: given.unwrap_or(own).to_owned(), port, peer: peer.to_owned(), inside })
     }
 
-    /// Asks for a service's health.
+    /// Sends a gRPC health check for a service.
     pub(super) fn send_grpc(&mut self, run: &Run, settings: &Value) -> (i64, Back) {
         let of = &self.pods[run.at.pod];
         let Some(port) = super::http::resolve_port(&of.containers[run.at.container].spec, &settings["port"])
@@ -190,7 +190,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether an HTTP probe of the container failed last at the same port.
+    /// Whether the last HTTP probe of the container on the same port failed.
     fn http_fails(&self, run: &Run, settings: &Value) -> bool {
         let container = &self.pods[run.at.pod].containers[run.at.container];
         container.workers.iter().any(|worker| {
@@ -227,7 +227,7 @@ impl World<'_> {
         }
     }
 
-    /// What is made of an answer that is not SERVING.
+    /// The result for an answer that is not SERVING.
     fn judge_health(&self, reply: &HealthReply) -> Outcome {
         let (said, passes) = match reply {
             HealthReply::Status(2) => ("NOT_SERVING".to_owned(), false),
@@ -260,7 +260,7 @@ impl World<'_> {
     }
 }
 
-/// Whether a host is a name and no address.
+/// Whether a host is a name and not an address.
 fn is_name(host: &str) -> bool {
     host != "localhost" && !host.contains(':') && !host.chars().all(|c| c.is_ascii_digit() || c == '.')
 }

@@ -8,7 +8,7 @@ use crate::Defect;
 use crate::call::{CallResult, ReceivedResponse};
 use crate::world::{Act, At, LifeAt, MS, World};
 
-/// How often a probe is tried that errs.
+/// How many times a probe that ends in an error is tried.
 const TRIES: u32 = 3;
 /// The source address of the kubelet's connections.
 pub(super) const KUBELET: &str = "10.244.1.1";
@@ -18,11 +18,11 @@ pub(super) const KUBELET: &str = "10.244.1.1";
 pub(crate) struct Run {
     pub(crate) at: At,
     pub(crate) kind: ProbeKind,
-    /// The life of the container that it is for.
+    /// The instance of the container that it is for.
     pub(crate) id: String,
     pub(crate) tries: u32,
     pub(crate) deadline: i64,
-    /// Where an HTTP probe has been led to.
+    /// The current request of an HTTP probe, after redirects.
     pub(crate) leg: Leg,
 }
 
@@ -33,11 +33,11 @@ pub(crate) struct Flight {
     reached: Option<LifeAt>,
 }
 
-/// What comes back.
+/// The response to a probe.
 #[derive(Clone, Debug)]
 pub(crate) enum Back {
     Answer(CallResult),
-    /// A command ended: with which status (none if it was cut off), and what it printed.
+    /// A command ended: its exit status (none if it timed out) and its output.
     Command(Option<u8>, String),
     /// It could not be sent.
     Unsent(String),
@@ -46,10 +46,10 @@ pub(crate) enum Back {
 /// The result of a run.
 pub(super) enum Outcome {
     Passed,
-    /// It passed, and people should know.
+    /// It passed with a warning.
     Warned(String),
     Failed(String),
-    /// It erred: the word for its state, and why.
+    /// It ended in an error: the word for its state, and the reason.
     Erred(&'static str, String),
     /// It continues with another request.
     Led(Box<Leg>),
@@ -92,7 +92,7 @@ impl World<'_> {
         }
     }
 
-    /// A process is gone, and with it the connections of the probes that it had not answered.
+    /// A process is gone, and with it the connections of the unanswered probes.
     pub(crate) fn break_flights(&mut self, life: LifeAt) {
         let mut broken = Vec::new();
         for (number, flight) in self.flights.iter_mut().filter(|(_, flight)| flight.reached == Some(life)) {

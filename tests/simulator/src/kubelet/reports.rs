@@ -1,5 +1,5 @@
-//! What the kubelet reports: the events about containers, and how a defective one spoils them and the fields of a status that
-//! tell one pod, container and instance from another.
+//! What the kubelet reports: the events about containers, and the defects in them and in the fields of a status that
+//! distinguish pods, containers and instances.
 
 use probity_composer::NODE;
 use probity_model::history::Change;
@@ -13,7 +13,7 @@ use crate::world::{Act, At, MS, SECOND, World};
 
 /// How many events of one type about one pod are recorded in a burst before the recorder's spam filter closes.
 const EVENT_BURST: u32 = 25;
-/// How much later a pod seems to have come to its kubelet.
+/// How much later the start time of a pod is shown.
 const LATE: i64 = 10 * SECOND;
 /// How long after its start a container is reported as created.
 const LAGS: i64 = 300 * MS;
@@ -113,7 +113,7 @@ impl World<'_> {
         }
     }
 
-    /// Spoils an event about the image of a container.
+    /// Applies defects to an event about the image of a container.
     fn spoil_pull(&self, object: &mut Value) {
         match object["reason"].as_str().unwrap_or_default() {
             "Failed" | "InspectFailed" | "ErrImageNeverPull" => {
@@ -142,7 +142,12 @@ impl World<'_> {
         if !first && (sidecar || self.has(Defect::StartReportedOnce)) {
             return;
         }
-        if first && self.has(Defect::BackOffReportedAtStart) {
+        let hasty = match self.pods[at.pod].containers[at.container].starts {
+            1 => self.has(Defect::BackOffReportedAtStart),
+            2 => self.has(Defect::BackOffReportedAtRestart),
+            _ => false,
+        };
+        if hasty {
             let message = "Back-off restarting failed container";
             self.record(at.pod, at.container, "Warning", "BackOff", message);
         }
@@ -190,7 +195,7 @@ impl World<'_> {
         }
     }
 
-    /// A probe ends a container.
+    /// Reports that a probe caused the kill of a container.
     pub(super) fn report_kill(&mut self, at: At, message: &str) {
         let name = self.pods[at.pod].containers[at.container].name.clone();
         let plain = format!("Stopping container {name}");
@@ -205,7 +210,7 @@ impl World<'_> {
         }
     }
 
-    /// A container is stopped because its pod goes.
+    /// A container is stopped because its pod terminates.
     pub(super) fn report_stop(&mut self, at: At, message: &str) {
         let name = self.pods[at.pod].containers[at.container].name.clone();
         let blaming = format!("Container {name} failed liveness probe");
@@ -223,7 +228,7 @@ impl World<'_> {
         }
     }
 
-    /// A hook before the stop of a container ends.
+    /// A container's preStop hook ends.
     pub(super) fn report_stop_hook(&mut self, at: At, ended: i64, failed: bool) {
         let spoken =
             if failed { !self.has(Defect::FailedHookUnreported) } else { self.has(Defect::GoodHookReported) };
@@ -232,7 +237,7 @@ impl World<'_> {
         }
     }
 
-    /// Spoils what a container's status says of its instance.
+    /// Applies defects to how a container's status identifies its instance.
     pub(crate) fn misidentify(&self, container: &Container, status: &mut Value) {
         if self.has(Defect::LastStateHasCurrentId) && status["lastState"]["terminated"].is_object() {
             status["lastState"]["terminated"]["containerID"] = status["containerID"].clone();
@@ -258,7 +263,7 @@ impl World<'_> {
         }
     }
 
-    /// Spoils what a status says of the host of its pod.
+    /// Applies defects to the host addresses in a status.
     fn misplace(&self, pod: usize, status: &mut Value) {
         let of = &self.pods[pod];
         let nobody = format!("10.90.0.{pod}");
@@ -277,7 +282,7 @@ impl World<'_> {
         }
     }
 
-    /// Spoils what a status says of its pod.
+    /// Applies defects to the pod's fields in a status.
     pub(crate) fn misreport(&self, pod: usize, status: &mut Value) {
         let of = &self.pods[pod];
         if self.has(Defect::AddressesDisagree) && status["podIPs"].is_array() {

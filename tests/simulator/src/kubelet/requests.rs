@@ -1,5 +1,5 @@
-//! How a defective kubelet sends requests and takes their results: over TLS, with headers and paths as they are written, and
-//! with a clock that starts again.
+//! How a defective kubelet sends requests and counts their results: over TLS, with headers and paths as written, and with a
+//! timeout that starts again.
 
 use probity_model::timeline::ProbeKind;
 
@@ -8,7 +8,7 @@ use crate::Defect;
 use crate::call::CallResult;
 use crate::world::{SECOND, World};
 
-/// As long as nothing is waiting.
+/// Used as a time that never comes.
 const FOR_EVER: i64 = 3600 * SECOND;
 
 impl Run {
@@ -19,7 +19,7 @@ impl Run {
 }
 
 impl World<'_> {
-    /// When a request is given up.
+    /// When a request times out.
     pub(super) fn deadline_of(&self, run: &Run) -> i64 {
         let endless = run.begins_over_tls() && self.has(Defect::HttpsTimeoutIgnored);
         if endless { self.now + FOR_EVER } else { run.deadline }

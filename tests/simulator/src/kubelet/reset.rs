@@ -1,4 +1,4 @@
-//! The restart of all containers of a pod, which a rule of one of them asks for.
+//! The restart of all containers of a pod because of a rule of one of them.
 
 use probity_case::NodeStep;
 use probity_composer::NODE;
@@ -35,7 +35,7 @@ impl World<'_> {
         skips && all[at.container].kind == Kind::Init
     }
 
-    /// Whether the policy of a pod leaves a container as it ended when the pod loses its sandbox.
+    /// Whether the policy of a pod does not restart an ended container when the pod loses its sandbox.
     fn is_over_for_good(&self, at: At) -> bool {
         let of = &self.pods[at.pod];
         let done = matches!(&of.containers[at.container].state, State::Ended(ended) if ended.code == 0);
@@ -75,7 +75,7 @@ impl World<'_> {
         true
     }
 
-    /// The sandbox of a pod is gone: the kubelet stops its containers and begins anew.
+    /// The sandbox of a pod was removed: the kubelet stops the containers and starts the pod again.
     pub(crate) fn remove_sandbox(&mut self, of: &NodeStep) {
         let key = of.pod.as_deref().unwrap_or(probity_case::ONLY);
         // The API server may have rejected it.
@@ -98,7 +98,7 @@ impl World<'_> {
         self.later(2500 * MS, Act::Reset(At { pod, container: 0 }));
     }
 
-    /// All containers have ended: they are created anew, from the first init container on.
+    /// All containers have ended: they are created again, from the first init container on.
     pub(crate) fn create_anew(&mut self, trigger: At) {
         let pod = trigger.pod;
         self.pods[pod].resetting = false;

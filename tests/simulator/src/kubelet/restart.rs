@@ -1,7 +1,7 @@
 //! A kubelet restart: the state of its probes is lost, and the kubelet uses the last status in the API instead.
 //!
-//! Containers run on. One that had run for longer than a grace period is taken for started and ready if it was so, until
-//! its probes say otherwise; a younger one is taken for a new one. Each worker waits for a random part of its period.
+//! Containers keep running. A container that had run for longer than a grace period stays started and ready if it was,
+//! until a probe gives another result; a younger one counts as new. Each worker waits for a random part of its period.
 
 use probity_case::NodeStep;
 use probity_composer::NODE;
@@ -13,13 +13,13 @@ use crate::Defect;
 use crate::pod::{Container, Kind, State, Worker};
 use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 
-/// As good as never.
+/// So long that it never happens in a case.
 const NEVER: i64 = 600 * SECOND;
 /// A container that has run for this long is not new.
 const OLD: i64 = 10 * SECOND;
 
 impl World<'_> {
-    /// Another kubelet starts.
+    /// The kubelet is restarted.
     pub(crate) fn restart_kubelet(&mut self, of: &NodeStep, output: Option<Value>) {
         let shown = |starts| KubeletSigns { starts: Some(starts), process_us: None };
         let (before, after) = (shown(1), shown(2));
@@ -44,7 +44,7 @@ impl World<'_> {
         }
     }
 
-    /// A defective kubelet does not know any more which containers had ended for good.
+    /// A defective kubelet no longer knows which containers had ended for good.
     fn run_the_ended(&mut self, pod: usize, down: i64) {
         let policy = self.pods[pod].restart_policy().to_owned();
         for container in 0..self.pods[pod].containers.len() {
@@ -57,8 +57,8 @@ impl World<'_> {
         }
     }
 
-    /// A new kubelet begins the termination of a pod again. The runtime does not repeat the stop signal, but the kill
-    /// waits for the full grace period.
+    /// A restarted kubelet starts the termination of a pod again. The runtime does not repeat the stop signal, but
+    /// the kill waits for the full grace period.
     fn terminate_again(&mut self, pod: usize, from: i64) {
         let going = self.pods[pod].deleted.is_some() && !self.pods[pod].gone;
         if !going || self.has(Defect::RestartKeepsDeadline) {
@@ -133,7 +133,7 @@ impl World<'_> {
 }
 
 impl Container {
-    /// Whether this life was there, and no longer new, when the kubelet was started again.
+    /// Whether this instance existed, and was no longer new, when the kubelet was restarted.
     pub(super) fn outlived_kubelet(&self) -> bool {
         self.survived.as_deref() == Some(self.view.id.as_str())
     }

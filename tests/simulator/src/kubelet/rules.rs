@@ -7,7 +7,7 @@ use crate::pod::Kind;
 use crate::world::{At, World};
 
 impl World<'_> {
-    /// The restart policy that counts for a container that is not a sidecar: its own, or the one of its pod.
+    /// The effective restart policy of a container that is not a sidecar: its own, or its pod's.
     pub(super) fn policy_of(&self, at: At) -> &str {
         let of = &self.pods[at.pod];
         let (container, pod) = (&of.containers[at.container], of.restart_policy());

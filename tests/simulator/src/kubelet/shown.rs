@@ -10,9 +10,9 @@ use crate::world::{Act, MS, SECOND, World};
 const LATE: i64 = 10 * SECOND;
 /// How much later a container seems to have started.
 const STARTED_LATE: i64 = 5 * SECOND;
-/// For how much longer a pod seems to be pending.
+/// For how much longer a pod is shown as Pending.
 const PENDING_LATE: i64 = 6 * SECOND;
-/// How soon a pod that is over runs again.
+/// How soon a pod that has ended is shown as Running again.
 const AGAIN: i64 = 2 * SECOND;
 
 impl World<'_> {
@@ -46,7 +46,7 @@ impl World<'_> {
             () if over && self.has(Defect::RulesKeepRunning) && mains().any(has_rules) => "Running",
             () if self.has(Defect::FailuresSucceed) && over => "Succeeded",
             () if self.has(Defect::SuccessesFail) && over => "Failed",
-            // A pod is over only when none of its containers runs any more.
+            // A pod ends only when none of its containers runs.
             () if over && !was_over && of.containers.iter().any(Container::is_running) => {
                 if of.object["status"]["phase"] == "Pending" { "Pending" } else { "Running" }
             }
@@ -59,7 +59,7 @@ impl World<'_> {
         self.pods[pod].deleted.is_some() && self.has_finalizers(pod)
     }
 
-    /// Looks again later at what is shown wrongly only for a while, or only after a while.
+    /// Publishes the status again later, for values that are wrong only for a while or only after a while.
     pub(crate) fn show_once_more(&mut self, pod: usize) {
         let over = matches!(self.phase(pod), "Succeeded" | "Failed");
         if over && self.has(Defect::LeavesTerminalPhase) {
@@ -74,7 +74,7 @@ impl World<'_> {
         }
     }
 
-    /// Spoils the status of a container.
+    /// Applies defects to the status of a container.
     pub(crate) fn misshow(&self, container: &Container, status: &mut Value) {
         let view = &container.view;
         if let State::Running(since) = view.state {
@@ -93,7 +93,7 @@ impl World<'_> {
             && self.now - ended.finished < LATE
         {
             status["state"] = json!({ "running": { "startedAt": self.timestamp(ended.started) } });
-            // So that it is written once more meanwhile.
+            // This makes the status differ, so that it is written again.
             status["note"] = json!(self.now);
         }
         self.misshow_running(container, status);

@@ -1,4 +1,4 @@
-//! How containers go: the hook before the stop, the stop signal, the grace period, the kill, and a pod's deletion.
+//! How containers end: the preStop hook, the stop signal, the grace period, the kill, and a pod's deletion.
 
 use probity_model::timeline::ProbeKind;
 use probity_script::answer::{Serving, TerminationSettings};
@@ -12,7 +12,7 @@ use crate::pod::{Ended, Kind, State, micros};
 use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 
 impl World<'_> {
-    /// A probe's verdict ends a container.
+    /// Kills a container because of a probe.
     pub(super) fn kill_by_probe(&mut self, at: At, kind: ProbeKind) {
         let policy = self.policy_of(at).to_owned();
         let pod_grace = self.pods[at.pod].grace();
@@ -54,7 +54,7 @@ impl World<'_> {
         set(kind).or(of_startup)
     }
 
-    /// How long a container has that a probe condemned.
+    /// How long a container that is killed because of a probe has to stop.
     fn grace_of_kill(&self, kind: ProbeKind, own: Option<i64>, of_pod: i64) -> i64 {
         let ignored = self.has(Defect::ProbeGraceIgnored)
             || (kind == ProbeKind::Startup && self.has(Defect::StartupGraceIgnored));
@@ -232,7 +232,7 @@ impl World<'_> {
                 of.view.ready &= of.probe(ProbeKind::Readiness).is_some();
             }
         }
-        // A status about the new generation.
+        // The next status is about the new generation.
         self.touch(pod);
         if self.has(Defect::ReadyAgainOnDelete) {
             for after in [2_100, 2_900] {

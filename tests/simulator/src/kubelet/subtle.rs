@@ -1,5 +1,5 @@
-//! How a defective kubelet probes slightly wrongly: a pace, a delay, a timeout or a count that is a little off, or off for
-//! some probes and containers only.
+//! How a defective kubelet probes slightly wrongly: a period, a delay, a timeout or a count that is slightly wrong, or
+//! wrong only for some probes and containers.
 
 use probity_model::timeline::ProbeKind;
 
@@ -10,7 +10,7 @@ use crate::world::{Act, At, MS, SECOND, World};
 
 /// A whole, in thousandths.
 const WHOLE: i64 = 1000;
-/// The longest period of a kubelet that knows no longer one.
+/// The longest period of a kubelet that limits periods.
 const LONGEST_PERIOD: i64 = 5 * SECOND;
 
 impl World<'_> {
@@ -19,7 +19,7 @@ impl World<'_> {
         self.pods[at.pod].containers[at.container].kind == Kind::Sidecar
     }
 
-    /// Whether a container is a main container behind another one.
+    /// Whether a container is a main container after another one.
     pub(super) fn is_second(&self, at: At) -> bool {
         let all = &self.pods[at.pod].containers;
         let mains = all[..at.container].iter().filter(|of| of.kind == Kind::Main).count();
@@ -66,7 +66,7 @@ impl World<'_> {
         if self.has(Defect::PeriodAtMost5) { period.min(LONGEST_PERIOD) } else { period }
     }
 
-    /// Whether a turn of a probe is left out. One may be sent twice, too.
+    /// Whether a scheduled probe is left out. It may also send a probe twice.
     pub(super) fn leaves_out(&mut self, at: At, kind: ProbeKind) -> bool {
         let (fifth, twice) =
             (self.has(Defect::FifthLivenessProbeLost), self.has(Defect::FifthLivenessProbeTwice));
@@ -90,7 +90,7 @@ impl World<'_> {
         }
     }
 
-    /// A probe is sent although it is not its turn.
+    /// A probe is sent although it is not due.
     pub(crate) fn probe_again(&mut self, at: At, kind: ProbeKind, generation: u64) {
         if self.worker(at, kind).is_some_and(|worker| worker.generation == generation && !worker.busy) {
             self.do_probe(at, kind);
@@ -139,7 +139,7 @@ impl World<'_> {
         }
     }
 
-    /// How many results of a kind settle it.
+    /// The threshold for results of this kind.
     pub(super) fn threshold_of(&self, at: At, kind: ProbeKind, passed: bool, number: u64) -> u64 {
         if passed {
             return match () {
@@ -167,7 +167,7 @@ impl World<'_> {
         }
     }
 
-    /// The result that a kubelet counts which miscounts now and then.
+    /// The result as it is counted by a kubelet that sometimes counts wrongly.
     pub(super) fn miscounted(&mut self, at: At, kind: ProbeKind, passed: bool) -> bool {
         let (fifth, twentieth) =
             (self.has(Defect::FifthFailurePasses), self.has(Defect::TwentiethSuccessFails));
@@ -183,7 +183,7 @@ impl World<'_> {
         }
     }
 
-    /// What a result of one probe does to others of a defective kubelet.
+    /// The effect of one probe's result on the others, in a defective kubelet.
     pub(super) fn spread_result(&mut self, at: At, kind: ProbeKind, passed: bool) {
         if kind == ProbeKind::Readiness
             && passed
@@ -211,7 +211,7 @@ impl World<'_> {
         }
     }
 
-    /// Whose result it is: a defective kubelet takes that of the second container for that of the first.
+    /// The container for which a result counts: a defective kubelet counts results of the second container for the first.
     pub(super) fn counted_for(&self, at: At, kind: ProbeKind) -> At {
         let all = &self.pods[at.pod].containers;
         let first = all.iter().position(|of| of.kind == Kind::Main);
@@ -226,7 +226,7 @@ impl World<'_> {
         }
     }
 
-    /// What a status code is taken for, if it is misread.
+    /// How a status code counts, if a defect misreads it.
     pub(super) fn misread(&self, kind: ProbeKind, status: u16) -> Option<bool> {
         let wrong = match status {
             204 => self.has(Defect::Http204Fails),
@@ -269,7 +269,7 @@ impl World<'_> {
     }
 }
 
-/// A text in which escapes are replaced by what they stand for.
+/// A text with decoded escapes.
 fn unescaped(text: &str) -> String {
     let mut parts = text.split('%');
     let mut all = parts.next().unwrap_or_default().to_owned();

@@ -42,7 +42,7 @@ impl World<'_> {
         }
     }
 
-    /// Takes over how a container really is.
+    /// Updates the kubelet's view of a container from its real state.
     fn look_at(&mut self, at: At) {
         let uid = self.pods[at.pod].uid.clone();
         let container = &self.pods[at.pod].containers[at.container];
@@ -95,7 +95,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether a container is ready. If that hangs on its readiness probe, the probe is to run now.
+    /// Whether a container is ready. If that depends on its readiness probe, the probe must run now.
     fn is_ready(&mut self, at: At) -> bool {
         let container = &self.pods[at.pod].containers[at.container];
         if container.kind == Kind::Init {
@@ -128,14 +128,14 @@ impl World<'_> {
                 self.later(MS, Act::Poke(at, ProbeKind::Readiness));
             }
             let container = &self.pods[at.pod].containers[at.container];
-            // What was ready before the kubelet was started again is so until its probe says otherwise.
+            // A container that was ready before the kubelet restart stays ready until its probe gives another result.
             let unknown = container.results.get(ProbeKind::Readiness, &container.view.id).is_none();
             return unknown && container.view.ready && container.outlived_kubelet();
         }
         container.probe(ProbeKind::Readiness).is_none() && !self.has(Defect::AbsentReadinessIsUnready)
     }
 
-    /// Takes over whether a container is ready.
+    /// Sets whether a container is ready.
     pub(super) fn set_ready(&mut self, at: At, ready: bool) {
         let keeps = self.has(Defect::ReadyFlagNotCleared);
         let (never_again, by_restart) =
@@ -165,7 +165,7 @@ impl World<'_> {
         self.pods[at.pod].containers[at.container].view.ready = ready;
     }
 
-    /// Takes over whether a container has started.
+    /// Sets whether a container has started.
     pub(super) fn set_started(&mut self, at: At, started: bool) {
         let now = self.now;
         let view = &mut self.pods[at.pod].containers[at.container].view;
@@ -173,11 +173,11 @@ impl World<'_> {
         view.started_since = started.then(|| view.started_since.unwrap_or(now));
     }
 
-    /// The pod's phase, as its containers' states say.
+    /// The pod's phase according to its containers' states.
     pub(crate) fn phase(&self, pod: usize) -> &'static str {
         let of = &self.pods[pod];
         let mains = || of.containers.iter().filter(|container| container.kind == Kind::Main);
-        // What waits for its back-off is over once its pod is deleted: it counts as it ended the last time.
+        // A container that waits for its back-off counts as ended once its pod is deleted, with its last result.
         let ended = |container: &Container| match (&container.view.state, &container.view.last) {
             (State::Ended(ended), _) => Some(ended.code),
             (State::Waiting(_), Some(last)) if of.deleted.is_some() => Some(last.code),

@@ -1,9 +1,9 @@
 //! How a pod terminates: when each hook runs, when each container receives its stop signal, and how much of the grace
 //! period is left then.
 //!
-//! Main containers stop at the same time, each after its own hook. The hooks of sidecars run at once, too, but each
-//! sidecar is told to stop only after the main containers and the sidecars behind it have ended, or when the grace
-//! period is over.
+//! Main containers stop at the same time, each after its own hook. The hooks of sidecars also run at once, but each
+//! sidecar gets its stop signal only after the main containers and the sidecars after it have ended, or at the end
+//! of the grace period.
 
 use probity_script::Fact;
 use probity_script::witness::{ChildSeen, SignalSeen};
@@ -15,13 +15,13 @@ use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 
 /// The minimum time between a container's stop signal and its kill.
 const LEAST: i64 = 2 * SECOND;
-/// How much later a defective kubelet does what it does late.
+/// The delay of late actions of a defective kubelet.
 const LATE: i64 = 4 * SECOND;
 /// When a defective kubelet cuts off hooks.
 const EARLY_CUT: i64 = 20 * SECOND;
-/// As good as never.
+/// So long that it never happens in a case.
 const NEVER: i64 = 600 * SECOND;
-/// How often it is looked whether a pod that had a name has ended.
+/// The interval of the check whether the earlier pod with the same name has ended.
 const LOOK: i64 = 200 * MS;
 
 impl World<'_> {
@@ -30,7 +30,7 @@ impl World<'_> {
         if self.has(Defect::NoLeastGrace) { 0 } else { LEAST }
     }
 
-    /// The grace period that a pod has which goes: of the request, or its own. The kubelet works with a second at least.
+    /// The grace period of a terminating pod: from the request, or its own. The kubelet uses at least one second.
     pub(super) fn grace_in_force(&self, pod: usize) -> i64 {
         let of = &self.pods[pod];
         let own = of.grace();
@@ -51,7 +51,7 @@ impl World<'_> {
         self.now + self.between(10 * MS, 40 * MS) + if late { LATE } else { 0 }
     }
 
-    /// Whether the hook before the stop of a container runs.
+    /// Whether a container's preStop hook runs.
     pub(super) fn runs_stop_hook(&self, at: At, grace: i64) -> bool {
         let container = &self.pods[at.pod].containers[at.container];
         let by_probe = container.killing.is_some();
@@ -71,7 +71,7 @@ impl World<'_> {
             && !self.has(Defect::PreStopSkipped)
     }
 
-    /// When the kubelet waits no longer for a hook that begins now.
+    /// The time until which the kubelet waits for a hook that begins now.
     pub(super) fn hook_deadline(&self, at: At, grace: i64) -> i64 {
         let most = match () {
             () if self.has(Defect::HookHasGraceOfPod) => self.pods[at.pod].grace(),
@@ -83,7 +83,7 @@ impl World<'_> {
         self.now + most
     }
 
-    /// What is left of a grace period after so much of it, of which the kubelet takes off whole seconds.
+    /// What is left of a grace period after this time, of which the kubelet subtracts the whole seconds.
     pub(super) fn left_of(&self, grace: i64, taken: i64) -> i64 {
         let taken = if self.has(Defect::HookTimeAdded) { 0 } else { taken / SECOND * SECOND };
         (grace - taken).max(self.least_grace())
@@ -121,7 +121,7 @@ impl World<'_> {
         }
     }
 
-    /// The sidecars of a pod that goes begin to wait for their turn, and their hooks run.
+    /// The sidecars of a terminating pod begin to wait for their turn, and their hooks run.
     pub(super) fn begin_turns(&mut self, pod: usize) {
         if self.kills_helpers(pod) {
             return;
@@ -147,7 +147,7 @@ impl World<'_> {
         }
     }
 
-    /// Runs the hook of a sidecar, if it has one: when it is done.
+    /// Runs the hook of a sidecar, if it has one; returns when it is done.
     fn hook_of_sidecar(&mut self, at: At, grace: i64) -> i64 {
         if !self.runs_stop_hook(at, grace) {
             return self.now;
@@ -158,7 +158,7 @@ impl World<'_> {
         ended
     }
 
-    /// Tells those sidecars of a pod to stop whose turn it is.
+    /// Sends the stop signal to the sidecars of a pod whose turn it is.
     pub(crate) fn give_turns(&mut self, pod: usize) {
         for container in (0..self.pods[pod].containers.len()).rev() {
             let at = At { pod, container };
@@ -196,7 +196,7 @@ impl World<'_> {
         let runs = |kind: Kind, places: std::ops::Range<usize>| {
             of[places].iter().any(|other| other.kind == kind && other.is_running())
         };
-        // An init container that still runs is not waited for.
+        // Sidecars do not wait for an init container that still runs.
         let mains = runs(Kind::Main, 0..of.len());
         let is_done = self.pods[at.pod].deleted.is_none();
         match () {
@@ -213,7 +213,7 @@ impl World<'_> {
         }
     }
 
-    /// When a pod that has ended is removed at the earliest: a defective cluster waits for its deadline.
+    /// The earliest time at which a pod that has ended is removed: a defective cluster waits for its deadline.
     pub(super) fn removed_from(&self, pod: usize) -> i64 {
         let of = &self.pods[pod];
         let idle = of.terminal || of.containers.iter().all(|container| container.starts == 0);
@@ -221,7 +221,7 @@ impl World<'_> {
         of.deleted.filter(|_| waits).map_or(0, |(since, grace)| since + grace * SECOND)
     }
 
-    /// Whether a container comes back though its pod goes, since others of it still run.
+    /// Whether a container restarts although its pod terminates, because other containers still run.
     pub(super) fn comes_back_beside_others(&self, at: At) -> bool {
         let of = &self.pods[at.pod];
         let kind = of.containers[at.container].kind;
@@ -237,7 +237,7 @@ impl World<'_> {
             && others.any(|container| container.is_running())
     }
 
-    /// Whether a pod has to wait since the one that had its name before still runs.
+    /// Whether a pod has to wait because the earlier pod with the same name still runs.
     pub(super) fn waits_for_namesake(&mut self, pod: usize) -> bool {
         let name = &self.pods[pod].name;
         let mut before = self.pods[..pod].iter().filter(|other| other.name == *name);
@@ -249,7 +249,7 @@ impl World<'_> {
         waits
     }
 
-    /// The hook of a container that ended by itself, where a defective kubelet runs it.
+    /// The hook of a container that ended by itself, which a defective kubelet runs.
     pub(super) fn hook_after_exit(&mut self, at: At) {
         let hook = self.pods[at.pod].containers[at.container].spec["lifecycle"]["preStop"].clone();
         if self.has(Defect::HookAfterSelfExit) && hook.get("httpGet").is_some() {
@@ -264,7 +264,7 @@ impl World<'_> {
         }
     }
 
-    /// A stop signal that reaches the children of a process, too.
+    /// A stop signal that also reaches the children of a process.
     pub(super) fn signal_children(&mut self, life: LifeAt) {
         if !self.has(Defect::SignalReachesChildren) {
             return;
@@ -280,7 +280,7 @@ impl World<'_> {
         self.stop_signal_of(&self.pods[at.pod].containers[at.container].spec)
     }
 
-    /// The signal that stops a container with this spec: its own, or that of its image, which the tag of a variant tells.
+    /// The signal that stops a container with this spec: its own, or that of its image, which the tag of a variant shows.
     pub(crate) fn stop_signal_of(&self, spec: &Value) -> String {
         let own = spec["lifecycle"]["stopSignal"].as_str().map(str::to_owned);
         let image = spec["image"].as_str().unwrap_or_default();

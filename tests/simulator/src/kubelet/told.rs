@@ -1,5 +1,5 @@
-//! What a kubelet tells of probes and of containers that have ended, and what it gives to commands, where a defective one is wrong
-//! about something that only a comparison shows.
+//! What a kubelet reports about probes and about containers that have ended, and what it passes to commands, with defects that
+//! only a comparison shows.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ use crate::Defect;
 use crate::pod::Kind;
 use crate::world::{At, LifeAt, World};
 
-/// What the kubelet says of a response that fails a probe.
+/// The kubelet's words about a response that fails a probe.
 const CODE: &str = "failed with statuscode";
 
 impl World<'_> {
-    /// Whether a probe connects only, and no event tells of its failures.
+    /// Whether a probe only connects, and no event reports its failures.
     pub(super) fn hides_failure(&self, run: &Run) -> bool {
         let probe = self.pods[run.at.pod].containers[run.at.container].probe(run.kind);
         probe.is_some_and(|probe| probe.get("tcpSocket").is_some()) && self.has(Defect::TcpFailuresUnreported)
@@ -40,7 +40,7 @@ impl World<'_> {
         of_other.filter(|_| self.has(Defect::FailureCodeOfNeighbor)).unwrap_or(message)
     }
 
-    /// How many failures more than its threshold a probe needs.
+    /// How many more failures than its threshold a probe needs.
     pub(super) fn more_failures(&self, at: At, kind: ProbeKind) -> u64 {
         let probe = self.pods[at.pod].containers[at.container].probe(kind);
         let counts = |probe: &Value| probe.get("tcpSocket").is_some() && probe["failureThreshold"] != 1;
@@ -55,7 +55,7 @@ impl World<'_> {
         asks && self.has(Defect::GrpcFailureKills)
     }
 
-    /// Spoils the ID of a container that has ended.
+    /// Applies defects to the ID of a container that has ended.
     pub(crate) fn misidentify_ended(&self, uid: &str, status: &mut Value) {
         if !status["state"]["terminated"].is_object() {
             return;
@@ -77,7 +77,7 @@ impl World<'_> {
             || (stopped && self.has(Defect::MessageLostByStop))
     }
 
-    /// What a command sees of its user, its environment and its folder.
+    /// What a command sees of its user, its environment and its directory.
     pub(super) fn given_to_command(&self, at: At, seen: Command) -> Command {
         let ids = self.ids_inside(at.pod, self.ids_of(at.pod, &self.pods[at.pod].containers[at.container]));
         let own = (ids.first().copied().unwrap_or_default(), ids.get(1).copied().unwrap_or_default());
@@ -95,7 +95,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether a defective kubelet waits for what is optional: the source, and whether its object exists.
+    /// Whether a defective kubelet waits for an optional reference, given its source and whether its object exists.
     pub(crate) fn needs_optional(&self, of: &Value, exists: bool) -> bool {
         let has = |fields: [&str; 2]| fields.iter().any(|field| of.get(*field).is_some());
         (has(["configMap", "secret"]) && self.has(Defect::OptionalVolumeAwaited))

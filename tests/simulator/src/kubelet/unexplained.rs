@@ -10,11 +10,11 @@ use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 
 /// How long a pod without a deadline is left alone.
 const LEFT_ALONE: i64 = 8 * SECOND;
-/// How long a container is left alone that is killed without a cause.
+/// How long a container that is killed without a cause runs before that.
 const SPARED: i64 = 3 * SECOND;
-/// How many instances of it are killed.
+/// How many instances of such a container are killed.
 const KILLED: u64 = 2;
-/// For how long after its start a container is shown as waiting that was shown as running before: from when to when.
+/// The period after its start in which a container that was shown as running is shown as waiting.
 const FALLS_BACK: (i64, i64) = (4 * SECOND, 6 * SECOND);
 /// For how long after its start a restarted container is shown as waiting.
 const SHOWN_LATE: i64 = 8 * SECOND;
@@ -24,7 +24,7 @@ fn has_deadline(of: &Pod) -> bool {
 }
 
 impl World<'_> {
-    /// A pod without a deadline will be ended all the same.
+    /// A pod without a deadline will be ended nevertheless.
     pub(super) fn set_no_deadline(&mut self, pod: usize) {
         let ends = [
             Defect::DeadlineInvented,
@@ -38,7 +38,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether a pod without a deadline goes in another way than one with a deadline.
+    /// Whether a pod without a deadline ends in a different way than one with a deadline.
     pub(super) fn goes_otherwise(&mut self, pod: usize) -> bool {
         if has_deadline(&self.pods[pod]) || self.pods[pod].deleted.is_some() {
             return false;
@@ -53,7 +53,7 @@ impl World<'_> {
         true
     }
 
-    /// The reason and the message of a pod that was ended like one with a deadline; nothing if it has none.
+    /// The reason and the message of a pod that was ended like one with a deadline; none if it has no reason.
     pub(super) fn reason_of_end(&self, pod: usize) -> Option<(&'static str, &'static str)> {
         let invented = !has_deadline(&self.pods[pod]);
         match () {
@@ -66,7 +66,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether a deadline is not heeded because no main container runs.
+    /// Whether a deadline is ignored because no main container runs.
     pub(super) fn forgets_deadline(&self, pod: usize) -> bool {
         let mut mains = self.pods[pod].containers.iter().filter(|of| of.kind == Kind::Main);
         self.has(Defect::DeadlineNeedsRunning) && !mains.any(Container::is_running)
@@ -86,7 +86,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether a sidecar that was stopped after the work comes back.
+    /// Whether a sidecar that was stopped after the pod's work restarts.
     pub(super) fn returns_after_stop(&self, at: At) -> bool {
         let of = &self.pods[at.pod];
         let container = &of.containers[at.container];

@@ -12,7 +12,7 @@ use crate::world::{Act, At, LifeAt, MS, World};
 const MANY: u64 = 1000;
 
 impl World<'_> {
-    /// Whether one failure of a probe settles.
+    /// Whether a single failure of a probe has an effect.
     pub(super) fn settles_at_once(&self, at: At, kind: ProbeKind, passed: bool) -> bool {
         if passed || !self.is_by(at, kind, "exec") {
             return false;
@@ -25,14 +25,14 @@ impl World<'_> {
         }
     }
 
-    /// Whether the results of a probe are not counted in a row, but in all.
+    /// Whether the results of a probe are counted in total and not in a row.
     pub(super) fn counts_in_all(&self, at: At, passed: bool) -> bool {
         let defect =
             if passed { Defect::SidecarSuccessesCountedInAll } else { Defect::SidecarFailuresCountedInAll };
         self.is_sidecar(at) && self.has(defect)
     }
 
-    /// What came back of a probe, before it is evaluated: a refusal may count for all failures that are needed.
+    /// Handles the response to a probe before it is evaluated: a refusal may count as all failures that are needed.
     pub(super) fn heed_refusal(&mut self, run: &Run, back: &Back) {
         let refused = matches!(back, Back::Answer(CallResult::Refused));
         if refused
@@ -44,7 +44,7 @@ impl World<'_> {
         }
     }
 
-    /// Connects without a word: in place of an HTTP probe, which then is over, or before it.
+    /// Connects without sending anything: in place of an HTTP probe, which then ends, or before it.
     pub(super) fn connect_only(&mut self, run: &Run, host: &str, port: u16) -> Option<(i64, Back)> {
         let only = run.kind == ProbeKind::Liveness && self.has(Defect::HttpLivenessOnlyConnects);
         if !only && !self.has(Defect::HttpConnectsBesides) {

@@ -1,6 +1,6 @@
-//! Addresses of HTTP probes, and the references that redirects give: read as a Go client reads them.
+//! URLs of HTTP probes, and the references in redirects, parsed as a Go client parses them.
 
-/// An address.
+/// A URL.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Url {
     pub(super) scheme: String,
@@ -18,7 +18,7 @@ impl Url {
         format!("{}://{}{}", self.scheme, self.place(), self.target)
     }
 
-    /// A reference as it is meant from here; nothing if it makes no sense.
+    /// Resolves a reference relative to this URL; none if it is invalid.
     pub(super) fn join(&self, reference: &str) -> Option<(Self, bool)> {
         let percent = |at: usize| {
             reference.get(at + 1..at + 3).is_some_and(|hex| hex.chars().all(|c| c.is_ascii_hexdigit()))

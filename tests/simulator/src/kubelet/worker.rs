@@ -8,7 +8,7 @@ use crate::Defect;
 use crate::pod::{Kind, State, Worker};
 use crate::world::{Act, At, MS, SECOND, World};
 
-/// As long as nothing is waiting.
+/// Used as a time that never comes.
 const FOR_EVER: i64 = 3600 * SECOND;
 
 impl World<'_> {
@@ -56,12 +56,12 @@ impl World<'_> {
         if !busy {
             self.do_probe(at, kind);
         }
-        // A run out of turn that was asked for while it slept.
+        // An extra run that was requested while the worker slept.
         if let Some(worker) = self.worker(at, kind).filter(|worker| !worker.busy && worker.trigger) {
             worker.trigger = false;
             self.later(0, Act::Poke(at, kind));
         }
-        // Who counts the period from the answer goes on when that is there.
+        // If the period counts from the answer, the worker continues when the answer arrives.
         if drifts && self.worker(at, kind).is_some_and(|worker| !worker.busy) {
             self.later(period, Act::Tick(at, kind, generation));
         }
@@ -126,7 +126,7 @@ impl World<'_> {
         self.send_probe(run);
     }
 
-    /// A worker sees a life of its container for the first time.
+    /// A worker sees an instance of its container for the first time.
     fn meet(&mut self, at: At, kind: ProbeKind, id: &str) {
         let container = &self.pods[at.pod].containers[at.container];
         let survived = container.outlived_kubelet();
@@ -172,7 +172,7 @@ impl World<'_> {
         }
     }
 
-    /// How many of its first turns in an instance a worker of a defective kubelet lets pass.
+    /// How many of the first scheduled probes of an instance a defective kubelet skips.
     fn first_turns_lost(&self, at: At, kind: ProbeKind) -> u64 {
         let gated = self.pods[at.pod].containers[at.container].probe(ProbeKind::Startup).is_some();
         match kind {
@@ -182,7 +182,7 @@ impl World<'_> {
         }
     }
 
-    /// How long after its start a container is left alone.
+    /// How long after its start a container is not probed.
     fn delay(&self, at: At, kind: ProbeKind) -> i64 {
         let container = &self.pods[at.pod].containers[at.container];
         let delay = self.setting_of(at, kind, "initialDelaySeconds");
@@ -209,7 +209,7 @@ impl World<'_> {
         }
     }
 
-    /// How long an attempt is waited for.
+    /// How long the kubelet waits for an attempt.
     pub(super) fn patience(&self, at: At, kind: ProbeKind) -> i64 {
         let probe = self.pods[at.pod].containers[at.container].probe(kind);
         let endless = match probe.is_some_and(|probe| probe.get("exec").is_some()) {
@@ -219,7 +219,7 @@ impl World<'_> {
         if endless { FOR_EVER } else { self.timeout(at, kind) }
     }
 
-    /// The result of one probe; nothing if it is discarded. Then the worker's next turn.
+    /// Handles the result of one probe (none if it is discarded), and schedules the worker's next probe.
     pub(super) fn conclude(&mut self, at: At, kind: ProbeKind, id: &str, passed: Option<bool>) {
         if let Some(passed) = passed {
             self.count_result(at, kind, passed);
@@ -252,7 +252,7 @@ impl World<'_> {
         }
     }
 
-    /// Counts a verdict against the thresholds.
+    /// Counts a result against the thresholds.
     fn count(&mut self, at: At, kind: ProbeKind, id: &str, passed: bool) {
         let once = self.settles_at_once(at, kind, passed);
         let threshold = if once { 1 } else { self.threshold(at, kind, passed) };
@@ -295,7 +295,7 @@ impl World<'_> {
         if worker.streak < threshold {
             return;
         }
-        // What reaches its threshold ends the run of the opposite.
+        // A run that reaches its threshold ends the opposite run.
         if outlived {
             worker.in_all.1 = 0;
         }
@@ -361,7 +361,7 @@ impl World<'_> {
         self.threshold_of(at, kind, passed, own)
     }
 
-    /// Takes a result over, and lets the kubelet act on it if it is new.
+    /// Stores a result, and makes the kubelet act on it if it is new.
     fn set_result(&mut self, at: At, kind: ProbeKind, id: &str, to: Option<bool>) {
         let container = &mut self.pods[at.pod].containers[at.container];
         if !container.results.set(kind, id, to) {

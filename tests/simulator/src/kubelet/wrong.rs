@@ -1,5 +1,5 @@
-//! Ways of a defective kubelet that are more than a condition in passing: workers that wait for each other, readiness
-//! that looks at all ports, kills that hit somebody else, and sidecars that come back in a pod that goes.
+//! Defects of a kubelet that need more than a single condition: workers that wait for each other, readiness that
+//! depends on all ports, kills of the wrong container, and sidecars that restart in a terminating pod.
 
 use probity_model::timeline::ProbeKind;
 use probity_script::answer::ListenState;
@@ -9,7 +9,7 @@ use crate::pod::Kind;
 use crate::world::{At, LifeAt, MS, World};
 
 impl World<'_> {
-    /// Whether a probe waits because another one is under way.
+    /// Whether a probe waits because another one is running.
     pub(super) fn waits_for_another(&self, at: At) -> bool {
         let (pod, container) = (self.has(Defect::OneWorkerPerPod), self.has(Defect::OneWorkerPerContainer));
         let mut others = self.pods[at.pod].containers.iter().enumerate();
@@ -34,14 +34,14 @@ impl World<'_> {
                 && self.has_shut(at))
     }
 
-    /// Whether a port of the container's process is shut.
+    /// Whether a port of the container's process is closed.
     fn has_shut(&self, at: At) -> bool {
         let life = LifeAt { at, attempt: self.pods[at.pod].containers[at.container].attempt() };
         let names = self.life(life).map(|life| life.plan.listeners.keys().cloned().collect::<Vec<_>>());
         names.into_iter().flatten().any(|name| self.door(life, &name) != ListenState::Open)
     }
 
-    /// Who is killed when a container is condemned.
+    /// The container that is killed when a probe of this container reaches its threshold.
     pub(super) fn victim(&self, at: At) -> At {
         if !self.has(Defect::KillsByNameOnly) {
             return at;
@@ -56,14 +56,14 @@ impl World<'_> {
         places.nth(1).unwrap_or(at)
     }
 
-    /// A liveness probe failed for good in a pod that goes.
+    /// A liveness probe reached its threshold in a terminating pod.
     pub(super) fn failed_in_termination(&mut self, at: At, kind: ProbeKind) {
         if self.comes_back_in_termination(at) && kind == ProbeKind::Liveness {
             self.kill_by_probe(at, kind);
         }
     }
 
-    /// Whether a container comes back although its pod goes.
+    /// Whether a container restarts although its pod terminates.
     pub(super) fn comes_back_in_termination(&self, at: At) -> bool {
         let of = &self.pods[at.pod];
         self.has(Defect::SidecarRestartsInTermination)
@@ -73,5 +73,5 @@ impl World<'_> {
     }
 }
 
-/// How soon a container comes back although its pod goes.
+/// How soon a container restarts although its pod terminates.
 pub(super) const SOON: i64 = 200 * MS;

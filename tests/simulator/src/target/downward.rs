@@ -39,10 +39,16 @@ impl World<'_> {
     /// The content of a file of the downward API.
     pub(super) fn content(&self, at: At, item: &Value) -> Option<String> {
         let pod = &self.pods[at.pod];
-        let unannotated = pod.first["metadata"]["annotations"] == pod.object["metadata"]["annotations"];
+        let as_first = |field: &str| pod.first["metadata"][field] == pod.object["metadata"][field];
+        let unannotated = as_first("annotations");
+        let back = unannotated && as_first("labels");
         let stays = self.has(Defect::DownwardFilesStay)
             || (unannotated && self.has(Defect::LabelsRenewedWithAnnotations));
-        let object = if stays { &pod.first } else { &pod.object };
+        let object = match () {
+            () if stays => &pod.first,
+            () if back && self.has(Defect::DownwardChangeBackUnwritten) => &pod.before,
+            () => &pod.object,
+        };
         if self.has(Defect::DownwardFilesMissing) || self.lacks_token(at) {
             return None;
         }

@@ -68,8 +68,11 @@ impl World<'_> {
             .flatten()
             .filter(|_| !(init && self.has(Defect::InitWithoutVolumes)))
             .collect();
-        let line =
-            |mount: &&Value| Some(format!("1 1 0:1 / {} rw - tmpfs tmpfs rw", mount["mountPath"].as_str()?));
+        let line = |mount: &&Value| {
+            let read_only = mount["readOnly"] == true && !self.has(Defect::ReadOnlyMountWritable);
+            let options = if read_only { "ro" } else { "rw" };
+            Some(format!("1 1 0:1 / {} {options} - tmpfs tmpfs rw", mount["mountPath"].as_str()?))
+        };
         let table: Vec<String> = mounts.iter().filter_map(line).collect();
         let mut files = BTreeMap::from([("/proc/self/mountinfo".to_owned(), table.join("\n"))]);
         for mount in mounts {

@@ -14,18 +14,18 @@ use proptest::test_runner::{Config as ProptestConfig, RngSeed};
 /// The clauses with their judges.
 pub(crate) static REGISTRY: LazyLock<Registry> = LazyLock::new(|| probity_suites::draft().unwrap());
 
-/// The cases of the book that the simulated cluster can run: it has no controllers that make pods of workloads.
+/// The cases of the book that the simulated cluster can run: it has no controllers that create pods for workloads.
 pub(crate) static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
     let files = probity_suites::cases().unwrap_or_else(|problem| panic!("{problem}"));
     files.into_iter().flat_map(|file| file.cases).filter(|case| case.workloads.is_empty()).collect()
 });
 
-/// What all judges say of a history.
+/// The judgements of all judges on a history.
 pub(crate) fn judge(history: &History) -> Vec<Judgement> {
     REGISTRY.judge(history)
 }
 
-/// The clauses that say `violated`, with what they say.
+/// The violated clauses, with their findings.
 pub(crate) fn violated(history: &History) -> Vec<(String, String)> {
     let judgements = judge(history).into_iter();
     judgements
@@ -34,7 +34,7 @@ pub(crate) fn violated(history: &History) -> Vec<(String, String)> {
         .collect()
 }
 
-/// How properties are searched: always in the same way, or, to look further, from the seed in `PROBITY_SEED`.
+/// The search for counterexamples: always the same, or, to search further, from the seed in `PROBITY_SEED`.
 pub(crate) fn searching(cases: u32) -> ProptestConfig {
     let seed = std::env::var("PROBITY_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     ProptestConfig {
@@ -45,8 +45,8 @@ pub(crate) fn searching(cases: u32) -> ProptestConfig {
     }
 }
 
-/// Whether it is the turn of the defect of a number: a long test looks at a third of them, at another third each day.
-/// `PROBITY_THIRD=all` takes all of them, and `0`, `1` or `2` one third.
+/// Whether the defect with this number is due: a long test covers a third of them, a different third each day.
+/// `PROBITY_THIRD=all` selects all of them, and `0`, `1` or `2` one third.
 pub(crate) fn is_due(number: usize) -> bool {
     let days = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() / 86_400;
     match std::env::var("PROBITY_THIRD").as_deref() {
@@ -57,7 +57,7 @@ pub(crate) fn is_due(number: usize) -> bool {
     }
 }
 
-/// Does something for each number below `count`, on all cores; the results in their order.
+/// Does something for each number below `count`, on all cores, and returns the results in order.
 pub(crate) fn each<R: Send>(count: usize, what: impl Fn(usize) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let workers = std::thread::available_parallelism().map_or(1, usize::from);

@@ -10,8 +10,8 @@ use crate::clause_facts::{ClauseFacts, ClauseIndex};
 use crate::exit_status::{Exit, Failure};
 use crate::output::{self, named, word};
 
-/// Prints the selected clauses. `cases` are those that pass the filters: a filter that is not part of the name of a
-/// clause or a chapter selects cases, and so the clauses that they target.
+/// Prints the selected clauses. `cases` are the cases that pass the filters. A filter that is not part of the name of a
+/// clause or a chapter selects cases, and with them the clauses that they target.
 pub(super) fn run(args: &ListArgs, book: &Book, cases: &[&Case]) -> Result<Exit, Failure> {
     let index = ClauseIndex::open()?;
     let all: Vec<ClauseFacts<'_>> =
@@ -88,7 +88,7 @@ fn as_covered_row(facts: &ClauseFacts<'_>) -> [String; 5] {
     ]
 }
 
-/// A clause with the names of everything that it has, and the recorded reasons for what it lacks.
+/// A clause with the names of its cases and defects, and the recorded reasons for what it lacks.
 fn as_entry(facts: &ClauseFacts<'_>) -> String {
     let clause = facts.clause;
     let mut text = format!("{}  {}  {}\n", clause.id, word(&clause.level), facts.judge());

@@ -1,4 +1,4 @@
-//! One console for all output during a run, so that lines and a moving screen do not tear each other apart.
+//! One console for all output during a run, so that lines and a moving screen do not overwrite each other.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! Shows the progress: on a terminal as moving lines, elsewhere as one line a minute.
+//! Shows the progress: on a terminal as moving lines, elsewhere as one line every minute.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +25,7 @@ pub(crate) type SharedBoard = Arc<Mutex<ProgressBoard>>;
 
 /// Locks a board and calls `act` with it.
 pub(crate) fn with<T>(board: &SharedBoard, act: impl FnOnce(&mut ProgressBoard) -> T) -> T {
-    // A panic elsewhere leaves nothing worse than old numbers.
+    // After a panic elsewhere, the board has at worst old numbers.
     act(&mut board.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
@@ -57,7 +57,7 @@ impl Screen {
         (Self { stop, thread }, console)
     }
 
-    /// Stops.
+    /// Stops the screen.
     pub(crate) fn close(self) {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.thread().unpark();

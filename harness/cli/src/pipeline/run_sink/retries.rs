@@ -14,15 +14,15 @@ use crate::verdicts::CaseVerdicts;
 /// The cases that may run again.
 #[derive(Default)]
 pub(super) struct Retries {
-    /// How often each may.
+    /// How many more times each case may run.
     times: u32,
     planned: Vec<Planned>,
     judged: Vec<JudgedCase>,
-    /// By the names of the report.
+    /// By the names in the report.
     held: BTreeMap<CaseName, HeldCase>,
 }
 
-/// A case that has run, and may do so again.
+/// A case that has run and may run again.
 struct HeldCase {
     /// Its name in the cluster.
     name: CaseName,
@@ -36,12 +36,13 @@ impl Retries {
         Self { times, planned: planned.to_vec(), ..Self::default() }
     }
 
-    /// Whether this case may run again. Its repetitions are its tries, for a run with `--repeat` has none.
+    /// Whether this case may run again. Its repetition number counts its tries, because a run with `--repeat` has no
+    /// retries.
     pub(super) fn allow(&self, awaited: &AwaitedCase) -> bool {
         awaited.repetition.unwrap_or(1) <= self.times
     }
 
-    /// Takes note of a case that has run under this name in the cluster.
+    /// Records a case that has run under this name in the cluster.
     pub(super) fn hold(
         &mut self,
         name: &CaseName,
@@ -58,8 +59,8 @@ impl Retries {
         }
     }
 
-    /// The cases that run again now, under the names that they had in the cluster, each with its next number. What the
-    /// running cases may still decide waits for them.
+    /// The cases that run again now, under the names that they had in the cluster, each with its next number. A case is
+    /// not chosen while running cases may still decide what it left undecided.
     pub(super) fn choose(
         &mut self,
         registry: &Registry,

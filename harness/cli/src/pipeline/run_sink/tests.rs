@@ -27,7 +27,7 @@ const CLAUSE: &str = "demo.no-early-probe";
 const CLAUSES: &str = "- { id: demo.no-early-probe, level: must, says: Nobody is asked before three seconds., \
                        source: { document: Demo, edition: '1' }, tested: by waiting }";
 
-/// A book with one clause, so that what is shown is about the sink and not about the book.
+/// A book with one clause, so that the output depends on the sink and not on the book.
 fn registry() -> Registry {
     let mut catalogue = Catalogue::default();
     catalogue.add_chapter("demo", CLAUSES).unwrap();
@@ -55,7 +55,7 @@ fn book(names: &[&str]) -> Book {
     Book { registry: registry(), files: names.iter().map(file).collect() }
 }
 
-/// What happened in a case that was asked for its health at `live`, or never.
+/// The history of a case whose liveness probe arrived at `live`, or never.
 fn history(case: &str, live: Option<f64>) -> Box<History> {
     let probe = json!({ "httpGet": { "path": "/live", "port": 8080 }, "periodSeconds": 1 });
     let mut run = Composer::new(&[CLAUSE]);
@@ -84,7 +84,7 @@ impl Played {
     }
 }
 
-/// Plays a run: the progress goes through the sink to the test output and to the files.
+/// Plays a run: passes the progress through the sink to the test output and to the files.
 fn play(book: &Book, repeat: u32, standard: Standard, happened: Vec<Progress>) -> Played {
     let Selection { cases, awaited, planned, lines, .. } =
         Selection::of(book, &CaseFilter::default(), false, repeat, None);

@@ -1,4 +1,4 @@
-//! Files that try to do harm, or are something else than what they are called.
+//! Files that try to do harm, or that are not what their names suggest.
 
 use std::os::unix::fs::symlink;
 

@@ -76,7 +76,7 @@ fn a_forgotten_cursor_is_a_gap_and_greetings_are_asked_for() {
     let (mut stream, reported) = stream();
     stream.portion(&portion("x", 0, &[joined("a", "one")]));
     assert!(stream.portion(&portion("x", 9, &[left("a")])));
-    assert_eq!(lines(reported)[1], "gap: the recorder forgot 8 entries before they were read");
+    assert_eq!(lines(reported)[1], "gap: the recorder discarded 8 entries before they were read");
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn a_restarted_recorder_is_a_gap_and_is_read_from_its_beginning() {
     stream.portion(&portion("y", 0, &[joined("b", "two")]));
     assert_eq!(
         lines(reported),
-        ["one/target", "gap: the recorder restarted and lost its memory", "two/target"]
+        ["one/target", "gap: the recorder restarted and lost the lines that it had stored", "two/target"]
     );
 }
 

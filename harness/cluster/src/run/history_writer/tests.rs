@@ -69,7 +69,7 @@ fn what_is_heard_about_a_pod_before_the_watch_shows_it_waits_for_it() {
     take(&writer, vec![pod("a-b-web-1-x", "a-b")]);
     assert_eq!(written(&case), ["Pod", "Event", "a-b-web-1-x u"]);
     drop(case.close());
-    assert_eq!(writer.lock().strays, 1, "who never came is counted");
+    assert_eq!(writer.lock().strays, 1, "entries about a pod that never appeared are counted");
 }
 
 #[test]

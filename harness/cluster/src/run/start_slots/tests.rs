@@ -6,7 +6,7 @@ const fn priority(fresh: bool, takes_us: u64) -> StartPriority {
     StartPriority { fresh, takes_us: Reverse(takes_us) }
 }
 
-/// Who gets the only slot, one after the other, of those that asked while it was taken.
+/// The order in which these requests get the only slot, if it was taken when they arrived.
 async fn order(asking: &[(&'static str, StartPriority)]) -> Vec<&'static str> {
     let slots = StartSlots::new(1);
     let taken = slots.take(1, priority(true, 0)).await.unwrap();

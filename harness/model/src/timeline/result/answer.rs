@@ -3,9 +3,9 @@
 use super::ProbeResult;
 use crate::timeline::{Handler, Through};
 
-/// What a target writes down of answers to health checks that say nothing of what the kubelet received.
+/// The records of answers to health checks that do not show what the kubelet received.
 const UNCLEAR: [&str; 4] = ["", "hang", "half-frame", "code 0"];
-/// What a target writes down when it ends the connection of a health check on purpose.
+/// The records of answers in which the target ended the connection of a health check on purpose.
 const BROKEN_OFF: [&str; 2] = ["close", "reset"];
 
 /// The answer to a probe other than an HTTP request.
@@ -17,7 +17,7 @@ pub enum ProbeAnswer<'h> {
     Connected(&'h str),
     /// A health check was answered.
     Checked {
-        /// The answer, as the target writes it down.
+        /// The answer, as the target records it.
         word: &'h str,
         /// Whether it is SERVING.
         serving: bool,
@@ -27,7 +27,8 @@ pub enum ProbeAnswer<'h> {
 }
 
 impl<'h> ProbeResult<'_, 'h> {
-    /// The answer, if it is certain which one the kubelet received. None for an HTTP request: its answer can lead elsewhere.
+    /// The answer, if it is certain which one the kubelet received. `None` for an HTTP request, since its answer can be
+    /// a redirect.
     #[must_use]
     pub fn answer(&self) -> Option<ProbeAnswer<'h>> {
         let certain = match self.probe.through {
@@ -42,7 +43,8 @@ impl<'h> ProbeResult<'_, 'h> {
         certain.or_else(|| self.is_late().then_some(ProbeAnswer::TooLate))
     }
 
-    /// How a command ended: by itself and promptly, or cut off after more than a prompt command takes.
+    /// How a command ended: it exited by itself and promptly, or it was stopped after the time that a prompt command
+    /// takes.
     fn exit(&self) -> Option<ProbeAnswer<'h>> {
         let ended = self.attempt.command(self.probe)?.ended.as_ref()?;
         let stopped = || self.attempt.stop().is_some_and(|stop| stop.at.at.lo <= ended.at.at.hi);
@@ -53,7 +55,7 @@ impl<'h> ProbeResult<'_, 'h> {
         }
     }
 
-    /// How a health check was answered, if the answer arrived as it was meant or was broken off on purpose.
+    /// How a health check was answered, if the answer arrived in full or was interrupted on purpose.
     fn check(&self) -> Option<ProbeAnswer<'h>> {
         let answer = self.attempt.request(self.probe)?.answer.as_ref()?.record;
         let word = answer.answer.as_str();

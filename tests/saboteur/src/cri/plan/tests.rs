@@ -18,7 +18,7 @@ fn exec(effect: ExecEffect) -> CriFault {
     CriFault::Exec { command: None, effect }
 }
 
-/// An `ExecSync` of `agnhost-rs exec live` with two seconds of time.
+/// An `ExecSync` of `agnhost-rs exec live` with a timeout of two seconds.
 fn exec_request() -> Message {
     let mut request = Message::default();
     request.set_bytes(1, "container-1");
@@ -29,12 +29,12 @@ fn exec_request() -> Message {
     request
 }
 
-/// The message with which a call goes on to the runtime.
+/// The message that is sent to the runtime.
 fn sent(plan: &Plan) -> Message {
     plan.request.as_ref().and_then(|bytes| Message::parse(bytes).ok()).unwrap_or_default()
 }
 
-/// The exit code that the kubelet sees of a command that ended with `code`.
+/// The exit code that the kubelet sees for a command that ended with `code`.
 fn seen_exit(effect: ExecEffect, code: i32) -> i64 {
     let answer = Plan::of(vec![exec(effect)], &exec_request()).answer(CallAnswer::success(&ended_with(code)));
     answer.message().and_then(|bytes| Message::parse(&bytes).ok()).unwrap_or_default().integer(3)

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::{Malformed, Message, Value};
 
-/// A message with all four kinds of fields, in any order, with fields that nobody knows.
+/// A message with all four kinds of fields, in any order, including unknown fields.
 fn any_message() -> impl Strategy<Value = Message> {
     let value = prop_oneof![
         any::<u64>().prop_map(Value::Varint),

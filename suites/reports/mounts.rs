@@ -1,0 +1,83 @@
+//! The volumes that are mounted into a container: according to its spec, its status, and its own mount table.
+
+use std::collections::BTreeSet;
+
+use probity_model::{Clause, Seen, Timeline};
+use serde_json::Value;
+
+use super::shares::{runs, shown};
+use crate::reading::dumps::{Look, MOUNTS, looks};
+
+/// A mount by its volume, its path, and whether it is read-only.
+fn mounts(of: &Value) -> BTreeSet<(&str, &str, bool)> {
+    let all = of.get("volumeMounts").and_then(Value::as_array).into_iter().flatten();
+    all.filter_map(|mount| {
+        let read_only = mount.get("readOnly").and_then(Value::as_bool).unwrap_or(false);
+        Some((mount.get("name")?.as_str()?, mount.get("mountPath")?.as_str()?, read_only))
+    })
+    .collect()
+}
+
+/// A status lists the volumes that are mounted into its container, and nothing else is mounted.
+pub(super) fn mounted(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for look in &looks(run) {
+        judge_table(look, seen);
+    }
+    for pod in &run.pods {
+        let mut said = BTreeSet::new();
+        for (shown, container, status) in shown(pod).filter(|(_, _, status)| runs(status)) {
+            let (wanted, is) = (mounts(container.spec), mounts(status));
+            if wanted != is {
+                let finding = format!(
+                    "{}/{} mounts {} volumes, but its status has {}, or different ones",
+                    pod.key,
+                    container.name,
+                    wanted.len(),
+                    is.len()
+                );
+                seen.violated(finding, [shown.id]);
+                continue;
+            }
+            for (_, _, read_only) in wanted {
+                let word = if read_only { "read-only" } else { "read-write" };
+                if said.insert(word) {
+                    seen.fine([shown.id]);
+                    seen.facet("mount", word);
+                }
+            }
+        }
+    }
+}
+
+/// The mount table of a process has each of its volumes, read-only if the spec says so. A volume that the spec does not make
+/// read-only may still be read-only because of its kind, unless it is an emptyDir.
+fn judge_table(look: &Look<'_, '_>, seen: &mut Seen) {
+    let Some(table) = look.dump.files.get(MOUNTS) else { return };
+    let volumes = look.life.pod.spec.get("volumes").and_then(Value::as_array);
+    let empty: BTreeSet<&str> = volumes
+        .into_iter()
+        .flatten()
+        .filter(|volume| volume.get("emptyDir").is_some())
+        .filter_map(|volume| volume.get("name")?.as_str())
+        .collect();
+    for (volume, path, read_only) in mounts(look.life.container.spec) {
+        // The last mount at a path hides the others. The sixth field has the options of the mount.
+        let fields = table.lines().rev().map(|line| line.split(' ').skip(4).take(2).collect::<Vec<_>>());
+        let options = fields.into_iter().find_map(|fields| match fields.as_slice() {
+            [at, options] if *at == path.trim_end_matches('/') => Some(*options),
+            _ => None,
+        });
+        let is_read_only = options.map(|options| options.split(',').any(|option| option == "ro"));
+        let wrong = match is_read_only {
+            None => "does not see it",
+            Some(false) if read_only => "can write to it",
+            Some(true) if !read_only && empty.contains(volume) => "cannot write to it",
+            Some(_) => {
+                seen.fine([look.line.id]);
+                continue;
+            }
+        };
+        let finding = format!("{} mounts {volume} at {path}, but its process {wrong}", look.life.name());
+        seen.violated(finding, [look.line.id]);
+    }
+}
