@@ -87,7 +87,10 @@ fn judge_last_sight(clause: &Clause, crash: &Crash<'_, '_>, seen: &mut Seen) {
 /// with the status of the restart before writing it; then other waits of the container are shown.
 fn judge_unseen(clause: &Clause, (crash, by): (&Crash<'_, '_>, i64), elsewhere: bool, seen: &mut Seen) {
     let life = &crash.life;
-    let until = crash.next().cloned().unwrap_or_else(|| At::new(crash.end.at().id, life.run.end()));
+    // A pod whose work is done waits for nothing more.
+    let over = || life.pod.over().map(|over| At::of(over));
+    let until = crash.next().cloned().or_else(over);
+    let until = until.unwrap_or_else(|| At::new(crash.end.at().id, life.run.end()));
     let bound = soon(clause);
     let watched = crash.next().is_some()
         || bound.upper.as_ref().is_some_and(|limit| life.watched_for(crash.end.at(), limit.value));

@@ -304,6 +304,18 @@ fn a_wait_is_shown_as_such() {
     assert_eq!(verdict(&crashes(SHOWN, &[1.0, 3.0], "plan").done(), SHOWN), "inconclusive");
 }
 
+#[test]
+fn a_pod_that_is_over_before_the_next_sync_need_not_show_a_wait() {
+    let judged = |over: f64| {
+        let mut run = crashes(SHOWN, &[1.0, 3.0], "plan");
+        exits(&mut run, 4.5, 1, "plan");
+        run.status(over, &status("Failed", 1, ended(1), ended(1))).reading(60.0);
+        verdict(&run.done(), SHOWN)
+    };
+    assert_eq!(judged(12.0), "inconclusive");
+    assert_eq!(judged(30.0), "violated", "it had to be shown before that");
+}
+
 /// The third instance ends at 17 s, and its restart waits for 20 s. The wait may be shown at this time; the next
 /// instance follows half a second after the wait.
 fn second_wait(shown: Option<f64>) -> &'static str {
