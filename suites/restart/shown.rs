@@ -88,7 +88,7 @@ fn judge_last_sight(clause: &Clause, crash: &Crash<'_, '_>, seen: &mut Seen) {
 fn judge_unseen(clause: &Clause, (crash, by): (&Crash<'_, '_>, i64), elsewhere: bool, seen: &mut Seen) {
     let life = &crash.life;
     // A pod whose work is done waits for nothing more.
-    let over = || life.pod.over().map(|over| At::of(over));
+    let over = || life.pod.over().map(At::of);
     let until = crash.next().cloned().or_else(over);
     let until = until.unwrap_or_else(|| At::new(crash.end.at().id, life.run.end()));
     let bound = soon(clause);
