@@ -10,7 +10,7 @@ use crate::reading::ends::{End, killed_at, may_be_busy};
 use crate::reading::hooks::judge_command_before_stop;
 use crate::reading::mains::lives_of;
 use crate::reading::patches::{self, Patch, image_in};
-use crate::reading::statuses::{NO_IMAGE, statuses};
+use crate::reading::statuses::{NO_IMAGE, status_of};
 use crate::reading::termination::time_of_ends;
 use crate::termination::judge_kill_within;
 
@@ -181,8 +181,8 @@ fn judge_start(
         return;
     };
     let quantity = format!("from the end of {} to its start with the new image", life.name());
-    let bound = bound(clause, life, false);
-    if life.within(seen, quantity, (end.at(), &next.began), bound) == Some(Fit::Met) {
+    let in_time = bound(clause, life, false);
+    if life.within(seen, quantity, (end.at(), &next.began), in_time) == Some(Fit::Met) {
         seen.facet("starts", life.policy());
     }
     judge_content(patch, image, &next, seen);
@@ -214,7 +214,7 @@ fn ids<'t, 'h>(
     pod.revisions.iter().filter_map(move |shown| {
         let seen = shown.container(&container.name)?;
         let meant = seen.is_running() && number.is_none_or(|number| number == seen.restarts);
-        let (_, status) = statuses(shown).find(|(name, _)| *name == container.name).filter(|_| meant)?;
+        let status = status_of(shown, &container.name).filter(|_| meant)?;
         Some((shown.id, status.get("imageID")?.as_str()?))
     })
 }

@@ -6,6 +6,8 @@ use probity_script::witness::Fact;
 use probity_script::{Consumer, Dependency};
 use serde_json::Value;
 
+use crate::reading::volumes::mounts;
+
 /// The `emptyDir` that contains a path of a container, and the path below it.
 fn place<'v>(pod: &'v PodLife<'_>, container: &'v Value, path: &str) -> Option<(&'v str, String)> {
     let mounts = container.get("volumeMounts")?.as_array()?;
@@ -49,8 +51,8 @@ fn judge_writable(run: &Timeline<'_>, seen: &mut Seen) {
         let Some(plan) = life.container.plan() else { continue };
         let [Consumer::Disk { path, .. }] = plan.process.consume.as_slice() else { continue };
         let Some((volume, _)) = place(life.pod, life.container.spec, path) else { continue };
-        let mounts = life.container.spec.get("volumeMounts").and_then(Value::as_array).into_iter().flatten();
-        let read_only = mounts.into_iter().any(|of| of["name"] == volume && of["readOnly"] == true);
+        let read_only =
+            mounts(life.container.spec).iter().any(|(name, _, read_only)| *name == volume && *read_only);
         let failed = life.attempt.lines.iter().find_map(|line| match &line.line.fact {
             Fact::Consumed(of) if of.resource == "disk" => Some((line.id, of.error.as_deref()?)),
             _ => None,

@@ -5,7 +5,7 @@ use probity_model::timeline::{ContainerLife, PodLife, Revision};
 use probity_model::{Seen, Timeline};
 use serde_json::Value;
 
-use super::statuses::statuses;
+use super::statuses::status_of;
 
 /// The reasons for a container that could not be started: of containerd and CRI-O, and of cri-dockerd.
 const START_ERRORS: [&str; 2] = ["StartError", "ContainerCannotRun"];
@@ -80,8 +80,7 @@ pub(crate) fn judge_start_error<'p>(
 
 /// Whether a revision shows that the runtime could not start a container.
 fn shows_start_error(shown: &Revision<'_>, container: &ContainerLife<'_>) -> bool {
-    let mut of = statuses(shown).filter(|(name, _)| *name == container.name);
-    of.any(|(_, status)| {
+    status_of(shown, &container.name).is_some_and(|status| {
         let ends = ["state", "lastState"].map(|place| &status[place]["terminated"]);
         let unstarted = |reason: &Value| reason.as_str().is_some_and(|reason| START_ERRORS.contains(&reason));
         ends.iter().any(|end| unstarted(&end["reason"]))

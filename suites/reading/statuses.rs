@@ -39,6 +39,11 @@ pub(crate) fn statuses<'h>(revision: &Revision<'h>) -> impl Iterator<Item = (&'h
     lists.flatten().filter_map(|of| Some((of.get("name")?.as_str()?, of)))
 }
 
+/// The status of one container.
+pub(crate) fn status_of<'h>(revision: &Revision<'h>, container: &str) -> Option<&'h Value> {
+    statuses(revision).find(|(name, _)| *name == container).map(|(_, status)| status)
+}
+
 /// The conditions that only a kubelet adds to a status. The scheduler adds `PodScheduled`.
 pub(crate) const ADDED: [&str; 4] = ["PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready"];
 /// The fields that only a kubelet fills.

@@ -1,4 +1,6 @@
-//! Volumes that a pod waits for.
+//! The volumes that a pod waits for, and those that are mounted into a container.
+
+use std::collections::BTreeSet;
 
 use probity_model::Timeline;
 use probity_model::history::Did;
@@ -23,4 +25,14 @@ pub(crate) fn lacks_volume(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
 fn was_made(run: &Timeline<'_>, wanted: &str, named: &str) -> bool {
     let makes = |did: &Did| matches!(did, Did::Created { kind, name, .. } if kind == wanted && name == named);
     run.deeds.iter().any(|(_, deed)| makes(&deed.did))
+}
+
+/// A mount by its volume, its path, and whether it is read-only.
+pub(crate) fn mounts(of: &Value) -> BTreeSet<(&str, &str, bool)> {
+    let all = of.get("volumeMounts").and_then(Value::as_array).into_iter().flatten();
+    all.filter_map(|mount| {
+        let read_only = mount.get("readOnly").and_then(Value::as_bool).unwrap_or(false);
+        Some((mount.get("name")?.as_str()?, mount.get("mountPath")?.as_str()?, read_only))
+    })
+    .collect()
 }

@@ -122,7 +122,10 @@ fn judge_haste(
 ) {
     let Some(event) = tally.nth(1, |event| is_wait(event, container)) else { return };
     let failed = pod.events.iter().any(|event| event.is_of(&container.name, "Failed"));
-    for (attempt, words) in container.attempts.iter().zip(["first", "second"]) {
+    for (attempt, (number, words)) in container.attempts.iter().zip([(0, "first"), (1, "second")]) {
+        if attempt.number != number || (number > 0 && failed) {
+            return;
+        }
         let life = Life { run, pod, container, attempt };
         let shown = life.revisions().any(|(_, seen)| seen.is_running());
         let Some(last) = attempt.last_line().filter(|_| shown && life.is_numbered()) else { return };
@@ -130,9 +133,6 @@ fn judge_haste(
             let finding =
                 format!("an event says {:?}, but the {words} instance was still running", event.message);
             seen.violated(finding, [event.id, last.id]);
-            return;
-        }
-        if failed || attempt.number != 0 {
             return;
         }
     }

@@ -6,7 +6,7 @@ use probity_model::timeline::{ContainerLife, ContainerSeen, PodLife, Revision, S
 use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
 
-use crate::reading::statuses::{EVICTED, of_kubelet, statuses};
+use crate::reading::statuses::{EVICTED, of_kubelet, status_of, statuses};
 
 /// What distinguishes the instances of a container in its statuses: the restart count, and the second of the start.
 type Instance = (u64, Option<i64>);
@@ -106,7 +106,7 @@ fn misidentified(
 
 /// The container ID in a state of a status, if that is of an instance that has ended.
 fn ended_id<'h>(shown: &Revision<'h>, container: &ContainerLife<'_>, place: &str) -> Option<&'h str> {
-    let (_, status) = statuses(shown).find(|(name, _)| *name == container.name)?;
+    let status = status_of(shown, &container.name)?;
     status.get(place)?.get("terminated")?.get("containerID")?.as_str().filter(|id| !id.is_empty())
 }
 

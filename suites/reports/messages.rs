@@ -7,7 +7,7 @@ use probity_script::witness::{Consumed, Exiting, Fact, WitnessLine};
 use serde_json::Value;
 
 use crate::reading::mains::lives_of;
-use crate::reading::statuses::{of_kubelet, statuses};
+use crate::reading::statuses::{of_kubelet, status_of};
 
 /// The policy that uses the log of a container in place of its message, according to the Kubernetes API reference.
 const LOGS: &str = "FallbackToLogsOnError";
@@ -98,7 +98,7 @@ fn denied<'t>(life: &'t Life<'_, '_>) -> Option<(EventId, &'t str)> {
 
 /// The end of an instance in a status of its container: its state, or its last state once it waits or another one runs.
 fn end_in<'h>(shown: &Revision<'h>, container: &ContainerLife<'_>, number: u64) -> Option<&'h Value> {
-    let (_, status) = statuses(shown).find(|(name, _)| *name == container.name)?;
+    let status = status_of(shown, &container.name)?;
     let restarts = status.get("restartCount").and_then(Value::as_u64)?;
     let (state, last) = (status.get("state")?, status.get("lastState"));
     let is_last = restarts == number + 1 || (restarts == number && state.get("waiting").is_some());

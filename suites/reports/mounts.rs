@@ -7,18 +7,9 @@ use serde_json::Value;
 
 use super::shares::{runs, shown};
 use crate::reading::dumps::{Look, MOUNTS, looks};
+use crate::reading::volumes::mounts;
 
-/// A mount by its volume, its path, and whether it is read-only.
-fn mounts(of: &Value) -> BTreeSet<(&str, &str, bool)> {
-    let all = of.get("volumeMounts").and_then(Value::as_array).into_iter().flatten();
-    all.filter_map(|mount| {
-        let read_only = mount.get("readOnly").and_then(Value::as_bool).unwrap_or(false);
-        Some((mount.get("name")?.as_str()?, mount.get("mountPath")?.as_str()?, read_only))
-    })
-    .collect()
-}
-
-/// A status lists the volumes that are mounted into its container, and nothing else is mounted.
+/// A status lists the volumes that are mounted into its container, and its process sees the same mounts.
 pub(super) fn mounted(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for look in &looks(run) {
         judge_table(look, seen);
@@ -62,10 +53,9 @@ fn judge_table(look: &Look<'_, '_>, seen: &mut Seen) {
         .collect();
     for (volume, path, read_only) in mounts(look.life.container.spec) {
         // The last mount at a path hides the others. The sixth field has the options of the mount.
-        let fields = table.lines().rev().map(|line| line.split(' ').skip(4).take(2).collect::<Vec<_>>());
-        let options = fields.into_iter().find_map(|fields| match fields.as_slice() {
-            [at, options] if *at == path.trim_end_matches('/') => Some(*options),
-            _ => None,
+        let options = table.lines().rev().find_map(|line| {
+            let mut fields = line.split(' ').skip(4);
+            (fields.next()? == path.trim_end_matches('/')).then(|| fields.next())?
         });
         let is_read_only = options.map(|options| options.split(',').any(|option| option == "ro"));
         let wrong = match is_read_only {

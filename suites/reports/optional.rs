@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::references::{Existence, Reference, existence, of_environment, references, text};
 use super::settings::NO_CONFIGURATION;
-use crate::reading::statuses::{of_kubelet, statuses};
+use crate::reading::statuses::{of_kubelet, status_of};
 
 /// The kinds of volumes that a kubelet creates by itself, according to the Kubernetes API reference.
 const OWN: [&str; 5] = ["emptyDir", "configMap", "secret", "downwardAPI", "projected"];
@@ -17,7 +17,7 @@ pub(super) fn waits_for_nothing_optional(run: &Timeline<'_>, seen: &mut Seen) {
         let optional = of_environment(container.spec).filter(|of| of.optional);
         let names: Vec<&str> = optional.map(|of| of.name).collect();
         let waits = |shown: &Revision<'_>| {
-            let (_, status) = statuses(shown).find(|(name, _)| *name == container.name)?;
+            let status = status_of(shown, &container.name)?;
             let waiting = status.get("state")?.get("waiting")?;
             let message =
                 text(waiting, "message").filter(|_| text(waiting, "reason") == Some(NO_CONFIGURATION))?;

@@ -13,7 +13,7 @@ use super::tally::Tally;
 pub(super) fn wait_longer(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let unserved =
         lacking(run).filter(|(pod, _, lack)| matches!(lack, Lack::Unserved) && !pod.had_deadline());
-    for (pod, container, _) in unserved.filter(|(pod, container, _)| is_only_one(pod, container)) {
+    for (pod, container, _) in unserved.filter(|(pod, container, _)| has_own_image(pod, container)) {
         let tally = Tally::of(run, pod);
         let mut pulls = tally.iter().filter(|(event, _)| event.is_of(&container.name, "Pulling"));
         let Some((mut last, 1)) = pulls.next() else { continue };
@@ -38,7 +38,7 @@ pub(super) fn wait_longer(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
 }
 
 /// Whether no other container of the pod has the same image: they would share the back-off.
-fn is_only_one(pod: &PodLife<'_>, container: &ContainerLife<'_>) -> bool {
+fn has_own_image(pod: &PodLife<'_>, container: &ContainerLife<'_>) -> bool {
     let image = container.spec.get("image");
     pod.containers.iter().filter(|other| other.spec.get("image") == image).count() == 1
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::asked::{Amount, Resize, feasible};
 use crate::reading::quantities::{WHOLE, is_same, thousandths};
-use crate::reading::statuses::statuses;
+use crate::reading::statuses::status_of;
 
 /// The condition of a resize that is being enacted.
 const IN_PROGRESS: &str = "PodResizeInProgress";
@@ -159,7 +159,7 @@ fn judge_shown(resize: &Resize<'_, '_>, shown: &Revision<'_>, by: Option<EventId
         );
     }
     for container in resize.containers() {
-        let status = statuses(shown).find(|(name, _)| *name == container.name).map(|(_, status)| status);
+        let status = status_of(shown, &container.name);
         let Some(status) = status.filter(|status| status["state"].get("running").is_some()) else { continue };
         for amount in resize.amounts(&container.name) {
             let mut fields = vec![("resources", &status["resources"][amount.list][amount.resource])];

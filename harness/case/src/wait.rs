@@ -124,18 +124,12 @@ impl<'a> View<'a> {
 
     /// Whether the newest dump shows this, also if it was made before the step began.
     fn dumped(&self, wanted: &DumpedCondition) -> bool {
-        let dump = self.history.events().rev().find_map(|(_, event)| match &event.what {
-            Happening::Witness(heard) if heard.pod == self.pod && heard.container == self.container => {
-                match &heard.entry {
-                    Entry::Line(line) => match &line.fact {
-                        Fact::Dump(dump) => Some(dump),
-                        _ => None,
-                    },
-                    _ => None,
-                }
-            }
+        let all = View { since: EventId(0), ..*self };
+        let dumps = all.facts().filter_map(|(_, fact)| match fact {
+            Fact::Dump(dump) => Some(dump),
             _ => None,
         });
+        let dump = dumps.last();
         dump.and_then(|dump| dump.files.get(&wanted.file)).is_some_and(|text| text.contains(&wanted.says))
     }
 

@@ -331,3 +331,19 @@ fn a_wait_for_the_back_off_is_reported() {
     assert_eq!(judged(Some(2.0)), "violated", "it is still running");
     assert_eq!(concluded(pod(clause, &three()), clause), "inconclusive");
 }
+
+#[test]
+fn only_the_first_two_instances_have_had_nothing_to_wait_for() {
+    let clause = "report.event.back-off";
+    let waits =
+        event(6.0, "target", "Warning", "BackOff", "Back-off restarting failed container target in pod pod");
+    let judged = |first_heard: u64| {
+        let mut run = pod(clause, &one(json!({ "name": "target" })));
+        run.start(1.0, first_heard).running(1.5, true, true, first_heard);
+        told(&mut run, 2.0, &waits);
+        exits(&mut run, 4.0, 1);
+        verdict(&run.done(), clause)
+    };
+    assert_eq!(judged(0), "violated");
+    assert_eq!(judged(2), "inconclusive", "the record of the earlier instances is missing");
+}
