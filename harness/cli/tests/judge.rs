@@ -117,7 +117,7 @@ fn what_is_no_history_is_wrong_use_and_says_where() {
     for (name, text, part) in [
         ("empty.jsonl", "", "the history is empty"),
         ("other.jsonl", "{}\n", "not the header of a history"),
-        ("newer.jsonl", &text.replacen("\"version\":1", "\"version\":2", 1), "use a newer one"),
+        ("newer.jsonl", &text.replacen("\"version\":1", "\"version\":2", 1), "use a newer program"),
         ("broken.jsonl", &broken, "line 2 is not an event"),
     ] {
         let said = judge(name, text);
