@@ -1,5 +1,5 @@
-//! Checks whether a clause can apply to a case at all: the case must have what the clause's judge looks for. The table
-//! is `applies.txt`.
+//! Checks whether a clause can apply to a case at all: the case must have what the clause's judge looks for. The
+//! requirements of each clause are in `applies.txt`.
 //!
 //! If a clause cannot apply, it is never exercised, and a case that targets it is inconclusive in every run. A clause
 //! that can apply is not necessarily tested: the events of the case must also expose a fault.
@@ -18,7 +18,7 @@ static TABLE: LazyLock<BTreeMap<&'static str, Vec<&'static str>>> = LazyLock::ne
         .collect()
 });
 
-/// A word of the table: what it requires, and the message if a case does not have it.
+/// A word of the table, with the condition that it stands for and the message if a case does not meet this condition.
 struct Word {
     word: &'static str,
     /// Whether a container in its pod has what the word requires.
@@ -26,7 +26,7 @@ struct Word {
     absent: &'static str,
 }
 
-/// A container in its pod and its case. A case without containers has one empty container.
+/// A container with its pod and its case. A case without containers is treated as if it had one empty container.
 struct Subject<'c> {
     case: &'c Case,
     spec: &'c Value,
@@ -135,7 +135,7 @@ pub fn cannot_apply(clause: &str, case: &Case) -> Option<String> {
     })
 }
 
-/// What a clause requires of a case, in words. This shows users which cases its judge ignores.
+/// Describes in words what a clause requires of a case. This shows users which cases the clause's judge ignores.
 #[must_use]
 pub fn looks_at(clause: &str) -> Option<String> {
     let words = TABLE.get(clause)?;

@@ -1,5 +1,5 @@
 //! The conditions in a pod's status: which conditions exist, what each means, when each last changed, what readiness
-//! gates add, and whether conditions that others set are kept.
+//! gates add, and whether the kubelet keeps conditions that it does not manage.
 
 mod fields;
 mod gates;

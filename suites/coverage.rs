@@ -1,7 +1,8 @@
 //! Checks that the cases of the book cover every combination: every mechanism for every kind of probe, in main
 //! containers and in sidecars, with a success and with a failure.
 //!
-//! Only the arrangement of the cases is checked. Whether it happens is for the judges to decide.
+//! Only the arrangement of the cases is checked. The judges decide whether these successes and failures happen in a
+//! run.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -41,7 +42,7 @@ fn probes(container: &Value) -> impl Iterator<Item = ProbeSpec> {
     ProbeKind::ALL.into_iter().filter_map(|kind| ProbeSpec::of(container, kind))
 }
 
-/// Whether the case makes a probe succeed, and whether it makes it fail, in the probe's own container.
+/// Whether the plan of a probe's own container makes the probe succeed, and whether it makes the probe fail.
 fn finds(plan: &Plan, handler: &Handler) -> (bool, bool) {
     let listener = handler.port().and_then(|port| plan.listeners.values().find(|of| of.port == port));
     match (handler, listener) {
@@ -79,7 +80,7 @@ fn open(listener: &Listener) -> (bool, bool) {
     both(&listener.listen, |state| Some(*state == ListenState::Open))
 }
 
-/// Whether a script has a step that succeeds, and one that fails.
+/// Whether a script has a step that succeeds, and whether it has a step that fails.
 fn both<A>(script: &Script<A>, good: impl Fn(&A) -> Option<bool>) -> (bool, bool) {
     let any = |wanted| script.steps().iter().any(|step| good(&step.answer) == Some(wanted));
     (any(true), any(false))

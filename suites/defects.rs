@@ -1,14 +1,14 @@
 //! Which defects each clause detects: those planted in the simulated kubelet, which the simulator's tests write to
 //! `defects.txt`, and those of a real kubelet, which `ci/saboteur` writes to `real-defects.txt`. This module only reads
-//! them.
+//! these two files.
 
 use std::collections::BTreeMap;
 
 static PLANTED: &str = include_str!("defects.txt");
 static REAL: &str = include_str!("real-defects.txt");
 
-/// The planted defects that each clause detects, by clause id, in the order of the list of defects. A clause that
-/// detects none is missing.
+/// The planted defects that each clause detects, by clause id, in the order of the list of defects. A clause that does
+/// not detect any defect is left out.
 #[must_use]
 pub fn defects() -> BTreeMap<&'static str, Vec<&'static str>> {
     read(PLANTED)

@@ -1,5 +1,5 @@
-//! What evictions and disruption budgets promise: which evictions are granted and which are refused, which pods a
-//! budget counts, how evicted pods terminate, and that other pods stay.
+//! Evictions and disruption budgets: which evictions are granted and which are refused, which pods a budget counts, how
+//! evicted pods terminate, and which pods stay.
 
 mod account;
 mod by_kubelet;

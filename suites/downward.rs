@@ -1,4 +1,4 @@
-//! The downward API: what a container learns about its pod, from variables and from files.
+//! The downward API: what a container learns about its pod from environment variables and from files.
 
 mod fields;
 mod offers;

@@ -1,4 +1,4 @@
-//! Ephemeral containers: how they are added, what they may be, and what they do to their pod.
+//! Ephemeral containers: how they are added, which fields they may have, and how they affect their pod.
 
 mod added;
 mod forbidden;

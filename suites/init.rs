@@ -16,8 +16,8 @@ mod views;
 
 use probity_model::Judge;
 
-/// How each clause of the chapter is judged; `init.all-fields-except` and `init.names-unique` are judged by the table
-/// of rejections.
+/// How each clause of the chapter is judged. The table of rejections judges `init.all-fields-except` and
+/// `init.names-unique`.
 pub(crate) fn judges() -> Vec<Judge> {
     vec![
         Judge { clause: "init.run-to-completion", judge: order::mains_come_last },

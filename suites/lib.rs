@@ -1,9 +1,10 @@
 //! The book: the clauses, the cases, and the judges.
 //!
-//! A chapter is one file of judges (with a folder of the same name for its parts), clauses and cases; the listing of
-//! this folder is the table of contents. Other files describe all clauses: which planted defects they detect, which of
-//! them upstream's own specs check, where to read their sources, and the publicly reported bugs. Everything is
-//! embedded into the program. Judges are pure functions over a timeline: none of them sleeps, polls or reads a clock.
+//! Each chapter consists of one file of judges and a folder of the same name, which contains more judges, the clauses
+//! and the cases. The listing of this folder is the table of contents. Other files are about all chapters: which
+//! planted defects each clause detects, which clauses upstream's own specs check, where to read the sources of clauses,
+//! and which cases reproduce publicly reported bugs. Everything is embedded into the program. Judges are pure functions
+//! over a timeline: none of them sleeps, polls or reads a clock.
 
 mod applies;
 mod conditions;
@@ -53,7 +54,7 @@ pub use regressions::regressions;
 pub use sources::{Sources, sources};
 pub use upstream::{Area, Check, Upstream, upstream};
 
-/// The digest of the judges: of their sources and of the judging core's, without tests.
+/// The digest of the judges: it covers their sources and those of the judging core, without tests.
 pub const JUDGES: &str = env!("PROBITY_JUDGES");
 
 /// A chapter: its name, its folder, and its judges.
@@ -314,7 +315,7 @@ mod tests {
         judgement(history, clause).map_or("none", |judgement| judgement.verdict.word())
     }
 
-    /// The verdict in a report on only this history: if some facets were not observed, the clause does not hold.
+    /// The verdict in a report on this history alone: if some facets were not observed, the clause does not hold.
     pub(crate) fn verdict_of_all_facets(history: &History, clause: &str) -> &'static str {
         let Some(judgement) = judgement(history, clause) else { return "none" };
         let catalogue = catalogue().unwrap();
@@ -339,7 +340,8 @@ mod tests {
         }
     }
 
-    /// The table in `docs/probity.md` states how long a run of each profile takes, so no case may take longer.
+    /// The table in `docs/probity.md` states how long a run of each profile takes, so no case of a profile may take
+    /// longer than that.
     #[test]
     fn no_case_takes_more_than_its_profile_says() {
         for case in cases().unwrap().into_iter().flat_map(|file| file.cases) {

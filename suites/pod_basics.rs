@@ -1,4 +1,4 @@
-//! What a pod is: what its containers share, and what can be changed in it after its creation.
+//! Pods: what the containers of a pod share, and what can be changed in a pod after its creation.
 
 mod generation;
 mod images;

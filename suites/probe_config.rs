@@ -1,5 +1,5 @@
-//! The fields of a probe: which of them are immutable, and when and how often a kubelet acts on them. `refusals`
-//! judges what the API server rejects and which defaults it sets.
+//! The fields of a probe: which of them are immutable, and when and how often a kubelet probes according to them.
+//! `refusals` judges what the API server rejects and which defaults it sets.
 
 mod beyond;
 mod delay;

@@ -1,8 +1,8 @@
-//! Queries on a history that judges of several chapters use: the result of a probe, the reaction of the kubelet, the
-//! container that a probe reached.
+//! Queries on a history that judges of several chapters use: the result of a probe, the reaction of the kubelet, and
+//! the container that a probe reached.
 //!
 //! A reading reports what a history shows and what it leaves open; it does not define promises. The promises of the
-//! documentation are in the chapters, and nothing here decides a clause except on behalf of the judge that calls it.
+//! documentation are in the chapters, and a reading decides a clause only on behalf of the judge that calls it.
 
 pub(crate) mod absence;
 pub(crate) mod alive;

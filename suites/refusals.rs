@@ -1,9 +1,9 @@
 //! What the API server rejects and accepts, and which defaults it sets: one judge for all clauses with an entry in
 //! [`rules`].
 //!
-//! The evidence is dry runs and, for defaults, the created pods. Each rule looks at the content of a manifest, not at
-//! the name of the trial. A rejection counts only if its message names the field: a manifest can be rejected for other
-//! reasons.
+//! The evidence consists of dry runs and, for defaults, of the created pods. Each rule looks at the content of a
+//! manifest, not at the name of the trial. A rejection counts only if its message names the field: a manifest can be
+//! rejected for other reasons.
 
 mod rules;
 
@@ -92,7 +92,8 @@ pub(crate) fn judges(others: &[Judge]) -> Vec<Judge> {
     without.map(|clause| Judge { clause, judge }).collect()
 }
 
-/// Judges a clause by its rules: for a clause that also has another judge, the part about the API server.
+/// Judges a clause by its rules. If the clause also has another judge, its rules cover only the part about the API
+/// server.
 pub(crate) fn judge(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for default in DEFAULTS.iter().filter(|default| default.clause == clause.id.as_str()) {
         judge_default(run, default, seen);
@@ -149,7 +150,8 @@ fn apply<'m>(tried: &'m Tried, spec: &str, which: impl Fn(&FieldRule) -> bool) -
     found.filter_map(|(rule, field)| Some(Applied { valid: (rule.valid)(&field)?, rule, field })).collect()
 }
 
-/// A manifest with an invalid field must be rejected because of it; a manifest without one must not be rejected.
+/// A manifest with an invalid field must be rejected because of it; a manifest without an invalid field must not be
+/// rejected.
 fn judge_trial(id: EventId, tried: &Tried, applied: &[Applied<'_>], seen: &mut Seen) {
     let valid = applied.iter().all(|applied| applied.valid);
     let decisive: Vec<_> = applied.iter().filter(|applied| applied.valid == valid).collect();

@@ -1,7 +1,7 @@
-//! Publicly reported bugs, one case for each, which a user runs by name.
+//! Cases that reproduce publicly reported bugs, one case for each bug. Users run them by name.
 //!
-//! They belong to no chapter: each case states what it expects, as in a user's own reproduction, and a run includes them
-//! only if their profile or their name is requested. `docs/regressions.md` is generated from them.
+//! These cases belong to no chapter. Each case states what it expects, as in a user's own reproduction, and a run
+//! includes a case only if its profile or its name is requested. `docs/regressions.md` is generated from these cases.
 
 use include_dir::{Dir, include_dir};
 use probity_case::Case;

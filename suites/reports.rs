@@ -1,5 +1,6 @@
-//! What users see of a pod: the events that its kubelet records, and the fields of its status, compared with what the
-//! containers themselves saw. Everything that happened is reported, and everything that is reported happened.
+//! What the API shows users about a pod: the events that its kubelet records, and the fields of its status. Both are
+//! compared with the records of the containers themselves. Everything that happened is reported, and everything that is
+//! reported happened.
 
 mod about;
 mod addresses;
@@ -94,7 +95,8 @@ fn is_of_kubelet(event: &KubeEvent<'_>) -> bool {
     event.text("/source/component") == Some(KUBELET)
 }
 
-/// What an event about a container reports, in a word: the back-off of an image pull is not the back-off of a restart.
+/// A short name for what an event about a container reports. It distinguishes the back-off of an image pull from the
+/// back-off of a restart.
 fn word<'h>(event: &KubeEvent<'h>) -> &'h str {
     let of_pull = event.reason == "BackOff" && !is_of_restart(event);
     if of_pull { "BackOff of a pull" } else { event.reason }

@@ -1,4 +1,5 @@
-//! Resources that change while a pod runs: what restarts, what a container gets, and what the status shows.
+//! Resources that change while a pod runs: which containers restart, which resources they get, and what the status
+//! shows.
 
 mod asked;
 mod enacted;

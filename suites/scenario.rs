@@ -1,4 +1,4 @@
-//! Scenarios: the effects of probe settings on an application in trouble, about which articles warn.
+//! Scenarios: how probe settings affect an application in trouble. Articles warn of these effects.
 //!
 //! The other chapters check whether a kubelet keeps its promises; this one shows the consequences for several
 //! containers, pods and Services together. A judge reports a violation only if the cluster did not do what the results

@@ -1,4 +1,4 @@
-//! Sidecars: init containers that keep running. When they start, how long they run, and how they affect their
+//! Sidecars, which are init containers that keep running: when they start, how long they run, and how they affect their
 //! pod.
 
 mod alone;

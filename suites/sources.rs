@@ -1,4 +1,4 @@
-//! Where to read the sources of clauses, from `sources.yaml`.
+//! The addresses of the documents that are the sources of clauses, read from `sources.yaml`.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,8 @@ impl Sources {
         self.0.get(&source.document)?.as_deref()
     }
 
-    /// The address of the file of the Kubernetes repository that an anchor names, if it names one.
+    /// The address of the file in the Kubernetes repository that the anchor of a source names, if the anchor names a
+    /// file.
     #[must_use]
     pub fn file(&self, source: &Source) -> Option<String> {
         let (path, _) = split(source.anchor.as_deref()?);

@@ -19,7 +19,7 @@ pub(crate) fn judges() -> Vec<Judge> {
     ]
 }
 
-/// The static pods of a history, in histories without other deeds on nodes.
+/// The static pods of a history. There are none if something else was done to a node in this history.
 fn static_pods<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = &'t PodLife<'h>> {
     run.pods.iter().filter(|pod| pod.is_static && !run.node_was_touched())
 }

@@ -1,8 +1,8 @@
-//! What the end-to-end suite of Kubernetes checks about probes and the lifecycle of pods, and which clauses check it
-//! here, from the files in `upstream`, one for each area.
+//! The checks of the end-to-end suite of Kubernetes on probes and the pod lifecycle, and the clauses of the book that
+//! check the same. They are read from the files in `upstream`, one for each area.
 //!
-//! The files are checked against the book: every clause that they name must exist, specs that no clause covers must
-//! have the reason, and no spec may be listed twice.
+//! The files are checked against the book: every clause that they name must exist, specs that no clause covers must be
+//! listed with the reason, and no spec may be listed twice.
 
 use std::collections::BTreeSet;
 
@@ -50,7 +50,7 @@ pub struct Area {
     pub checks: Vec<Check>,
 }
 
-/// What one spec, or several alike, arrange and assert.
+/// The arrangement and the assertions of one spec, or of several similar ones.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Check {
@@ -62,9 +62,9 @@ pub struct Check {
     pub arranges: String,
     /// What they assert.
     pub asserts: String,
-    /// The clauses that check it here.
+    /// The clauses of the book that check the same.
     pub clauses: Vec<ClauseId>,
-    /// What those clauses add to it.
+    /// What those clauses check beyond the specs.
     #[serde(default)]
     pub adds: Option<String>,
     /// The part that no clause covers, and why.
@@ -79,7 +79,7 @@ impl Upstream {
         self.areas.iter().map(Area::specs).sum()
     }
 
-    /// The checks with the numbers of their specs, counted from one: the first and the last.
+    /// The checks, each with the numbers of its first and last spec. Specs are numbered from one.
     pub fn numbered(&self) -> impl Iterator<Item = (usize, usize, &Check)> {
         self.areas.iter().flat_map(|area| &area.checks).scan(0, |before, check| {
             let first = *before + 1;
@@ -96,7 +96,7 @@ impl Area {
         self.checks.iter().map(|check| check.lines.len()).sum()
     }
 
-    /// How many of them no clause covers.
+    /// How many of the specs no clause covers.
     #[must_use]
     pub fn uncovered(&self) -> usize {
         let uncovered = self.checks.iter().filter(|check| check.clauses.is_empty());
@@ -129,7 +129,7 @@ fn read(written: &[(&str, &str)], catalogue: &Catalogue) -> Result<Upstream, Box
     Ok(Upstream { release: RELEASE, areas })
 }
 
-/// Fails with the wrong field and the reason.
+/// Returns the name of the wrong field and the reason as an error.
 fn validate(
     check: &Check,
     catalogue: &Catalogue,

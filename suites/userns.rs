@@ -1,5 +1,5 @@
-//! User namespaces: which pods can request one, that no pod starts without the one that it requested, and what a pod in a
-//! user namespace can do: it may be root inside, but it has no privileges on its node.
+//! User namespaces: which pods can request one, that no pod starts without the user namespace that it requested, and
+//! what a pod can do in it. Such a pod may be root inside, but it has no privileges on its node.
 
 mod ids;
 mod maps;
@@ -28,7 +28,7 @@ pub(crate) fn judges() -> Vec<Judge> {
     ]
 }
 
-/// The field with which a pod requests its own user namespace, if it is false.
+/// The field that must be false for a pod to have its own user namespace.
 const FIELD: &str = "hostUsers";
 /// Fields that make a pod use namespaces of its node.
 const OF_NODE: [&str; 3] = ["hostNetwork", "hostPID", "hostIPC"];

@@ -8,7 +8,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 /// How many connections may wait to be accepted.
 pub(crate) const BACKLOG: i32 = 4096;
 
-/// Listens at a port of one address or, without an address, of all addresses. The socket does not block.
+/// Listens on a port of one address or, without an address, of all addresses. The socket does not block.
 pub(crate) fn bind(address: Option<IpAddr>, port: u16, backlog: i32) -> io::Result<Socket> {
     match address {
         Some(ip) => bind_to(SocketAddr::new(ip, port), backlog),

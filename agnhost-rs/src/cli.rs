@@ -125,7 +125,7 @@ pub struct ServeArgs {
     /// A recorder that also receives the witness lines
     #[arg(long, env = "AGNHOST_RECORDER", value_name = "HOST:PORT", value_parser = recorder_address)]
     recorder: Option<String>,
-    /// The control port; without an address, all of them
+    /// The control port; without an address, it listens on all addresses
     #[arg(long, env = "AGNHOST_CONTROL", value_name = "[ADDRESS:]PORT")]
     control: Option<ControlAddress>,
     /// The token that every control request must contain, and that the recorder requires
@@ -156,7 +156,7 @@ pub struct ServeOrder {
     pub recorder: Option<(String, Token)>,
     /// The control port and its token.
     pub control: Option<(ControlAddress, Token)>,
-    /// The stop signals. The default ones if empty.
+    /// The stop signals. If the list is empty, the default signals apply.
     pub stop_signals: Vec<CaughtSignal>,
     /// Whether to record when the node is saturated.
     pub watch_node: bool,
@@ -175,7 +175,7 @@ pub enum ServeRefusal {
         "{of} needs a token: set AGNHOST_TOKEN or --token (printable ASCII, no spaces), or omit {option}"
     )]
     Token {
-        /// What needs it.
+        /// What needs the token.
         of: &'static str,
         /// The option that requires it.
         option: &'static str,
@@ -274,7 +274,7 @@ impl fmt::Display for ControlAddress {
     }
 }
 
-/// Checks the form of a recorder's address: host and port. Whether it exists is only known later.
+/// Checks the form of a recorder's address: host and port. Whether the recorder exists is only known later.
 fn recorder_address(text: &str) -> Result<String, String> {
     let fits =
         text.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());

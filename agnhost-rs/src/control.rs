@@ -84,7 +84,7 @@ pub fn start(listener: TcpListener, control: Control) -> io::Result<SocketAddr> 
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
     // Each connection can wait for a line or a slow volume at the same time. There are never more blocking tasks than
-    // that.
+    // connections.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(CONNECTIONS + 8)
@@ -133,7 +133,7 @@ async fn accept(listener: TcpListener, control: Arc<Control>) {
 }
 
 async fn serve(stream: TcpStream, peer: SocketAddr, control: Arc<Control>) {
-    // Both are optional: the port works without them.
+    // Both settings are optional: the port works without them.
     let _ = stream.set_nodelay(true);
     let _ = socket2::SockRef::from(&stream).set_tcp_user_timeout(Some(ANSWER_PATIENCE));
     let router = routes::router(Arc::clone(&control));

@@ -1,11 +1,12 @@
 //! `agnhost-rs exec`: the command that a probe or a hook runs inside the container, in a new process each time.
 //!
 //! The command asks the serving process of its container what to do, does it, and reports its exit. If a command is
-//! killed, its broken connection shows when. So the plan controls commands in the same way as requests, and the witness
-//! has both in one order.
+//! killed, its broken connection shows the time of the kill. In this way, the plan controls commands in the same way as
+//! requests, and the witness has both in one order.
 //!
 //! Flags override the plan and do not need an entry in it. A command with only flags works without a server. A command
-//! with a NAME needs a server. Without a server, the exit status is 125. If the plan does not have the NAME, it is 126.
+//! with a NAME needs a server. Without a server, the exit status is 125. If the plan does not have the NAME, the exit
+//! status is 126.
 
 mod command;
 mod orders;

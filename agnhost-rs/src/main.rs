@@ -10,11 +10,11 @@ use agnhost_rs::{recorder, run};
 use clap::Parser;
 
 fn main() -> ExitCode {
-    // This must be first: times count from here, and signals from here on are kept.
+    // This must be first: times are measured from here, and signals are kept from here on.
     let clock = Clock::start();
     let queue = match SignalQueue::open() {
         Ok(queue) => queue,
-        Err(error) => return complain("failed to take over signals", &error, 1),
+        Err(error) => return complain("failed to take over signal handling", &error, 1),
     };
     let command = CommandLine::parse().chosen();
     if let Command::Serve(args) = command {

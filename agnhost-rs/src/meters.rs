@@ -8,7 +8,7 @@ use prometheus_client::metrics::gauge::Gauge;
 pub struct Meters {
     /// How many connections have been accepted so far.
     pub accepted: Counter,
-    /// How many of them are open now.
+    /// How many of these connections are open now.
     pub open: Gauge,
 }
 

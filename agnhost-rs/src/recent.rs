@@ -92,7 +92,7 @@ impl RecentLines {
         self.held + weight(&self.open, &self.open_ends)
     }
 
-    /// Adds a line, which `write` appends to the buffer. It gets the cursor of the line.
+    /// Adds a line, which `write` appends to the buffer. `write` gets the cursor of the line.
     pub fn push(&mut self, write: impl FnOnce(u64, &mut Vec<u8>)) {
         if self.open.capacity() == 0 {
             self.open.reserve_exact(self.chunk);

@@ -68,7 +68,7 @@ impl RunError {
 ///
 /// # Errors
 ///
-/// If it cannot start. Then no connection has been accepted.
+/// If the role cannot start. In that case, no connection has been accepted.
 pub fn run(order: ServeOrder, clock: Clock, queue: SignalQueue) -> Result<ExitCode, RunError> {
     lifecycle::take_all_descriptors();
     let control = order.control.as_ref().map(|(address, token)| open_control(*address, token)).transpose()?;
@@ -86,7 +86,7 @@ pub fn run(order: ServeOrder, clock: Clock, queue: SignalQueue) -> Result<ExitCo
     runtime.block_on(async {
         lifecycle::begin(&stage, &gate, queue, stop).await;
         if let Err(error) = serve::start(&stage, &gate, &meters) {
-            // Readers of only the witness should learn this too.
+            // Clients that read only the witness should also learn of this error.
             stage.witness().flush(std::time::Duration::from_millis(200));
             return Err(error.into());
         }

@@ -56,11 +56,11 @@ pub enum ServeError {
     },
 }
 
-/// Starts all listeners of the plan, or none of them. Returns the port of each that is bound.
+/// Starts all listeners of the plan, or none of them. Returns the port of each listener that is bound.
 ///
 /// # Errors
 ///
-/// If a port is in use or a certificate cannot be created. Then no connection has been accepted.
+/// If a port is in use or a certificate cannot be created. In that case, no connection has been accepted.
 pub fn start(
     stage: &Stage,
     gate: &ShutdownGate,

@@ -114,7 +114,7 @@ impl Stage {
         read(&self.shared.marks).iter().map(|(name, at)| (name.clone(), ago(at))).collect()
     }
 
-    /// Sets a mark. If it was set before, the time since it counts from now on again.
+    /// Sets a mark. If the mark was set before, the time since the mark starts again from zero.
     pub fn mark(&self, name: &str, by: &str) -> Stamp {
         let mut marks = write(&self.shared.marks);
         let fact = Fact::Mark(Mark { name: name.to_owned(), by: by.to_owned() });
@@ -129,7 +129,7 @@ impl Stage {
     ///
     /// # Errors
     ///
-    /// If the change does not fit the plan. Then nothing has changed.
+    /// If the change does not fit the plan. In that case, nothing has changed.
     pub fn change(&self, change: Change) -> Result<Changed, String> {
         let text = serde_json::to_string(&change).map_err(|error| error.to_string())?;
         let mut live = write(&self.shared.live);
@@ -179,7 +179,7 @@ pub const STOP_EVENT: &str = "sigterm";
 /// The endpoint that received a probe, for choosing its answer.
 #[derive(Clone, Copy, Debug)]
 pub struct ProbedEndpoint<'a> {
-    /// A stable name of the endpoint, which chance depends on.
+    /// A stable name of the endpoint. The random choices of its script depend on this name.
     pub name: &'a str,
     /// The probe's number.
     pub probe: u64,

@@ -32,7 +32,7 @@ fn program(args: &[&str], environment: &[(&str, &str)], input: &str) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // It may end without having read anything.
+    // The program may exit without reading anything.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     child.wait_with_output().unwrap()
 }
@@ -132,7 +132,7 @@ fn every_example_passes_the_check() {
 fn a_wrong_plan_ends_with_status_2_and_binds_nothing() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
-    // The first listener could not be bound: the plan's mistake is what is told all the same.
+    // The first listener could not be bound, but the error in the plan is reported anyway.
     let plan = format!("listeners:\n  a: {{ port: {port} }}\n  b: {{ port: 1, protocol: htp }}\n");
     let output =
         program(&["serve", "--plan", "-", "--control", &port.to_string(), "--token", "t"], &[], &plan);

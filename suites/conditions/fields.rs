@@ -1,4 +1,4 @@
-//! Which conditions a kubelet shows, and the form of each.
+//! The conditions that a kubelet shows, and the fields of each.
 
 use std::collections::BTreeSet;
 
@@ -94,7 +94,7 @@ pub(super) fn well_formed(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// What is wrong with a condition by itself.
+/// The first mistake in one condition, judged without the rest of the status.
 fn wrong(shown: &Revision<'_>, kind: &str) -> Option<String> {
     let status = text(shown, kind, "status").unwrap_or_default();
     let reason = shown.condition(kind)?.get("reason").and_then(Value::as_str).filter(|of| !of.is_empty());

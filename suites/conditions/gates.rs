@@ -1,4 +1,4 @@
-//! Readiness gates: conditions that others set, and that a pod waits for before it is ready.
+//! Readiness gates: conditions that the kubelet does not set and that must be True before a pod is ready.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ const READY: &str = "Ready";
 /// The reason that the reference implementation of Kubernetes gives for a pod that waits for its gates.
 const NOT_READY: &str = "ReadinessGatesNotReady";
 
-/// The conditions that a pod waits for.
+/// The conditions that the readiness gates of a pod name.
 fn gates<'h>(pod: &PodLife<'h>) -> Vec<&'h str> {
     let gates = pod.spec.get("readinessGates").and_then(Value::as_array).into_iter().flatten();
     gates.filter_map(|gate| gate.get("conditionType")?.as_str()).collect()
@@ -32,8 +32,8 @@ fn of_living<'p, 'h>(pod: &'p PodLife<'h>) -> impl Iterator<Item = &'p Revision<
     of_kubelet(pod).filter(|shown| !shown.terminating() && shown.phase() == "Running")
 }
 
-/// A gate whose condition is missing keeps its pod from being ready. If the condition existed before, the kubelet must first
-/// learn of its removal, as of any change of a gate.
+/// A gate whose condition is missing keeps its pod from being ready. If the condition existed before, the kubelet must
+/// first learn of its removal, as with any change of a gate.
 pub(super) fn missing_is_false(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for (pod, gates) in gated(run) {
         let mut said = false;
@@ -57,13 +57,13 @@ pub(super) fn missing_is_false(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) 
     }
 }
 
-/// Whether a pod must be ready according to a revision, and why not.
+/// Whether a pod must be ready according to a revision, and if not, the cause.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Due {
     Ready,
-    /// Its containers are not ready.
+    /// The containers of the pod are not ready.
     Containers,
-    /// Its containers are ready, and some of its gates are not True.
+    /// The containers of the pod are ready, and at least one of its gates is not True.
     Gates {
         some_open: bool,
     },
@@ -126,7 +126,8 @@ fn judge_stretch(
         seen.fine([first.id]);
         note(before, due, seen);
     } else {
-        let quantity = format!("from the last change that Ready of {} depends on to Ready", pod.key);
+        let quantity =
+            format!("from the last change that affects Ready of {} to the change of Ready", pod.key);
         let fit = seen.within(run, &pod.node, quantity, (*first, *answer), clause.in_time());
         if fit == Some(Fit::Met) {
             note(before, due, seen);
@@ -152,7 +153,7 @@ fn note(before: Option<Due>, due: Due, seen: &mut Seen) {
     }
 }
 
-/// Containers that are ready are shown as ready while a gate keeps the pod from being ready.
+/// Ready containers are shown as ready even while a gate keeps their pod from being ready.
 pub(super) fn containers_shown(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (pod, gates) in gated(run) {
         if !run.node_was_touched() {
@@ -177,7 +178,8 @@ pub(super) fn containers_shown(run: &Timeline<'_>, clause: &Clause, seen: &mut S
     }
 }
 
-/// If only gates keep a pod from being ready, its condition soon says so and names each gate that is not True.
+/// If only gates keep a pod from being ready, its `Ready` condition soon gives this reason and names each gate that is
+/// not True.
 fn judge_names(run: &Timeline<'_>, clause: &Clause, (pod, gates): (&PodLife<'_>, &[&str]), seen: &mut Seen) {
     let wrong = |shown: &Revision<'_>| {
         let waits = shown.phase() == "Running" && !shown.terminating() && all_ready(pod, shown);

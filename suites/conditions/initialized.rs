@@ -1,5 +1,5 @@
-//! `Initialized`: False until the init containers are done and the sidecars have started, True from then on, and its order
-//! beside the pod's network.
+//! `Initialized`: False until the init containers are done and the sidecars have started, and True from then on. Also
+//! its order relative to the condition for the pod's network.
 
 use std::collections::BTreeSet;
 
@@ -71,13 +71,13 @@ fn judge_begun(pod: &PodLife<'_>, seen: &mut Seen) {
     }
 }
 
-/// Once all init containers and sidecars have done what the main containers wait for, the pod is soon initialized.
+/// The pod is initialized soon after all init containers have succeeded and all sidecars have started.
 fn judge_due(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
     let Some(done) = all_helped(run, pod, clause.slack_us()) else { return };
     let sidecars = pod.containers.iter().any(|of| of.kind == ContainerKind::Sidecar);
     match pod.revisions.iter().find(|shown| shown.is(INITIALIZED) == Some(true)) {
         Some(shown) => {
-            let quantity = format!("from the last event that {} waits for to {INITIALIZED}", pod.key);
+            let quantity = format!("from the last event that {} waited for to {INITIALIZED}=True", pod.key);
             let fit = seen.within(run, &pod.node, quantity, (&done, shown), clause.in_time());
             if fit == Some(Fit::Met) {
                 seen.facet("initialized", "True");
@@ -92,8 +92,8 @@ fn judge_due(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut 
     }
 }
 
-/// A pod that is not initialized names each container that it waits for. The kubelet writes the result of a startup probe into a
-/// status before it looks at the conditions again.
+/// A pod that is not initialized names each container that it waits for. The kubelet writes the result of a startup
+/// probe into a status before it updates the conditions.
 fn judge_names(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
     let wrong = wrong_for_long(run, clause, pod, |shown| unnamed(pod, shown).is_some());
     let Some((shown, events)) = wrong else { return };
@@ -121,7 +121,7 @@ fn unnamed<'p, 'h>(pod: &'p PodLife<'h>, shown: &Revision<'h>) -> Option<&'p Con
     pod.containers.iter().filter(waits).find(|of| !words.contains(of.name.as_str()))
 }
 
-/// A sidecar that has not started keeps its pod from being initialized, as long as no main container ran.
+/// A sidecar that has not started keeps its pod from being initialized, as long as no main container has run.
 fn judge_sidecars(pod: &PodLife<'_>, seen: &mut Seen) {
     let sidecars = || pod.containers.iter().filter(|of| of.kind == ContainerKind::Sidecar);
     if sidecars().next().is_none() {
@@ -208,13 +208,13 @@ pub(super) fn after_the_sandbox(run: &Timeline<'_>, clause: &Clause, seen: &mut 
     }
 }
 
-/// The times of the three conditions when each became True for the first time.
+/// Judges the order of the times at which the three conditions first became True.
 fn judge_times(clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
     let first = |kind: &str| of_kubelet(pod).find(|shown| shown.is(kind) == Some(true));
     for (earlier, later) in [(NETWORK, INITIALIZED), (INITIALIZED, "ContainersReady")] {
         let (Some(one), Some(other)) = (first(earlier), first(later)) else { continue };
         let (Some(from), Some(to)) = (one.turned(earlier), other.turned(later)) else { continue };
-        // The kubelet takes the times in one status one by one, and not in causal order.
+        // The kubelet reads the clock separately for each time in a status, and not in causal order.
         let rounding = if one.id == other.id { clause.tolerance_us("rounding") } else { 0 };
         if whole_seconds(from) > whole_seconds(to) + rounding || is_before(other, one) {
             let finding = format!("{later} of {} became True before {earlier}", pod.key);

@@ -6,7 +6,7 @@ use probity_model::{Clause, EventId, Timeline};
 use crate::reading::statuses::of_kubelet;
 
 /// The first revision of a period in which something is wrong for longer than the slack, and the events that show how
-/// long it lasted.
+/// long the period lasted.
 pub(super) fn wrong_for_long<'p, 'h>(
     run: &Timeline<'_>,
     clause: &Clause,

@@ -1,4 +1,4 @@
-//! The conditions that are not set by the kubelet: they are set with a patch of the pod's status, and the kubelet keeps
+//! Conditions that the kubelet does not set: somebody sets them with a patch of the pod's status, and the kubelet keeps
 //! them.
 
 use probity_model::clocks::Stamp;
@@ -16,7 +16,7 @@ struct Set<'h> {
     began: Stamp,
     done: Stamp,
     pod: &'h str,
-    /// Whether the status was patched, and not the pod itself.
+    /// Whether the patch was of the pod's status, and not of the pod itself.
     to_status: bool,
     kind: &'h str,
     status: &'h str,
@@ -25,7 +25,7 @@ struct Set<'h> {
 }
 
 impl Set<'_> {
-    /// Whether a revision shows the condition as it was set.
+    /// Whether a revision shows the condition as the patch set it.
     fn is_shown(&self, shown: &Revision<'_>) -> bool {
         if self.removed {
             shown.condition(self.kind).is_none()
@@ -34,7 +34,7 @@ impl Set<'_> {
         }
     }
 
-    /// What was done with the condition.
+    /// What the patch did to the condition, in words.
     fn words(&self) -> String {
         if self.removed { "removed".to_owned() } else { format!("set to {}", self.status) }
     }
@@ -65,7 +65,7 @@ fn sets<'h>(run: &Timeline<'h>) -> Vec<Set<'h>> {
     all
 }
 
-/// When a condition was set again after one of these patches.
+/// When the condition was next set after the patch at this index.
 fn until<'s>(sets: &'s [Set<'_>], at: usize) -> Option<&'s Stamp> {
     let set = sets.get(at)?;
     let anew = |later: &&Set<'_>| later.to_status && later.pod == set.pod && later.kind == set.kind;
@@ -76,7 +76,7 @@ fn pod_of<'p, 'h>(run: &'p Timeline<'h>, set: &Set<'_>) -> Option<&'p PodLife<'h
     run.pods.iter().find(|pod| pod.name == set.pod)
 }
 
-/// A condition that somebody else set survives the kubelet's status updates.
+/// The kubelet's status updates keep a condition that somebody else set.
 pub(super) fn kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let sets = sets(run);
     let of_others = |set: &Set<'_>| set.to_status && !set.removed && !KUBELETS.contains(&set.kind);
@@ -89,7 +89,7 @@ pub(super) fn kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         for next in shown {
             if !set.is_shown(next) {
                 let finding = format!(
-                    "{} of {} was {}, but a later status does not show this",
+                    "{} of {} was set to {}, but a later status does not show this",
                     set.kind, pod.key, set.status
                 );
                 seen.violated(finding, [set.id, last.id, next.id]);

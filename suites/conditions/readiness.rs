@@ -15,8 +15,8 @@ use crate::reading::statuses::{of_kubelet, statuses};
 const CONTAINERS: &str = "ContainersReady";
 const READY: &str = "Ready";
 
-/// `ContainersReady` is True if and only if all containers that keep running are ready, and it names those that are
-/// not.
+/// `ContainersReady` is True if and only if all containers that keep running are ready, and otherwise it names the
+/// containers that are not.
 pub(super) fn of_all_containers(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     // A kubelet that ends a pod at its deadline shows it as not ready before its containers have ended.
     for pod in run.pods.iter().filter(|pod| !pod.had_deadline()) {
@@ -72,8 +72,8 @@ fn ready_without_running<'p, 'h>(
     pod.containers.iter().filter(|of| of.stays() && !shown.terminating()).find(dead)
 }
 
-/// The message names each container that is not ready. This is not judged for a pod that is ending: none of its
-/// containers is ready then.
+/// The message names each container that is not ready. This is not judged for a pod that is terminating, because none
+/// of its containers is ready then.
 fn judge_names(
     pod: &PodLife<'_>,
     shown: &Revision<'_>,
@@ -112,9 +112,9 @@ fn judge_names(
     }
 }
 
-/// Whether a pod that is not being deleted may give a reason other than containers that are not ready: that there are no
-/// statuses yet, or that the pod has ended. The phase shows the end only when all containers have ended. A pod whose end
-/// is not known may be about to be ended from outside.
+/// Whether a pod that is not being deleted may give a reason other than containers that are not ready. It may do so if
+/// there are no statuses yet, or if the pod has ended. The phase shows the end only when all containers have ended. If
+/// the history does not show the end of the pod, something outside may be about to end the pod.
 fn may_give(pod: &PodLife<'_>, shown: &Revision<'_>, reason: &str) -> bool {
     let ended = |of: &ContainerLife<'_>| {
         shown.container(&of.name).is_some_and(|status| matches!(status.state, State::Terminated { .. }))
@@ -129,7 +129,7 @@ fn may_give(pod: &PodLife<'_>, shown: &Revision<'_>, reason: &str) -> bool {
     }
 }
 
-/// A pod whose containers are not ready is not ready for the same reason.
+/// If the containers of a pod are not ready, `Ready` has the same reason and message as `ContainersReady`.
 fn judge_same(pod: &PodLife<'_>, shown: &Revision<'_>, seen: &mut Seen) {
     if shown.condition(READY).is_none() {
         return;
@@ -140,15 +140,15 @@ fn judge_same(pod: &PodLife<'_>, shown: &Revision<'_>, seen: &mut Seen) {
     let (of_containers, of_pod) = (given(CONTAINERS), given(READY));
     if of_containers != of_pod {
         let finding = format!(
-            "{CONTAINERS} of {} is False with the reason {of_containers:?}, but {READY} with {of_pod:?}",
+            "reason and message of {CONTAINERS} of {} are {of_containers:?}, but those of {READY} are {of_pod:?}",
             pod.key
         );
         seen.violated(finding, [shown.id]);
     }
 }
 
-/// A pod that has ended by itself is not ready, and gives this as the reason. A pod that was deleted before all of its
-/// containers had started is shown as Failed in the end, with the reason that it had before.
+/// A pod that has ended by itself is not ready, and its conditions give the end as the reason. A pod that was deleted
+/// before all of its containers had started is shown as Failed in the end, with the reason that it had before.
 pub(super) fn of_the_dead(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
         let mut phases = BTreeSet::new();
@@ -197,7 +197,7 @@ pub(super) fn in_services(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
     }
 }
 
-/// A change of `Ready`, until the next one.
+/// A change of `Ready`, and when the next change came.
 struct Change<'c, 'h> {
     service: &'c Service<'c, 'h>,
     pod: &'c PodLife<'h>,
@@ -213,7 +213,8 @@ impl Change<'_, '_> {
         let before =
             entries.iter().rev().find(|entry| run.clocks.order(entry.at, &shown.at) == Order::Before);
         let is = before.is_some_and(Entry::ready);
-        let quantity = format!("from Ready of {} to its endpoint in {}", self.pod.key, self.service.name);
+        let quantity =
+            format!("from the change of Ready of {} to its endpoint in {}", self.pod.key, self.service.name);
         let follows = entries.iter().find(|entry| {
             run.clocks.order(&shown.at, entry.at) != Order::After
                 && entry.ready() == wanted
@@ -250,7 +251,7 @@ impl Change<'_, '_> {
     }
 }
 
-/// An endpoint that becomes ready has a pod that is ready, or was ready just before.
+/// An endpoint becomes ready only if its pod is ready, or was ready just before.
 fn judge_early(
     run: &Timeline<'_>,
     clause: &Clause,

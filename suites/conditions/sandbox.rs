@@ -1,5 +1,5 @@
-//! `PodReadyToStartContainers`: False until the pod's sandbox and network exist, True from then on, and False again once
-//! they are gone.
+//! `PodReadyToStartContainers`: False until the pod's sandbox and network exist, True from then on, and False again
+//! once they no longer exist.
 
 use std::collections::BTreeSet;
 
@@ -11,12 +11,12 @@ use crate::reading::mains::ends_with_its_containers;
 use crate::reading::statuses::{NO_IMAGE, of_kubelet, runs_something};
 use crate::reading::volumes::lacks_volume;
 
-/// Whether a pod has init containers that must end.
+/// Whether a pod has regular init containers, which must end before its main containers start.
 pub(super) fn has_inits(pod: &PodLife<'_>) -> bool {
     pod.containers.iter().any(|of| of.kind == ContainerKind::Init)
 }
 
-/// Without its volumes a pod gets no sandbox, and so no network.
+/// While its volumes are missing, a pod gets no sandbox, and so no network.
 pub(super) fn false_before(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in run.pods.iter().filter(|pod| lacks_volume(run, pod)) {
         let mut said = false;
@@ -33,7 +33,7 @@ pub(super) fn false_before(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// What in a revision shows that its pod has its network.
+/// The part of a revision that shows that the pod has its network.
 fn sign(pod: &PodLife<'_>, shown: &Revision<'_>) -> Option<(&'static str, String)> {
     pod.containers.iter().find_map(|of| match shown.container(&of.name)?.state {
         State::Running { .. } => Some(("there", format!("{} runs", of.name))),
@@ -44,7 +44,7 @@ fn sign(pod: &PodLife<'_>, shown: &Revision<'_>) -> Option<(&'static str, String
     })
 }
 
-/// If a container runs, or its image was requested, the network exists. It remains while containers restart.
+/// If a container runs, or its image was requested, the network exists. The network stays while containers restart.
 pub(super) fn true_after(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     if run.node_was_touched() {
         return;

@@ -38,7 +38,7 @@ pub(super) fn by_node(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A pod without a node soon says so.
+/// The status of a pod without a node soon shows this.
 fn judge_silence(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
     let (Some(first), Some(last)) = (pod.revisions.first(), pod.last()) else { return };
     let silent = |shown: &Revision<'_>| !has_node(shown) && shown.condition(SCHEDULED).is_none();

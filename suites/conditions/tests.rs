@@ -67,7 +67,7 @@ fn pod(clause: &str, spec: &Value) -> Composer {
     run
 }
 
-/// Some statuses of a pod: the first at 2 s, then one each second.
+/// Judges these statuses of a pod: the first at 2 s, and then one each second.
 fn judged(clause: &str, spec: &Value, statuses: &[Value]) -> &'static str {
     let mut run = pod(clause, spec);
     for (at, status) in (2_u32..).zip(statuses) {
@@ -140,7 +140,7 @@ fn a_condition_has_a_status_a_time_and_a_reason_of_one_word() {
     assert_eq!(
         true_for("ContainersNotReady"),
         "violated",
-        "it kept the reason that it had when it was False"
+        "the condition kept the reason from when it was False"
     );
     assert_eq!(true_for("VendorSaysSo"), "holds", "a reason of another vendor");
     let done = with(whole(), "Initialized", "reason", json!("PodCompleted"));
@@ -162,7 +162,7 @@ fn the_time_of_a_condition_is_that_of_its_change() {
         assert_eq!(judged(clause, &plain(), &[low(), other(), high(second), fell()]), "violated", "{why}");
     }
     let moved = || at(ready_as("True", "False", &[]), 3.0);
-    assert_eq!(judged(clause, &plain(), &[low(), moved()]), "violated", "its status is the same");
+    assert_eq!(judged(clause, &plain(), &[low(), moved()]), "violated", "the status did not change");
     let taken_back = [low(), moved(), high(5.0)];
     assert_eq!(judged(clause, &plain(), &taken_back), "holds", "it may have been ready, unseen");
     for (field, value) in [("restartCount", json!(1)), ("started", json!(false)), ("containerID", json!("b"))]
@@ -192,7 +192,7 @@ fn a_pod_is_scheduled_if_and_only_if_it_has_a_node() {
     assert_eq!(judged(true, &is("True")), "holds");
     assert_eq!(judged(true, &is("False")), "violated");
     assert_eq!(judged(false, &is("True")), "violated");
-    assert_eq!(judged(false, &json!([])), "violated", "nothing is said for long");
+    assert_eq!(judged(false, &json!([])), "violated", "the status has no such condition for long");
     assert_eq!(judged(false, &is("False")), "holds");
     assert_eq!(verdict(&Composer::new(&[clause]).done(), clause), "inconclusive");
 }
@@ -246,14 +246,14 @@ fn a_pod_that_is_over_is_not_ready() {
     let unexplained = with(over("Failed", "False", "False"), "Ready", "reason", json!("ContainersNotReady"));
     assert_eq!(judged(clause, &plain(), &[unexplained]), "violated");
     assert_eq!(judged(clause, &plain(), &[over("Failed", "False", "False")]), "holds");
-    assert_eq!(judged(clause, &plain(), &[whole()]), "inconclusive", "it is not over");
+    assert_eq!(judged(clause, &plain(), &[whole()]), "inconclusive", "the pod has not ended");
     assert_eq!(
         judged(clause, &plain(), &[over("Succeeded", "False", "False"), over("Failed", "False", "False")]),
         "holds"
     );
 }
 
-/// A pod of a Service: its statuses, and when its endpoint becomes ready or not ready.
+/// Judges a pod of a Service with these statuses, whose endpoint becomes ready or not ready at these times.
 fn served(statuses: &[(f64, Value)], entries: &[(f64, bool)]) -> &'static str {
     let clause = "pod.condition.ready";
     let mut run = Composer::new(&[clause]);
@@ -281,9 +281,13 @@ fn an_endpoint_follows_the_condition_of_its_pod() {
     let (low, high) = (|at| (at, ready_as("True", "False", &[])), |at| (at, ready_as("True", "True", &[])));
     let course = || [low(2.0), high(8.0), low(14.0)];
     assert_eq!(served(&course(), &[(2.0, false), (8.0, true), (14.0, false)]), "holds");
-    assert_eq!(served(&course(), &[(2.0, false), (8.0, true)]), "violated", "it stays in the pool");
-    assert_eq!(served(&course(), &[(2.0, false)]), "violated", "it is never in the pool");
-    assert_eq!(served(&[low(2.0)], &[(2.0, false), (9.0, true)]), "violated", "it joins the pool unready");
+    assert_eq!(served(&course(), &[(2.0, false), (8.0, true)]), "violated", "the endpoint stays ready");
+    assert_eq!(served(&course(), &[(2.0, false)]), "violated", "the endpoint is never ready");
+    assert_eq!(
+        served(&[low(2.0)], &[(2.0, false), (9.0, true)]),
+        "violated",
+        "the endpoint is ready, but the pod is not"
+    );
     assert_eq!(served(&[], &[]), "inconclusive");
 }
 
@@ -313,7 +317,7 @@ fn conditions_of_others_survive_the_updates_of_the_kubelet() {
     };
     assert_eq!(judged(5), "holds");
     assert_eq!(judged(2), "violated");
-    assert_eq!(judged(0), "inconclusive", "they were never there");
+    assert_eq!(judged(0), "inconclusive", "the conditions were never shown");
 }
 
 #[test]
@@ -403,7 +407,7 @@ fn the_network_goes_with_the_pod() {
     let clause = "ptsc.false-after-sandbox-loss";
     let over = |phase, network| status(phase, false, &[(super::NETWORK, network)]);
     assert_eq!(judged(clause, &plain(), &[over("Failed", "False")]), "holds");
-    assert_eq!(judged(clause, &plain(), &[whole()]), "inconclusive", "it is not over");
+    assert_eq!(judged(clause, &plain(), &[whole()]), "inconclusive", "the pod has not ended");
     assert_eq!(judged(clause, &plain(), &[over("Failed", "True")]), "violated");
     let late: Vec<Value> = (0..7).map(|_| over("Failed", "True")).chain([over("Failed", "False")]).collect();
     assert_eq!(judged(clause, &plain(), &late), "violated");

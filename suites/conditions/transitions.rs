@@ -1,4 +1,4 @@
-//! When a condition last changed: its time changes if and only if its status changes.
+//! `lastTransitionTime` of conditions: it changes if and only if the status of the condition changes.
 
 use probity_model::clocks::Stamp;
 use probity_model::measure::Fit;
@@ -10,8 +10,8 @@ use super::{KUBELETS, text};
 use crate::reading::mains::lives_of;
 use crate::reading::statuses::of_kubelet;
 
-/// The time of each condition that a kubelet manages is the time of its last change of status. If a node was lost for
-/// a while, the cluster also wrote conditions, and the kubelet returns with the times that it knows.
+/// The time of each condition that a kubelet manages is the time of its last change of status. Runs that lost a node
+/// are left out: the cluster also wrote conditions then, and the returning kubelet writes the times that it remembers.
 pub(super) fn tells_of_changes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in run.pods.iter().filter(|_| !run.lost_a_node()) {
         for kind in KUBELETS {
@@ -28,11 +28,12 @@ pub(super) fn tells_of_changes(run: &Timeline<'_>, clause: &Clause, seen: &mut S
     }
 }
 
-/// A new reason or message is not a change of status. A condition may change and change back between two revisions,
-/// unseen, so this is judged only for conditions that have never changed back. If the two revisions differ in which
-/// containers are started or ready, or in their instances, all containers may have been ready for a moment in between.
-/// For example, a kubelet that syncs a pod while its first probe succeeds may reset the new result until its next sync,
-/// and send only the reset status; and while the API server is away, a container may start and end.
+/// A new reason or message is not a change of status. Between two revisions, a condition may change and change back
+/// unseen, so this is judged only for conditions that have had the same status so far. `Ready` and `ContainersReady`
+/// are not judged if the two revisions differ in the instances of containers or in which are started or ready: all
+/// containers may have been ready for a moment in between. For example, a kubelet that syncs a pod while its first
+/// probe succeeds may reset the new result until its next sync, and send only the reset status. Also, a container may
+/// start and end while the API server is unavailable.
 fn judge_kept(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -68,8 +69,8 @@ fn judge_kept(
     }
 }
 
-/// Whether a container is shown as not ready by two revisions, and its readiness probe failed throughout: then not all were
-/// ready for a moment in between.
+/// Whether a container is shown as not ready by two revisions, and its readiness probe failed throughout. If so, there
+/// was no moment in between in which all containers were ready.
 fn one_stayed_unready(
     run: &Timeline<'_>,
     pod: &PodLife<'_>,
@@ -93,15 +94,15 @@ fn one_stayed_unready(
     })
 }
 
-/// Whether two revisions show the same instance of each container, as ready and as started.
+/// Whether two revisions show the same instance of each container, with the same `ready` and `started`.
 fn are_alike(pod: &PodLife<'_>, before: &Revision<'_>, after: &Revision<'_>) -> bool {
     let of = |seen: ContainerSeen<'_>| (seen.started, seen.ready, seen.restarts, seen.id.to_owned());
     let mut names = pod.containers.iter().map(|container| &container.name);
     names.all(|name| before.container(name).map(of) == after.container(name).map(of))
 }
 
-/// A new status has the time of its change, which is not long before the revision that shows it, and not after
-/// that revision.
+/// A new status has a new time, which is neither long before the revision that shows the change, nor after that
+/// revision.
 fn judge_change(
     run: &Timeline<'_>,
     clause: &Clause,

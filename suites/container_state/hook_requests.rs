@@ -1,7 +1,7 @@
-//! HTTP hooks: each is sent as its definition says.
+//! HTTP hooks: the kubelet sends each request as the definition of the hook says.
 //!
-//! A hook is judged only if a target of its pod always listens on its port, so that each request leaves a record, and if the
-//! case did nothing to a node. Its path must be one that no client rewrites.
+//! A hook is judged only if a target of its pod always listens on its port, so that each request leaves a record. The
+//! case must do nothing to a node, and the path of the hook must be one that no client rewrites.
 
 use std::collections::BTreeSet;
 
@@ -67,8 +67,8 @@ fn judge_requests(hook: &HookRequest<'_, '_>, seen: &mut Seen) {
     }
 }
 
-/// A connection to the port of an HTTPS hook on which TLS failed: the hook did not use TLS, or rejected the certificate.
-/// Nothing is concluded from a port that probes also use.
+/// Reports connections to the port of an HTTPS hook on which TLS failed: the hook did not use TLS, or rejected the
+/// certificate. Nothing is concluded from a port that probes also use.
 fn judge_handshakes(run: &Timeline<'_>, hook: &HookRequest<'_, '_>, seen: &mut Seen) {
     let probed = run.probes().any(|(_, _, spec)| spec.handler.port() == Some(hook.port));
     if !hook.is_secure() || probed {
@@ -83,14 +83,14 @@ fn judge_handshakes(run: &Timeline<'_>, hook: &HookRequest<'_, '_>, seen: &mut S
     }
 }
 
-/// Reports an instance that was shown as running, or got its stop signal, before the request of the hook arrived. If the process
-/// recorded something later, its record is complete until then.
+/// Reports an instance that was shown as running, or got its stop signal, before the request of the hook arrived. It
+/// does so only if the process recorded something later, because its record is then complete up to that time.
 fn judge_absence(hook: &HookRequest<'_, '_>, life: &Life<'_, '_>, seen: &mut Seen) {
     let whole = hook.attempts().all(|attempt| attempt.holes.is_empty());
     let Some(by) = hook.due_by(life).filter(|_| life.is_numbered() && whole) else { return };
     let recorded_later = life.lines.iter().any(|line| line.id == by.id || life.run.before(&by, &line.at));
-    // The kubelet may send it before the process has recorded its start, but not before the previous instance has
-    // ended.
+    // The kubelet may send the request before the process has recorded its start, but not before the previous instance
+    // has ended.
     let before = life.before().and_then(|before| before.ended.clone());
     let in_time = |asked: &Asked<'_>| {
         let earlier = before.as_ref().is_some_and(|ended| life.run.before(&asked.at, ended));
@@ -105,8 +105,9 @@ fn judge_absence(hook: &HookRequest<'_, '_>, life: &Life<'_, '_>, seen: &mut See
 }
 
 impl<'t> HookRequest<'t, '_> {
-    /// By when a request must have come to an instance: before its container is shown as running, or before the stop signal of
-    /// its pod's only deletion, which has a grace period.
+    /// The time by which the request for an instance must have arrived. For postStart, this is when the container is
+    /// shown as running. For preStop, it is the stop signal of the only deletion of the pod, which must have a grace
+    /// period.
     fn due_by(&self, life: &Life<'_, '_>) -> Option<At> {
         if self.hook == "postStart" {
             let running = life.revisions().find(|(_, status)| status.is_running());
@@ -115,7 +116,7 @@ impl<'t> HookRequest<'t, '_> {
         let stop = life.stop().filter(|stop| !life.before_deletion(&stop.at))?;
         let graces: BTreeSet<i64> =
             self.pod.revisions.iter().filter_map(|shown| shown.deletion_grace()).collect();
-        // A probe may have stopped it before that.
+        // If the container has probes, one of them may have stopped it before the deletion.
         let only =
             graces.len() == 1 && graces.iter().all(|grace| *grace > 0) && life.container.probes.is_empty();
         only.then(|| At::of(stop))
@@ -125,7 +126,7 @@ impl<'t> HookRequest<'t, '_> {
         format!("the {} hook of {}/{}", self.hook, self.pod.key, self.container.name)
     }
 
-    /// The path with its query, without the first slash.
+    /// The path of the hook with its query, without the first slash.
     fn target(&self) -> &'t str {
         self.get["path"].as_str().unwrap_or_default().trim_start_matches('/')
     }
@@ -134,7 +135,7 @@ impl<'t> HookRequest<'t, '_> {
         bare(self.target())
     }
 
-    /// Whether a client sends the path as it is written, and with the User-Agent of hooks.
+    /// Whether a client sends the path of the hook unchanged, and with the User-Agent of hooks.
     fn is_plain(&self) -> bool {
         let own_agent = self.headers().any(|(name, _)| name.eq_ignore_ascii_case("user-agent"));
         let plain = |c: char| c.is_ascii_alphanumeric() || "/._~-?=&".contains(c);
@@ -161,12 +162,12 @@ impl<'t> HookRequest<'t, '_> {
         open && served
     }
 
-    /// The processes of its pod.
+    /// The processes of the pod that has the hook.
     fn attempts(&self) -> impl Iterator<Item = &Attempt<'_>> {
         self.pod.containers.iter().flat_map(|container| &container.attempts)
     }
 
-    /// Its requests: they have its path, and may arrive at any container of the pod.
+    /// The requests of the hook: they have its path, and may arrive at any container of the pod.
     fn arrivals(&self) -> impl Iterator<Item = (&Asked<'_>, &Connection<'_>)> {
         let requests =
             self.attempts().flat_map(|attempt| attempt.requests.iter().map(move |asked| (attempt, asked)));
@@ -185,7 +186,7 @@ impl<'t> HookRequest<'t, '_> {
         all.filter_map(|header| Some((header["name"].as_str()?, header["value"].as_str()?)))
     }
 
-    /// What is wrong with a request of the hook. A wrong scheme does not get this far: see [`judge_handshakes`].
+    /// What is wrong with a request of the hook. [`judge_handshakes`] reports a wrong scheme: no request arrives then.
     fn wrong_in(&self, asked: &Asked<'_>, connection: &Connection<'_>) -> Option<String> {
         let request = asked.request;
         let target = request.target.trim_start_matches('/');
@@ -205,8 +206,8 @@ impl<'t> HookRequest<'t, '_> {
         }
     }
 
-    /// All values of a header must arrive, in their order. A request has only one Host, which has another name in HTTP/2; other
-    /// names with a meaning of their own are not judged.
+    /// All values of a header must arrive, in their order. A request has only one Host, which is called `:authority` in
+    /// HTTP/2. Other headers that HTTP clients treat specially are not judged.
     fn wrong_header(&self, name: &str, asked: &Asked<'_>) -> Option<String> {
         let is_host = name.eq_ignore_ascii_case("host");
         let same = |(other, _): &(&str, &str)| other.eq_ignore_ascii_case(name);

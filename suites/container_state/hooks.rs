@@ -1,4 +1,5 @@
-//! The postStart hook: it finishes before the container is shown as running, and if it fails, the container is killed.
+//! The postStart hook: it finishes before the container is shown as running, and if the hook fails, the container is
+//! killed.
 
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, seconds, whole_seconds};
@@ -26,7 +27,8 @@ fn shown_running<'t, 'h>(life: &Life<'t, 'h>) -> Option<&'t Revision<'h>> {
     life.revisions().find(|(_, status)| status.is_running()).map(|(revision, _)| revision)
 }
 
-/// No revision shows a container as running before its hook has finished; soon after that, one does.
+/// No revision shows a container as running before its hook has finished, and a revision does so soon after the end of
+/// the hook.
 pub(super) fn hook_before_running(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (life, hook, kind) in hooked(run).filter(|(life, ..)| life.is_numbered()) {
         seen.applies();
@@ -69,7 +71,7 @@ pub(super) fn hook_before_running(run: &Timeline<'_>, clause: &Clause, seen: &mu
     }
 }
 
-/// Whether no hook of another container delays the pod worker.
+/// Whether no other container has a hook that delays the kubelet's work on the pod.
 fn is_alone(life: &Life<'_, '_>) -> bool {
     let others = life.pod.containers.iter().filter(|other| other.name != life.container.name);
     others.filter(|other| other.lifecycle("postStart").is_some()).count() == 0
@@ -108,8 +110,8 @@ fn judge_order(
     }
 }
 
-/// A sleep hook leaves no record: the container runs for that long before it is shown as running. The process starts a
-/// little later than the kubelet assumes.
+/// A sleep hook leaves no record, so the judge measures how long the container runs before it is shown as running. The
+/// process starts a little later than the kubelet assumes.
 fn judge_sleep(clause: &Clause, life: &Life<'_, '_>, span: i64, seen: &mut Seen) {
     let most = span + clause.slack_us();
     let Some(shown) = shown_running(life) else {
@@ -137,8 +139,8 @@ fn judge_sleep(clause: &Clause, life: &Life<'_, '_>, span: i64, seen: &mut Seen)
     }
 }
 
-/// A container that is running although its hook did not run. The target's records up to that time arrive soon
-/// afterwards.
+/// Reports a container that is shown as running although its hook did not run. The target's records up to the status
+/// arrive soon after it.
 fn judge_unseen_hook(clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) {
     let Some(shown) = shown_running(life).filter(|_| life.holes.is_empty()) else { return };
     if life.lives_on() && life.watched_for(&shown.at, clause.tolerance_us("written-late")) {
@@ -152,8 +154,8 @@ fn failed(kind: HookKind, run: &HookRun) -> bool {
     kind == HookKind::Exec && run.outcome.is_some_and(|status| status != 0)
 }
 
-/// A container whose hook fails is killed, and then its restart policy applies; an HTTP answer of any status is not a
-/// failure, but a request that is refused is one.
+/// A container whose hook fails is killed, and then its restart policy applies; an HTTP answer with any status is not a
+/// failure, but a refused connection is.
 pub(super) fn failed_hook_kills(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (life, hook, kind) in hooked(run).filter(|(life, ..)| life.holes.is_empty()) {
         let Some(run) = hook_run(&life, hook) else {
@@ -179,8 +181,8 @@ fn is_success(status: Option<u16>) -> bool {
     status.is_some_and(|status| (200..400).contains(&status))
 }
 
-/// After the failure of its hook, a container is stopped like any other. A request to a closed port fails at once: its
-/// failure is the start of the container.
+/// After the failure of its hook, a container is stopped like any other. A request to a closed port fails at once, so
+/// the failure is taken to be at the start of the container.
 fn judge_kill(clause: &Clause, life: &Life<'_, '_>, (how, failed): (&str, &At), seen: &mut Seen) {
     match life.stop() {
         Some(stop) if life.before_deletion(&stop.at) => {
@@ -205,13 +207,15 @@ fn judge_kill(clause: &Clause, life: &Life<'_, '_>, (how, failed): (&str, &At), 
     }
 }
 
-/// A container that has no limit of memory and is killed without a stop signal after the failure of its hook.
+/// Reports a container that is killed without a stop signal after the failure of its hook, unless it has a memory
+/// limit.
 fn judge_silent_kill(life: &Life<'_, '_>, failed: &At, seen: &mut Seen) {
     let killed = killed_at(life).filter(|at| life.run.before(failed, at) && life.before_deletion(at));
     let Some(killed) = killed.filter(|_| !life.container.has_memory_limit() && life.pod.grace() > 0) else {
         return;
     };
-    // A signal that comes before the process can catch it is lost: the first process of a container ignores it.
+    // A signal that comes before the process can catch it is lost: the kernel ignores it for the first process of a
+    // container.
     let lasted = life.run.at_least(&life.began, killed) + life.noise(&life.began.earlier(YOUNG), killed);
     if lasted + NEAR >= life.pod.grace() {
         let why = "the stop signal may have come before the process could catch it";

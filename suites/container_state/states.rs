@@ -1,4 +1,4 @@
-//! The state in which a container is shown: exactly one, the correct one, and with a reason if it is waiting.
+//! The state of a container in the status: it is exactly one, it is correct, and a waiting container has a reason.
 
 use std::collections::BTreeSet;
 
@@ -12,15 +12,16 @@ use crate::reading::ends::{End, is_undivided};
 use crate::reading::statuses::{CRASH_LOOP, of_kubelet, statuses};
 use crate::termination::alive_until;
 
-/// The fields of a state: Kubernetes API reference.
+/// The fields for the states of a container: Kubernetes API reference.
 const STATES: [&str; 3] = ["waiting", "running", "terminated"];
 /// The waiting reason of a container that is not created yet, in a pod without init containers: Kubernetes
 /// documentation, Debug Pods.
 const CREATING: &str = "ContainerCreating";
-/// The same in a pod with init containers: Kubernetes documentation, Debug Init Containers.
+/// The waiting reason of a container that is not created yet, in a pod with init containers: Kubernetes documentation,
+/// Debug Init Containers.
 const INITIALIZING: &str = "PodInitializing";
 
-/// Each status has exactly one state: the actual state of the container.
+/// Each status of a container has exactly one state, and this is the actual state of the container.
 pub(super) fn one_at_a_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
         let mut shown = BTreeSet::new();
@@ -55,7 +56,7 @@ pub(super) fn one_at_a_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
     }
 }
 
-/// A status that shows some containers of a pod shows all of them: each is in one of the states.
+/// A status that shows some containers of a pod shows all of them.
 fn judge_missing(pod: &PodLife<'_>, seen: &mut Seen) {
     for shown in of_kubelet(pod) {
         let known: BTreeSet<&str> = statuses(shown).map(|(name, _)| name).collect();
@@ -71,7 +72,7 @@ fn judge_missing(pod: &PodLife<'_>, seen: &mut Seen) {
     }
 }
 
-/// If a container's process leaves later records, the container cannot have terminated.
+/// A container is not shown as terminated while its process still leaves records.
 fn judge_end_of_the_living(life: &Life<'_, '_>, seen: &mut Seen) {
     let Some(last) = life.last_line().filter(|_| life.is_numbered()) else { return };
     let ended = life.revisions().find(|(revision, status)| {
@@ -100,9 +101,9 @@ fn judge_run_of_the_dead(clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) 
     }
 }
 
-/// A container is not shown as waiting while its process runs: never after it was shown as running, and not for long after it
-/// began, unless a hook or another container may delay the kubelet. A first instance may be shown only when the whole pod has
-/// been started.
+/// A container is not shown as waiting while its process runs: never after the container was shown as running, and not
+/// for long after the process began, unless a hook or another container may delay the kubelet. The kubelet may show a
+/// first instance only after it has started the whole pod.
 fn judge_wait_of_the_living(clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) {
     let Some(until) = alive_until(life).filter(|_| life.is_numbered()) else { return };
     let waits = |of: &&(&Revision<'_>, ContainerSeen<'_>)| matches!(of.1.state, State::Waiting { .. });
@@ -188,7 +189,7 @@ fn is_exchanged(pod: &PodLife<'_>, reason: &str) -> bool {
     (reason == CREATING && initializes) || (reason == INITIALIZING && !initializes)
 }
 
-/// How long a container waited without a reason.
+/// Judges how long a container was shown as waiting without a reason.
 fn judge_unsaid(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -197,14 +198,15 @@ fn judge_unsaid(
     seen: &mut Seen,
 ) {
     let Some(unsaid) = unsaid else { return };
-    let quantity = format!("how long {}/{} waited without a reason", pod.key, container.name);
+    let quantity = format!("how long {}/{} was shown as waiting without a reason", pod.key, container.name);
     let Some(measured) = run.measure(quantity, &pod.node, unsaid, until, clause.in_time()) else { return };
     if measured.fit() != Fit::Met {
         seen.measure(measured);
     }
 }
 
-/// Whether a revision shows that the container terminated before: a restart count, or the last state.
+/// Whether a container may be in back-off: a revision shows by its restart count or its last state that it terminated
+/// before, or a hook may have failed.
 fn may_loop(pod: &PodLife<'_>, container: &ContainerLife<'_>, revision: &Revision<'_>) -> bool {
     let ended = |status: &Value| !status["lastState"]["terminated"].is_null();
     let mut shown = statuses(revision).filter(|(name, _)| *name == container.name);

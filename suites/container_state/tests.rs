@@ -100,7 +100,11 @@ fn a_waiting_container_says_for_what() {
     };
     assert_eq!(judged(json!({ "waiting": { "reason": "ContainerCreating" } }), 1.5), "holds");
     assert_eq!(judged(json!({ "waiting": {} }), 8.0), "violated");
-    assert_eq!(judged(json!({ "waiting": {} }), 1.5), "inconclusive", "it may be between creation and start");
+    assert_eq!(
+        judged(json!({ "waiting": {} }), 1.5),
+        "inconclusive",
+        "the container may be between creation and start"
+    );
     assert_eq!(judged(json!({ "waiting": { "reason": "CrashLoopBackOff" } }), 1.5), "violated");
 }
 
@@ -191,7 +195,7 @@ fn shown(state: Value) -> &'static str {
 fn an_end_is_shown_as_the_process_told_it() {
     assert_eq!(shown(ended(3, "Error", 1.0, 3.0)), "holds");
     assert_eq!(shown(ended(1, "Error", 1.0, 3.0)), "violated", "another status");
-    assert_eq!(shown(ended(3, "Completed", 1.0, 3.0)), "violated", "a reason that says otherwise");
+    assert_eq!(shown(ended(3, "Completed", 1.0, 3.0)), "violated", "a reason that contradicts the exit code");
     assert_eq!(shown(ended(3, "", 1.0, 3.0)), "violated", "no reason");
     assert_eq!(shown(ended(3, "OOMKilled", 1.0, 3.0)), "violated", "it exited");
     assert_eq!(shown(ended(3, "Error", 1.0, 13.0)), "violated", "another end");
@@ -225,7 +229,7 @@ fn whoever_ends_without_a_word_was_killed() {
     };
     assert_eq!(judged(137, false), "holds");
     assert_eq!(judged(1, false), "violated");
-    assert_ne!(judged(1, true), "violated", "its last word may be lost");
+    assert_ne!(judged(1, true), "violated", "the last record of the process may be lost");
 }
 
 fn with_hook(clause: &str, hook: Value) -> Composer {
@@ -265,7 +269,7 @@ fn a_hook_that_sleeps_lasts_as_long_as_it_says() {
     };
     assert_eq!(judged(5.2), "holds");
     assert_eq!(judged(2.0), "violated");
-    assert_eq!(judged(13.5), "violated", "it sleeps on");
+    assert_eq!(judged(13.5), "violated", "the hook is still sleeping");
 }
 
 #[test]
@@ -361,7 +365,11 @@ fn again(last: Value, signaled: bool) -> &'static str {
 fn what_exited_is_the_last_state_of_what_was_started_again() {
     assert_eq!(again(ended(3, "Error", 1.0, 3.0), false), "holds");
     assert_eq!(again(json!({}), false), "violated");
-    assert_ne!(again(json!({}), true), "violated", "a kubelet may not know how what it killed has ended");
+    assert_ne!(
+        again(json!({}), true),
+        "violated",
+        "a kubelet may not know how a container that it killed has ended"
+    );
 }
 
 #[test]
@@ -401,8 +409,8 @@ fn waited(last: &Value) -> &'static str {
 #[test]
 fn a_wait_may_be_shown_as_lost_when_the_pod_is_over() {
     assert_eq!(waited(&ended(1, "Error", 1.0, 3.0)), "diverges");
-    assert_eq!(waited(&ended(7, "Error", 1.0, 3.0)), "violated", "it had ended otherwise");
-    assert_eq!(waited(&json!({})), "violated", "nothing shows how it had ended");
+    assert_eq!(waited(&ended(7, "Error", 1.0, 3.0)), "violated", "the container had ended with another code");
+    assert_eq!(waited(&json!({})), "violated", "nothing shows how the container had ended");
 }
 
 #[test]

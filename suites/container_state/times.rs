@@ -1,5 +1,4 @@
-//! When a container started and how it terminated: what the API shows, compared with the record of its
-//! process.
+//! The start and the end of a container: the status in the API must agree with the record of the process.
 
 use std::collections::BTreeSet;
 
@@ -12,18 +11,18 @@ use crate::qos::killed_for_memory;
 use crate::reading::ends::{End, has_wall_clock, is_undivided, second, shown_ends};
 use crate::reading::statuses::EXCEEDED;
 
-/// The reason that a runtime gives for the exit status 0, as in the Kubernetes documentation.
+/// The reason for the exit status 0, as in the Kubernetes documentation.
 const COMPLETED: &str = "Completed";
-/// Reasons that are not for a process that exited or was killed: a start that failed, a lack of memory, an instance that the
-/// kubelet lost, and two reasons of pods.
+/// Reasons that do not fit a process that exited, or that was killed after a stop signal: a lack of memory, a failed
+/// start, an instance that the kubelet lost, and two reasons of pods.
 const OTHER_ENDS: [&str; 5] = [OUT_OF_MEMORY, "StartError", LOST, "DeadlineExceeded", "Evicted"];
 
-/// The reason of a container that needed more memory than its limit.
+/// The reason of a container that exceeded its memory limit.
 const OUT_OF_MEMORY: &str = "OOMKilled";
 /// The reason of a container that the kubelet lost.
 const LOST: &str = "ContainerStatusUnknown";
 
-/// `startedAt` of a running container is the second in which its process started.
+/// `startedAt` of a running container shows the second in which its process started.
 pub(super) fn running_since(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in run.lives().undisturbed().only(|life| life.is_numbered() && has_wall_clock(life)) {
         let mut told = BTreeSet::new();
@@ -46,7 +45,8 @@ pub(super) fn running_since(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
     }
 }
 
-/// An instance started once: a status that shows how it ended has the same `startedAt` as those that showed it as running.
+/// The `startedAt` of an instance does not change: a status that shows how the instance ended has the same `startedAt`
+/// as the statuses that showed it as running.
 fn judge_same_start(life: &Life<'_, '_>, (shown, running): (&Revision<'_>, i64), seen: &mut Seen) {
     // A last state may be about another instance.
     let other = life.revisions().find_map(|(later, status)| match status.state {
@@ -56,14 +56,14 @@ fn judge_same_start(life: &Life<'_, '_>, (shown, running): (&Revision<'_>, i64),
     if let Some((later, ended)) = other {
         let apart = seconds(whole_seconds((ended - running).abs()));
         let finding = format!(
-            "the states Running and Terminated of one instance of {} have times of its start that are {apart} apart",
+            "the states Running and Terminated of one instance of {} have values of startedAt that are {apart} apart",
             life.name()
         );
         seen.violated(finding, [shown.id, later.id]);
     }
 }
 
-/// A terminated container shows its exit code, its reason, its start and its end.
+/// The status of a terminated container has the exit code, a reason, the start time and the end time.
 pub(super) fn how_it_ended(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     // A kubelet that evicts a pod removes its containers, and may no longer know how they ended.
     let evicted = |life: &Life<'_, '_>| {
@@ -113,8 +113,8 @@ pub(super) fn how_it_ended(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
         }
         let unshown = clause.slack_us() + clause.tolerance_us("to-be-shown");
         judge_forgotten(&life, unshown, seen);
-        // A container that was started again is no longer Terminated, so its last end may never be shown. The pod's worker may
-        // also be busy with a hook or with another container.
+        // A container that was started again is no longer Terminated, so its last end may never be shown. The kubelet's
+        // worker for the pod may also be busy with a hook or with another container.
         let outside =
             life.lives_again().is_some() || life.pod.was_ended_from_outside() || !is_undivided(&life);
         if told.is_empty() && !outside && life.watched_for(end.at(), unshown) {
@@ -145,8 +145,8 @@ fn judge_kept(run: &Timeline<'_>, seen: &mut Seen) {
     }
 }
 
-/// The status says so if a container was killed because it needed more memory than its limit. A runtime may learn of one such
-/// kill too late; of two, it must know at least one.
+/// If a container was killed because it exceeded its memory limit, the status gives this reason. A runtime may learn of
+/// one such kill too late, so the judge requires the reason for at least one of two kills.
 fn judge_lack_of_memory(run: &Timeline<'_>, seen: &mut Seen) {
     let mut untold = Vec::new();
     for life in run.lives().undisturbed().only(|life| life.is_numbered()) {
@@ -166,15 +166,15 @@ fn judge_lack_of_memory(run: &Timeline<'_>, seen: &mut Seen) {
     }
     if untold.len() > 1 {
         let finding = format!(
-            "{} containers were killed because they needed more memory than their limits, but no status shows this",
+            "{} containers were killed because they exceeded their memory limits, but no status shows this",
             untold.len()
         );
         seen.violated(finding, untold.into_iter().flat_map(|(killed, shown)| [killed, shown]));
     }
 }
 
-/// Whether the status of an ended pod shows a container that waited for its restart as lost: a sidecar, or any container of a
-/// pod that exceeded its deadline. Its last state still shows how it had ended.
+/// Whether the status of an ended pod shows a container that waited for its restart as lost: a sidecar, or any
+/// container of a pod that exceeded its deadline. The last state of the container still shows how it had ended.
 fn is_replaced_wait(life: &Life<'_, '_>, end: &End, shown: &Revision<'_>, reason: &str) -> bool {
     let over = matches!(shown.phase(), "Succeeded" | "Failed");
     let status = shown.container(&life.container.name);
@@ -186,9 +186,9 @@ fn is_replaced_wait(life: &Life<'_, '_>, end: &End, shown: &Revision<'_>, reason
     (life.container.kind == ContainerKind::Sidecar || expired) && reason == LOST && over && kept
 }
 
-/// If an instance exited by itself and was restarted, its end is shown as the last state of the next instance, provided that the
-/// next instance runs for long. A kubelet that kills a container and starts it again in one sync may show how the killed one
-/// ended only at its next sync, a minute later.
+/// If a container exited by itself and was restarted, the last state of the next instance shows how the container
+/// exited, provided that the next instance runs for long. A kubelet that kills a container and starts it again in one
+/// sync may show how the killed instance ended only at its next sync, a minute later.
 fn judge_forgotten(life: &Life<'_, '_>, long: i64, seen: &mut Seen) {
     let by_rule = life.pod.containers.iter().any(|of| of.spec.get("restartPolicyRules").is_some());
     let Some((line, _)) = life.exited_by_itself().filter(|_| !by_rule && !life.run.lost_a_sandbox()) else {
@@ -240,8 +240,8 @@ fn judge_status(
     }
 }
 
-/// Whether only an exit or a kill after a stop signal can have ended a container. (A container without a memory limit
-/// cannot be reported as OOMKilled. The kubelet removes the containers of a deleted pod, and may lose them.)
+/// Whether a container certainly ended by an exit, or by a kill after a stop signal. (A container with a memory limit
+/// may be reported as OOMKilled. The kubelet removes the containers of a deleted pod, and may lose them.)
 fn ended_plainly(life: &Life<'_, '_>, shown: &Revision<'_>) -> bool {
     let limited = |of: &Value| !of["resources"]["limits"]["memory"].is_null();
     let free = !limited(life.container.spec) && !limited(life.pod.spec);
@@ -249,7 +249,7 @@ fn ended_plainly(life: &Life<'_, '_>, shown: &Revision<'_>) -> bool {
     free && known && life.before_deletion(&shown.at)
 }
 
-/// A shown time lies between two known times, within the slack.
+/// A time in the status lies between two known times, within the slack.
 fn judge_instant(
     clause: &Clause,
     life: &Life<'_, '_>,
@@ -270,7 +270,7 @@ fn judge_instant(
     let bound = if start { first_instruction(clause) } else { clause.in_time() };
     let early =
         run.measure(format!("from the {field} of {} to {what}", life.name()), &life.node, shown, to, bound);
-    // One of the two shows how far apart they are, and the other is negative.
+    // One of the two measurements shows how far apart the times are, and the other is negative.
     for measured in [late, early].into_iter().flatten() {
         if measured.fit() != Fit::Met {
             seen.measure(measured);
@@ -280,7 +280,7 @@ fn judge_instant(
     seen.fine([life.began.id, from.id, shown.id()]);
 }
 
-/// How much later than its startedAt a process may begin: it may wait for a CPU, and cannot record this wait.
+/// How much later than `startedAt` a process may begin: the process may wait for a CPU, and cannot record this wait.
 fn first_instruction(clause: &Clause) -> Bound {
     let (slack, waits) = (clause.slack_us(), clause.tolerance_us("first-instruction"));
     let words = format!("{} + {} until the process has a CPU", seconds(slack), seconds(waits));

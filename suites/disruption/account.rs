@@ -1,5 +1,6 @@
-//! What the harness knows by itself about a disruption budget: which pods it selects, which of them were certainly
-//! healthy at a request, and how many healthy pods it needs. The budget's own status is never used for this.
+//! Facts about a disruption budget that the harness derives itself: which pods the budget selects, which of them were
+//! certainly healthy at a request, and how many healthy pods the budget needs. The budget's own status is never used
+//! for this.
 
 use probity_model::history::{Did, Happening};
 use probity_model::mechanisms::LATE_SIGHT;
@@ -11,20 +12,20 @@ use super::controllers::needed_by_controllers;
 
 /// The status code of an eviction that a budget forbids: Kubernetes documentation, API-initiated Eviction.
 pub(super) const FORBIDDEN: u16 = 429;
-/// The cause in that answer: Kubernetes API reference, policy/v1.
+/// The cause in the answer to an eviction that a budget forbids: Kubernetes API reference, policy/v1.
 pub(super) const CAUSE: &str = "DisruptionBudget";
-/// The status code for a pod with several budgets.
+/// The status code for the eviction of a pod with several budgets.
 pub(super) const SEVERAL: u16 = 500;
 
 /// A budget that the case created and nobody changed.
 pub(super) struct Budget<'h> {
     pub(super) name: &'h str,
     pub(super) spec: &'h Value,
-    /// The deed that created it.
+    /// The deed that created the budget.
     made: EventId,
-    /// When it had been created, on the harness's clock.
+    /// The time at which the budget existed, on the harness's clock.
     since: i64,
-    /// Its revisions that the watch showed.
+    /// The revisions of the budget that the watch showed.
     pub(super) shown: Vec<(At, &'h Value)>,
 }
 
@@ -38,38 +39,38 @@ pub(super) struct Eviction<'t, 'h> {
     pub(super) answer: Answer<'h>,
 }
 
-/// An answer.
+/// The API server's answer to an eviction.
 #[derive(Clone, Copy)]
 pub(super) enum Answer<'h> {
     Granted,
     Refused { why: &'h str, code: Option<u16>, cause: Option<&'h str> },
 }
 
-/// What is certain about a pod at a request.
+/// The health of a pod at the time of a request, as far as it is certain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Health {
-    /// It was ready, and had been for long enough to be counted.
+    /// The pod was ready, and had been for long enough to be counted.
     Healthy,
-    /// It ran, and was not ready for so long that it no longer counts.
+    /// The pod was running, but had not been ready for so long that it no longer counts.
     Unready,
-    /// The harness had evicted it.
+    /// The harness had evicted the pod.
     Evicted,
-    /// It was pending, terminating, ended or removed for long enough.
+    /// The pod had been pending, terminating, finished or removed for long enough.
     Away,
-    /// It did not exist.
+    /// The pod did not exist.
     Absent,
-    /// Nothing is certain.
+    /// The health of the pod is not certain.
     Unsure,
 }
 
-/// How the pods of a budget were at a request.
+/// The health of the pods of a budget at the time of a request.
 pub(super) struct Room<'t, 'h> {
     pub(super) members: Vec<(&'t PodLife<'h>, Health)>,
     /// How many healthy pods the budget needs.
     pub(super) desired: usize,
 }
 
-/// The budgets of the case that stay as they were created.
+/// The budgets that the case creates and does not change.
 pub(super) fn budgets<'h>(run: &Timeline<'h>) -> Vec<Budget<'h>> {
     let is_budget = |kind: &str| kind == "PodDisruptionBudget";
     let changed = |of: &str| {
@@ -123,7 +124,7 @@ pub(super) fn evictions<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Eviction<'t, 'h>> 
 }
 
 impl Budget<'_> {
-    /// Whether it selects a pod. Only labels that must match are read.
+    /// Whether the budget selects a pod. Only labels that must match are read.
     pub(super) fn selects(&self, pod: &PodLife<'_>) -> bool {
         let selector = &self.spec["selector"];
         let labels = pod.revisions.first().map(|first| &first.object["metadata"]["labels"]);
@@ -133,29 +134,29 @@ impl Budget<'_> {
         wanted.iter().all(|(key, value)| labels.get(key) == Some(value))
     }
 
-    /// Whether it selects pods by labels that must match, and by nothing else.
+    /// Whether the budget selects pods by labels that must match, and by nothing else.
     pub(super) fn is_plain(&self) -> bool {
         let selector = &self.spec["selector"];
         selector["matchLabels"].is_object() && selector.get("matchExpressions").is_none()
     }
 
-    /// Whether it lets pods that are not ready go at any time.
+    /// Whether the budget allows the eviction of pods that are not ready at any time.
     pub(super) fn always_allows(&self) -> bool {
         self.spec["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
     }
 
-    /// The events of its creation.
+    /// The event of the budget's creation.
     pub(super) fn id(&self) -> EventId {
         self.made
     }
 
-    /// The pods that it selects.
+    /// The pods that the budget selects.
     pub(super) fn members<'t, 'h>(&self, run: &'t Timeline<'h>) -> Vec<&'t PodLife<'h>> {
         run.pods.iter().filter(|pod| self.selects(pod)).collect()
     }
 
-    /// How its pods were at a request. None if it was too new, or if it expresses what it needs in a way that is not
-    /// evaluated here.
+    /// The health of the budget's pods at the time of a request. None if the budget was too new, or if it states the
+    /// number of pods that it needs in a way that is not evaluated here.
     pub(super) fn room<'t, 'h>(&self, clause: &Clause, of: &Eviction<'t, 'h>) -> Option<Room<'t, 'h>> {
         let settled = of.settled(clause);
         let least = self.spec["minAvailable"].as_u64().and_then(|least| usize::try_from(least).ok());
@@ -184,7 +185,7 @@ impl Room<'_, '_> {
         self.count(|health| matches!(health, Health::Healthy | Health::Unsure))
     }
 
-    /// How many pods were certainly in this state.
+    /// How many pods certainly had a health for which `of` is true.
     pub(super) fn count(&self, of: impl Fn(Health) -> bool) -> usize {
         self.members.iter().filter(|(_, health)| of(*health)).count()
     }
@@ -199,7 +200,7 @@ impl Room<'_, '_> {
         self.at_least() > self.desired
     }
 
-    /// What was healthy and what was needed, in words.
+    /// The numbers of pods that were healthy and that are needed, in words.
     pub(super) fn in_words(&self) -> String {
         let (least, most) = (self.at_least(), self.at_most());
         let healthy = if least == most { least.to_string() } else { format!("{least} to {most}") };
@@ -208,13 +209,14 @@ impl Room<'_, '_> {
 }
 
 impl<'t, 'h> Eviction<'t, 'h> {
-    /// Nothing may have changed since this time; then every component knows the state of the pods at the request.
+    /// The time since which nothing may have changed, so that every component knows the state of the pods at the
+    /// request.
     fn settled(&self, clause: &Clause) -> i64 {
         let from = self.began - clause.tolerance_us("settle");
         from - self.run.noise_between(&self.pod.node, &Stamp::harness(from), &Stamp::harness(self.done))
     }
 
-    /// What is certain about a pod of the case at this request.
+    /// The health of a pod of the case at the time of this request, as far as it is certain.
     pub(super) fn health(&self, clause: &Clause, pod: &PodLife<'h>) -> Health {
         let own = pod.uid == self.pod.uid;
         let taken = pod.deleted.and_then(|id| self.run.deeds.iter().find(|(deed, _)| *deed == id));
@@ -224,7 +226,8 @@ impl<'t, 'h> Eviction<'t, 'h> {
         {
             return Health::Evicted;
         }
-        // Effects of a later request do not matter here, nor does what this request did to its own pod.
+        // The effects of a later request do not matter here, and neither does the effect of this request on its own
+        // pod.
         let later = taken.filter(|(id, _)| *id > self.at.id).map(|(_, deed)| deed.began_us);
         let until = if own { self.began } else { self.done + LATE_SIGHT };
         let until = later.map_or(until, |later| later.min(until));
@@ -244,17 +247,17 @@ impl<'t, 'h> Eviction<'t, 'h> {
         self.pod.revisions.iter().rfind(|shown| shown.at.at.lo <= self.began)
     }
 
-    /// Whether it was refused because a budget forbids it.
+    /// Whether the eviction was refused because a budget forbids it.
     pub(super) fn is_forbidden(&self) -> bool {
         matches!(self.answer, Answer::Refused { code: Some(FORBIDDEN), .. })
     }
 
-    /// Whether it was granted.
+    /// Whether the eviction was granted.
     pub(super) fn is_granted(&self) -> bool {
         matches!(self.answer, Answer::Granted)
     }
 
-    /// The refusal in words.
+    /// The message of the refusal.
     pub(super) fn refusal(&self) -> &'h str {
         match self.answer {
             Answer::Granted => "",
@@ -263,7 +266,7 @@ impl<'t, 'h> Eviction<'t, 'h> {
     }
 }
 
-/// What a revision shows of a pod's health.
+/// The health of a pod according to a revision.
 fn state(shown: &Revision<'_>) -> Health {
     match shown.phase() {
         _ if shown.gone || shown.terminating() => Health::Away,

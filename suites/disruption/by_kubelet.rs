@@ -8,7 +8,7 @@ use crate::reading::shortage::{Member, Shortage, shortages};
 use crate::reading::statuses::EVICTED;
 use crate::reading::targets::{self, BY_KUBELET};
 
-/// An evicted pod has the condition together with its last phase, and a pod that stays does not have it.
+/// An evicted pod has the condition together with its terminal phase, and a pod that stays does not have the condition.
 pub(super) fn evicted_pods_say_so(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for shortage in shortages(run, seen) {
         let evicted = shortage.evicted();
@@ -59,7 +59,7 @@ fn judge_evicted(run: &Timeline<'_>, clause: &Clause, (gone, at): (&Member<'_, '
     seen.facet("pod", "evicted");
 }
 
-/// Pods that were left alone while another one was evicted.
+/// Judges the pods that were not evicted while another pod was.
 fn judge_spared(run: &Timeline<'_>, shortage: &Shortage<'_, '_>, at: &At, seen: &mut Seen) {
     for left in shortage.members.iter().filter(|left| left.stays(run)) {
         let later = || left.pod.revisions.iter().filter(|shown| shown.id > shortage.id);

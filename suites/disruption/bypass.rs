@@ -1,4 +1,4 @@
-//! Pods whose eviction disrupts nothing: those that are pending, over, or terminating already.
+//! Pods whose eviction disrupts nothing: those that are pending, finished, or already terminating.
 
 use probity_model::timeline::Revision;
 use probity_model::{Clause, Seen, Timeline};
@@ -16,7 +16,7 @@ fn idle(shown: &Revision<'_>) -> Option<&'static str> {
     }
 }
 
-/// Its eviction is granted although its budget allows none.
+/// The eviction of such a pod is granted although its budget allows no disruption.
 pub(super) fn without_the_budget(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let budgets = budgets(run);
     for eviction in evictions(run) {

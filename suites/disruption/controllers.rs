@@ -1,5 +1,5 @@
-//! How budgets relate to controllers: controllers define how many pods are wanted, rolling updates are not limited by
-//! budgets, and a StatefulSet creates a pod again only when the old one has ended.
+//! Budgets of pods that have controllers: the controllers define how many pods are wanted, rolling updates are not
+//! limited by budgets, and a StatefulSet creates a pod again only when the old one has ended.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ impl Workload<'_> {
         pod.created.is_none() && rest.is_some_and(|rest| rest.split('-').count() <= parts)
     }
 
-    /// The deeds that changed it.
+    /// The deeds that changed the workload.
     fn changes<'t>(&self, run: &'t Timeline<'_>) -> impl Iterator<Item = (EventId, &'t Did)> {
         run.deeds.iter().filter_map(move |(id, deed)| match &deed.did {
             Did::Patched { kind, name, .. } | Did::Scaled { kind, name, .. }
@@ -61,7 +61,7 @@ fn share(percent: &Value, of: usize) -> Option<usize> {
     Some(percent.checked_mul(of)?.div_ceil(WHOLE))
 }
 
-/// How many healthy pods a budget needs out of this number.
+/// How many healthy pods a budget needs if its pods should number `of`.
 fn needed(budget: &Budget<'_>, of: usize) -> Option<usize> {
     let most = &budget.spec["maxUnavailable"];
     match (share(&budget.spec["minAvailable"], of), most.as_u64()) {
@@ -125,7 +125,7 @@ pub(super) fn wanted_by_controllers(run: &Timeline<'_>, clause: &Clause, seen: &
     }
 }
 
-/// A rolling update continues although the budget allows no disruption and evictions are refused at that time.
+/// A rolling update continues while the budget allows no disruption and evictions are refused.
 pub(super) fn updates_are_not_limited(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let (evictions, budgets) = (evictions(run), budgets(run));
     for workload in workloads(run).iter().filter(|workload| workload.kind == "Deployment") {
@@ -212,7 +212,7 @@ pub(super) fn one_after_the_other(run: &Timeline<'_>, clause: &Clause, seen: &mu
     }
 }
 
-/// No process of the new pod starts before those of the old one have ended.
+/// No process of the new pod starts before the processes of the old pod have ended.
 fn judge_processes(run: &Timeline<'_>, (old, next): (&PodLife<'_>, &PodLife<'_>), seen: &mut Seen) {
     for container in &old.containers {
         let ended = lives_of(run, old, container).next_back().filter(|life| life.holes.is_empty());
@@ -220,7 +220,8 @@ fn judge_processes(run: &Timeline<'_>, (old, next): (&PodLife<'_>, &PodLife<'_>)
         let again = next.containers.iter().find(|other| other.name == container.name);
         let began = again.and_then(|again| lives_of(run, next, again).next()).map(|life| life.began.clone());
         let (Some(ended), Some(began)) = (ended, began) else { continue };
-        let finding = || format!("{} began again while its predecessor still ran", old.name);
+        let finding =
+            || format!("{} was started again while a process of the old pod was still running", old.name);
         seen.check(!run.before(&began, &ended), finding, [ended.id, began.id]);
         seen.facet("seen", "processes");
     }

@@ -12,10 +12,10 @@ use crate::reading::targets;
 
 /// The reason in the condition of evicted pods: Kubernetes documentation, Disruptions.
 const EVICTED: &str = "EvictionByEvictionAPI";
-/// What kubectl prints when it is going to retry an eviction.
+/// Part of the message that kubectl prints when it is going to retry an eviction.
 const RETRIES: &str = "will retry";
 
-/// A drain of a node.
+/// One `kubectl drain` of a node.
 pub(super) struct Drain<'r> {
     pub(super) id: EventId,
     node: &'r str,
@@ -147,8 +147,8 @@ fn may_be_available(pod: &PodLife<'_>, from: i64, to: i64) -> bool {
         || pod.revisions.iter().any(|shown| shown.at.at.lo > from && shown.at.at.lo <= to && counts(shown))
 }
 
-/// Nodes are drained one after another: no drain evicts more pods than a budget allows, a drain waits for replacements, and it
-/// is blocked if there are none.
+/// Nodes are drained one after another. No drain evicts more pods than a budget allows. A drain waits for replacement
+/// pods, and is blocked if none become ready.
 pub(super) fn one_node_after_another(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let drains = drains(run);
     for budget in budgets(run).iter().filter(|budget| budget.is_plain()) {

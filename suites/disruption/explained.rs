@@ -10,7 +10,8 @@ use crate::reading::targets::{TARGET, going, in_words, reason, says};
 /// The reason of the condition: Kubernetes documentation, Disruptions.
 const REASON: &str = "EvictionByEvictionAPI";
 
-/// An evicted pod has the condition from the start of its termination until it is removed, and a deleted one does not.
+/// An evicted pod has the condition from the start of its termination until it is removed, and a deleted pod does not
+/// have it.
 pub(super) fn by_the_condition(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for eviction in evictions(run).iter().filter(|eviction| eviction.is_granted()) {
         let Some(going) = going(eviction.pod) else { continue };
@@ -18,7 +19,7 @@ pub(super) fn by_the_condition(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) 
         if eviction.pod.deleted != Some(eviction.at.id) || going.at.at.lo < eviction.began {
             continue;
         }
-        // Others may name another reason later, but nothing clears the condition of a terminating pod.
+        // Another component may change the reason later, but nothing clears the condition of a terminating pod.
         let wrong = |shown: &&Revision<'_>| match shown.id == going.id {
             true => !says(shown, REASON),
             false => shown.id > going.id && shown.is(TARGET) != Some(true),
@@ -38,7 +39,7 @@ pub(super) fn by_the_condition(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) 
     };
     for pod in run.pods.iter().filter(|pod| pod.deleted.is_some() && !evicted(pod)) {
         let Some(last) = pod.last().filter(|last| last.terminating() || last.gone) else { continue };
-        let finding = || format!("{} was deleted, but says that it was evicted", pod.key);
+        let finding = || format!("{} was deleted, but its condition says that it was evicted", pod.key);
         let kept = reason(last) != Some(REASON);
         if kept {
             seen.facet("pod", "deleted");

@@ -1,4 +1,4 @@
-//! How an evicted pod ends: its hook runs, it gets a stop signal, and it has its whole grace period.
+//! The termination of an evicted pod: its hook runs, it gets a stop signal, and it has its whole grace period.
 
 use probity_model::history::{Did, Source};
 use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
@@ -24,7 +24,7 @@ fn running<'t, 'h>(eviction: &Eviction<'t, 'h>) -> Vec<Life<'t, 'h>> {
     lives.filter(|life| life.is_numbered() && life.holes.is_empty() && ran(life)).collect()
 }
 
-/// The end of a process that did not exit by itself.
+/// The end of a process, if it was killed and did not exit by itself.
 fn killed<'t>(life: &Life<'t, '_>) -> Option<&'t At> {
     life.attempt.ended.as_ref().filter(|_| life.exiting().is_none())
 }
@@ -35,7 +35,7 @@ fn is_alone(eviction: &Eviction<'_, '_>) -> bool {
     eviction.is_granted() && pod.deleted == Some(eviction.at.id) && !eviction.run.node_was_touched()
 }
 
-/// The containers of an evicted pod have their hooks, their signal and their grace period.
+/// The hooks of an evicted pod run, and its containers get their stop signal and their grace period.
 pub(super) fn has_its_grace(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for eviction in evictions(run).iter().filter(|eviction| is_alone(eviction)) {
         let again = eviction.run.deeds.iter().any(|(id, deed)| {
@@ -55,7 +55,7 @@ fn judge(clause: &Clause, eviction: &Eviction<'_, '_>, life: &Life<'_, '_>, seen
     let (grace, stop) = (eviction.pod.grace(), life.attempt.stop());
     let hook = life.container.lifecycle("preStop");
     let hooked = hook.and_then(|hook| hook_run(life, hook));
-    // If a hook leaves no record here, its absence proves nothing.
+    // If a hook cannot leave a record in this process, a missing record proves nothing.
     let traced = hook.is_some_and(|hook| hook.get("exec").is_some());
     match (&hooked, stop, killed(life)) {
         (None, None, Some(ended)) => {
@@ -95,15 +95,18 @@ fn judge(clause: &Clause, eviction: &Eviction<'_, '_>, life: &Life<'_, '_>, seen
         bound = bound
             .and_at_least(grace - NEAR, format!("{} - {} for two clocks", seconds(grace), seconds(NEAR)));
     }
-    let quantity = format!("from the beginning of the termination of {} to its kill", life.name());
+    let quantity = format!("from the start of the termination of {} to its kill", life.name());
     let silent = life.run.gaps.iter().any(|(_, gap)| !matches!(gap.of, Source::Watch(_)));
     if life.exiting().is_none() && End::of(life).is_none() && !silent {
         let Some(last) = life.run.last_event() else { return };
         let end = At::new(last, life.run.end());
         let lived = life.run.measure(quantity, &life.node, &began, &end, bound);
         if lived.is_some_and(|lived| lived.fit() == Fit::Missed && life.run.at_least(&began, &end) > grace) {
-            let finding =
-                format!("{} had {} after an eviction, but is still running", life.name(), seconds(grace));
+            let finding = format!(
+                "{} had a grace period of {} after an eviction, but is still running",
+                life.name(),
+                seconds(grace)
+            );
             seen.violated(finding, [began.id, last]);
         }
     } else if let Some(ended) = killed(life)

@@ -15,7 +15,7 @@ const BY_POLICY: &str = "PodFailurePolicy";
 /// A Job whose policy has a rule about disruptions.
 struct Job<'h> {
     name: &'h str,
-    /// The action of the first such rule: `Ignore`, `FailJob` or `Count`.
+    /// The action of the first rule about disruptions: `Ignore`, `FailJob` or `Count`.
     action: &'h str,
 }
 
@@ -27,7 +27,7 @@ fn jobs<'h>(run: &Timeline<'h>) -> Vec<Job<'h>> {
     let made = run.deeds.iter().filter_map(|(_, deed)| match &deed.did {
         Did::Created { kind, name, manifest } if kind == "Job" => {
             let rules = manifest.get("spec")?.get("podFailurePolicy")?.get("rules")?.as_array()?;
-            // An earlier rule could decide.
+            // If another rule comes first, it could decide instead.
             let first = rules.first().filter(is_about)?;
             Some(Job { name, action: first["action"].as_str()? })
         }
@@ -63,7 +63,7 @@ fn over<'t, 'h>(pod: &'t PodLife<'h>) -> Option<&'t Revision<'h>> {
     pod.revisions.iter().find(|shown| shown.gone || matches!(shown.phase(), "Failed" | "Succeeded"))
 }
 
-/// When its pod is evicted, a Job with such a rule follows the rule.
+/// A Job whose pod is evicted follows its rule about disruptions.
 pub(super) fn policies_know_disruptions(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let evictions = evictions(run);
     for job in &jobs(run) {
@@ -82,7 +82,7 @@ pub(super) fn policies_know_disruptions(run: &Timeline<'_>, clause: &Clause, see
     }
 }
 
-/// The pod is replaced, and the Job does not fail.
+/// The evicted pod is replaced, and the Job does not fail.
 fn judge_ignored<'h>(
     run: &Timeline<'h>,
     clause: &Clause,
@@ -127,7 +127,7 @@ fn judge_failed<'h>(
     over: &Revision<'h>,
     seen: &mut Seen,
 ) {
-    let quantity = format!("from the end of its pod to the failure of {}", job.name);
+    let quantity = format!("from the end of the pod of {} to the failure of the Job", job.name);
     let Some((at, reason)) = job.first_with(run, "Failed") else {
         let Some(last) = run.last_event() else { return };
         let waited = run.measure(quantity, "", over, At::new(last, run.end()), clause.in_time());

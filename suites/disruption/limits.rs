@@ -1,5 +1,5 @@
-//! How many pods may be away: evictions are granted only while enough healthy pods remain, whatever made the
-//! others unavailable, and deletions are not limited at all.
+//! How many pods may be unavailable: evictions are granted only while enough healthy pods remain, whatever made the
+//! others unavailable. Deletions are not limited at all.
 
 use probity_model::history::Did;
 use probity_model::timeline::{At, PodLife, Revision};
@@ -9,14 +9,14 @@ use super::account::{
     Answer, Budget, CAUSE, Eviction, FORBIDDEN, Health, Room, budgets, budgets_of, evictions,
 };
 
-/// An eviction of a healthy pod under one budget.
+/// The eviction of a healthy pod that exactly one budget selects.
 struct Judged<'t, 'h, 'b> {
     eviction: &'b Eviction<'t, 'h>,
     budget: &'b Budget<'h>,
     room: Room<'t, 'h>,
 }
 
-/// The evictions of pods that were certainly healthy and under one budget.
+/// The evictions of pods that were certainly healthy and that exactly one budget selects.
 fn judged<'t, 'h, 'b>(
     clause: &'b Clause,
     evictions: &'b [Eviction<'t, 'h>],
@@ -31,7 +31,7 @@ fn judged<'t, 'h, 'b>(
 }
 
 impl Judged<'_, '_, '_> {
-    /// The events of the budget, of the request, and of what showed its pod.
+    /// The events that created the budget, that last showed the pod, and that requested its eviction.
     fn events(&self) -> Vec<EventId> {
         let shown = self.eviction.shown().map(|shown| shown.id);
         [Some(self.budget.id()), shown, Some(self.eviction.at.id)].into_iter().flatten().collect()
@@ -73,7 +73,8 @@ impl Judged<'_, '_, '_> {
         granted
     }
 
-    /// Whether all pods that are missing were evicted, deleted, or not created yet.
+    /// Whether no pod of the budget was running but not ready: all pods that are missing were evicted, deleted, or not
+    /// created yet.
     fn lacks_only_evicted(&self) -> bool {
         self.room.count(|health| health == Health::Unready) == 0
     }
@@ -154,7 +155,7 @@ pub(super) fn unready_pods_count(run: &Timeline<'_>, clause: &Clause, seen: &mut
     }
 }
 
-/// The revision from which a pod that was ready runs but is not ready, although nobody disturbed it.
+/// The revision from which a pod that had been ready is running but not ready, although nobody disturbed it.
 fn turned_unready<'t, 'h>(run: &Timeline<'h>, pod: &'t PodLife<'h>) -> Option<&'t Revision<'h>> {
     let mut changes = pod.changes_of_condition("Ready").skip_while(|(_, ready)| !ready);
     let (unready, _) = changes.find(|(_, ready)| !ready)?;
@@ -175,7 +176,7 @@ fn judge_count(
     let Some(before) = count(before).filter(|count| *count > 0) else { return };
     let mut after = budget.shown.iter().filter(|(at, _)| at.id > unready.id);
     let fallen = after.find(|(_, object)| count(object).is_some_and(|count| count < before));
-    let quantity = format!("from the readiness of {} to the count of its budget", pod.key);
+    let quantity = format!("from the loss of readiness of {} to the lower count of its budget", pod.key);
     match fallen {
         Some((at, _)) => {
             seen.within(run, &pod.node, quantity, (unready, at), clause.in_time());
@@ -201,7 +202,7 @@ pub(super) fn deletions_are_not_limited(run: &Timeline<'_>, clause: &Clause, see
     }
 }
 
-/// The first deletion of a pod of the same budget after a refused eviction.
+/// Judges the first deletion of a pod of the same budget after a refused eviction.
 fn judge_next_deletion(run: &Timeline<'_>, clause: &Clause, of: &Judged<'_, '_, '_>, seen: &mut Seen) {
     let members = &of.room.members;
     for (id, deed) in run.deeds.iter().filter(|(id, _)| *id > of.eviction.at.id) {
@@ -209,7 +210,7 @@ fn judge_next_deletion(run: &Timeline<'_>, clause: &Clause, of: &Judged<'_, '_, 
         match &deed.did {
             Did::Deleted { kind, name, .. } if kind == "Pod" => {
                 let Some((pod, _)) = members.iter().find(|(pod, _)| pod.name == *name) else { continue };
-                let quantity = format!("from the deletion of {} to its deadline", pod.key);
+                let quantity = format!("from the deletion of {} to the start of its termination", pod.key);
                 match pod.revisions.iter().find(|shown| shown.terminating() || shown.gone) {
                     Some(going) => {
                         seen.within(run, &pod.node, quantity, (asked, going), clause.in_time());

@@ -1,4 +1,4 @@
-//! Pods that are preempted: they have a condition that shows this, and they terminate as other pods do.
+//! Pods that are preempted: they have a condition that shows the reason, and they terminate as other pods do.
 
 use probity_model::measure::{Fit, seconds, whole_seconds};
 use probity_model::timeline::{At, ContainerKind, PodLife, Revision};
@@ -12,7 +12,7 @@ use crate::reading::targets;
 /// The reason of the condition: Kubernetes documentation, Disruptions.
 const REASON: &str = "PreemptionByScheduler";
 
-/// A pod that is preempted by one with a higher priority has the condition, and its grace period.
+/// A pod that is preempted by a pod with a higher priority has the condition, and gets its whole grace period.
 pub(super) fn preempted_pods_say_so(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for contest in contests(run).iter().filter(|contest| !contest.lower().is_empty()) {
         let gone = contest.gone(run);

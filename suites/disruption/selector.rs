@@ -1,10 +1,10 @@
-//! Which pods a budget is about: those that its selector selects. A pod that several budgets select cannot be evicted.
+//! The pods that a budget covers: those that its selector selects. A pod that several budgets select cannot be evicted.
 
 use probity_model::{Clause, Seen, Timeline};
 
 use super::account::{Answer, FORBIDDEN, Health, SEVERAL, budgets, budgets_of, evictions};
 
-/// Only the pods that a budget selects are under it, and no pod may be under several.
+/// A budget covers only the pods that it selects, and no pod may be covered by several budgets.
 pub(super) fn by_labels(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let budgets = budgets(run);
     if budgets.is_empty() || !budgets.iter().all(super::account::Budget::is_plain) {

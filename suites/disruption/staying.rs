@@ -8,7 +8,7 @@ use probity_script::Process;
 use crate::reading::statuses::has_run;
 use crate::reading::targets::{self, BY_KUBELET, TARGET};
 
-/// Whether nothing in a pod or around it can end it or its containers.
+/// Whether nothing inside or outside a pod can end the pod or its containers.
 fn is_idle(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
     let owned =
         pod.revisions.first().is_some_and(|shown| shown.object["metadata"].get("ownerReferences").is_some());
@@ -48,8 +48,8 @@ fn is_idle(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
         && planned
 }
 
-/// Whether a person, a controller, its node or its own spec may end a pod, whatever its containers do. A status counts only if a
-/// component other than the kubelet writes it.
+/// Whether somebody, a controller, the node or the pod's own spec may end the pod, whatever its containers do. A
+/// `DisruptionTarget` condition counts only if a component other than the kubelet writes it.
 fn may_be_ended(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
     let owned = |shown: &Revision<'_>| shown.object["metadata"].get("ownerReferences").is_some();
     let disrupted =
@@ -57,7 +57,7 @@ fn may_be_ended(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
     let named = run.deeds.iter().any(|(_, deed)| match &deed.did {
         Did::Deleted { name, .. } => *name == pod.name,
         Did::Evicted { pod: of, .. } => *of == pod.name,
-        // The request may have been carried out although its answer was lost.
+        // The API server may have accepted the request although its answer was lost.
         Did::Failed { what, .. } => ["delete", "evict"].iter().any(|word| what.starts_with(word)),
         _ => false,
     });
@@ -70,7 +70,7 @@ fn may_be_ended(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
         || pod.revisions.iter().any(|shown| owned(shown) || disrupted(shown))
 }
 
-/// Whether every main container restarts, however it ends, and no init container fails its pod.
+/// Whether every main container restarts, however it ends, and no init container can fail the pod.
 fn restarts_for_ever(pod: &PodLife<'_>) -> bool {
     pod.containers.iter().all(|of| {
         let policy = pod.policy_of(of);
@@ -87,7 +87,7 @@ fn accuse_unexplained(pod: &PodLife<'_>, seen: &mut Seen) {
     };
     let Some(shown) = pod.revisions.iter().find(ended).filter(|_| has_run(pod)) else { return };
     let finding = if shown.terminating() || shown.gone {
-        format!("nobody deleted {}, but it was removed", pod.key)
+        format!("nobody deleted {}, but it is terminating or was removed", pod.key)
     } else if pod.reason().is_none() && shown.condition(TARGET).is_none() && restarts_for_ever(pod) {
         format!("{} is {}, but nothing shows why its containers are not restarted", pod.key, shown.phase())
     } else {
@@ -108,7 +108,7 @@ pub(super) fn undisturbed_pods_stay(run: &Timeline<'_>, clause: &Clause, seen: &
         let later = || pod.revisions.iter().filter(|shown| shown.id > ready.id);
         let goes = |shown: &&Revision<'_>| shown.terminating() || shown.gone || shown.phase() != "Running";
         if let Some(gone) = later().find(goes) {
-            let finding = format!("nobody changed {}, but it was removed", pod.key);
+            let finding = format!("nobody changed {}, but it did not keep running", pod.key);
             seen.violated(finding, [ready.id, gone.id]);
             continue;
         }

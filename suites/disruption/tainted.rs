@@ -1,5 +1,5 @@
-//! Pods on a node that gets a taint: those that do not tolerate it are evicted, at once or later, and a condition shows
-//! the reason.
+//! Pods on a node that gets a taint: those that do not tolerate the taint are evicted, at once or later, and a
+//! condition shows the reason.
 
 use probity_model::history::Did;
 use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
@@ -44,7 +44,7 @@ fn taints<'r>(run: &'r Timeline<'_>) -> Vec<Taint<'r>> {
 }
 
 impl Taint<'_> {
-    /// Whether a toleration of a pod matches it: Kubernetes documentation, Taints and Tolerations.
+    /// Whether a toleration of a pod matches the taint: Kubernetes documentation, Taints and Tolerations.
     fn is_matched_by(&self, toleration: &Value) -> bool {
         let text = |field: &str| toleration.get(field).and_then(Value::as_str).unwrap_or_default();
         let exists = text("operator") == "Exists";

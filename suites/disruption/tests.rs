@@ -21,7 +21,7 @@ const DEFAULT: &str = "pdb.unhealthy-default";
 const ALWAYS: &str = "pdb.unhealthy-alwaysallow";
 const BYPASS: &str = "eviction.pending-terminal-bypass";
 
-/// A history that is written event by event.
+/// A history of evictions that a test writes event by event.
 struct Story {
     run: Composer,
     names: Vec<String>,
@@ -44,7 +44,7 @@ fn running(ready: bool) -> Value {
 }
 
 impl Story {
-    /// A budget that needs this number of pods with the label, and pods that exist and are ready from 1 s on.
+    /// A budget that needs this number of pods with the label. Pods with these names exist and are ready from 1 s on.
     fn of(clause: &str, needed: u64, names: &[&str]) -> Self {
         let mut story = Self { run: Composer::new(&[clause]), names: Vec::new() };
         story.budget("web", needed, &json!({ "app": "web" }), &json!(null));
@@ -76,7 +76,7 @@ impl Story {
         self.run.sighting(at, "Pod", name, change, object(name, labels, status, going));
     }
 
-    /// The status of the budget.
+    /// Adds a status of the budget.
     fn count(&mut self, at: f64, healthy: u64, allowed: u64) {
         let status = json!({ "currentHealthy": healthy, "disruptionsAllowed": allowed });
         let budget = json!({ "metadata": { "name": "web" }, "status": status });
@@ -102,7 +102,7 @@ impl Story {
     }
 }
 
-/// Two of three pods are needed. One is evicted at 10 s. An eviction of another one is requested at once, and again
+/// Two of three pods are needed. One is evicted at 10 s. The eviction of another pod is requested at once, and again
 /// when a fourth pod is ready.
 fn limited(first: bool, second: u16, third: bool) -> &'static str {
     let mut story = Story::of(LIMITS, 2, &["a", "b", "c"]);
@@ -198,8 +198,8 @@ fn a_budget_is_for_the_pods_that_it_selects() {
     assert_eq!(selected(0, 0), "violated");
 }
 
-/// One of three pods is not ready from 10 s on. The budget counts it at the given time, and an eviction of another pod
-/// is requested.
+/// One of three pods is not ready from 10 s on. The budget's status shows this from the given time on, and the eviction
+/// of another pod is requested.
 fn unready(counted: Option<f64>, granted: bool) -> &'static str {
     let mut story = Story::of(INVOLUNTARY, 2, &["a", "b", "c"]);
     story.count(1.5, 3, 1);
@@ -227,7 +227,7 @@ fn pods_that_are_not_ready_count() {
     assert_eq!(unready(Some(10.2), true), "violated");
 }
 
-/// A budget allows no disruption. At 11 s a pod is deleted: it terminates at the given time, or not at all, or the
+/// A budget allows no disruption. At 11 s a pod is deleted. The pod terminates at the given time, or not at all, or the
 /// request is refused.
 fn removed(going: Option<f64>, refused: bool) -> &'static str {
     let mut story = Story::of(DELETE, 2, &["a", "b"]);
@@ -252,7 +252,7 @@ fn deletions_are_not_limited() {
     assert_eq!(removed(None, true), "violated");
 }
 
-/// Two pods are needed, and `healthy` pods of four are ready. The eviction of one that is not ready is requested.
+/// Two pods are needed, and `healthy` pods of four are ready. The eviction of a pod that is not ready is requested.
 fn ill(clause: &str, policy: &Value, healthy: u64, granted: bool) -> Story {
     let mut story = Story { run: Composer::new(&[clause]), names: Vec::new() };
     story.budget("web", 2, &json!({ "app": "web" }), policy);
@@ -326,5 +326,5 @@ fn pods_that_are_of_no_use_are_evicted() {
     assert_eq!(judged(&json!({ "phase": "Succeeded" }), false, false), "violated");
     assert_eq!(judged(&running(true), true, false), "violated");
     assert_eq!(judged(&running(true), true, true), "holds");
-    assert_eq!(judged(&running(true), false, false), "inconclusive", "it is healthy");
+    assert_eq!(judged(&running(true), false, false), "inconclusive", "the pod is healthy");
 }

@@ -1,12 +1,12 @@
-//! Pods that run and are not ready: by default they can be evicted while their budget has the healthy pods that it
-//! needs, and with `AlwaysAllow` at any time.
+//! Pods that are running but not ready. By default, they can be evicted only while their budget has the healthy pods
+//! that it needs; with `AlwaysAllow`, at any time.
 
 use probity_model::{Clause, Seen, Timeline};
 
 use super::account::{Budget, Eviction, Health, Room, budgets, budgets_of, evictions};
 
-/// The evictions of pods under one budget, with the budget, the health of the pod, and the pods of the budget at the
-/// request.
+/// The evictions of pods that exactly one budget selects. Each comes with the budget, and with the health of the pod
+/// and of all pods of the budget at the time of the request.
 fn under_one<'t, 'h, 'b>(
     clause: &Clause,
     evictions: &'b [Eviction<'t, 'h>],
@@ -87,7 +87,7 @@ pub(super) fn wait_for_the_budget(run: &Timeline<'_>, clause: &Clause, seen: &mu
     }
 }
 
-/// With `AlwaysAllow` a pod that is not ready can be evicted at any time, but a healthy one cannot.
+/// With `AlwaysAllow`, a pod that is not ready can be evicted at any time, but a healthy pod cannot.
 pub(super) fn always_go(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let (evictions, budgets) = (evictions(run), budgets(run));
     for (eviction, budget, health, room) in under_one(clause, &evictions, &budgets) {

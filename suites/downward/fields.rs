@@ -8,7 +8,7 @@ use super::offers::{Form, Offer, offers, views};
 use super::refused;
 use crate::reading::dumps::{Look, MOUNTS};
 
-/// The fields that variables and files can show, and the word for each.
+/// The fields that variables and files can show, and the word for each field.
 const BOTH: [(&str, &str); 3] =
     [("metadata.name", "name"), ("metadata.namespace", "namespace"), ("metadata.uid", "uid")];
 /// One label or annotation.
@@ -63,13 +63,13 @@ fn pointer(field: &str) -> String {
 /// The prefix of the annotations that a kubelet adds for itself, as in the example in the Kubernetes documentation.
 const OF_KUBELET: &str = "kubernetes.io/config.";
 
-/// What a process saw, without the annotations that only the kubelet knows.
+/// The value that a process saw, without the annotations that the kubelet adds for itself.
 fn told(offer: &Offer<'_>) -> Option<String> {
     let own = |line: &&str| !(offer.field() == Some(OF_FILES[1]) && line.starts_with(OF_KUBELET));
     Some(offer.seen?.lines().filter(own).collect::<Vec<_>>().join("\n"))
 }
 
-/// The revision that shows the value that a container got. A value that the pod never had is wrong.
+/// The revision that shows the value that a container got. `None` if the pod never had this value.
 fn source_of(look: &Look<'_, '_>, offer: &Offer<'_>) -> Option<EventId> {
     let field = offer.field()?;
     let seen = told(offer)?;
@@ -77,7 +77,7 @@ fn source_of(look: &Look<'_, '_>, offer: &Offer<'_>) -> Option<EventId> {
     look.life.pod.revisions.iter().find(|shown| shows(shown.object)).map(|shown| shown.id)
 }
 
-/// Whether the pod ever showed a value for a field, so that it can be compared.
+/// The first revision of the pod that shows a value for a field. Without one, there is nothing to compare with.
 fn is_known(look: &Look<'_, '_>, field: &str) -> Option<EventId> {
     let mut revisions = look.life.pod.revisions.iter();
     revisions.find(|shown| value(shown.object, field).is_some()).map(|shown| shown.id)
@@ -97,7 +97,7 @@ fn judge_offer(look: &Look<'_, '_>, offer: &Offer<'_>, seen: &mut Seen) -> bool 
     false
 }
 
-/// Name, namespace, UID, one label and one annotation, in variables and in files.
+/// Variables and files show the name, the namespace and the UID of a pod, and a single label or annotation.
 pub(super) fn fields_of_both(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for look in &views(run) {
         for offer in &offers(look) {
@@ -110,7 +110,7 @@ pub(super) fn fields_of_both(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// The fields that variables show but files do not.
+/// Variables show the fields that files cannot show.
 pub(super) fn fields_of_variables(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for look in &views(run) {
         for offer in &offers(look) {
@@ -125,7 +125,7 @@ pub(super) fn fields_of_variables(run: &Timeline<'_>, _: &Clause, seen: &mut See
     refused::in_volumes(run, seen);
 }
 
-/// All labels and all annotations, in files and not in variables. A file shows a change soon.
+/// Files show all labels and all annotations, which variables cannot show. A file shows a change soon.
 pub(super) fn fields_of_files(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for look in &views(run) {
         for offer in offers(look).iter().filter(|offer| offer.form == Form::File) {
@@ -149,7 +149,8 @@ fn judge_age(
     let revisions = &look.life.pod.revisions;
     let shown = told(offer).unwrap_or_default();
     let is = |object: &Value| value(object, field).is_some_and(|value| value == shown);
-    // What the file can show: a change may reach it a moment before it reaches the watch.
+    // The latest time of a change that the file may already show: a change may reach the file a moment before it
+    // reaches the watch.
     let by = look.line.at.later(NEAR);
     let known: Vec<_> = revisions.iter().take_while(|revision| !run.before(&by, &revision.at)).collect();
     let Some(last) = known.iter().rposition(|revision| is(revision.object)) else { return };
@@ -168,14 +169,14 @@ fn judge_age(
     }
 }
 
-/// Whether a pod showed different values for a field.
+/// Whether the revisions of a pod show different values for a field.
 fn changed(look: &Look<'_, '_>, field: &str) -> bool {
     let mut values = look.life.pod.revisions.iter().map(|shown| value(shown.object, field));
     let first = values.next().flatten();
     values.any(|value| value != first)
 }
 
-/// A variable and a file of one container have the same value for one field.
+/// A variable and a file of one container show the same value for the same field or resource.
 pub(super) fn both_ways_agree(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for look in &views(run) {
         let all = offers(look);

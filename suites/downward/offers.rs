@@ -1,4 +1,4 @@
-//! The downward API variables and files in the spec of a container, each with what its process saw.
+//! The downward API variables and files in the spec of a container, each with the value that its process saw.
 
 use probity_model::Timeline;
 use serde_json::Value;
@@ -21,24 +21,24 @@ impl Form {
     }
 }
 
-/// A variable or a file.
+/// A variable or a file in the spec of a container.
 pub(super) struct Offer<'l> {
     pub(super) form: Form,
-    /// Its name or path.
+    /// The name of the variable, or the path of the file.
     pub(super) name: String,
-    /// What it is made of: a `fieldRef` or a `resourceFieldRef`.
+    /// The part of the spec that contains the `fieldRef` or the `resourceFieldRef`.
     pub(super) source: &'l Value,
-    /// What the process saw; none if it is missing.
+    /// The value that the process saw; `None` if the variable or file was missing.
     pub(super) seen: Option<&'l str>,
 }
 
 impl<'l> Offer<'l> {
-    /// The path of the field of the pod.
+    /// The path of the pod's field, if the value comes from a field.
     pub(super) fn field(&self) -> Option<&'l str> {
         self.source.get("fieldRef")?.get("fieldPath")?.as_str()
     }
 
-    /// The resource of a container.
+    /// The container's resource, if the value comes from a resource.
     pub(super) fn resource(&self) -> Option<&'l Value> {
         self.source.get("resourceFieldRef")
     }
@@ -47,11 +47,11 @@ impl<'l> Offer<'l> {
 /// The directory of the files that a target records, according to the target's manual.
 const RECORDED: &str = "/etc/podinfo";
 
-/// All variables and files of a container, as one of its views shows them.
+/// All variables and files of a container, as one record of its process shows them.
 pub(super) fn offers<'l>(look: &'l Look<'_, '_>) -> Vec<Offer<'l>> {
     let (spec, dump) = (look.life.container.spec, look.dump);
     let mut all = Vec::new();
-    // A view without an environment was recorded for another purpose.
+    // A record without an environment was made for another purpose.
     for variable in list(spec, "env").filter(|_| !dump.env.is_empty()) {
         if let (Some(name), Some(source)) = (variable["name"].as_str(), variable.get("valueFrom")) {
             let seen = dump.env.get(name).map(String::as_str);
@@ -75,7 +75,7 @@ fn list<'v>(of: &'v Value, field: &str) -> impl Iterator<Item = &'v Value> + use
     of.get(field).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// All views that show an environment.
+/// All records of processes that contain an environment.
 pub(super) fn views<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Look<'t, 'h>> {
     looks(run).into_iter().filter(|look| !look.dump.env.is_empty()).collect()
 }

@@ -7,10 +7,10 @@ use super::offers::{Offer, offers, views};
 use crate::reading::dumps::Look;
 use crate::reading::quantities::{WHOLE, thousandths};
 
-/// Resources for which a container without a limit gets the amount of its node.
+/// Resources of which a container without a limit gets the allocatable amount of its node.
 const OF_NODE: [&str; 2] = ["limits.cpu", "limits.memory"];
 
-/// The amount in the spec of the container that an offer names.
+/// The amount in the spec of the container that a variable or file refers to.
 fn given<'l>(look: &'l Look<'_, '_>, source: &Value) -> Option<&'l str> {
     let (list, resource) = source["resource"].as_str()?.split_once('.')?;
     let name = source["containerName"].as_str().unwrap_or(&look.life.container.name);
@@ -25,12 +25,12 @@ fn divided(amount: &str, source: &Value) -> Option<String> {
     Some(amount.saturating_add(divisor - 1).checked_div(divisor)?.to_string())
 }
 
-/// An offer in words, for a reader.
+/// A variable or file in words, for a reader.
 fn words(look: &Look<'_, '_>, offer: &Offer<'_>) -> String {
     format!("{} of {}", offer.name, look.life.name())
 }
 
-/// A container gets a request or limit of the spec in the unit of the divisor.
+/// A container gets a request or limit from the spec, in the unit of the divisor.
 pub(super) fn as_in_the_spec(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for look in &views(run) {
         for offer in &offers(look) {
@@ -60,7 +60,7 @@ pub(super) fn of_the_node(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                 continue;
             };
             let resource = source["resource"].as_str().unwrap_or_default();
-            // Pod-level resources take precedence over those of the node.
+            // Pod-level resources take precedence over the amounts of the node.
             if !OF_NODE.contains(&resource) || look.life.pod.spec.get("resources").is_some() {
                 continue;
             }

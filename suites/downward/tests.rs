@@ -41,7 +41,8 @@ fn object(label: &str) -> Value {
     })
 }
 
-/// What a container sees at a given time: its variables and files, of which some may be wrong.
+/// Judges what a container sees at the given time: its variables and files, of which those in `wrong` have these
+/// values.
 fn told(clause: &str, wrong: &[(&str, &str)], at: f64) -> &'static str {
     let mut run = Composer::new(&[clause]);
     run.sighting(0.5, "Pod", "pod", Change::Added, object("old"));

@@ -18,7 +18,7 @@ pub(super) fn named<'p>(patch: &'p Patch<'_, '_>) -> impl Iterator<Item = &'p Va
     patch.asked.get("spec").and_then(|spec| spec.get(LIST)?.as_array()).into_iter().flatten()
 }
 
-/// The name of a container.
+/// The name in a container's spec.
 pub(super) fn name(container: &Value) -> &str {
     container.get("name").and_then(Value::as_str).unwrap_or_default()
 }
@@ -37,7 +37,7 @@ fn shown<'h>(run: &Timeline<'h>, patch: &Patch<'_, 'h>, wanted: &str) -> Option<
     })
 }
 
-/// Accepted patches of the subresource that add containers: each with one of the containers.
+/// The accepted patches of the subresource that add exactly one container, each with this container.
 fn additions<'t, 'h>(run: &'t Timeline<'h>) -> Vec<(Patch<'t, 'h>, Value)> {
     let mut all = Vec::new();
     for patch in patches::of_part(run, EPHEMERAL) {
@@ -51,7 +51,7 @@ fn additions<'t, 'h>(run: &'t Timeline<'h>) -> Vec<(Patch<'t, 'h>, Value)> {
     all
 }
 
-/// A container that was added through the subresource runs, and there is no other way to add one.
+/// An ephemeral container that was added through the subresource runs, and there is no other way to add one.
 pub(super) fn by_the_subresource(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (patch, container) in additions(run) {
         judge_start(run, clause, (&patch, name(&container)), seen);
@@ -99,7 +99,7 @@ pub(super) fn by_the_subresource(run: &Timeline<'_>, clause: &Clause, seen: &mut
     }
 }
 
-/// The first instruction of an ephemeral container after it was added.
+/// An ephemeral container starts soon after it was added.
 fn judge_start(run: &Timeline<'_>, clause: &Clause, (patch, name): (&Patch<'_, '_>, &str), seen: &mut Seen) {
     let pod = patch.pod;
     let Some(container) = pod.ephemeral.iter().find(|container| container.name == name) else {
@@ -124,13 +124,14 @@ fn judge_start(run: &Timeline<'_>, clause: &Clause, (patch, name): (&Patch<'_, '
     }
 }
 
-/// Whether the pod was watched for long enough after a patch, and records of the container would have been received.
+/// Whether the pod was watched for long enough after a patch, and the harness would have received records of the
+/// container.
 fn stays(run: &Timeline<'_>, pod: &PodLife<'_>, patch: &Patch<'_, '_>, clause: &Clause) -> bool {
     let others_heard = pod.containers.iter().any(|of| !of.attempts.is_empty());
     others_heard && run.watched_for(pod, &patch.done, clause.slack_us())
 }
 
-/// The usual fields of containers are accepted, and shown.
+/// The API server accepts and shows the usual fields of containers.
 pub(super) fn with_usual_fields(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (patch, container) in additions(run) {
         let fields: Vec<&str> = USUAL.into_iter().filter(|field| container.get(*field).is_some()).collect();

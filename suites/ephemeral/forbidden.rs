@@ -1,4 +1,4 @@
-//! What the API server rejects in ephemeral containers.
+//! Patches of ephemeral containers that the API server rejects.
 
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
@@ -9,7 +9,7 @@ use crate::reading::patches::{self, EPHEMERAL, Patch};
 
 /// Fields that an ephemeral container must not have.
 const FORBIDDEN: [&str; 5] = ["ports", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle"];
-/// The annotation that marks the mirror of a static pod for the API server.
+/// The annotation by which the API server recognizes the mirror pod of a static pod.
 const MIRROR: &str = "kubernetes.io/config.mirror";
 
 /// Judges a patch of ephemeral containers that must be rejected with a message that contains a certain word.
@@ -33,7 +33,7 @@ fn judge(patch: &Patch<'_, '_>, (what, word): (&str, &str), seen: &mut Seen) -> 
     }
 }
 
-/// Ports, probes and hooks.
+/// Ephemeral containers with ports, probes or hooks are rejected.
 pub(super) fn fields(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for patch in patches::of_part(run, EPHEMERAL) {
         let wrong: Vec<&str> = FORBIDDEN
@@ -48,7 +48,7 @@ pub(super) fn fields(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Requests and limits.
+/// Ephemeral containers with requests or limits are rejected.
 pub(super) fn resources(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for patch in patches::of_part(run, EPHEMERAL) {
         for list in ["requests", "limits"] {
@@ -61,7 +61,7 @@ pub(super) fn resources(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Changes to an existing container.
+/// Changes to an existing ephemeral container are rejected.
 pub(super) fn changes(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for patch in patches::of_part(run, EPHEMERAL) {
         for container in named(&patch) {
@@ -82,7 +82,7 @@ pub(super) fn changes(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Whether the container is shown as it was in all revisions after the patch.
+/// Whether all revisions after the patch show the container unchanged.
 fn stays(run: &Timeline<'_>, patch: &Patch<'_, '_>, known: &Value, seen: &mut Seen) -> bool {
     let changed = patch.after(run).find(|revision| {
         let list = revision.object.get("spec").and_then(|spec| spec.get(super::added::LIST)?.as_array());
@@ -95,7 +95,7 @@ fn stays(run: &Timeline<'_>, patch: &Patch<'_, '_>, known: &Value, seen: &mut Se
     false
 }
 
-/// Ephemeral containers in mirrors of static pods.
+/// Ephemeral containers in the mirror pods of static pods are rejected.
 pub(super) fn mirrors(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for patch in patches::of_part(run, EPHEMERAL) {
         let mirror = patch.before(run).is_some_and(|before| {

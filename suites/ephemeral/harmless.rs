@@ -1,4 +1,4 @@
-//! What ephemeral containers must not change in their pod, and what they see of it.
+//! Ephemeral containers do not change the state of their pod, and see the processes that they should see.
 
 use probity_model::clocks::Stamp;
 use probity_model::timeline::{
@@ -16,7 +16,7 @@ use crate::reading::patches::TARGET_CONTAINER;
 /// The reason that the reference implementation of Kubernetes gives for a container that has succeeded.
 const COMPLETED: &str = "Completed";
 
-/// When an instance exited by itself, and its exit status.
+/// The event and the time at which an instance exited by itself, and its exit status.
 fn exit(attempt: &Attempt<'_>) -> Option<(EventId, Stamp, u8)> {
     attempt.lines.iter().find_map(|line| match &line.line.fact {
         Fact::Exiting(exiting) => Some((line.id, line.at.clone(), exiting.code)),
@@ -29,7 +29,7 @@ fn all<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (&'t PodLife<'h>, 
     run.pods.iter().flat_map(|pod| pod.ephemeral.iter().map(move |container| (pod, container)))
 }
 
-/// An ephemeral container that has ended is shown as ended, and stays so.
+/// An ephemeral container that has terminated is shown as terminated, and stays so.
 pub(super) fn never_again(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (pod, container) in all(run) {
         let name = format!("{}/{}", pod.key, container.name);
@@ -54,12 +54,12 @@ pub(super) fn never_again(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
         if let Some((revision, what)) =
             ended.and_then(|at| changed_later(run, (pod, &container.name), shown.get(at)?))
         {
-            let finding = format!("the ephemeral container {name} had ended, but is later shown {what}");
+            let finding = format!("the ephemeral container {name} had terminated, but is later shown {what}");
             seen.violated(finding, [id, revision]);
             continue;
         }
-        // If an ephemeral container runs in the process namespace of another container, the kernel kills it when that
-        // container ends, perhaps before it has exited.
+        // If an ephemeral container runs in the process namespace of another container, the kernel kills the ephemeral
+        // container when the other one ends, perhaps before the ephemeral container has exited.
         if container.spec.get(TARGET_CONTAINER).is_some() && !run.before_deletion(pod, &at) {
             continue;
         }
@@ -75,7 +75,7 @@ pub(super) fn never_again(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
     }
 }
 
-/// The first revision in which the end of an ephemeral container is shown in another way than at first, or not at all.
+/// The first revision that no longer shows the end of an ephemeral container, or shows another state than at first.
 fn changed_later(
     run: &Timeline<'_>,
     (pod, name): (&PodLife<'_>, &str),
@@ -93,7 +93,7 @@ fn changed_later(
     })
 }
 
-/// The status of an ephemeral container that has exited shows that, with its exit code.
+/// The status of an ephemeral container that has exited shows it as terminated, with its exit code.
 fn judge_end(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -125,7 +125,7 @@ fn judge_end(
     }
 }
 
-/// What is wrong with how the end of a process with this exit code is shown.
+/// The mistake in a state that shows the end of a process with this exit code.
 fn misshown(state: &State<'_>, code: u8) -> Option<String> {
     let State::Terminated { code: shown, reason, .. } = state else { return None };
     let well = *reason == COMPLETED;
@@ -136,7 +136,8 @@ fn misshown(state: &State<'_>, code: u8) -> Option<String> {
     }
 }
 
-/// What must not change for an ephemeral container: the phase, the readiness, and the other containers' restarts and readiness.
+/// The part of a pod's status that an ephemeral container must not change: the phase, the readiness of the pod, and the
+/// restarts and the readiness of the other containers.
 #[derive(PartialEq)]
 struct Standing<'h> {
     phase: &'h str,
@@ -157,7 +158,8 @@ impl<'h> Standing<'h> {
     }
 }
 
-/// Whether only a kubelet can explain a change: no plan makes a container exit, and no probe got a failing answer.
+/// Whether any change must be the kubelet's doing: no plan makes a container exit, no probe got a failing answer, and
+/// nothing was done to the node.
 fn is_calm(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
     let stays =
         |container: &ContainerLife<'_>| container.plan().is_some_and(|plan| plan.process.exit.is_empty());
@@ -181,7 +183,7 @@ pub(super) fn no_effect(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         let running = |status: &ContainerSeen<'_>| status.is_running();
         let shown: Vec<_> = pod.changes_of(&container.name).collect();
         let Some((began, _)) = shown.iter().find(|(_, status)| running(status)) else { continue };
-        // A kubelet shows a new container as waiting before it runs: the pod is compared with its state before the
+        // A kubelet shows a new container as waiting before it runs, so the pod is compared with its state before the
         // container was added.
         let Some(before) =
             pod.revisions.iter().take_while(|shown| !has_ephemeral(shown, &container.name)).last()
@@ -210,7 +212,7 @@ pub(super) fn no_effect(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// What an instance of a container saw: the last instance that had begun before this one.
+/// The record of what a container saw: from its last instance that had started before the given one.
 fn view<'t>(
     run: &Timeline<'_>,
     container: &'t ContainerLife<'_>,
@@ -223,8 +225,8 @@ fn view<'t>(
     })
 }
 
-/// An ephemeral container sees the processes of a pod that shares them, or of the container that it targets; otherwise, the
-/// containers of a pod have their processes to themselves.
+/// An ephemeral container sees the processes of its target container, or of the whole pod if the pod shares its process
+/// namespace. Otherwise, each container of a pod sees only its own processes.
 pub(super) fn shared_processes(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     if !run.node_was_touched() {
         judge_own_processes(run, seen);
@@ -250,7 +252,8 @@ pub(super) fn shared_processes(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) 
                     pod.key, container.name, other.name
                 )
             };
-            // Both run the same program, so its processes are counted.
+            // Both containers run the same program, so a count of its processes shows whether the ephemeral container
+            // sees both.
             let programs = dump.processes.iter().filter(|process| process.name == "agnhost-rs").count();
             seen.check(same && programs > 1, finding, [known, id]);
             if same && programs > 1 {
@@ -260,7 +263,7 @@ pub(super) fn shared_processes(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) 
     }
 }
 
-/// The containers of a pod have one process namespace if the pod shares it, and otherwise each has its own.
+/// The containers of a pod share one process namespace if `shareProcessNamespace` is true; otherwise each has its own.
 fn judge_own_processes(run: &Timeline<'_>, seen: &mut Seen) {
     let all: Vec<_> =
         looks(run).into_iter().filter(|look| look.life.container.kind != ContainerKind::Ephemeral).collect();

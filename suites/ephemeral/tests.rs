@@ -113,7 +113,7 @@ fn a_mirror_gets_none() {
     assert_eq!(judged(None), "violated");
 }
 
-/// What the status shows for an ephemeral container, and whether the pod is ready.
+/// Adds a status with this state of the ephemeral container, and with this readiness of the pod.
 fn shown(run: &mut Composer, at: f64, state: &Value, restarts: u64, ready: &str) {
     let plan = json!([{ "name": "AGNHOST_PLAN", "value": "{}" }]);
     let with = json!({
@@ -131,7 +131,8 @@ fn ended() -> Value {
     json!({ "terminated": { "exitCode": 3 } })
 }
 
-/// A container that is added at 3 s, runs from 4 s on and exits with 3 at 6 s; then the pod is shown in this way.
+/// Judges an ephemeral container that is added at 3 s, runs from 4 s on and exits with 3 at 6 s; `then` adds what
+/// follows.
 fn exiting(clause: &str, then: impl Fn(&mut Composer)) -> &'static str {
     let mut run = Composer::new(&[clause]);
     let env = json!([{ "name": "AGNHOST_PLAN", "value": "{}" }]);

@@ -1,4 +1,4 @@
-//! Init containers that run again, and those that must not.
+//! Init containers that run again, and init containers that must not run again.
 
 use probity_model::clocks::Order;
 use probity_model::timeline::{At, ContainerKind, ContainerLife, Life, PodLife};
@@ -9,7 +9,7 @@ use crate::reading::mains::{is_plain, lives_of, mains};
 
 /// An init container that has succeeded does not run again.
 pub(super) fn done_is_done(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    // A restarted kubelet knows from the running containers that the earlier ones succeeded.
+    // A restarted kubelet knows from the running containers that the earlier containers succeeded.
     let inits = run.lives().whole().only(|life| {
         life.container.kind == ContainerKind::Init
             && !run.lost_a_sandbox()
@@ -61,7 +61,7 @@ pub(super) fn not_with_a_restart(run: &Timeline<'_>, clause: &Clause, seen: &mut
     }
 }
 
-/// When all main containers have terminated at the same time, no init container runs again.
+/// After a time in which all main containers were terminated, no init container runs again.
 pub(super) fn not_after_all_ended(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let lasting = |pod: &&PodLife<'_>| pod.restart_policy() == "Always" && is_plain(run, pod);
     for pod in run.pods.iter().filter(lasting) {
@@ -75,7 +75,8 @@ pub(super) fn not_after_all_ended(run: &Timeline<'_>, clause: &Clause, seen: &mu
                 continue;
             }
             if let Some(again) = init_after(run, pod, &life) {
-                let finding = format!("an init container of {} ran again after all others ended", pod.key);
+                let finding =
+                    format!("an init container of {} ran again after all main containers had ended", pod.key);
                 seen.violated(finding, [end.id, again]);
             } else if next.watched_for(&next.began, clause.slack_us()) {
                 seen.fine([end.id, next.began.id]);
@@ -85,7 +86,7 @@ pub(super) fn not_after_all_ended(run: &Timeline<'_>, clause: &Clause, seen: &mu
     }
 }
 
-/// Whether a container had ended, and had not begun again, at some time between two others.
+/// Whether a container had ended and had not started again at some time between the two given times.
 fn is_down(run: &Timeline<'_>, container: &ContainerLife<'_>, (from, to): (&At, &At)) -> bool {
     container.attempts.iter().any(|attempt| {
         let next = container.attempts.iter().find(|next| next.number == attempt.number + 1);
@@ -94,13 +95,14 @@ fn is_down(run: &Timeline<'_>, container: &ContainerLife<'_>, (from, to): (&At, 
     })
 }
 
-/// An init container that began after a main container had begun.
+/// An init container that started after this instance of a main container had started.
 fn init_after(run: &Timeline<'_>, pod: &PodLife<'_>, main: &Life<'_, '_>) -> Option<EventId> {
     let mut lives = inits(pod).flat_map(|init| &init.attempts);
     lives.find(|init| run.clocks.order(&main.began, &init.began) == Order::Before).map(|init| init.began.id)
 }
 
-/// When an init container runs again, it finds what it wrote to a volume: its target counts its instances in a file.
+/// When an init container runs again, it finds the data that it wrote to a volume. (Its target counts its own instances
+/// in a file there.)
 pub(super) fn finds_its_files(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for init in run.pods.iter().filter(|pod| is_plain(run, pod)).flat_map(inits) {
         let told: Vec<_> =

@@ -1,4 +1,4 @@
-//! An init container that waits for a precondition holds back the main containers until then.
+//! An init container that waits for a precondition delays the main containers until the precondition is met.
 
 use probity_model::clocks::Order;
 use probity_model::stamp::counted;
@@ -9,7 +9,7 @@ use probity_script::witness::{Fact, Waited};
 use crate::reading::inits::{inits, is_told};
 use crate::reading::mains::mains;
 
-/// The last precondition that an instance found, and how long it had waited for it.
+/// The record of the last precondition for which an instance waited, with the time that it waited.
 fn found<'t, 'h>(attempt: &'t Attempt<'h>) -> Option<(&'t Line<'h>, &'h Waited)> {
     attempt.lines.iter().rev().find_map(|line| match &line.line.fact {
         Fact::Waited(waited) => Some((line, waited)),

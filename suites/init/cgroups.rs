@@ -1,4 +1,5 @@
-//! The control group of a pod: its values are the amounts that the scheduler and quotas count for the whole pod.
+//! The control group of a pod: its values follow from the amounts that the scheduler and quotas count for the whole
+//! pod.
 
 use probity_model::timeline::PodLife;
 use probity_model::verdict::Doubt;
@@ -11,15 +12,16 @@ use crate::reading::quantities::{WHOLE, thousandths};
 /// The CPU shares of one whole CPU in cgroup v1, as the Linux kernel counts them.
 const SHARES: i128 = 1_024;
 
-/// How much of a resource a pod gets, and whether an init container decides it.
+/// The amount of a resource that a pod gets, and whether an init container determines the amount.
 #[derive(Clone, Copy)]
 struct Effective {
     amount: i128,
     of_init: bool,
 }
 
-/// The effective amount of a resource: the larger of the sum of all containers that run together, and of what an init
-/// container needs beside the sidecars before it. None if a container does not specify an amount.
+/// The effective amount of a resource: the larger of two amounts. One is the sum for all main containers and sidecars,
+/// and the other is the highest amount for an init container together with the sidecars before it. None if a container
+/// does not specify an amount.
 fn effective(spec: &Value, kind: &str, resource: &str) -> Option<Effective> {
     let list = |field: &str| spec[field].as_array().into_iter().flatten();
     let amount = |of: &Value| of["resources"][kind][resource].as_str().and_then(thousandths);
@@ -37,7 +39,7 @@ fn effective(spec: &Value, kind: &str, resource: &str) -> Option<Effective> {
     Some(Effective { amount: together.max(inits), of_init: inits > together })
 }
 
-/// The values of the control group of a pod are those that follow from its effective amounts.
+/// The control group of a pod has the values that follow from the pod's effective amounts.
 pub(super) fn are_the_same(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in run.pods.iter().filter(|pod| pod.spec["initContainers"].is_array()) {
         for described in descriptions(run, pod, seen) {

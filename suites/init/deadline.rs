@@ -20,7 +20,7 @@ use crate::termination::{alive_until, judge_kill_within};
 /// A pod with a deadline, and the time from which the deadline counts.
 struct Limited<'t, 'h> {
     pod: &'t PodLife<'h>,
-    /// `startTime`, and the revision that shows it.
+    /// `startTime`, with the revision that shows it.
     start: At,
     /// The deadline in microseconds.
     span: i64,
@@ -35,7 +35,7 @@ fn limited<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Limited<'t, 'h
         let deadline = |shown: &Revision<'_>| shown.object["spec"]["activeDeadlineSeconds"].as_i64();
         let kept = deadline(pod.last()?)?;
         let (shown, second) = pod.revisions.iter().find_map(|shown| Some((shown, shown.start_second()?)))?;
-        // The kubelet itself counts from the second that it shows.
+        // The kubelet itself counts from the second that `startTime` shows.
         let stamp =
             Stamp { clock: Clock::Wall(pod.node.clone()), at: Interval::point(whole_seconds(second)) };
         run.clocks.on_harness(&stamp)?;
@@ -48,7 +48,7 @@ fn limited<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Limited<'t, 'h
         };
         let start = At::new(shown.id, stamp);
         let span = whole_seconds(kept);
-        // A pod that had ended before could not obey it.
+        // A pod that had ended before its deadline was set could not obey it.
         let heeds = pod.over().is_none_or(|over| over.at.at.lo > set.at.at.lo);
         // A kubelet ignores changes to a mirror pod.
         let mirrored = set_after > 0 && !pod.mirrors.is_empty();
@@ -61,7 +61,8 @@ impl Limited<'_, '_> {
         self.in_time_of_stop(clause, 0)
     }
 
-    /// The same, if a container that is stopped at the deadline takes this long to end.
+    /// The bound for an effect of the deadline, if a container that is stopped at the deadline may take this long to
+    /// end.
     fn in_time_of_stop(&self, clause: &Clause, takes: i64) -> Bound {
         let what =
             if self.due() == self.span { "activeDeadlineSeconds" } else { "the update of the deadline" };
@@ -70,12 +71,12 @@ impl Limited<'_, '_> {
         Bound::at_most(self.due() + late, words).and_at_least(self.span, "activeDeadlineSeconds")
     }
 
-    /// How long after `startTime` the deadline has been set and has passed.
+    /// The time from `startTime` until the deadline has both been set and passed.
     fn due(&self) -> i64 {
         self.span.max(self.set_after)
     }
 
-    /// The pod ends because of its deadline and for no other reason, and not before its containers.
+    /// The pod ends with the reason `DeadlineExceeded`, and not before its containers.
     fn judge_over(&self, run: &Timeline<'_>, over: &Revision<'_>, seen: &mut Seen) -> bool {
         self.judge_reason(over, seen) && !accuse_living(run, self.pod, over, seen)
     }
@@ -94,14 +95,14 @@ impl Limited<'_, '_> {
         right
     }
 
-    /// A container that was running is stopped in time, and has its grace period. Returns whether it was stopped at
-    /// all.
+    /// A container that was running at the deadline is stopped in time, and has its grace period. Returns whether the
+    /// container was stopped at all.
     fn judge_stop(&self, clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) -> bool {
         match (life.stop(), &life.ended) {
             (Some(stop), _) => {
                 let quantity = format!("from startTime to the stop signal of {}", life.name());
                 life.within(seen, quantity, (&self.start, stop), self.in_time(clause));
-                // Its grace period is that of the pod.
+                // The grace period is that of the pod.
                 if !judge_command_before_stop(life, self.start.id, stop, seen)
                     && life.container.lifecycle("preStop").is_none()
                 {
@@ -117,8 +118,8 @@ impl Limited<'_, '_> {
         true
     }
 
-    /// A pod also ends at its deadline if no main container runs then, because each waits for its restart or for its
-    /// image.
+    /// A pod also ends at its deadline if no main container is running then, because each of them waits for its restart
+    /// or for its image.
     fn judge_waiting(&self, run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         let pod = self.pod;
         if !mains(pod).all(|main| waits_for_good(run, pod, main)) {
@@ -195,7 +196,7 @@ impl Limited<'_, '_> {
         }
     }
 
-    /// How long the pod may take to end after its last main container: sidecars stop after that container.
+    /// How long the pod may take to end after its last main container has ended: only then do sidecars stop.
     fn in_time_of_sidecars(&self, clause: &Clause) -> Bound {
         if !self.pod.containers.iter().any(|of| of.kind == ContainerKind::Sidecar) {
             return clause.in_time();
@@ -230,7 +231,7 @@ impl Limited<'_, '_> {
     }
 }
 
-/// Whether the last known state of a container is that it waits to be started or restarted, and nothing else ended it.
+/// Whether a main container was last waiting for its image or for its restart after it had exited by itself.
 fn waits_for_good(run: &Timeline<'_>, pod: &PodLife<'_>, main: &ContainerLife<'_>) -> bool {
     if changes_image(run, pod, main) || main.spec.get("restartPolicyRules").is_some() {
         return false;
@@ -251,7 +252,7 @@ fn waits_for_good(run: &Timeline<'_>, pod: &PodLife<'_>, main: &ContainerLife<'_
     }
 }
 
-/// A pod that never gets beyond its init containers ends at its deadline.
+/// A pod whose initialization never completes ends at its deadline.
 pub(super) fn covers_init(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for of in limited(run) {
         let Some(phase) = initializing(run, of.pod).filter(|phase| phase.done.is_none()) else { continue };
@@ -290,7 +291,7 @@ fn judge_stop_of_init(run: &Timeline<'_>, clause: &Clause, of: &Limited<'_, '_>,
     }
 }
 
-/// The last instances of init containers that did not exit by themselves.
+/// The last instance of each init container, if it did not exit by itself.
 fn running_inits<'t, 'h>(run: &'t Timeline<'h>, pod: &'t PodLife<'h>) -> impl Iterator<Item = Life<'t, 'h>> {
     let inits = pod.containers.iter().filter(|of| of.kind == ContainerKind::Init);
     let lives = inits.filter_map(move |init| lives_of(run, pod, init).next_back());
@@ -304,7 +305,7 @@ pub(super) fn ends_the_running(run: &Timeline<'_>, clause: &Clause, seen: &mut S
         if initializing(run, of.pod).is_some_and(|phase| phase.done.is_none()) {
             continue;
         }
-        // A container is stopped if it gets a new image.
+        // A container that gets a new image is stopped for another reason.
         let kept = mains(of.pod).filter(|main| !changes_image(run, of.pod, main));
         of.judge_waiting(run, clause, seen);
         of.judge_sidecars(run, seen);
@@ -317,7 +318,7 @@ pub(super) fn ends_the_running(run: &Timeline<'_>, clause: &Clause, seen: &mut S
             if !of.judge_stop(clause, life, seen) {
                 of.judge_unended(run, clause, seen);
             }
-            // The pod ends when the last of them ends.
+            // The pod ends when the last of its containers ends.
             let Some(ended) =
                 life.ended.as_ref().filter(|_| !lives.iter().any(|other| ends_later(life, other)))
             else {

@@ -1,4 +1,4 @@
-//! What happens to an init container that fails, and to its pod.
+//! Init containers that fail: whether they are restarted, and what becomes of their pods.
 
 use probity_model::measure::{Bound, seconds};
 use probity_model::timeline::{At, ContainerKind, Life, Line, PodLife, ProbeKind, Revision, State};
@@ -45,7 +45,7 @@ fn proceeds(life: &Life<'_, '_>) -> Option<EventId> {
     Some(life.pod.containers.get(at + 1)?.attempts.first()?.began.id)
 }
 
-/// With restartPolicy Never a failure makes the pod Failed, and nothing else starts.
+/// With restartPolicy Never, the failure of an init container makes the pod Failed, and no other container starts.
 pub(super) fn fails_its_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (life, line) in failures(run).filter(|(life, _)| life.policy() == "Never") {
         let pod = life.pod;
@@ -92,20 +92,21 @@ pub(super) fn fails_its_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
     }
 }
 
-/// When an init container had failed and all running sidecars had ended.
+/// The time at which an init container had failed and all sidecars that were running had ended.
 fn sidecars_over(init: &Life<'_, '_>, failed: &Line<'_>) -> At {
     let ends = last_sidecars(init.run, init.pod).filter_map(|life| End::of(&life)?.latest);
     ends.fold(At::of(failed), |last, end| if init.run.before(&last, &end) { end } else { last })
 }
 
-/// How long after the failure of an init container its pod may become Failed: sidecars have their grace period.
+/// The longest time from the failure of an init container until its pod becomes Failed. If there are sidecars, it
+/// includes their grace period.
 fn latest(clause: &Clause, pod: &PodLife<'_>) -> i64 {
     let helped = pod.containers.iter().any(|of| of.kind == ContainerKind::Sidecar);
     clause.slack_us() + if helped { pod.grace() } else { 0 }
 }
 
-/// The pod becomes Failed soon after its last container has ended, and sidecars do not delay that by more than their grace
-/// period.
+/// The pod becomes Failed soon after its last container has ended, and sidecars do not delay this change by more than
+/// their grace period.
 fn judge_time(
     clause: &Clause,
     init: &Life<'_, '_>,
@@ -165,7 +166,7 @@ fn judge_sidecars(clause: &Clause, init: &Life<'_, '_>, failed: &Line<'_>, seen:
     }
 }
 
-/// An init container that cannot start is retried or fails its pod, depending on the policy.
+/// An init container that cannot start is retried or makes its pod fail, depending on the restart policy.
 pub(super) fn start_error(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in plain_pods(run) {
         for init in inits(pod).filter(|init| init.attempts.is_empty()) {

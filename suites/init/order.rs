@@ -9,7 +9,8 @@ use probity_model::{Clause, Seen, Timeline};
 use crate::reading::inits::{end_of_success, inits, is_told, plain_pods, success, was_made};
 use crate::reading::mains::mains;
 
-/// Each regular init container starts after the previous ones have succeeded, and soon after the last of them.
+/// Each regular init container starts after the previous ones have succeeded, and soon after the last of these has
+/// succeeded.
 pub(super) fn one_after_another(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in plain_pods(run) {
         for (at, next) in pod.containers.iter().enumerate().filter(|(_, of)| of.kind == ContainerKind::Init) {
@@ -28,7 +29,7 @@ pub(super) fn one_after_another(run: &Timeline<'_>, clause: &Clause, seen: &mut 
     }
 }
 
-/// The main containers start after all init containers have succeeded, and soon after the last of them.
+/// The main containers start after all init containers have succeeded, and soon after the last of these has succeeded.
 pub(super) fn mains_come_last(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in plain_pods(run) {
         let last = pod.containers.iter().rfind(|of| of.kind != ContainerKind::Main);
@@ -45,7 +46,8 @@ pub(super) fn mains_come_last(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
     }
 }
 
-/// The start of the main container before another one in the spec: the kubelet starts them one after the other.
+/// The start of the main container that precedes another main container in the spec. The kubelet starts them one after
+/// the other.
 fn main_before<'t>(pod: &'t PodLife<'_>, container: &ContainerLife<'_>) -> Option<&'t At> {
     let earlier = mains(pod).take_while(|main| main.name != container.name);
     let last = earlier.filter(|_| container.kind == ContainerKind::Main).last()?;
@@ -54,7 +56,7 @@ fn main_before<'t>(pod: &'t PodLife<'_>, container: &ContainerLife<'_>) -> Optio
 }
 
 /// Judges whether a container started after an init container had succeeded. Returns whether the init container had
-/// failed before; `None` if the order is wrong or not known.
+/// failed before its success; `None` if the order is wrong or not known.
 fn judge_pair(
     run: &Timeline<'_>,
     pod: &PodLife<'_>,
@@ -83,7 +85,7 @@ fn judge_pair(
     kept.then_some(life.number > 0)
 }
 
-/// The next container starts soon after an init container has succeeded.
+/// The next container starts soon after the success of an init container.
 fn judge_follow(
     run: &Timeline<'_>,
     clause: &Clause,

@@ -1,4 +1,4 @@
-//! Init containers of an existing pod: only their images can be changed, and this restarts nothing.
+//! Init containers of an existing pod: only their images can be changed, and such a change restarts nothing.
 
 use probity_model::history::Did;
 use probity_model::timeline::{ContainerKind, PodLife};
@@ -17,7 +17,7 @@ const OTHERS: [&str; 4] = ["command", "args", "env", "resources"];
 fn patched(did: &Did) -> Option<(&str, &Vec<Value>)> {
     let Did::Patched { kind, name, patch, subresource } = did else { return None };
     let list = patch.get("spec")?.get("initContainers")?.as_array()?;
-    // Its resources can be changed, but only through the subresource `resize`.
+    // The resources of a container can also be changed, but only through the subresource `resize`.
     (kind == "Pod" && subresource.is_empty()).then_some((name, list))
 }
 
@@ -32,7 +32,7 @@ fn shown_image(pod: &PodLife<'_>, since: EventId, entry: &Value) -> Option<Event
         let mut of = list.as_array().into_iter().flatten();
         of.any(|one| one["name"] == entry["name"] && one["image"] == entry["image"])
     };
-    // The watch may show it before the answer comes.
+    // The watch may show the image before the answer to the patch comes.
     let shown = pod.revisions.iter().filter(|shown| shows(&shown.object["spec"]["initContainers"]));
     shown.map(|shown| shown.id).max().filter(|id| *id > since || shows_last(pod, *id))
 }
@@ -101,7 +101,7 @@ pub(super) fn image_alone(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A rejected patch; the history has only its message.
+/// Judges a rejected patch, of which the history has only the message.
 fn judge_refusal(id: EventId, what: &str, why: &str, seen: &mut Seen) {
     let forbidden = why.contains("may not change fields");
     match OTHERS.iter().find(|field| what.contains(&format!("{field}: "))) {

@@ -8,7 +8,8 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use crate::reading::inits::{inits, is_told, success};
 use crate::reading::mains::mains;
 
-/// The only pod of a case whose sandbox was removed: the event, and when the removal began.
+/// The only pod of a case whose sandbox was removed, with the event of the removal and the time at which the removal
+/// began.
 fn removed<'t, 'h>(run: &'t Timeline<'h>) -> Option<(&'t PodLife<'h>, EventId, Stamp)> {
     let mut deeds = run.deeds.iter().filter(|(_, deed)| matches!(deed.did, Did::NodeVerb { .. }));
     let (Some((id, deed)), None) = (deeds.next(), deeds.next()) else { return None };
@@ -18,7 +19,7 @@ fn removed<'t, 'h>(run: &'t Timeline<'h>) -> Option<(&'t PodLife<'h>, EventId, S
     removes.then(|| (pod, *id, Stamp::harness(deed.began_us)))
 }
 
-/// A pod that lost its sandbox starts again with its init containers.
+/// A pod that lost its sandbox starts again, beginning with its init containers.
 pub(super) fn with_a_new_sandbox(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let Some((pod, deed, began)) = removed(run) else { return };
     let done = |init: &ContainerLife<'_>| {
@@ -57,7 +58,7 @@ pub(super) fn with_a_new_sandbox(run: &Timeline<'_>, clause: &Clause, seen: &mut
     }
 }
 
-/// The next container starts only when the init container has succeeded again.
+/// The next container starts only after the init container has succeeded again.
 fn judge_after(
     run: &Timeline<'_>,
     before: Option<(&str, &Attempt<'_>)>,

@@ -11,17 +11,17 @@ use crate::reading::qos::class_of;
 /// The quota resource that is evaluated.
 const RESOURCE: &str = "requests.cpu";
 
-/// The requests of the parts of a pod.
+/// What the parts of a pod request, in thousandths of a CPU.
 struct Asked {
-    /// The main containers together.
+    /// The sum for the main containers.
     mains: i64,
-    /// All sidecars.
+    /// The sum for the sidecars.
     sidecars: i64,
-    /// The highest request while an init container runs, including the sidecars that run at the same time.
+    /// The highest amount while an init container runs, including the sidecars that run at the same time.
     inits: i64,
-    /// Whether a sidecar runs together with the init container with the highest request.
+    /// Whether a sidecar runs at the same time as the init container with the highest amount.
     beside: bool,
-    /// How many regular init containers there are.
+    /// The number of regular init containers.
     count: usize,
 }
 
@@ -49,7 +49,7 @@ impl Asked {
         self.inits.max(self.mains + self.sidecars)
     }
 
-    /// What determines the amount.
+    /// The part of the pod that determines its total request, as a word.
     fn decided(&self) -> &'static str {
         match () {
             () if self.beside || self.inits <= self.mains + self.sidecars && self.sidecars > 0 => "sidecar",
@@ -59,7 +59,7 @@ impl Asked {
     }
 }
 
-/// The cpu that a container requests, in thousandths; nothing is 0.
+/// The CPU that a container requests, in thousandths; 0 if the container requests none.
 fn cpu(container: &Value) -> Option<i64> {
     match &container["resources"]["requests"]["cpu"] {
         Value::Null => Some(0),
@@ -71,7 +71,8 @@ fn thousandths(amount: &Value) -> Option<i64> {
     amount.as_str()?.strip_suffix('m')?.parse().ok()
 }
 
-/// A dry run under a quota: what it requested, what was left, and whether it was rejected for that.
+/// A dry run under a quota: the amount that it requested, the amount that was left, and whether it was rejected because
+/// of the quota.
 struct Met<'h> {
     id: EventId,
     quota: EventId,
@@ -81,7 +82,8 @@ struct Met<'h> {
     refused: bool,
 }
 
-/// Dry runs of pods with a deadline and with requests, to which the quota applies, after the quota was in force.
+/// The dry runs of pods to which the quota applies (pods with a deadline and with requests), after the quota was in
+/// force.
 fn met<'h>(run: &Timeline<'h>) -> Vec<Met<'h>> {
     let quotas = run.history.events().filter_map(|(id, event)| match &event.what {
         Happening::Sighting(seen) if seen.kind == "ResourceQuota" => {
@@ -107,7 +109,7 @@ fn met<'h>(run: &Timeline<'h>) -> Vec<Met<'h>> {
     met.collect()
 }
 
-/// The used amount of a quota; zero is written as a plain number.
+/// The used amount of a quota. The API server writes zero as a plain number.
 fn used(amount: &Value) -> Option<i64> {
     if amount == "0" { Some(0) } else { thousandths(amount) }
 }
@@ -128,22 +130,24 @@ fn judge(run: &Timeline<'_>, seen: &mut Seen, of: impl Fn(&Asked) -> bool) {
     }
 }
 
-/// If there are several init containers, the one with the highest request counts.
+/// If there are several init containers, the highest of their requests counts.
 pub(super) fn highest_init(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     judge(run, seen, |asked| asked.count > 1 && asked.decided() == "init");
 }
 
-/// The request of a pod is the larger of its main containers' total and its initialization's request.
+/// The request of a pod is the larger of two amounts: the total of its main containers, and the request of its
+/// initialization.
 pub(super) fn highest_of_pod(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     judge(run, seen, |_| true);
 }
 
-/// A pod with init containers that requests more than is left is rejected; one that requests less is accepted.
+/// Under a quota, a pod with init containers is rejected if it requests more than is left, and accepted if it requests
+/// less.
 pub(super) fn quota_applies(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     judge(run, seen, |asked| asked.count > 0);
 }
 
-/// The class of a pod follows from all of its containers.
+/// The QoS class of a pod follows from all of its containers.
 pub(super) fn one_class(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for (id, tried) in &run.tried {
         let Some(spec) = tried.manifest.get("spec").filter(|spec| spec["initContainers"].is_array()) else {

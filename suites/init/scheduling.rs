@@ -4,7 +4,7 @@ use probity_model::timeline::{ContainerKind, PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
-/// The prefix of resources that no node has: it is the harness's own.
+/// The prefix of resources that no node has: only the harness uses it.
 const NOWHERE: &str = "probity.dev/";
 /// The condition of a pod that waits for a node, and its reason if no node fits: Kubernetes documentation.
 const SCHEDULED: &str = "PodScheduled";
@@ -16,7 +16,8 @@ fn asks(container: &Value) -> bool {
     requests.is_some_and(|requests| requests.keys().any(|name| name.starts_with(NOWHERE)))
 }
 
-/// The kind of containers that make a pod unschedulable, if they are of one kind only and not main containers.
+/// The kind of the containers that request a resource that no node has. `None` if they are of several kinds, or if main
+/// containers are among them.
 fn hindered_by(pod: &PodLife<'_>) -> Option<ContainerKind> {
     let mut kinds =
         pod.containers.iter().filter(|container| asks(container.spec)).map(|container| container.kind);
@@ -42,7 +43,7 @@ pub(super) fn counts_inits(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
         if let Some(bound) = pod.revisions.iter().find(|shown| has_node(shown)) {
             let what = if kind == ContainerKind::Sidecar { "a sidecar" } else { "an init container" };
             let finding =
-                format!("{} has a node, although {what} of it requests a resource that no node has", pod.key);
+                format!("{} has a node, although {what} in it requests a resource that no node has", pod.key);
             seen.violated(finding, [bound.id]);
             continue;
         }

@@ -1,4 +1,4 @@
-//! Ports of init containers and Services.
+//! Ports of init containers, which Services leave out.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ fn sightings<'h>(run: &Timeline<'h>, kind: &'static str) -> impl Iterator<Item =
     })
 }
 
-/// The names of the ports of containers of some kinds.
+/// The names of the ports that some containers of a pod declare.
 fn ports(pod: &PodLife<'_>, of: impl Fn(&ContainerLife<'_>) -> bool) -> BTreeSet<String> {
     let ports = pod.containers.iter().filter(|container| of(container)).filter_map(|container| {
         let ports = container.spec.get("ports")?.as_array()?;

@@ -1,4 +1,4 @@
-//! What the API shows of a pod and its init containers while it is initializing.
+//! The status of a pod and its init containers in the API while the pod is initializing.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::reading::inits::{Initializing, initializing, inits, plain_pods};
 
-/// Neither Ready nor `ContainersReady` is true before the last init container has succeeded.
+/// Neither `Ready` nor `ContainersReady` is True before the last init container has succeeded.
 pub(super) fn not_ready(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for condition in ["Ready", "ContainersReady"] {
         let promised = |shown: &Revision<'_>| shown.is(condition).map(|is| !is);
@@ -18,7 +18,7 @@ pub(super) fn not_ready(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// The phase is Pending while the pod initializes.
+/// The phase of a pod is Pending while the pod initializes.
 pub(super) fn pending(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let promised = |shown: &Revision<'_>| match shown.phase() {
         "Pending" => Some(true),
@@ -39,7 +39,7 @@ pub(super) fn pending(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     });
 }
 
-/// Initialized is False during initialization, and True soon after it.
+/// The condition `Initialized` is False during initialization, and True soon after it.
 pub(super) fn initialized(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     // An init container that exits with 0 because its pod is deleted is shown as one that succeeded.
     let promised =
@@ -67,11 +67,12 @@ pub(super) fn initialized(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
     }
 }
 
-/// What a status must show, in words, and whether a revision shows it; `None` if the revision has no such status.
+/// A requirement for the status during initialization: its words, and a function that tells whether a revision meets
+/// it. The function returns `None` if the revision does not show this part of the status.
 type Promise<'p> = (&'p str, &'p dyn Fn(&Revision<'_>) -> Option<bool>);
 
-/// Judges each revision that arrived while a pod was initializing: whether it shows what is promised, and whether any
-/// revision does.
+/// Judges whether each revision that arrived while a pod was initializing shows what is promised, and whether there is
+/// any such revision.
 fn judge(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -85,7 +86,7 @@ fn judge(
         for shown in pod.revisions.iter().filter(|shown| !shown.gone && phase.covers(run, shown)) {
             let events = [phase.began.id, shown.id];
             match promised(shown) {
-                // Before its first init container runs nothing has begun to initialize.
+                // Before the first init container runs, the pod has not begun to initialize.
                 Some(true) if run.clocks.order(phase.began, &shown.at) == Order::Before => {
                     said = true;
                     seen.fine(events);
@@ -93,7 +94,7 @@ fn judge(
                 }
                 Some(false) => {
                     seen.violated(
-                        format!("{} is initializing, but the status says otherwise: {what}", pod.key),
+                        format!("{} is initializing, but the status does not show this: {what}", pod.key),
                         events,
                     );
                 }
@@ -106,7 +107,7 @@ fn judge(
     }
 }
 
-/// A pod that was initializing for a long time while no revision showed it.
+/// Judges a pod that was initializing for a long time while no revision showed this.
 fn judge_silence(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -157,7 +158,7 @@ pub(super) fn in_their_list(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// What is wrong with the lists of statuses.
+/// The first mistake in the two lists of container statuses.
 fn misplaced(staged: &[&str], own: Option<&Vec<Value>>, others: Option<&Vec<Value>>) -> Option<String> {
     let names = |list: Option<&Vec<Value>>| -> Vec<String> {
         list.into_iter().flatten().map(|of| of["name"].as_str().unwrap_or_default().to_owned()).collect()
@@ -178,7 +179,7 @@ fn misplaced(staged: &[&str], own: Option<&Vec<Value>>, others: Option<&Vec<Valu
     })
 }
 
-/// What is wrong with the readiness of an init container that has completed.
+/// An init container that has completed but is shown as not ready, as a finding.
 fn unready(inits: &[&str], own: Option<&Vec<Value>>) -> Option<String> {
     own.into_iter().flatten().find_map(|status| {
         let name = status["name"].as_str().filter(|name| inits.contains(name))?;

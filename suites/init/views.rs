@@ -1,4 +1,4 @@
-//! What init containers see from inside the pod: its network and its volumes.
+//! The pod's network and volumes, as init containers see them from inside.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use probity_script::witness::{Dump, Fact};
 
 use crate::reading::dumps::MOUNTS;
 
-/// Container instances whose process recorded what it saw at its start.
+/// The container instances whose process recorded its environment at its start, each with the record.
 fn dumps<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (Life<'t, 'h>, &'t Line<'h>, &'h Dump)> {
     run.lives().into_iter().filter_map(|life| {
         let lines = &life.attempt.lines;
@@ -53,7 +53,7 @@ pub(super) fn network_and_volumes(run: &Timeline<'_>, _: &Clause, seen: &mut See
     }
 }
 
-/// A volume that only an init container mounts is visible there, with its files, but not in the main
+/// A volume that only an init container mounts is visible in that container, with its files, but not in the main
 /// containers.
 pub(super) fn own_view(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for (life, line, dump) in dumps(run) {

@@ -10,7 +10,7 @@ use crate::reading::patches;
 /// The generation of a new pod, according to the Kubernetes documentation.
 const FIRST: i64 = 1;
 
-/// A new pod has generation 1. Each change of its spec, and its deletion, adds 1. Nothing else changes it.
+/// A new pod has generation 1. Each change of its spec, and its deletion, adds 1. Nothing else changes the generation.
 pub(super) fn counts_changes(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in run.pods.iter().filter(|pod| pod.revisions.iter().any(|shown| generation(shown).is_some())) {
         judge_creation(pod, seen);
@@ -83,14 +83,14 @@ fn generation(shown: &Revision<'_>) -> Option<i64> {
     shown.object.pointer("/metadata/generation")?.as_i64().map(|generation| generation.clamp(-FAR, FAR))
 }
 
-/// The spec without the node: when the scheduler binds a pod, this is not an update.
+/// The spec without the node, because the binding of a pod by the scheduler does not count as an update.
 fn spec(shown: &Revision<'_>) -> Option<Value> {
     let mut spec = shown.object.get("spec")?.clone();
     spec.as_object_mut()?.remove("nodeName");
     Some(spec)
 }
 
-/// The labels and annotations.
+/// The labels and the annotations of a pod.
 fn metadata<'h>(shown: &Revision<'h>) -> [Option<&'h Value>; 2] {
     ["/metadata/labels", "/metadata/annotations"].map(|path| shown.object.pointer(path))
 }

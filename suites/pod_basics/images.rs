@@ -1,4 +1,4 @@
-//! New images of containers that run.
+//! Updates of the images of existing containers.
 
 use std::collections::BTreeSet;
 
@@ -14,8 +14,8 @@ use crate::reading::statuses::{NO_IMAGE, status_of};
 use crate::reading::termination::time_of_ends;
 use crate::termination::judge_kill_within;
 
-/// A main container or a sidecar that runs is stopped in time once an update has changed its image, after its hook and with the
-/// grace period of its pod.
+/// A running main container or sidecar is stopped in time once an update has changed its image. Its hook runs first,
+/// and it has the grace period of its pod.
 pub(super) fn replace_containers(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for patch in patches::of_pods(run).iter().filter(|patch| patch.refused.is_none()) {
         if patch.pod.was_ended_from_outside() || run.deletion(patch.pod).is_some() || run.node_was_touched() {
@@ -34,8 +34,8 @@ pub(super) fn replace_containers(run: &Timeline<'_>, clause: &Clause, seen: &mut
     }
 }
 
-/// A container that waits because its image is missing starts once it has the image of a target, which its node has. Returns
-/// whether it is such a container.
+/// A container that waits because its image is missing starts once a patch gives it the image of a target, which its
+/// node has. Returns whether the container is of this kind.
 fn judge_waiting(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -60,7 +60,7 @@ fn judge_waiting(
     let (name, asked) = (&container.name, At::new(patch.id, patch.began.clone()));
     if let Some(begun) = patch.after(run).find(begun) {
         let quantity =
-            format!("from the change of its missing image to the start of {}/{name}", patch.pod.key);
+            format!("from the change of the missing image to the start of {}/{name}", patch.pod.key);
         seen.within(run, &patch.pod.node, quantity, (asked, At::of(begun)), clause.in_time());
         seen.facet("before", "waiting");
     } else if run.watched_for(patch.pod, &patch.done, clause.slack_us()) {
@@ -70,7 +70,7 @@ fn judge_waiting(
     true
 }
 
-/// Whether an image is used by a target among these containers, whatever its tag: every node has that image.
+/// Whether a target among these containers uses this image, whatever the tag. Every node has the image of a target.
 fn is_of_target<'t, 'h: 't>(of: impl Iterator<Item = &'t ContainerLife<'h>>, image: &str) -> bool {
     let targets = of.filter(|of| of.plan().is_some());
     targets.filter_map(|of| of.spec["image"].as_str()).any(|of| repository(of) == repository(image))
@@ -119,7 +119,8 @@ fn changed<'t, 'h>(run: &'t Timeline<'h>, patch: &Patch<'t, 'h>) -> Vec<Life<'t,
     lives.collect()
 }
 
-/// The kubelet stops one container of a pod after the other, each after its hook.
+/// How soon a container must be stopped: the kubelet stops the containers of a pod one after the other, each after its
+/// hook.
 fn bound(clause: &Clause, life: &Life<'_, '_>, hooked: bool) -> Bound {
     let hook = if hooked { life.pod.grace() } else { 0 };
     let others = time_of_ends(life.run, life.pod, &life.container.name, life.began.at.lo);
@@ -134,7 +135,7 @@ fn judge(clause: &Clause, patch: &Patch<'_, '_>, life: &Life<'_, '_>, seen: &mut
     }
     let asked = At::new(patch.id, patch.began.clone());
     if let Some(stop) = life.stop() {
-        let quantity = format!("from the change of its image to the stop signal of {}", life.name());
+        let quantity = format!("from the change of the image to the stop signal of {}", life.name());
         let hooked = life.container.lifecycle("preStop").is_some();
         life.within(seen, quantity, (&asked, stop), bound(clause, life, hooked));
         if !judge_command_before_stop(life, patch.id, stop, seen) && !hooked {
@@ -149,8 +150,8 @@ fn judge(clause: &Clause, patch: &Patch<'_, '_>, life: &Life<'_, '_>, seen: &mut
     }
 }
 
-/// The container starts again with its new image. No node has the new image unless it is the image of a target. In that case
-/// nothing starts in place of the stopped container.
+/// The container starts again with its new image. No node has the new image unless it is the image of a target. If the
+/// node lacks the image, nothing starts in place of the stopped container.
 fn judge_next(clause: &Clause, patch: &Patch<'_, '_>, life: &Life<'_, '_>, seen: &mut Seen) {
     let Some(image) = image_in(&patch.asked, &life.container.name) else { return };
     if is_of_target(patch.pod.containers.iter(), image) {
@@ -188,7 +189,8 @@ fn judge_start(
     judge_content(patch, image, &next, seen);
 }
 
-/// The status of the new instance shows the ID that the new image has in containers that had it from the start.
+/// The status of the new instance shows the image ID that the status shows for containers that had this image from the
+/// start.
 fn judge_content(patch: &Patch<'_, '_>, image: &str, next: &Life<'_, '_>, seen: &mut Seen) {
     let has_it = |pod: &PodLife<'_>, of: &ContainerLife<'_>| {
         of.spec["image"] == image && !patches::changes_image(next.run, pod, of)
@@ -205,7 +207,7 @@ fn judge_content(patch: &Patch<'_, '_>, image: &str, next: &Life<'_, '_>, seen: 
     }
 }
 
-/// The image IDs of a container in the revisions that show it as running, all or those of one instance.
+/// The image IDs of a container in the revisions that show it as running, either all or only those of one instance.
 fn ids<'t, 'h>(
     pod: &'t PodLife<'h>,
     container: &'t ContainerLife<'h>,

@@ -1,4 +1,4 @@
-//! Names of pods, and the operating system that they name.
+//! The names of pods, and the operating systems in their specs.
 
 use probity_model::timeline::State;
 use probity_model::{Clause, Seen, Timeline};
@@ -12,11 +12,12 @@ const LONGEST: usize = 253;
 const LONGEST_LABEL: usize = 63;
 /// The operating systems that a pod can name, according to the Kubernetes documentation.
 const SYSTEMS: [&str; 2] = ["linux", "windows"];
-/// The beginning of a rejection because of the name. Other rejections list this field among the supported ones.
+/// The field at the start of a rejection because of the name. Rejections for other reasons may also mention it, as one
+/// of the supported fields.
 const NAME_FIELD: &str = "metadata.name: ";
 /// The field that is named in a rejection because of the operating system.
 const FIELD: &str = "spec.os";
-/// The operating system of the target, and of every node on which it runs.
+/// The operating system of the target, and of every node on which the target runs.
 const OURS: &str = "linux";
 
 /// The kind of a name that is a valid DNS subdomain, or else what is wrong with it.
@@ -34,7 +35,7 @@ fn kind_of(name: &str) -> Result<&'static str, &'static str> {
     }
 }
 
-/// Names that are DNS subdomains are accepted, and no others.
+/// A pod name is accepted if and only if it is a DNS subdomain.
 pub(super) fn are_subdomains(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for (id, tried) in &run.tried {
         let name = tried.manifest.pointer("/metadata/name").and_then(Value::as_str);
@@ -67,7 +68,7 @@ fn system(spec: &Value) -> Option<&str> {
     spec.get("os")?.get("name")?.as_str()
 }
 
-/// A pod can name one of two operating systems; a kubelet on the other operating system rejects it.
+/// A pod can name one of two operating systems, and a kubelet on the other operating system rejects the pod.
 pub(super) fn systems(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (id, tried) in &run.tried {
         let Some(named) = tried.manifest.get("spec").and_then(system) else { continue };

@@ -1,5 +1,5 @@
-//! What the containers of a pod share: a network, interprocess communication and a node; and what different pods do not
-//! share.
+//! What the containers of a pod share: a network, interprocess communication and a node. Also what different pods do
+//! not share.
 
 use std::net::IpAddr;
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::reading::dumps::{Look, looks, side_by_side};
 
-/// The word in the result of a call to a port on which nobody listens.
+/// The word in the result of a call to a port on which no process listens.
 const REFUSED: &str = "refused";
 
 /// Whether this field of a pod's spec makes it use a namespace of its node.
@@ -87,7 +87,8 @@ fn judge_localhost(run: &Timeline<'_>, seen: &mut Seen) {
     }
 }
 
-/// When another container of a pod opened a port that it never closed: its only instance, so that it still runs.
+/// When another container of a pod opened a port and never closed it. `None` if the container has ended, or if several
+/// instances or containers opened the port.
 fn opened<'t>(
     run: &'t Timeline<'_>,
     pod: &PodLife<'_>,

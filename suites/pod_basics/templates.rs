@@ -1,4 +1,4 @@
-//! Pod templates: what changes when one of them is changed.
+//! Changes of pod templates, which affect only new pods.
 
 use probity_model::clocks::Stamp;
 use probity_model::history::{Deed, Did};
@@ -15,7 +15,7 @@ struct Change<'h> {
     done: Stamp,
     /// The name of the workload.
     name: &'h str,
-    /// The new parts of the spec of its pods.
+    /// The parts of the pod spec that the change sets.
     spec: &'h Value,
 }
 
@@ -43,7 +43,7 @@ fn is_of(pod: &PodLife<'_>, deployment: &str) -> bool {
     })
 }
 
-/// Existing pods stay as they are, and pods that are created later have the new template.
+/// Existing pods stay as they are, and pods that are created after the change follow the new template.
 pub(super) fn changes_new_pods_only(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for change in changes(run) {
         for pod in run.pods.iter().filter(|pod| is_of(pod, change.name)) {
@@ -74,7 +74,7 @@ fn judge_old(run: &Timeline<'_>, change: &Change<'_>, pod: &PodLife<'_>, clause:
     let Some(first) = pod.revisions.first() else { return };
     let was = parts(first.object);
     if let Some(changed) = later.iter().find(|shown| parts(shown.object) != was) {
-        let finding = format!("{} existed when the template changed, but changed with it", pod.name);
+        let finding = format!("{} existed when the template changed, but its spec changed as well", pod.name);
         seen.violated(finding, [change.id, changed.id]);
     } else if let Some(last) = later.last()
         && (last.gone || run.watched_for(pod, &change.done, clause.slack_us()))

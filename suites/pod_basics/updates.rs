@@ -1,4 +1,4 @@
-//! Updates of existing pods: which fields can be changed, and which cannot.
+//! Updates of existing pods: the fields that can be changed, and those that cannot.
 
 use probity_model::timeline::{PodLife, Revision};
 use probity_model::verdict::Doubt;
@@ -15,10 +15,10 @@ const NAME: &str = "name";
 const IMAGE: &str = "image";
 const DEADLINE: &str = "activeDeadlineSeconds";
 const TOLERATIONS: &str = "tolerations";
-/// The fields that have clauses of their own.
+/// The fields that other clauses cover.
 const ELSEWHERE: [&str; 1] = ["schedulingGates"];
 
-/// One change that a patch asks for: what is changed, for a reader and for the facets, and whether that is allowed.
+/// One change that a patch asks for: the changed field in words and as a facet, and whether the change is allowed.
 struct Wish {
     what: &'static str,
     field: String,
@@ -86,15 +86,16 @@ fn keeps_tolerations(was: &Value, wanted: &Value) -> bool {
     was.as_array().into_iter().flatten().all(|was| wanted.contains(&bare(was)))
 }
 
-/// The patches of specs from which fields are judged, each with the revision before it. A pod with a scheduling gate
-/// has further fields that can be changed.
+/// The patches of specs that are judged, each with the revision before it. Pods with a scheduling gate are left out,
+/// because more of their fields can be changed.
 fn judged<'t, 'h>(run: &'t Timeline<'h>) -> Vec<(Patch<'t, 'h>, &'t Revision<'h>)> {
     let mut all: Vec<(Patch<'_, '_>, &Revision<'_>)> = Vec::new();
     for patch in patches::of_pods(run) {
         let (Some(before), Some(asked)) = (patch.before(run), patch.asked.get("spec")) else { continue };
         let gated = before.object["spec"].get("schedulingGates").is_some();
         let elsewhere = ELSEWHERE.iter().any(|field| asked.get(*field).is_some());
-        // The next patch may come before the watch shows this one; then the state of the pod before it is not known.
+        // If a patch comes before the watch has shown an earlier patch, the state of the pod before the later patch is
+        // not known.
         let known = all.iter().all(|(earlier, _)| {
             let seen =
                 |shown: &Revision<'_>| shown.id <= before.id && is_shown(shown, &earlier.asked["spec"]);
@@ -124,7 +125,7 @@ fn is_shown(shown: &Revision<'_>, asked: &Value) -> bool {
     })
 }
 
-/// Judges one patch: what is allowed is accepted and shown, and what is not is rejected and not shown.
+/// Judges one patch: allowed changes are accepted and shown, and other changes are rejected.
 fn judge(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -176,11 +177,11 @@ fn shows(
     false
 }
 
-/// Images and the deadline can be changed, and tolerations added; nothing else of the spec.
+/// Images and the deadline can be changed, and tolerations can be added. Nothing else in the spec can be changed.
 pub(super) fn allowed_fields(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (patch, before) in judged(run) {
         let wishes = wishes(&before.object["spec"], &patch.asked["spec"]);
-        // Which deadlines are valid has its own clause.
+        // Another clause judges which deadlines are valid.
         if wishes.is_empty() || wishes.iter().any(|wish| wish.what == "deadline" && !wish.allowed) {
             continue;
         }
@@ -254,7 +255,7 @@ pub(super) fn no_late_finalizers(run: &Timeline<'_>, clause: &Clause, seen: &mut
                 seen.facet("finalizer", "late");
             }
             (false, Some(why), _) => {
-                // Its deletion may have begun in between.
+                // The deletion of the pod may have begun in between.
                 if !deletion_began_before(run, patch.pod, &patch) {
                     let finding = format!("a finalizer for {key} was rejected: {why}");
                     seen.violated(finding, [before.id, patch.id]);

@@ -21,7 +21,7 @@ fn place<'v>(pod: &'v PodLife<'_>, container: &'v Value, path: &str) -> Option<(
     })
 }
 
-/// The first record that a container of the pod wrote a file to a volume, with the instance that wrote it.
+/// The first record of a container of the pod that wrote this file to a volume, with the instance that wrote the file.
 fn written<'t, 'h>(
     run: &'t Timeline<'h>,
     pod: &PodLife<'_>,
@@ -42,7 +42,7 @@ fn written<'t, 'h>(
     })
 }
 
-/// How the error of a target ends that may not write a file: no permission, or a read-only file system.
+/// The ends of the errors of a target that is not allowed to write a file: no permission, or a read-only file system.
 const FORBIDDEN: [&str; 2] = ["(os error 13)", "(os error 30)"];
 
 /// A container can write to an emptyDir volume that its spec does not mount read-only, whatever its user.
@@ -78,7 +78,7 @@ pub(super) fn shared(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         }
         let found = life.attempt.lines.iter().find(|line| matches!(line.line.fact, Fact::Waited(_)));
         let (name, by) = (life.name(), &writer.container.name);
-        // The wait begins when the file exists and the process that looks for it runs.
+        // The wait begins when the file exists and the process that looks for the file is running.
         let from = if line.at.at.lo > life.began.at.lo { line.at.clone() } else { life.began.stamp.clone() };
         match found {
             Some(found) => {

@@ -1,4 +1,4 @@
-//! Why a pod has ended: a reason in its status must be true.
+//! The reason why a pod has ended: a reason in its status must be true.
 
 use probity_model::history::{Did, RESTART_KUBELET};
 use probity_model::measure::SECOND;
@@ -13,12 +13,12 @@ use crate::reading::targets::{self, BY_KUBELET};
 const PREEMPTED: &str = "Preempting";
 /// The reason of a pod whose node shut down: Kubernetes' `pkg/kubelet/nodeshutdown`.
 const SHUT_DOWN: &str = "Terminated";
-/// A node that shuts down is certainly gone this long after the grace periods of its pods: the example in the documentation
-/// gives all pods together 30 s.
+/// A node that shuts down is certainly down this long after the grace periods of its pods, because the example in the
+/// documentation gives all pods together 30 s.
 const SHUTDOWN: i64 = 30 * SECOND;
 
-/// Reports a pod that ran and then ended for a reason that is not true; returns whether it did. A kubelet can reject only a pod
-/// that never ran.
+/// Reports a pod that ran and then ended with a reason that is not true. Returns whether it reported one. Only a pod
+/// that never ran can have been rejected by its kubelet.
 pub(super) fn accuse_reason(
     run: &Timeline<'_>,
     pod: &PodLife<'_>,
@@ -35,9 +35,9 @@ pub(super) fn accuse_reason(
             seen.doubt(Doubt::Ambiguous, finding, [over.id]);
             return false;
         }
-        EVICTED => "it has no limit of storage, and no condition says that its node was under pressure",
+        EVICTED => "it has no storage limit, and no condition shows that its node was under pressure",
         _ if !only_kubelets_restarted(run) => return false,
-        SHUT_DOWN if goes_on(run, pod, over) => "its node goes on running other pods",
+        SHUT_DOWN if goes_on(run, pod, over) => "its node keeps running other pods",
         PREEMPTED | SHUT_DOWN => {
             let finding = format!(
                 "{} ended with the reason {reason}, but nothing else in the history confirms it",

@@ -1,4 +1,4 @@
-//! Scheduling gates: a pod that has any is not scheduled, and it is scheduled once the last one is removed.
+//! Scheduling gates: a pod with a gate is not scheduled, and it is scheduled once its last gate is removed.
 
 use probity_model::history::Did;
 use probity_model::measure::Fit;
@@ -62,7 +62,7 @@ fn is_held(pod: &PodLife<'_>, seen: &mut Seen) -> bool {
     true
 }
 
-/// A pod stayed unscheduled for long enough with all of its gates, and with only some of them.
+/// Notes whether a pod stayed unscheduled for long enough with all of its gates, and with only some of them.
 fn judge_time(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, all: usize, seen: &mut Seen) {
     let watched = clause.tolerance_us("watched");
     let mut before = usize::default();
@@ -113,7 +113,7 @@ fn removes(entry: &Value) -> bool {
     entry.get("$patch").is_some_and(|what| what == "delete")
 }
 
-/// A patch that adds a gate is rejected; one that removes a gate is accepted.
+/// A patch that adds a gate is rejected, and a patch that removes a gate is accepted.
 fn judge_additions(run: &Timeline<'_>, seen: &mut Seen) {
     for (id, deed) in &run.deeds {
         match &deed.did {
@@ -138,7 +138,7 @@ fn judge_additions(run: &Timeline<'_>, seen: &mut Seen) {
     }
 }
 
-/// A rejected patch; the history has only its message.
+/// Judges a rejected patch, of which the history has only the message.
 fn judge_refusal(id: EventId, removes: bool, why: &str, seen: &mut Seen) {
     match (why.contains(INVALID), removes) {
         (true, false) => {

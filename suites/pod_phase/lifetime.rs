@@ -1,4 +1,4 @@
-//! What a pod keeps for its whole lifetime, and no longer: its UID, its node, its volumes.
+//! What a pod keeps for its whole lifetime, and no longer: its UID, its node and its volumes.
 
 use probity_model::mechanisms::VOLUMES_CHECKED;
 use probity_model::timeline::{Attempt, Line, PodLife, Revision};
@@ -55,8 +55,7 @@ pub(super) fn one_node(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A volume of the pod outlives its containers but not the pod: the target counts its instances in a file
-/// there.
+/// A volume of a pod outlives the containers but not the pod. (The target counts its own instances in a file there.)
 pub(super) fn volume_stays(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for (at, pod) in run.pods.iter().enumerate() {
         for container in &pod.containers {
@@ -93,7 +92,7 @@ pub(super) fn volume_stays(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A process that ends by itself, before or during the termination of its pod, still finds its file.
+/// A process that ends by itself, before or during the termination of its pod, still finds its file in the volume.
 fn judge_last_look(run: &Timeline<'_>, pod: &PodLife<'_>, attempt: &Attempt<'_>, seen: &mut Seen) {
     let look = |line: &'_ Line<'_>| match &line.line.fact {
         Fact::Volume(found) => Some((line.id, line.at.clone(), found.kept)),
@@ -109,7 +108,7 @@ fn judge_last_look(run: &Timeline<'_>, pod: &PodLife<'_>, attempt: &Attempt<'_>,
     }
 }
 
-/// The end of an earlier pod with the same name.
+/// The removal of an earlier pod with the same name.
 fn earlier(run: &Timeline<'_>, at: usize, pod: &PodLife<'_>) -> Option<probity_model::EventId> {
     let mut before = run.pods[..at].iter().filter(|other| other.name == pod.name && other.uid != pod.uid);
     before.find_map(|other| Some(other.revisions.iter().find(|revision| revision.gone)?.id))

@@ -1,7 +1,7 @@
-//! What the cluster shows of the pods on a node that it has lost, and what happens to them.
+//! The pods on a node that the cluster has lost: what the API shows of them, and what happens to them.
 //!
-//! A verb of the harness disconnects or stops the node. This counts only if its effect was seen: the cluster shows a pod
-//! on the node as not ready, and from then on the node's targets leave no records until the node is back.
+//! The harness disconnects or stops the node with a verb. A loss counts only if its effect was seen: the API shows a
+//! pod on the node as not ready, and from then on the node's targets leave no records until the node is back.
 
 use probity_model::history::{Did, Happening, brings_back};
 use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
@@ -11,19 +11,19 @@ use serde_json::Value;
 
 /// The taint of a node that is unreachable.
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
-/// How long a pod tolerates it by default: Kubernetes documentation, Taints and Tolerations.
+/// How many seconds a pod tolerates this taint by default: Kubernetes documentation, Taints and Tolerations.
 const TOLERATED: i64 = 300;
 
-/// A node that was taken away.
+/// A period in which a node was cut off.
 struct Loss<'r> {
     node: &'r str,
-    /// When it was taken away.
+    /// When the node was cut off.
     at: At,
-    /// When it began to come back; none if it did not.
+    /// When the node began to come back; `None` if it did not.
     back: Option<At>,
 }
 
-/// The nodes that were taken away, each time.
+/// Every time a node was cut off during the run.
 fn losses<'r>(run: &'r Timeline<'_>) -> Vec<Loss<'r>> {
     let verbs = || {
         run.deeds.iter().filter_map(|(id, deed)| match &deed.did {
@@ -44,7 +44,7 @@ fn losses<'r>(run: &'r Timeline<'_>) -> Vec<Loss<'r>> {
 }
 
 impl Loss<'_> {
-    /// Whether the node was still away when a revision arrived.
+    /// Whether the node was cut off when a revision arrived.
     fn lasts(&self, run: &Timeline<'_>, shown: &Revision<'_>) -> bool {
         shown.id > self.at.id && self.back.as_ref().is_none_or(|back| run.before(&shown.at, back))
     }
@@ -54,7 +54,7 @@ impl Loss<'_> {
         self.back.clone().or_else(|| run.last_event().map(|id| At::new(id, run.end())))
     }
 
-    /// The pods that ran on the node when it was taken away.
+    /// The pods that were running on the node when it was cut off.
     fn pods<'t, 'h>(&self, run: &'t Timeline<'h>) -> impl Iterator<Item = &'t PodLife<'h>> {
         let runs = |pod: &&PodLife<'_>| {
             let before = pod.revisions.iter().rfind(|shown| shown.id < self.at.id);
@@ -64,7 +64,8 @@ impl Loss<'_> {
         run.pods.iter().filter(runs)
     }
 
-    /// The revision that shows a pod as not ready, if the node's targets left no records from then on.
+    /// The revision that shows a pod as not ready, if the node's targets left no records from then until the node was
+    /// back.
     fn noticed<'t, 'h>(&self, run: &Timeline<'h>, pod: &'t PodLife<'h>) -> Option<&'t Revision<'h>> {
         let unready = |shown: &&Revision<'_>| shown.is("Ready") == Some(false) && self.lasts(run, shown);
         let noticed = pod.revisions.iter().find(unready)?;
@@ -76,7 +77,7 @@ impl Loss<'_> {
         (!heard).then_some(noticed)
     }
 
-    /// The revisions of a pod from that one until the node is back.
+    /// The revisions of a pod from `noticed` until the node is back.
     fn shown<'t, 'h>(
         &self,
         run: &Timeline<'h>,
@@ -123,7 +124,7 @@ fn judge_phase(run: &Timeline<'_>, promised: &str, seen: &mut Seen) {
     }
 }
 
-/// How long a pod tolerates that its node is unreachable, in seconds; none if it tolerates this forever.
+/// How long a pod tolerates that its node is unreachable, in seconds; `None` if it tolerates this forever.
 fn tolerated(pod: &PodLife<'_>) -> Option<i64> {
     let spec = pod.revisions.first().map(|first| &first.object["spec"]["tolerations"]);
     let mut tolerations = spec.and_then(Value::as_array).into_iter().flatten();
@@ -131,7 +132,7 @@ fn tolerated(pod: &PodLife<'_>) -> Option<i64> {
     of.map_or(Some(TOLERATED), |one| one["tolerationSeconds"].as_i64())
 }
 
-/// A pod on a lost node is shown as not ready, and is deleted once it no longer tolerates that.
+/// A pod on a lost node is shown as not ready, and is deleted once it no longer tolerates the loss.
 pub(super) fn is_deleted(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     // A taint that the harness gave to the node deletes its pods earlier.
     let tainted = run.deeds.iter().any(|(_, deed)| matches!(deed.did, Did::Tainted { .. }));
@@ -162,7 +163,7 @@ pub(super) fn is_deleted(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Reports that nothing showed the loss of the node, although it was away for long enough.
+/// Reports that nothing showed the loss of the node, although the node was cut off for long enough.
 fn judge_unnoticed(
     run: &Timeline<'_>,
     clause: &Clause,

@@ -35,7 +35,7 @@ pub(super) fn starts_pending(run: &Timeline<'_>, clause: &Clause, seen: &mut See
         let Some(firsts) = first_lives(pod) else { continue };
         let began = firsts.into_iter().map(|first| &first.began);
         let began = began.min_by_key(|began| run.clocks.on_harness(began).map(|at| at.lo));
-        // Without any process, the end of Pending is not known.
+        // If no process has started, it is not known when Pending must end.
         let (Some(first), Some(began)) = (pod.revisions.first(), began) else { continue };
         let early = |revision: &&Revision<'_>| run.clocks.order(&revision.at, began) == Order::Before;
         for revision in pod.revisions.iter().take_while(early) {
@@ -66,7 +66,7 @@ fn has_started(pod: &PodLife<'_>, revision: &Revision<'_>) -> bool {
     })
 }
 
-/// Whether a revision came so long before the first process that the start time of the runtime cannot explain it.
+/// Whether a revision came so long before the start of the first process that a slow runtime cannot explain this.
 fn is_too_early(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -144,7 +144,7 @@ fn judge_loop(run: &Timeline<'_>, pod: &PodLife<'_>, seen: &mut Seen) {
 /// A pod changes from Pending to Running once its main containers are running, and does not change back.
 pub(super) fn moves_to_running(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     judge_unknown(run, seen);
-    // A pod that starts again with its init containers is Pending again.
+    // A pod that starts again, beginning with its init containers, is Pending again.
     let anew = |pod: &PodLife<'_>| pod.restarts_as_one() || run.lost_a_sandbox();
     for pod in run.pods.iter().filter(|pod| pod.created.is_some() && !anew(pod)) {
         let Some(left) = pod.revisions.iter().find(|revision| revision.phase() != "Pending") else {
@@ -162,7 +162,7 @@ pub(super) fn moves_to_running(run: &Timeline<'_>, clause: &Clause, seen: &mut S
     }
 }
 
-/// The phase of a pod is not Unknown while nothing was done to its node: the kubelet there knows its containers.
+/// The phase of a pod is not Unknown if nothing was done to its node, because the kubelet knows the pod's containers.
 fn judge_unknown(run: &Timeline<'_>, seen: &mut Seen) {
     for pod in run.pods.iter().filter(|_| !run.node_was_touched()) {
         let unknown = |shown: &&Revision<'_>| shown.phase() == "Unknown" && !shown.gone;
@@ -181,7 +181,8 @@ fn judge_move(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, left: &Rev
     let Some(began) = all_began(run, pod) else { return };
     if run.clocks.order(&left.at, &began) == Order::Before {
         let finding = format!("{} was Running before all of its containers had started", pod.key);
-        // A container counts as created before its process begins; the runtime may take this long in between.
+        // A container counts as created before its process begins; the runtime may take as long as the slack in
+        // between.
         let quantity = "from the Running phase to the start of the last container";
         let bound = clause.in_time();
         if let Some(measured) = run.measure(quantity, &pod.node, left, &began, bound)
@@ -208,8 +209,8 @@ fn judge_never(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mu
     seen.violated(finding, [began.id, last.id]);
 }
 
-/// The status that kubectl shows is not the phase: a pod in a crash loop is Running, and so is a terminating pod while
-/// its containers are running.
+/// The status that kubectl shows is not the phase. The phase of a pod in a crash loop is Running, and so is the phase
+/// of a terminating pod while its containers are running.
 pub(super) fn shown_beside(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in run.pods.iter().filter(|pod| is_plain(run, pod)) {
         let mut shown = BTreeSet::new();

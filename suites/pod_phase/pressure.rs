@@ -1,4 +1,4 @@
-//! Pods that use more of their node's disk than their limit.
+//! Pods that use more local storage than their limit.
 
 use probity_model::measure::Fit;
 use probity_model::timeline::{ContainerKind, ContainerLife, Life, Line, PodLife};
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::reading::ends::End;
 use crate::reading::statuses::EVICTED;
 
-/// A pod that uses more local storage than its limit is evicted: it fails, and none of its containers restarts.
+/// A pod that uses more local storage than its limit is evicted: the pod fails, and none of its containers restarts.
 pub(super) fn is_not_survived(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in run.lives().undisturbed().whole().staying() {
         let Some((line, limit)) = exceeded(&life).filter(|(line, _)| life.before_deletion(&line.at)) else {
@@ -36,8 +36,8 @@ pub(super) fn is_not_survived(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
     }
 }
 
-/// The status of a pod that was evicted. If all containers exit with 0, the reference implementation treats this as
-/// success.
+/// Judges the status of a pod that was evicted. If all of its containers exit with 0, the reference implementation
+/// shows the pod as Succeeded.
 fn judge_status(life: &Life<'_, '_>, (line, limit): (&Line<'_>, &'static str), seen: &mut Seen) {
     let Some(shown) = life.pod.revisions.iter().rfind(|shown| !shown.gone) else { return };
     let reason = shown.object["status"]["reason"].as_str();
@@ -69,14 +69,14 @@ fn judge_status(life: &Life<'_, '_>, (line, limit): (&Line<'_>, &'static str), s
     seen.facet("limit", limit);
 }
 
-/// The record of a write that exceeds the limit of a volume, and which limit that is.
+/// The record of a write that exceeds a limit, with the kind of the limit: that of the volume, or that of the pod.
 fn exceeded<'t, 'h>(life: &Life<'t, 'h>) -> Option<(&'t Line<'h>, &'static str)> {
     let plan = life.container.plan()?;
     let mut paths = plan.process.consume.iter().filter_map(|consumer| match consumer {
         Consumer::Disk { path, .. } => Some(path.as_str()),
         _ => None,
     });
-    // With several files it is not known which one a record is about.
+    // If the plan writes several files, it is not known which of them a record is about.
     let (path, None) = (paths.next()?, paths.next()) else { return None };
     let volume = volume_of(life.pod, life.container, path)?;
     let (bytes, limit) = limit_of(life.pod, volume)?;

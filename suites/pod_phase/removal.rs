@@ -43,8 +43,8 @@ pub(super) fn terminal_first(run: &Timeline<'_>, clause: &Clause, seen: &mut See
     }
 }
 
-/// Whether a finalizer keeps a pod that its kubelet ends by itself. Pods with hooks are left out, because the kubelet waits for
-/// hooks after the process has ended.
+/// Whether a finalizer keeps a deleted pod whose containers only its kubelet ends. Pods with hooks are left out,
+/// because the kubelet waits for hooks after the process has ended.
 fn is_held(pod: &PodLife<'_>) -> bool {
     let list = |last: &Value| last["metadata"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
     let hooked = pod.containers.iter().any(|of| of.spec.get("lifecycle").is_some());
@@ -72,13 +72,14 @@ fn judge_held(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut
         seen.violated(finding, events.into_iter().chain([over.id]));
         return;
     }
-    let quantity = format!("from the last end in {} to its phase {right}", pod.key);
+    let quantity = format!("from the end of the last container in {} to its phase {right}", pod.key);
     if seen.within(run, &pod.node, quantity, (&from, over), clause.in_time()) == Some(Fit::Met) {
         seen.facet("phase", right);
     }
 }
 
-/// Reports a pod that has ended without a terminal phase, if the history continues for long enough.
+/// Reports a deleted pod whose containers have ended but that has no terminal phase, if the history continues for long
+/// enough.
 fn judge_unended(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -94,13 +95,13 @@ fn judge_unended(
     }
 }
 
-/// When the last instance of each sidecar had ended. None if this is not known for one of them.
+/// When the last instance of each sidecar had ended. `None` if this is not known for one of the sidecars.
 fn ends_of_sidecars(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<Vec<At>> {
     let sidecars = pod.containers.iter().filter(|of| of.kind == ContainerKind::Sidecar);
     sidecars.map(|of| End::of(&lives_of(run, pod, of).next_back()?)?.latest).collect()
 }
 
-/// Whether the last instance of each main container exited with status 0, and when each had ended.
+/// Whether the last instance of each main container exited with status 0, and when each of these instances had ended.
 fn how_all_ended(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<(bool, Vec<At>)> {
     if !are_told(pod) {
         return None;

@@ -1,4 +1,5 @@
-//! What comes after a deleted pod: a replacement from its controller, and nothing if it had none.
+//! What follows the deletion of a pod: its controller creates a replacement, and without a controller no new pod
+//! appears.
 
 use probity_model::clocks::Stamp;
 use probity_model::history::Did;
@@ -16,13 +17,13 @@ fn controller<'h>(pod: &PodLife<'h>) -> Option<&'h Value> {
     owners.iter().find(|owner| owner["controller"] == true)
 }
 
-/// The request that deleted a pod: the event, and when it began.
+/// The request that deleted a pod: its event, and the time at which it began.
 fn request<'h>(run: &Timeline<'h>, pod: &PodLife<'h>) -> Option<At> {
     let (id, deed) = run.deeds.iter().find(|(id, _)| pod.deleted == Some(*id))?;
     matches!(deed.did, Did::Deleted { .. }).then(|| At::new(*id, Stamp::harness(deed.began_us)))
 }
 
-/// Whether a workload was changed: then a different number of pods may be wanted, or different pods.
+/// Whether a workload was changed. If so, a different number of pods may be wanted, or different pods.
 fn workloads_changed(run: &Timeline<'_>) -> bool {
     run.deeds.iter().any(|(_, deed)| match &deed.did {
         Did::Scaled { .. } => true,

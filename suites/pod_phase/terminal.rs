@@ -1,4 +1,4 @@
-//! The phases that a pod never leaves, which depend on how its containers ended.
+//! The phases that a pod never leaves. They depend on how the containers of the pod ended.
 
 use probity_model::clocks::Order;
 use probity_model::measure::seconds;
@@ -11,12 +11,13 @@ use crate::reading::ends::End;
 use crate::reading::mains::{ends_with_its_containers, is_plain, lives_of, mains, over};
 use crate::reading::statuses::EVICTED;
 
-/// Succeeded if and only if all containers exited with status 0 and none restarts.
+/// A pod is Succeeded if and only if all of its containers exited with status 0 and none restarts.
 pub(super) fn succeeded(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     judge(run, clause, true, seen);
 }
 
-/// Failed if and only if all containers terminated, one of them with a failure, and none restarts.
+/// A pod is Failed if and only if all of its containers terminated, at least one of them with a failure, and none
+/// restarts.
 pub(super) fn failed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     judge(run, clause, false, seen);
 }
@@ -32,7 +33,8 @@ fn judge(run: &Timeline<'_>, clause: &Clause, well: bool, seen: &mut Seen) {
         };
         match shown {
             Some(shown) if shown.phase() == wanted => {
-                let quantity = format!("from the last end of {} to the phase {wanted}", pod.key);
+                let quantity =
+                    format!("from the end of the last container of {} to the phase {wanted}", pod.key);
                 seen.within(run, &pod.node, quantity, (&end.at, shown), clause.in_time());
                 if pod.restart_policy() != "Always" {
                     seen.facet("policy", pod.restart_policy());
@@ -67,8 +69,8 @@ fn judge(run: &Timeline<'_>, clause: &Clause, well: bool, seen: &mut Seen) {
     }
 }
 
-/// Reports a terminal phase that is reached while containers run, or that nothing explains: no container was stopped, and the
-/// pod has neither a deadline nor a limit that it can exceed.
+/// Reports a terminal phase that a pod reaches while containers are running, and a reason for this phase that nothing
+/// explains.
 fn judge_phase(run: &Timeline<'_>, wanted: &str, seen: &mut Seen) {
     for pod in &run.pods {
         let Some(shown) = pod.over().filter(|shown| shown.phase() == wanted) else { continue };
@@ -92,8 +94,8 @@ fn judge_phase(run: &Timeline<'_>, wanted: &str, seen: &mut Seen) {
     }
 }
 
-/// The revision in which an evicted pod changes from Failed to Succeeded, because all its containers exited with 0. In the
-/// revision before, it was Failed because of the eviction, and a container was still shown as running.
+/// The revision in which an evicted pod changes from Failed to Succeeded, because all of its containers exited with 0.
+/// The previous revision showed the pod as Failed because of the eviction, and a container as still running.
 fn succeeds_after_eviction<'t, 'h>(run: &Timeline<'h>, pod: &'t PodLife<'h>) -> Option<&'t Revision<'h>> {
     let failed =
         pod.over().filter(|over| over.phase() == "Failed" && over.object["status"]["reason"] == EVICTED)?;
@@ -108,10 +110,10 @@ fn succeeds_after_eviction<'t, 'h>(run: &Timeline<'h>, pod: &'t PodLife<'h>) -> 
     (next.phase() == "Succeeded" && mains(pod).any(runs) && mains(pod).all(well)).then_some(next)
 }
 
-/// A pod in a terminal phase stays there: its phase does not change, and none of its containers runs again.
+/// A pod stays in a terminal phase: the phase does not change, and none of its containers runs again.
 pub(super) fn is_for_good(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    // A pod that the control plane ended while its node was away may keep running there, because the kubelet could not be
-    // notified.
+    // A pod that the control plane ended while its node was cut off may keep running there, because the kubelet could
+    // not be notified.
     let away = run.lost_a_node();
     for pod in run.pods.iter().filter(|_| !away) {
         let Some(over) = pod.over() else { continue };

@@ -89,7 +89,7 @@ fn a_pod_is_pending_until_a_process_begins() {
     assert_eq!(judged("Running"), "violated");
     let mut unheard = Composer::new(&[PENDING]);
     unheard.create(0.0, &spec("Always"));
-    assert_eq!(verdict(&unheard.done(), PENDING), "inconclusive", "nobody told when a process began");
+    assert_eq!(verdict(&unheard.done(), PENDING), "inconclusive", "no record shows when a process began");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn the_way_of_the_end_decides_the_phase() {
     assert_eq!(over(SUCCEEDED, "Never", 0, "Running", 4.0), "violated");
     assert_eq!(over(FAILED, "Never", 3, "Failed", 4.0), "holds");
     assert_eq!(over(FAILED, "Never", 3, "Succeeded", 4.0), "violated");
-    assert_eq!(over(FAILED, "OnFailure", 3, "Running", 4.0), "inconclusive", "it is to come back");
+    assert_eq!(over(FAILED, "OnFailure", 3, "Running", 4.0), "inconclusive", "the container must restart");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Failed pods, which stay, and pods on nodes that do not exist, which are removed.
+//! Failed pods stay, and pods on nodes that do not exist are removed.
 
 use probity_model::timeline::{PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// A pod that failed stays until somebody deletes it.
 pub(super) fn failed_stay(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    // A reconfigured controller manager may remove it.
+    // A reconfigured controller manager may remove such a pod.
     let pods = run.pods.iter().filter(|_| !run.node_was_touched());
     for pod in pods.filter(|pod| !is_owned(pod) && !is_orphan(run, pod)) {
         let Some(over) = pod.over().filter(|over| over.phase() == "Failed") else { continue };
@@ -24,7 +24,7 @@ pub(super) fn failed_stay(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
     }
 }
 
-/// Whether the pod has a controller, which may remove it.
+/// Whether a pod has a controller, which may remove the pod.
 fn is_owned(pod: &PodLife<'_>) -> bool {
     let owners = |shown: &Revision<'_>| shown.object["metadata"].get("ownerReferences").is_some();
     pod.revisions.first().is_some_and(owners)
@@ -60,7 +60,7 @@ pub(super) fn orphans_go(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Before the pod is removed, it is Failed, with a condition that gives the reason.
+/// Before such a pod is removed, it is Failed, with a condition that gives the reason.
 pub(super) fn orphans_are_explained(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in orphans(run) {
         let Some(gone) = pod.revisions.iter().find(|shown| shown.gone) else { continue };

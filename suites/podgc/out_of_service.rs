@@ -6,15 +6,15 @@ use probity_model::measure::Fit;
 use probity_model::timeline::{At, PodLife, Revision};
 use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
 
-/// The taint: Kubernetes documentation, Non-graceful node shutdown.
+/// The key of the out-of-service taint: Kubernetes documentation, Non-graceful node shutdown.
 const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 
-/// A node that was shut down or disconnected and got the taint.
+/// A node that was shut down or disconnected, and then got the out-of-service taint.
 struct Outage<'r> {
     node: &'r str,
-    /// The verb that did this.
+    /// The event of the verb that shut down or disconnected the node.
     away: EventId,
-    /// The taint.
+    /// When the node got the taint.
     tainted: At,
 }
 
@@ -44,7 +44,7 @@ impl Outage<'_> {
     }
 }
 
-/// Pods that are being deleted on such a node are removed once it has the taint, and not before.
+/// Pods that are being deleted on a node that is down are removed once the node has the taint, and not before.
 pub(super) fn collected_once_tainted(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for outage in &outages(run) {
         for pod in run.pods.iter().filter(|pod| pod.node == outage.node) {
@@ -67,7 +67,7 @@ pub(super) fn collected_once_tainted(run: &Timeline<'_>, clause: &Clause, seen: 
     }
 }
 
-/// Before the node has the taint, the pod stays, because it may still run.
+/// Before the node has the taint, the pod stays, because its containers may still be running.
 fn judge_before<'h>(
     run: &Timeline<'h>,
     clause: &Clause,
@@ -88,7 +88,8 @@ fn judge_before<'h>(
     }
 }
 
-/// From then on the collector removes the pod, and marks it as Failed unless it has ended already.
+/// Once the node has the taint, the collector removes the pod, and marks it as Failed unless it is already in a
+/// terminal phase.
 fn judge_after<'h>(
     run: &Timeline<'h>,
     clause: &Clause,
@@ -111,8 +112,13 @@ fn judge_after<'h>(
     };
     let fit = seen.within(run, "", quantity, (from, gone), clause.in_time());
     let over = matches!(gone.phase(), "Failed" | "Succeeded");
-    let finding =
-        || format!("{} was removed from a node that is out of service while {}", pod.key, gone.phase());
+    let finding = || {
+        format!(
+            "{} was removed from a node that is out of service while its phase was {}",
+            pod.key,
+            gone.phase()
+        )
+    };
     seen.check(over, finding, [from.id, gone.id]);
     if over && fit == Some(Fit::Met) {
         seen.facet("taint", "present");

@@ -32,10 +32,10 @@ fn a_pod_that_failed_stays_until_it_is_deleted() {
     assert_eq!(judged(None, false, 60.0), "holds");
     assert_eq!(judged(Some(9.0), false, 60.0), "violated");
     assert_eq!(judged(Some(9.0), true, 60.0), "inconclusive", "somebody deleted it");
-    assert_eq!(judged(None, false, 9.0), "inconclusive", "nobody looked for long enough");
+    assert_eq!(judged(None, false, 9.0), "inconclusive", "the pod was not watched for long enough");
 }
 
-/// A pod on a node that the cluster does not have: when it is removed, and with which status.
+/// Judges a pod on a node that the cluster does not have. The pod is removed at this time and with this status.
 fn orphan(clause: &str, removed: Option<f64>, status: &Value) -> &'static str {
     let mut run = Composer::new(&[clause]);
     let spec = json!({ "nodeName": "none", "containers": [{ "name": "target" }] });
@@ -95,8 +95,12 @@ fn a_pod_that_goes_and_never_had_a_node_fails() {
     assert_eq!(unscheduled(&held, Some(70.0), None, 100.0), "violated");
     assert_eq!(unscheduled(&held, None, None, 100.0), "violated");
     assert_eq!(unscheduled(&held, None, None, 20.0), "inconclusive", "the collector may not have looked yet");
-    assert_eq!(unscheduled(&held, None, Some(9.0), 100.0), "inconclusive", "somebody let it go");
-    assert_eq!(unscheduled(&[], Some(20.0), None, 100.0), "inconclusive", "nothing holds it");
+    assert_eq!(
+        unscheduled(&held, None, Some(9.0), 100.0),
+        "inconclusive",
+        "somebody else removed the finalizer"
+    );
+    assert_eq!(unscheduled(&[], Some(20.0), None, 100.0), "inconclusive", "no finalizer keeps the pod");
 }
 
 #[test]

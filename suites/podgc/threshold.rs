@@ -1,4 +1,4 @@
-//! Terminated pods are removed once there are more of them than a flag of the controller manager allows.
+//! Terminated pods are removed once their number exceeds a threshold, which a flag of the controller manager sets.
 
 use probity_model::clocks::Stamp;
 use probity_model::history::{CONFIGURE_CONTROLLERS, Did};
@@ -40,11 +40,11 @@ fn threshold(run: &Timeline<'_>, seen: &mut Seen) -> Option<Threshold> {
     None
 }
 
-/// A pod that had ended, with the revision that showed this.
+/// A pod that had ended, with the revision that showed its end.
 struct Over<'t, 'h> {
     pod: &'t PodLife<'h>,
     shown: &'t Revision<'h>,
-    /// When it was created, as text from the API server; such texts sort by time.
+    /// When the pod was created, as text from the API server. Such texts sort by time.
     created: &'h str,
 }
 
@@ -76,8 +76,11 @@ pub(super) fn beyond_it(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     if gone.len() < surplus {
         let waited = kept.iter().all(|over| run.watched_for(over.pod, &threshold.at, clause.slack_us()));
         if waited {
-            let finding =
-                format!("{} finished pods still exist, but no more than {} may", kept.len(), threshold.most);
+            let finding = format!(
+                "{} finished pods still exist, but the threshold allows only {}",
+                kept.len(),
+                threshold.most
+            );
             seen.violated(finding, [Some(threshold.id), last].into_iter().flatten());
         }
         return;
@@ -99,7 +102,7 @@ pub(super) fn beyond_it(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// No remaining pod is older than a removed one.
+/// No remaining pod is older than a removed pod.
 fn judge_order(threshold: &Threshold, gone: &[&Over<'_, '_>], kept: &[&Over<'_, '_>], seen: &mut Seen) {
     let oldest = kept.iter().min_by_key(|over| over.created);
     let newest = gone.iter().max_by_key(|over| over.created);

@@ -1,4 +1,4 @@
-//! Pods that are being deleted and were never scheduled: the collector marks them as failed.
+//! Pods that are being deleted and were never scheduled: the collector marks them as Failed.
 
 use probity_model::measure::Fit;
 use probity_model::timeline::{At, PodLife, Revision};

@@ -1,4 +1,4 @@
-//! `failureThreshold`: no more failures are needed than this.
+//! `failureThreshold`: a kubelet needs no more failures than this.
 
 use probity_model::Seen;
 use probity_model::mechanisms::OFF_BEAT;
@@ -6,8 +6,8 @@ use probity_model::timeline::{Probe, ProbeOutcome, ProbedLife};
 
 use super::schedule::is_command;
 
-/// Once the failures have reached the threshold, the container is not probed again. If it fails again a period later,
-/// the kubelet needed that failure, however late a busy node makes the stop signal.
+/// Once the failures have reached the threshold, the container is not probed again. If the container fails another
+/// probe a period later, the kubelet needed that failure, however late a busy node makes the stop signal.
 pub(super) fn none_beyond(life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     let Ok(threshold) = usize::try_from(life.spec.failures) else { return };
     if is_command(life) {

@@ -1,9 +1,9 @@
 //! When the first probe of a container instance arrives: not before its initial delay, at most about one period after
 //! that, and immediately for a readiness probe.
 //!
-//! A kubelet counts the delay in whole seconds from `startedAt`, which has whole seconds, so the lower bound counts
-//! from there and from the start of the process. The upper bound counts from the opening of the port: before that, no
-//! probe is recorded.
+//! A kubelet counts the delay in whole seconds from `startedAt`, which has a resolution of one second, so the lower
+//! bound counts from `startedAt` and from the start of the process. The upper bound counts from the opening of the
+//! port: before that, no probe is recorded.
 
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, seconds};
@@ -23,7 +23,7 @@ pub(super) fn is_honored(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     judge_all_absent(run, clause, seen, |_| true);
 }
 
-/// Probes with a delay that never arrived also missed the period after it.
+/// Reports probes with a delay that never arrived, since they also missed the period after the delay.
 fn judge_all_absent(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -37,7 +37,7 @@ fn judge_all_absent(
     }
 }
 
-/// The same, if the period is longer than the delay.
+/// Initial delays are also honored if the period is longer than the delay.
 pub(super) fn with_larger_period(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in delayed(run).filter(|life| life.spec.period > life.spec.initial_delay) {
         judge_delay(clause, &life, seen);
@@ -45,9 +45,9 @@ pub(super) fn with_larger_period(run: &Timeline<'_>, clause: &Clause, seen: &mut
     judge_all_absent(run, clause, seen, |life| life.spec.period > life.spec.initial_delay);
 }
 
-/// The same in each instance after the first. A kubelet that has not synced the container since its restart still uses
-/// the previous instance, whose delay has passed. This is a known deviation for readiness probes after a kill, until
-/// the next sync.
+/// Initial delays are also honored in each instance after the first. A kubelet that has not synced the container since
+/// its restart still uses the previous instance, whose delay has passed. For readiness probes after a kill, this is a
+/// known deviation until the next sync.
 pub(super) fn in_each_life(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     judge_all_absent(run, clause, seen, |life| life.number > 0);
     for life in delayed(run).filter(|life| life.number > 0) {
@@ -68,7 +68,8 @@ pub(super) fn in_each_life(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
     }
 }
 
-/// Whether the kubelet sent a probe based on the previous instance: only until its next sync of the container.
+/// Whether the kubelet may have sent a probe based on the previous instance, which it can do only until its next sync
+/// of the container.
 fn is_old(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> bool {
     let stalled = life.noise(&life.began, &probe.at);
     life.is_straggler(probe) && probe.at.at.lo <= life.known_from() + stalled
@@ -98,15 +99,15 @@ fn judge_delay(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     }
 }
 
-/// The time from which all probes were recorded and only their schedule delayed them; `None` if something else may
-/// have.
+/// The time from which all probes were recorded and only their schedule delayed them; `None` if something else may have
+/// delayed them.
 fn ungated(life: &ProbedLife<'_, '_>, first: &Probe<'_>) -> Option<At> {
     let gated = life.spec.kind != ProbeKind::Startup && life.container.probe(ProbeKind::Startup).is_some();
     // A kubelet learns which containers run when it has finished its sync of the pod, and a postStart hook of any
     // container delays this.
     let hooked = life.pod.containers.iter().any(|container| container.lifecycle("postStart").is_some());
     let open = open(life).filter(|_| !gated && !hooked)?;
-    // The start of the other containers of a new pod delays it as well.
+    // In a new pod, the start of the other containers delays the end of this sync as well.
     let others = life.pod.containers.iter().filter_map(|other| other.attempts.first());
     let last = others.map(|other| &other.began).max_by_key(|began| began.at.hi);
     let later = last.filter(|began| life.number == 0 && began.at.hi > open.at.hi);
@@ -115,12 +116,12 @@ fn ungated(life: &ProbedLife<'_, '_>, first: &Probe<'_>) -> Option<At> {
 }
 
 fn judge_most(life: &ProbedLife<'_, '_>, (open, first): (&At, &Probe<'_>), bound: Bound, seen: &mut Seen) {
-    let quantity = format!("from the opening of its port to the first arrival of {}", life.words());
+    let quantity = format!("from the opening of the port to the first arrival of {}", life.words());
     life.within(seen, quantity, (open, first), bound);
 }
 
-/// With a startup probe, the delays of the others should count from its success. Kubelets nevertheless count them from
-/// the start of the container.
+/// With a startup probe, the delays of the other probes should count from the startup success. Kubelets nevertheless
+/// count them from the start of the container.
 pub(super) fn after_startup(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let startups = countable(run, ProbeKind::Startup);
     for kind in [ProbeKind::Liveness, ProbeKind::Readiness] {
@@ -154,7 +155,7 @@ fn judge_origin(clause: &Clause, life: &ProbedLife<'_, '_>, startup: &ProbedLife
         let quantity = format!("from the startup success to the first arrival of {words}");
         life.within(seen, quantity, (&At::new(passed.id, success), *first), bound);
     } else if until_first.hi >= delay {
-        // Counted from the start, it is due when both the delay has passed and the gate is open.
+        // If the delay counts from the start, the probe is due when both the delay has passed and the gate is open.
         let due = until_success.hi.max(delay);
         let late = until_first.lo - due - life.noise(&success, &first.at) > most;
         let (waited, total) = (seconds(waited), seconds(until_first.lo));
@@ -200,8 +201,8 @@ pub(super) fn first_within_a_period(run: &Timeline<'_>, clause: &Clause, seen: &
     }
 }
 
-/// When the startup probe succeeded, if nothing but its own schedule delayed the first liveness probe after that. While a
-/// kubelet stops another container, it does not learn that this one has started.
+/// When the startup probe succeeded, if nothing but its own schedule delayed the first liveness probe after that. While
+/// a kubelet stops another container of the pod, it does not learn that this container has started.
 fn after_success(life: &ProbedLife<'_, '_>, first: &Probe<'_>) -> Option<At> {
     life.container.probe(ProbeKind::Startup).filter(|_| life.spec.kind == ProbeKind::Liveness)?;
     let started = due(life)?;
@@ -213,8 +214,8 @@ fn after_success(life: &ProbedLife<'_, '_>, first: &Probe<'_>) -> Option<At> {
     (alone && watched(life, &started, &first.at)).then_some(started)
 }
 
-/// Whether other probes arrived before the first startup probe: then the kubelet considered the instance started, which
-/// the clauses of the gate judge, and its startup probe waits until the kubelet corrects this.
+/// Whether other probes arrived before the first startup probe. If so, the kubelet considered the instance started, and
+/// the startup probe waits until the kubelet corrects this. The clauses of the gate judge this case.
 fn passed_over(life: &ProbedLife<'_, '_>, first: &Probe<'_>) -> bool {
     let before = |probe: &Probe<'_>| probe.at.at.hi < first.at.at.lo && !probe.can_be(ProbeKind::Startup);
     life.spec.kind == ProbeKind::Startup && life.attempt.probes.iter().any(before)
@@ -230,7 +231,7 @@ pub(super) fn readiness_comes_early(run: &Timeline<'_>, clause: &Clause, seen: &
         let open = ungated(&life, first);
         let since = open.as_ref().and_then(|open| run.clocks.between(open, &first.at));
         let late = since.is_none_or(|since| since.hi > clause.slack_us());
-        // A probe that found the port still closed is not seen, and the next one may take its period.
+        // A probe that finds the port still closed leaves no record, and the next probe may come a whole period later.
         let refused = life.event("Unhealthy", "").is_some();
         let excused = refused && late && life.outcome(first) == ProbeOutcome::Success;
         if let Some(open) = open.filter(|_| !excused && life.before_deletion(&first.at)) {

@@ -1,4 +1,4 @@
-//! How long it takes until a fault is noticed: `failureThreshold` periods. The effect follows at once.
+//! The time until a fault is noticed, which is `failureThreshold` periods. The effect follows at once.
 
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, Fit, Measurement, seconds};
@@ -29,7 +29,8 @@ pub(super) fn detected_in_time(run: &Timeline<'_>, clause: &Clause, seen: &mut S
     }
 }
 
-/// A change after which all probes fail, and before which they did not: the time until the decisive failure.
+/// Judges the time from a change, after which all probes fail, to the decisive failure. Before the change, the probes
+/// succeeded.
 fn judge_window(
     clause: &Clause,
     life: &ProbedLife<'_, '_>,
@@ -63,7 +64,7 @@ fn judge_window(
 }
 
 /// Whether a container had become ready so shortly before a given time that an extra probe may still have been running:
-/// the kubelet sends those while it is not ready.
+/// the kubelet sends extra probes while a container is not ready.
 fn just_ready(life: &ProbedLife<'_, '_>, change: &Line<'_>) -> bool {
     let turned = |(revision, ready): &(&Revision<'_>, bool)| {
         *ready && life.run.clocks.order(&revision.at, &change.at) != Order::After

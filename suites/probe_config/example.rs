@@ -1,5 +1,5 @@
-//! The documented example with all three probes: a startup of up to five minutes, then a liveness probe that quickly
-//! detects a hang, and a readiness probe.
+//! The documented example with all three probes: the container has up to five minutes to start, and then a liveness
+//! probe detects a hang quickly, beside a readiness probe.
 
 use probity_model::clocks::Order;
 use probity_model::measure::whole_seconds;
@@ -8,7 +8,8 @@ use probity_model::{Clause, Seen, Timeline};
 
 use super::schedule::{countable, shown_ready};
 
-/// A container with the probes of the example gets its time to start, and is ready after that.
+/// A container with the probes of the example has its whole time to start, and becomes ready only after startup
+/// succeeds.
 pub(super) fn documented_example(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for life in countable(run, ProbeKind::Startup).iter().filter(|life| is_example(life.container)) {
         let passed = life.first_success();
@@ -32,8 +33,7 @@ pub(super) fn documented_example(run: &Timeline<'_>, _: &Clause, seen: &mut Seen
     }
 }
 
-/// No liveness probe arrives before startup succeeds, so only the startup probe can have caused a stop, unless there
-/// was another cause.
+/// Whether only the startup probe can have caused a stop: no liveness probe arrived, and there was no other cause.
 fn by_startup(life: &ProbedLife<'_, '_>, stop: &Line<'_>) -> bool {
     let asked = life.attempt.probes.iter().any(|probe| probe.can_be(ProbeKind::Liveness));
     !life.run.was_touched() && !asked && life.before_deletion(&stop.at) && life.pod.over().is_none()

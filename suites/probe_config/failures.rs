@@ -1,4 +1,4 @@
-//! `failureThreshold`: how many failures in a row have an effect, and when they have it.
+//! `failureThreshold`: how many failures in a row have an effect, and when the effect comes.
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::{Bound, Fit, seconds};
@@ -18,8 +18,8 @@ use crate::reading::ports::was_always_open;
 use crate::reading::readiness::{readiness_lives, turns};
 use crate::reading::termination::exhausted;
 
-/// Whether the kubelet may have missed an answer that the target considers a success: its result is not known, or it
-/// came so close to the timeout that a stall before the record explains the rest.
+/// Whether the kubelet may have missed an answer that the target considers a success: the result of the probe is not
+/// known, or the answer came so close to the timeout that a stall before the record can explain the rest.
 pub(super) fn may_be_missed(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> bool {
     let result = life.attempt.result(probe, life.spec);
     // The kernel made the connection while the target was stalled, and the kubelet's timeout was already running.
@@ -37,13 +37,13 @@ pub(super) fn was_heard(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> bool {
     life.attempt.result(probe, life.spec).outcome() == ProbeOutcome::Success && !is_unheard(life, probe)
 }
 
-/// Whether an answer may have come too late for a kubelet on an overloaded node, which waits for a processor before it sends
-/// a probe and before it reads the answer, while its clock for the probe runs.
+/// Whether an answer may have come too late for a kubelet on an overloaded node, which waits for a CPU before it sends
+/// a probe and before it reads the answer, while the probe's timeout is running.
 fn is_unheard(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> bool {
     let result = life.attempt.result(probe, life.spec);
     let answered = result.at();
     let crowded = |from: &Stamp, to: &Stamp| life.run.crowded_between(&life.node, from, to);
-    // A wait for a processor ends as soon as one is free.
+    // A wait for a CPU ends as soon as a CPU is free.
     let before = |by: i64| crowded(&probe.at.earlier(by), &probe.at);
     let after = |by: i64| crowded(&answered, &answered.later(by));
     let unsent = if before(NEAR) > 0 { before(SATURATION_DELAYS) } else { 0 };
@@ -52,7 +52,8 @@ fn is_unheard(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> bool {
     waited > 0 && result.took().is_some_and(|took| took.hi + waited >= life.spec.timeout - NEAR)
 }
 
-/// The effect of failures follows the last one of the threshold: not before, and with no other probe in between.
+/// The effect of failures follows the failure that reaches the threshold. It does not come earlier, and no other probe
+/// comes in between.
 pub(super) fn exact_count(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for kind in ProbeKind::STOPPING {
         for spent in exhausted(run, kind) {
@@ -97,8 +98,8 @@ pub(super) fn exact_count(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
     unready_in_time(run, clause, seen);
 }
 
-/// Whether a container that had passed every probe until then was shown as not ready only until the status that its
-/// success had earned could arrive again: an older status was written after it.
+/// Whether a race can explain why a container that had passed every probe was shown as not ready. In such a race, an
+/// older status is written after the ready status, which soon arrives again.
 fn is_race(life: &ProbedLife<'_, '_>, up: &Revision<'_>, again: &Revision<'_>, under_way: i64) -> bool {
     let clocks = &life.run.clocks;
     let mut until = life.probes.iter().filter(|probe| clocks.order(&probe.at, &again.at) != Order::After);
@@ -106,7 +107,7 @@ fn is_race(life: &ProbedLife<'_, '_>, up: &Revision<'_>, again: &Revision<'_>, u
         && until.all(|probe| !may_be_missed(life, probe))
 }
 
-/// A race is rare: it may affect one instance of a history.
+/// A race is rare, so at most one instance of a history may be affected.
 fn judge_races(races: &[[EventId; 2]], seen: &mut Seen) {
     let finding = "shown as not ready after no failure at all";
     let events = races.iter().copied().flatten();
@@ -133,7 +134,7 @@ fn is_earned(life: &ProbedLife<'_, '_>, up: &Revision<'_>) -> bool {
     !inherited && started
 }
 
-/// Whether the failures had reached the threshold at some time whose status update may arrive only now.
+/// Whether the failures had reached the threshold so recently that the status update may arrive only now.
 fn were_enough(life: &ProbedLife<'_, '_>, before: &[&Probe<'_>], (now, under_way): (&At, i64)) -> bool {
     let late = |probe: &&&Probe<'_>| {
         let most = under_way + life.noise(&probe.at, now);
@@ -146,8 +147,8 @@ fn were_enough(life: &ProbedLife<'_, '_>, before: &[&Probe<'_>], (now, under_way
     i64::try_from(most).is_ok_and(|most| most >= life.spec.failures)
 }
 
-/// Whether the process was running until a revision arrived, without a stop signal or with one after which it keeps serving
-/// because its pod terminates: probes of a terminated process are refused, and leave no record.
+/// Whether the process was running until a revision arrived, without a stop signal or with a stop signal after which it
+/// keeps serving because its pod terminates. Probes of a terminated process are refused, and leave no record.
 fn serves_until(life: &ProbedLife<'_, '_>, shown: &Revision<'_>, undeleted: bool) -> bool {
     let stop = life.stop().filter(|_| undeleted || !keeps_serving(life.attempt));
     let ends = [stop, life.attempt.exiting()].into_iter().flatten().map(At::of);
@@ -155,8 +156,8 @@ fn serves_until(life: &ProbedLife<'_, '_>, shown: &Revision<'_>, undeleted: bool
     ends.all(|end| life.run.clocks.order(&shown.at, &end) == Order::Before)
 }
 
-/// Fewer failures, counted from the last success, have no effect. A status update may have been on its way for this
-/// long, while another probe succeeded.
+/// Fewer failures than the threshold, counted from the last success, have no effect. A status update may have been on
+/// its way for the time `under_way` while another probe succeeded.
 fn enough_before(life: &ProbedLife<'_, '_>, (what, at, under_way): (&str, &At, i64), seen: &mut Seen) {
     // A port that was not open all the time may have refused probes, which leave no record.
     let open = was_always_open(life);
@@ -188,12 +189,13 @@ fn enough_before(life: &ProbedLife<'_, '_>, (what, at, under_way): (&str, &At, i
     seen.violated(format!("{}: {what} after {count} of {wanted} failures in a row", life.words()), events);
 }
 
-/// Whether a command may have failed before the target recorded it, after the first of these and before this effect of the last.
+/// Whether a command may have failed before the target recorded it, after the first of these probes and before the
+/// effect of the last.
 fn may_have_failed_unseen(life: &ProbedLife<'_, '_>, probes: &[&Probe<'_>], effect: &At) -> bool {
     let long = |one: &Stamp, next: &Stamp, most: i64| {
         life.run.clocks.between(one, next).is_none_or(|span| span.hi >= most)
     };
-    // A readiness probe may also come early, but one that failed unseen took its whole timeout.
+    // A readiness probe may also come early, but a probe that failed without a record took its whole timeout.
     let turn = ONE_MISSED.of(life.spec.period);
     let room = if life.spec.kind == ProbeKind::Readiness { turn.min(life.spec.timeout) } else { turn };
     let between = probes.windows(2).any(|pair| {
@@ -204,7 +206,7 @@ fn may_have_failed_unseen(life: &ProbedLife<'_, '_>, probes: &[&Probe<'_>], effe
     life.spec.timeout < START_OF_A_COMMAND || between || last
 }
 
-/// After a success, a stop signal takes as many periods as the threshold has failures.
+/// After a success, the stop signal comes no earlier than `failureThreshold` periods later.
 fn not_before(life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     let Some(stop) = life.stop() else { return };
     let passed = |probe: &&&Probe<'_>| was_heard(life, probe) && probe.at.at.hi < stop.at.at.lo;
@@ -224,7 +226,7 @@ fn not_before(life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     life.within(seen, quantity, (*last, stop), bound);
 }
 
-/// A ready container is shown as not ready after the last failure of the threshold, within the slack.
+/// A ready container is shown as not ready within the slack after the failure that reaches the threshold.
 fn unready_in_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in readiness_lives(run) {
         for turn in turns(&life, ProbeOutcome::Failure) {

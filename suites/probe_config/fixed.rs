@@ -16,7 +16,7 @@ pub(super) fn probes_are_fixed(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) 
     judge_revisions(run, seen, "*Probe");
 }
 
-/// The grace period of a probe cannot be removed from its pod: only a new pod can omit it.
+/// The grace period of a probe cannot be removed from an existing pod: only a new pod can omit it.
 pub(super) fn grace_is_fixed(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     judge_patches(run, seen, |patch| patch.contains(GRACE));
     judge_revisions(run, seen, &format!("*Probe.{GRACE}"));
@@ -54,8 +54,8 @@ fn judge_patches(run: &Timeline<'_>, seen: &mut Seen, spoken_of: impl Fn(&str) -
     }
 }
 
-/// All revisions of a pod show the same values at a path. That alone is not evidence: without a patch nothing is
-/// rejected.
+/// All revisions of a pod show the same values at a path. Equal values alone are not evidence, because without a patch
+/// there is nothing to reject.
 fn judge_revisions(run: &Timeline<'_>, seen: &mut Seen, path: &str) {
     let shown = |revision: &Revision<'_>| -> Vec<(String, Value)> {
         let set = fields(&revision.object["spec"], path).into_iter().filter(|field| !field.value.is_null());

@@ -1,4 +1,4 @@
-//! Which grace period applies to a container that ignores its stop signal: the probe's, or else the pod's; on deletion
+//! The grace period of a container that ignores its stop signal. It is the probe's, or else the pod's, and on deletion
 //! always the pod's.
 
 use std::cmp::Ordering;
@@ -17,17 +17,17 @@ pub(super) fn liveness_overrides(run: &Timeline<'_>, clause: &Clause, seen: &mut
     for_kills(run, clause, ProbeKind::Liveness, seen, own_grace);
 }
 
-/// The same applies to a startup probe's.
+/// A startup probe's own grace period replaces the pod's in the same way.
 pub(super) fn startup_overrides(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for_kills(run, clause, ProbeKind::Startup, seen, own_grace);
 }
 
-/// The probe's own grace period, where it differs from the pod's.
+/// The probe's own grace period, if it differs from the pod's.
 fn own_grace(life: &ProbedLife<'_, '_>) -> Option<i64> {
     life.spec.grace.filter(|own| *own != life.pod.grace())
 }
 
-/// For a probe without its own grace period, the pod's applies.
+/// The pod's grace period applies to a probe without its own grace period.
 pub(super) fn pods_own_counts(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for kind in ProbeKind::STOPPING {
         for_kills(run, clause, kind, seen, |life| life.spec.grace.is_none().then(|| life.pod.grace()));
@@ -57,7 +57,7 @@ fn for_kills(
     }
 }
 
-/// What is left of a grace period when the stop signal comes.
+/// The rest of a grace period that is left when the stop signal comes.
 struct Left {
     grace: i64,
     least: i64,
@@ -65,8 +65,8 @@ struct Left {
 }
 
 impl Left {
-    /// All of it without a hook. The kubelet takes off the whole seconds that a preStop hook took, and may have started the
-    /// hook's command before the target recorded it.
+    /// Without a hook, the whole grace period is left. Otherwise, the kubelet subtracts the whole seconds that the
+    /// preStop hook took. It may have started the hook's command before the target recorded it.
     fn after_hook(life: &Life<'_, '_>, grace: i64) -> Option<Self> {
         let Some(hook) = life.container.lifecycle("preStop") else {
             return Some(Self { grace, least: grace, most: grace.max(LEAST_GRACE) });
@@ -85,8 +85,8 @@ fn is_hooked(life: &Life<'_, '_>) -> bool {
     life.container.spec.get("lifecycle").is_some()
 }
 
-/// A process that ignores the stop signal is killed at the end of the rest of the grace period: not before, and not
-/// much later.
+/// A process that ignores the stop signal is killed when the rest of the grace period ends: not before, and not much
+/// later.
 fn judge_end(clause: &Clause, life: &Life<'_, '_>, stop: &Line<'_>, left: Left, seen: &mut Seen) {
     let Some(ended) = forced_end(life) else { return };
     let Left { grace, least, most } = left;
@@ -106,7 +106,8 @@ fn judge_end(clause: &Clause, life: &Life<'_, '_>, stop: &Line<'_>, left: Left, 
     }
 }
 
-/// How a grace period compares with the pod's, and whether the pod sets one.
+/// How a grace period compares with the pod's, as a facet; for an equal grace period, whether the pod sets it or it is
+/// the default.
 fn whose(life: &Life<'_, '_>, grace: i64) -> &'static str {
     let sent = life.pod.created.and_then(|(_, manifest)| manifest.get("spec"));
     let unsaid = sent.is_some_and(|spec| spec.get("terminationGracePeriodSeconds").is_none());
@@ -118,7 +119,7 @@ fn whose(life: &Life<'_, '_>, grace: i64) -> &'static str {
     }
 }
 
-/// On deletion the grace period is that of the pod or of the request, whatever a probe sets.
+/// On deletion, the grace period of the pod or of the request applies, whatever a probe sets.
 pub(super) fn deletion_has_its_own(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     // A restarted kubelet starts the termination again, with the whole grace period.
     if run.node_was_touched() {
@@ -135,7 +136,7 @@ pub(super) fn deletion_has_its_own(run: &Timeline<'_>, clause: &Clause, seen: &m
         // A container that was already being killed keeps the grace period of that kill.
         let waited = run.clocks.between(&began, &stop.at).filter(|span| span.hi > 0);
         let Some(waited) = waited else { continue };
-        // A sidecar waits for its turn while its grace period runs down.
+        // The grace period of a sidecar is already running while the sidecar waits for its turn.
         let least = match container.kind {
             ContainerKind::Sidecar => (grace - waited.hi - WHOLE_SECOND).max(LEAST_GRACE).min(grace),
             ContainerKind::Main | ContainerKind::Init | ContainerKind::Ephemeral => grace,

@@ -22,7 +22,7 @@ pub(super) fn readiness_goes_on(run: &Timeline<'_>, clause: &Clause, seen: &mut 
         }
         if let Some(stop) = stopped_after(life, &spent.at) {
             let finding =
-                format!("{}: the container was stopped after failures of this probe alone", life.words());
+                format!("{}: the container was stopped although only this probe had failed", life.words());
             seen.violated(finding, spent.events().into_iter().chain([stop]));
         }
         let known = life.last_line().is_some_and(|line| watched(life, &last.at, &line.at));
@@ -34,8 +34,8 @@ pub(super) fn readiness_goes_on(run: &Timeline<'_>, clause: &Clause, seen: &mut 
     }
 }
 
-/// The revision that shows the container running and not ready, and its pod not `Ready`, while its failures last.
-/// It is a violation if no revision shows this although the failures lasted longer than the slack.
+/// The revision that shows the container as running and not ready, and its pod as not `Ready`, while its probes keep
+/// failing. It is a violation if no revision shows this although the failures lasted longer than the slack.
 fn says_unready(clause: &Clause, spent: &Exhausted<'_, '_>, seen: &mut Seen) -> Option<EventId> {
     let life = &spent.life;
     let failed = |probe: &&&Probe<'_>| life.outcome(probe) == ProbeOutcome::Failure;

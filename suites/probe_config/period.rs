@@ -14,8 +14,8 @@ use crate::reading::absence::{judge_absence, judge_end};
 
 type Pair<'t, 'h> = (&'t Probe<'h>, &'t Probe<'h>);
 
-/// Probes arrive every period, neither earlier nor later, and the schedule does not drift. Probes of any kind that were
-/// due but never arrived were also not executed every period.
+/// Probes arrive every period, neither earlier nor later, and the schedule does not drift. It is also a violation if
+/// probes of any kind were due but never arrived.
 pub(super) fn is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let lives = run.lives().of_each(&ProbeKind::ALL).countable();
     let mut all = Vec::new();
@@ -40,8 +40,9 @@ pub(super) fn is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// The pairs whose first probe was slow, but took less than a period: it delays nothing, but the next probe may come early.
-/// Readiness probes have their own clauses, and how long a command takes to start is not known.
+/// The pairs whose first probe was slow, but took less than a period: such a probe delays nothing, but the next probe
+/// may come early. Readiness probes are left out because other clauses judge them, and commands because the time that
+/// they take to start is not known.
 fn after_slow<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Vec<Pair<'t, 'h>> {
     if life.spec.kind == ProbeKind::Readiness || is_command(life) {
         return Vec::new();
@@ -55,7 +56,7 @@ fn after_slow<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Vec<Pair<'t, 'h>> {
     pairs.filter(|pair| slow(pair.0) && is_followed(life, *pair)).collect()
 }
 
-/// The time from a slow probe to the next: at most a period and the slack.
+/// The time from a slow probe to the next probe: at most a period and the slack.
 fn at_most_a_period(
     clause: &Clause,
     life: &ProbedLife<'_, '_>,
@@ -66,9 +67,9 @@ fn at_most_a_period(
     life.run.measure(quantity, &life.node, *a, *b, bound)
 }
 
-/// The pairs whose second probe follows its schedule: readiness probes may come at other times until the container is
-/// ready, and one that was triggered before that may still come. After a pause, there may have been failures that
-/// left no record.
+/// The pairs whose second probe follows its schedule. Readiness probes may come at other times until the container is
+/// ready, and an extra probe that was triggered before may still come afterwards. After a pause, there may have been
+/// failures that left no record.
 fn regular<'t, 'h>(life: &ProbedLife<'t, 'h>, pairs: Vec<Pair<'t, 'h>>) -> Vec<Pair<'t, 'h>> {
     if life.spec.kind != ProbeKind::Readiness {
         return pairs;
@@ -81,14 +82,15 @@ fn regular<'t, 'h>(life: &ProbedLife<'t, 'h>, pairs: Vec<Pair<'t, 'h>>) -> Vec<P
     pairs.chunk_by(goes_on).flat_map(|chain| chain.iter().skip(until_ready).copied()).collect()
 }
 
-/// Whether a probe that left no record may have come between these. If it failed, it may have been followed by others at any
-/// time.
+/// Whether a probe that left no record may have come between these two. If that probe failed, other probes may have
+/// followed it at any time.
 fn misses_one(life: &ProbedLife<'_, '_>, (a, b): &Pair<'_, '_>) -> bool {
     b.at.at.hi - a.at.at.lo >= ONE_MISSED.of(life.spec.period)
 }
 
-/// This also applies to the plain probes of an idle pod: lateness that the node does not explain is the kubelet's. If
-/// the node was also late, nothing is concluded. The record of that may not have arrived when a case ends.
+/// The plain probes of an idle pod also arrive every period. If they are late and the node does not explain this, the
+/// kubelet is late. If the node was also late, nothing is concluded. The record of a late node may not have arrived
+/// when a case ends.
 fn judge_metronome(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     // A kubelet that the case restarts sends nothing during the restart.
     let late = run.late_kubelet.iter().filter(|_| !run.node_was_touched());
@@ -118,9 +120,9 @@ fn distance(clause: &Clause, life: &ProbedLife<'_, '_>, pair: &Pair<'_, '_>) -> 
     measure(life, quantity, *pair, catching_up(clause, life, pair.0, bound))
 }
 
-/// A late probe does not move the schedule, so the next one comes sooner. How late the first probe of an instance was
-/// cannot be seen: before that probe, the kubelet must notify its own prober of the new container, and this may be
-/// delayed.
+/// A late probe does not move the schedule, so the next one comes sooner. The lateness of the first probe of an
+/// instance is not known: before that probe, the kubelet must notify its own prober of the new container, and this may
+/// be delayed.
 fn catching_up(clause: &Clause, life: &ProbedLife<'_, '_>, from: &Probe<'_>, bound: Bound) -> Bound {
     let (Some(before), Some(lower)) = (before(life, from), &bound.lower) else {
         return Bound { lower: None, ..bound };
@@ -130,29 +132,32 @@ fn catching_up(clause: &Clause, life: &ProbedLife<'_, '_>, from: &Probe<'_>, bou
     if late <= slack(clause, life) || !is_followed(life, (before, from)) {
         return bound;
     }
-    let formula = format!("{} - {} by which the first came late", lower.formula, seconds(late));
+    let formula = format!("{} - {} by which the first probe came late", lower.formula, seconds(late));
     let value = lower.value - late;
     bound.and_at_least(value, formula)
 }
 
-/// The probe before this one in the same instance.
+/// The previous probe in the same instance.
 fn before<'t, 'h>(life: &ProbedLife<'t, 'h>, probe: &Probe<'h>) -> Option<&'t Probe<'h>> {
     let at = life.probes.iter().position(|other| other.id == probe.id)?;
     life.probes.get(at.checked_sub(1)?).copied()
 }
 
-/// A command is recorded once the runtime has started it, which takes time.
+/// The slack of the clause, or a larger one for commands: a command is recorded only when the runtime has started it,
+/// which takes time.
 fn slack(clause: &Clause, life: &ProbedLife<'_, '_>) -> i64 {
     if is_command(life) { clause.tolerance_us("command") } else { clause.slack_us() }
 }
 
-/// The time over several consecutive probes is that number of periods. Each probe has its scheduled time, so only a
-/// delay of the last one excuses it, not earlier delays. On an overloaded node probes are skipped entirely.
+/// The time over several consecutive probes is as many periods. Each probe has its own scheduled time, so only a delay
+/// of the last probe can excuse a longer time, and earlier delays cannot. On an overloaded node probes are skipped
+/// entirely.
 fn drifts(clause: &Clause, life: &ProbedLife<'_, '_>, pairs: &[Pair<'_, '_>]) -> Vec<Measurement> {
     let is_steady = |pair: &&Pair<'_, '_>| life.spec.kind != ProbeKind::Readiness || !misses_one(life, pair);
     let steady: Vec<Pair<'_, '_>> = pairs.iter().filter(is_steady).copied().collect();
     let chains = steady.chunk_by(|(_, b), (next, _)| b.id == next.id);
-    // A total from the first probe of an instance has no lower bound, so it is also taken from the second.
+    // A total that starts with the first probe of an instance has no lower bound, so another total starts with the
+    // second probe.
     let chains = chains.flat_map(|chain| {
         let from_second = chain.first().is_some_and(|pair| before(life, pair.0).is_none());
         [Some(chain), chain.get(1..).filter(|_| from_second)].into_iter().flatten()
@@ -194,7 +199,7 @@ fn measure(
 pub(super) fn readiness_is_not_forgotten(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let slack = clause.slack_us();
     for life in &countable(run, ProbeKind::Readiness) {
-        // A probe of the previous instance is followed by no other until the new instance's first probe is due.
+        // After a probe of the previous instance, no other probe comes until the new instance's first probe is due.
         let failed: Vec<Pair<'_, '_>> = neighbors(life)
             .into_iter()
             .filter(|(a, _)| life.outcome(a) == ProbeOutcome::Failure && !life.is_straggler(a))
@@ -209,7 +214,7 @@ pub(super) fn readiness_is_not_forgotten(run: &Timeline<'_>, clause: &Clause, se
     }
 }
 
-/// If a probe takes longer than its period, the next one waits for it, and then runs immediately.
+/// If a probe takes longer than its period, the next probe waits for its end, and then runs immediately.
 pub(super) fn one_at_a_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let mut all = Vec::new();
     for life in countable_of_all(run).iter().filter(|life| life.spec.timeout > life.spec.period) {
@@ -222,7 +227,7 @@ pub(super) fn one_at_a_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
             }
             let bound = clause.in_time().and_at_least(
                 -NEAR,
-                "not before the end of the previous one, within the accuracy of the clocks",
+                "not before the end of the previous probe, within the accuracy of the clocks",
             );
             let quantity = format!("from the end of a slow probe to the next of {}", life.words());
             all.extend(run.measure(quantity, &life.node, &ended, b, bound));

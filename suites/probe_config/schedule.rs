@@ -1,4 +1,4 @@
-//! The schedule of a probe: from when on it was recorded, which consecutive probes only the schedule separates, and how
+//! The schedule of a probe: when its record begins, which consecutive probes only the schedule separates, and how
 //! readiness was shown.
 //!
 //! Probes leave no record while a port is closed. Such periods are left out: they are not evidence in either direction.
@@ -19,13 +19,13 @@ pub(super) fn countable<'t, 'h>(run: &'t Timeline<'h>, kind: ProbeKind) -> Vec<P
     run.lives().of(kind).countable().into_iter().collect()
 }
 
-/// The same for each kind.
+/// Every such instance for probes of all three kinds.
 pub(super) fn countable_of_all<'t, 'h>(run: &'t Timeline<'h>) -> Vec<ProbedLife<'t, 'h>> {
     run.lives().of_each(&ProbeKind::ALL).countable().into_iter().collect()
 }
 
 /// The time from which every probe of an instance must leave a record: its port was opened as soon as the process
-/// started, or it runs a command.
+/// started, or the probe runs a command.
 pub(super) fn open(life: &ProbedLife<'_, '_>) -> Option<At> {
     if matches!(life.spec.handler, Handler::Exec { .. }) {
         return Some(life.began.clone());
@@ -48,9 +48,9 @@ pub(super) fn watched(life: &ProbedLife<'_, '_>, from: &Stamp, to: &Stamp) -> bo
     !bare && !turned && life.before_deletion(to)
 }
 
-/// Consecutive probes that only the schedule separates: recorded without a gap, and neither the first nor the two
-/// before it took long enough to delay the next. After a slow probe, a waiting one may follow at once, and then the
-/// next scheduled one.
+/// Consecutive probes that only the schedule separates: they were recorded without a gap, and neither the first of them
+/// nor the two probes before it took long enough to delay the next. After a slow probe, a waiting probe may follow at
+/// once, and then the next scheduled probe.
 pub(super) fn neighbors<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Vec<(&'t Probe<'h>, &'t Probe<'h>)> {
     let is_quick = |probe: &&'t Probe<'h>| {
         let took = life.result(probe).took();
@@ -64,19 +64,20 @@ pub(super) fn neighbors<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Vec<(&'t Probe<'h>
     pairs.filter(|pair| is_followed(life, *pair)).collect()
 }
 
-/// Whether nothing came between two probes that may have hidden another, or closed the gate.
+/// Whether nothing happened between two probes that may have hidden another probe, or closed the gate.
 pub(super) fn is_followed(life: &ProbedLife<'_, '_>, (a, b): (&Probe<'_>, &Probe<'_>)) -> bool {
     watched(life, &a.at, &b.at) && has_started(life, a)
 }
 
-/// Whether no startup probe arrived after this one: a later one closes the gate again, and the schedule has a gap.
+/// Whether no startup probe arrived after this probe: a later startup probe means that the gate was closed again, so
+/// that the schedule has a gap.
 fn has_started(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> bool {
     let startup =
         |other: &&Probe<'_>| life.spec.kind != ProbeKind::Startup && other.can_be(ProbeKind::Startup);
     life.attempt.probes.iter().filter(startup).all(|other| other.at.at.lo <= probe.at.at.lo)
 }
 
-/// Whether a probe runs a command: this takes time before the target records it.
+/// Whether a probe runs a command, which takes time before the target records it.
 pub(super) fn is_command(life: &ProbedLife<'_, '_>) -> bool {
     matches!(life.spec.handler, Handler::Exec { .. })
         || life.probes.iter().any(|probe| matches!(probe.through, Through::Command(_)))
@@ -90,7 +91,7 @@ pub(super) fn shown_ready<'t, 'h>(life: &Life<'t, 'h>) -> Vec<(&'t Revision<'h>,
     turns
 }
 
-/// The revision that shows in which second this instance started, and that second.
+/// The second in which this instance started, with the revision that shows it.
 pub(super) fn started_at(life: &Life<'_, '_>) -> Option<At> {
     life.pod.revisions.iter().find_map(|revision| {
         let status = revision.container(&life.container.name)?;
@@ -101,8 +102,9 @@ pub(super) fn started_at(life: &Life<'_, '_>) -> Option<At> {
     })
 }
 
-/// Judges many measurements of one kind: each miss is a violation, and the tightest of the others represents them in
-/// the report. Measurements affected by noise are ignored if there are clear ones; otherwise the result is a doubt.
+/// Judges many measurements of one kind. Each miss is a violation, and the tightest of the other measurements
+/// represents them in the report. Measurements affected by noise are ignored if there are clear measurements; otherwise
+/// the result is a doubt.
 pub(super) fn judge_each(seen: &mut Seen, all: Vec<Measurement>) {
     let (missed, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|one| one.fit() == Fit::Missed);
     let (met, doubtful): (Vec<_>, Vec<_>) = others.into_iter().partition(|one| one.fit() == Fit::Met);

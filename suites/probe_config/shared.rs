@@ -1,5 +1,5 @@
-//! A liveness or startup probe whose endpoint another probe also uses: its failures cannot be counted, but they still
-//! take a minimum of time.
+//! Liveness probes whose endpoint another probe also uses. Their failures cannot be counted, but they still take a
+//! minimum of time.
 
 use probity_model::measure::{Bound, Fit, Measurement, seconds};
 use probity_model::mechanisms::{QUICK, UNNOTICED};
@@ -18,8 +18,8 @@ fn shared<'t, 'h>(run: &'t Timeline<'h>) -> Lives<ProbedLife<'t, 'h>> {
     lives.only(|life| !life.is_unmistaken() && !is_command(life))
 }
 
-/// After the last success at the endpoint, for either probe, the first failure may come at once. The stop signal comes no
-/// earlier than `failureThreshold` − 1 periods later.
+/// After the last success of either probe at the endpoint, the first failure may come at once. The stop signal comes no
+/// earlier than `failureThreshold` − 1 periods after that success.
 pub(super) fn not_before(run: &Timeline<'_>, seen: &mut Seen) {
     for life in shared(run) {
         let Some(stop) = life.stop().filter(|_| only_its_probe(&life)) else { continue };
@@ -44,8 +44,9 @@ pub(super) fn not_after(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         let words = format!("{} at an endpoint that another probe uses, too", spent.life.words());
         match spent.stop(clause) {
             Stop::Came(stop) => {
-                let quantity =
-                    format!("from the time for failureThreshold failures of {words} to the stop signal");
+                let quantity = format!(
+                    "from the time when failureThreshold failures of {words} are due to the stop signal"
+                );
                 spent.life.within(seen, quantity, (&spent.at, stop), Bound::at_most(allowed, formula));
             }
             Stop::Missing(line) => {
@@ -58,8 +59,8 @@ pub(super) fn not_after(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Each probe sends its own requests: an endpoint that the liveness and the readiness probe share gets as many requests as
-/// both must send. Reports the period with the fewest requests.
+/// Each probe sends its own requests: an endpoint that the liveness and the readiness probe share gets at least as many
+/// requests as both must send. Reports the period with the fewest requests.
 pub(super) fn each_asks(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let unstarted = |life: &ProbedLife<'_, '_>| life.container.probe(ProbeKind::Startup).is_none();
     for life in shared(run).only(unstarted) {
@@ -76,8 +77,8 @@ pub(super) fn each_asks(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// The requests during some periods after one of them, if all were answered at once: how many arrived, and how many both probes
-/// must have sent.
+/// Compares the number of requests in a few periods, starting with the request at this index, with the number that both
+/// probes must have sent. `None` if a request was not answered at once.
 fn stretch(
     clause: &Clause,
     life: &ProbedLife<'_, '_>,
@@ -108,8 +109,8 @@ fn stretch(
     Some(Measurement::count(quantity, last, bound, asked.iter().map(|probe| probe.id).collect()))
 }
 
-/// An instance whose last probes at the endpoint all failed, and when its liveness probe must have reached its threshold: its
-/// first failure may come a period after that of the other probe.
+/// An instance whose last probes at the endpoint all failed, and when its liveness probe must have reached its
+/// threshold: the first failure of the liveness probe may come a period after that of the other probe.
 fn spent<'t, 'h>(life: ProbedLife<'t, 'h>) -> Option<Exhausted<'t, 'h>> {
     let from = life.began.at.hi + life.spec.initial_delay;
     let until = life.stop().map_or(i64::MAX, |stop| stop.at.at.lo);

@@ -1,4 +1,4 @@
-//! Faults that end before `failureThreshold` probes have failed: they have no effect.
+//! Faults that end before `failureThreshold` probes have failed have no effect.
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::timeline::{Probe, ProbeKind, ProbeOutcome, ProbedLife};
@@ -9,7 +9,7 @@ use super::failures::may_be_missed;
 use super::schedule::{countable_of_all, is_command, shown_ready, watched};
 use crate::reading::causes::only_its_probe;
 
-/// A sequence of failures below the threshold, between two successes.
+/// A sequence of fewer failures than the threshold, between two successes.
 struct Short<'t, 'h> {
     failures: Vec<&'t Probe<'h>>,
     next: &'t Probe<'h>,
@@ -24,8 +24,8 @@ impl Short<'_, '_> {
     }
 }
 
-/// The sequences of failures in an instance that are below the threshold and end with a success. Commands are left out:
-/// they may fail before the target records them.
+/// The sequences of fewer failures than the threshold in an instance that end with a success. Commands are left out,
+/// because they may fail before the target records them.
 fn short_runs<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Vec<Short<'t, 'h>> {
     if is_command(life) {
         return Vec::new();
@@ -45,7 +45,8 @@ fn short_runs<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Vec<Short<'t, 'h>> {
     triples.collect()
 }
 
-/// What a sequence of failures below the threshold must not cause: the stop signal, or a revision that is not ready.
+/// The effect that a sequence of fewer failures than the threshold must not have: the stop signal, or a revision that
+/// shows the container as not ready.
 fn consequence(life: &ProbedLife<'_, '_>, short: &Short<'_, '_>) -> Option<EventId> {
     let first = short.failures.first()?;
     if life.spec.kind == ProbeKind::Readiness {
@@ -86,7 +87,7 @@ fn judge_short(life: &ProbedLife<'_, '_>, runs: &[Short<'_, '_>], seen: &mut See
         };
         let (count, wanted) = (short.failures.len(), life.spec.failures);
         let finding =
-            format!("{} failed only {count} of {wanted} times, but the failure counted", life.words());
+            format!("{} failed only {count} of {wanted} times, but this had an effect", life.words());
         let events = short.events().into_iter().chain([id]);
         if i64::try_from(short.most).is_ok_and(|most| most < wanted) {
             seen.violated(finding, events);

@@ -1,8 +1,8 @@
 //! `successThreshold`: how many successes in a row make a container ready.
 //!
 //! A revision arrives after the kubelet's decision, so probes that arrived in between are included: they can only add
-//! successes, and never cause a violation. One success too many shows in the time between the decisive success and the
-//! status: the periods of the cases are longer than the slack.
+//! successes, and never cause a violation. If the kubelet waits for one success too many, the time between the decisive
+//! success and the status shows this, because the periods of the cases are longer than the slack.
 
 use probity_model::clocks::Order;
 use probity_model::timeline::{Probe, ProbeKind, ProbeOutcome, ProbedLife, Revision};
@@ -11,16 +11,16 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use super::schedule::{countable, open, shown_ready};
 use crate::reading::readiness::{Turn, comes_up, rises};
 
-/// A change to ready, and the probes that can have caused it.
+/// A change to ready, with the probes that can have caused it.
 struct ShownReady<'t, 'h> {
     revision: &'t Revision<'h>,
-    /// The probes since the last failure that was known when the container was last shown as not ready.
+    /// The probes since the last failure that came before the container was last shown as not ready.
     probes: Vec<&'t Probe<'h>>,
-    /// Whether that failure was in the same instance.
+    /// Whether this instance had such a failure, or a failure among these probes.
     after_failure: bool,
 }
 
-/// After a failure exactly `successThreshold` successes in a row are needed.
+/// After a failure, exactly `successThreshold` successes in a row make a container ready.
 pub(super) fn after_failure(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in several(run) {
         for turn in turns(&life).iter().filter(|turn| turn.after_failure) {
@@ -30,7 +30,7 @@ pub(super) fn after_failure(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
     }
 }
 
-/// The same, at the first start of a container.
+/// At the first start of a container, exactly `successThreshold` successes in a row make it ready.
 pub(super) fn at_first_start(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in several(run).iter().filter(|life| life.number == 0) {
         if let Some(turn) = turns(life).first() {
@@ -40,8 +40,8 @@ pub(super) fn at_first_start(run: &Timeline<'_>, clause: &Clause, seen: &mut See
     }
 }
 
-/// The last success of the threshold makes the container ready, not a later one. Ignores an instance that continues the
-/// count of the previous one.
+/// The success that reaches the threshold makes the container ready, and not a later success. `meant` selects the
+/// changes to ready that follow a failure, or those that do not.
 fn not_much_later(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen, meant: impl Fn(bool) -> bool) {
     for turn in rises(life) {
         let before = life.probes.iter().take_while(|probe| probe.id != turn.first.id);
@@ -52,7 +52,8 @@ fn not_much_later(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen, m
     }
 }
 
-/// The same, after a restart; kubelets continue the count of the previous instance. More successes are not needed either.
+/// After a restart, `successThreshold` successes in a row make a container ready, no fewer and no more. Kubelets
+/// nevertheless continue the count of the previous instance.
 pub(super) fn after_restart(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let all = several(run);
     for life in all.iter().filter(|life| life.number > 0) {
@@ -85,7 +86,8 @@ pub(super) fn after_restart(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
     }
 }
 
-/// The successes with which an instance begins, counted from when its kubelet certainly knew it; none if it was ready before.
+/// The successes with which an instance begins, counted from when its kubelet certainly knew the instance; `None` if
+/// the instance was shown as ready before them.
 fn known_successes<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Option<Turn<'t, 'h>> {
     let passed = |probe: &&&Probe<'_>| life.surely(probe) == ProbeOutcome::Success;
     let row = life.probes.iter().take_while(passed).filter(|probe| probe.at.at.lo >= life.known_from());
@@ -141,7 +143,7 @@ fn cited(turn: &ShownReady<'_, '_>) -> Vec<EventId> {
 }
 
 fn judge_turn(life: &ProbedLife<'_, '_>, turn: &ShownReady<'_, '_>, seen: &mut Seen) {
-    // Another clause judges later instances, unless a failure in the instance reset the count.
+    // Another clause judges instances after the first, unless a failure in the instance reset the count.
     let carried = life.number > 0 && !turn.after_failure;
     let (longest, wanted) = (longest(life, &turn.probes), wanted(life));
     if longest.len() >= wanted {

@@ -31,7 +31,7 @@ fn spec(probes: Value) -> Value {
     json!({ "containers": [container], "terminationGracePeriodSeconds": 10 })
 }
 
-/// The same for a sidecar beside a container that only sleeps.
+/// A pod with a sidecar that has these probes, beside a container that only sleeps.
 fn spec_of_sidecar(probes: Value) -> Value {
     let mut spec = spec(probes);
     let mut sidecars = spec["containers"].take();
@@ -50,7 +50,7 @@ fn begin(run: &mut Composer, at: f64, life: u64) {
     run.running(at + 0.1, false, true, life);
 }
 
-/// Such a pod, its process started at 1 s.
+/// A pod whose only container has these probes. Its process starts at 1 s.
 fn pod(clause: &str, probes: Value) -> Composer {
     let mut run = Composer::new(&[clause]);
     run.create(0.0, &spec(probes));
@@ -58,7 +58,7 @@ fn pod(clause: &str, probes: Value) -> Composer {
     run
 }
 
-/// Probes with these answers, one each second from this time on.
+/// Adds probes with these answers, one each second from this time on.
 fn answers(run: &mut Composer, from: u32, statuses: &[u16]) {
     for (second, status) in (from..).zip(statuses) {
         run.probe(f64::from(second), "/p", *status);

@@ -1,5 +1,5 @@
-//! The timeout: at that time the kubelet closes a probe that has no answer, and it accepts an answer that comes
-//! earlier.
+//! The timeout of a probe: the kubelet accepts an answer that comes earlier, and at the timeout it closes a probe that
+//! has no answer.
 
 use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::mechanisms::{NEAR, TO_CONNECT, UNKNOWN_LIFE};
@@ -11,7 +11,7 @@ use super::schedule::{countable, countable_of_all};
 use crate::reading::http::exchanges::scheme;
 use crate::reading::ports::listening;
 
-/// HTTP probes.
+/// Judges the timeouts of HTTP probes.
 pub(super) fn http(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let is_http = |handler: &Handler| matches!(handler, Handler::Http { .. });
     judge_requests(run, clause, seen, is_http);
@@ -21,8 +21,8 @@ pub(super) fn http(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A probe that follows redirects has one timeout for all of its requests: the last answer that it accepts comes within
-/// this time.
+/// A probe that follows redirects has one timeout for all of its requests: the last answer that the kubelet accepts
+/// comes within this time.
 fn judge_led(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     let chains = life.requests.chunk_by(|_, next| next.followed()).filter(|chain| chain.len() > 1);
     for chain in chains {
@@ -31,7 +31,7 @@ fn judge_led(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
         let start = life.connection(first).map_or_else(|| At::of(first), At::of);
         let slack = clause.slack_us();
         let bound = Bound::at_most(life.spec.timeout + slack, format!("timeoutSeconds + {}", seconds(slack)));
-        let quantity = format!("from the arrival of {} to the answer after its last redirect", life.words());
+        let quantity = format!("from the arrival of {} to the answer after the last redirect", life.words());
         let measured = life.run.measure(quantity, &life.node, &start, &answer.at, bound);
         if let Some(measured) = measured.filter(|measured| measured.fit() == Fit::Missed) {
             seen.measure(measured);
@@ -39,7 +39,7 @@ fn judge_led(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     }
 }
 
-/// gRPC calls, and connections that no process accepts.
+/// Judges the timeouts of gRPC probes, and of TCP probes whose connections no process accepts.
 pub(super) fn tcp_and_grpc(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     judge_requests(run, clause, seen, |handler| matches!(handler, Handler::Grpc { .. }));
     for kind in ProbeKind::ALL {
@@ -61,8 +61,8 @@ fn judge_requests(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, of: impl
     }
 }
 
-/// The first record of a probe's start: its connection, if it made one. Between that and its request, either side may
-/// have been stalled.
+/// The first record of a probe's start: its connection, if it made one. Between the connection and the request, either
+/// side may have been stalled.
 fn start(life: &ProbedLife<'_, '_>, probe: &Probe<'_>, asked: &Asked<'_>) -> At {
     let connection = life.connection(asked).filter(|_| asked.request.nth == 1);
     connection.map_or_else(|| At::of(probe), At::of)
@@ -102,8 +102,8 @@ fn judge_answer(
     }
 }
 
-/// Whether the target may have kept working after the client had closed, as an application does: its answer was queued
-/// for a worker, or waited for another service.
+/// Whether the target may have kept working after the client had closed the connection, as an application does: the
+/// answer was queued for a worker, or waited for another service.
 fn works_on(life: &ProbedLife<'_, '_>, asked: &Asked<'_>) -> bool {
     let endpoint = asked.request.endpoint.as_ref();
     let called = life.lines.iter().any(|line| match &line.line.fact {
@@ -120,15 +120,15 @@ fn works_on(life: &ProbedLife<'_, '_>, asked: &Asked<'_>) -> bool {
 /// How a kubelet's wait for an answer ended.
 #[derive(Clone, Copy, PartialEq)]
 enum Wait {
-    /// With an answer that it accepted.
+    /// The kubelet accepted an answer.
     Accepted,
-    /// It closed the connection before any answer.
+    /// The kubelet closed the connection before any answer.
     GivenUp,
-    /// It closed the connection during the answer, perhaps because it had read enough of it.
+    /// The kubelet closed the connection during the answer, perhaps because it had read enough of the answer.
     CutOff,
 }
 
-/// How long the kubelet waited for a probe without a whole answer in time.
+/// Judges how long the kubelet waited for a probe that got no complete answer in time.
 fn judge_wait(
     clause: &Clause,
     life: &ProbedLife<'_, '_>,
@@ -141,7 +141,7 @@ fn judge_wait(
     let most = Bound::at_most(timeout + slack, format!("timeoutSeconds + {}", seconds(slack)));
     let formula = format!("timeoutSeconds - {}", seconds(TO_CONNECT));
     // If the node was stalled for this long, the connection may have been delayed for longer than the recorded stalls:
-    // they are measured on one thread, and other work waits for that thread.
+    // stalls are measured on one thread, and other work waits for that thread.
     let dated = life.run.stalled_at(start) <= TO_CONNECT;
     let (what, bound) = match wait {
         Wait::GivenUp if dated => {
@@ -167,7 +167,8 @@ fn judge_wait(
     }
 }
 
-/// A port that no longer accepts connections: each probe fails with a timeout, and the stop signal follows.
+/// If a port no longer accepts connections, each probe fails with a timeout, and the stop signal or a not-ready status
+/// follows.
 fn judge_full(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     let Some((_, full)) = listening(life).find(|(state, _)| *state == "full") else { return };
     let after = |(state, line): (&str, &Line<'_>)| state != "full" && line.at.at.lo > full.at.at.lo;
@@ -209,7 +210,8 @@ fn judge_full(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     }
 }
 
-/// The first revision that shows an instance as not ready after it was ready and its port became full.
+/// The first revision that shows an instance as not ready after it was ready and its port had stopped accepting
+/// connections.
 fn shown_unready(life: &ProbedLife<'_, '_>, full: &Line<'_>) -> Option<At> {
     let mut shown = life.revisions().skip_while(|(_, status)| !status.ready);
     let unready = shown.find(|(revision, status)| !status.ready && life.run.before(&full.at, &revision.at));

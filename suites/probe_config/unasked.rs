@@ -1,4 +1,4 @@
-//! A container that is stopped although too few of its probes have failed, or none has reached it.
+//! Containers that are stopped although too few of their probes have failed, or although no probe has reached them.
 
 use probity_model::timeline::{ProbeOutcome, ProbedLife};
 use probity_model::verdict::Doubt;
@@ -7,8 +7,8 @@ use probity_model::{Seen, Stamp};
 use super::schedule::{open, watched};
 use crate::reading::causes::{most_failures, only_its_probe};
 
-/// A container that never passed a probe is also not stopped after fewer failures. Some may have been refused before the
-/// port opened; and failures of an instance that crashed may count in the next one.
+/// A container that never passed a probe is not stopped after fewer failures than the threshold either. Some probes may
+/// have been refused before the port opened, and failures of an instance that crashed may count in the next instance.
 pub(super) fn enough_from_the_start(life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     let (Some(stop), Some(open)) = (life.stop(), open(life)) else { return };
     let failed = life.probes.iter().all(|probe| life.surely(probe) == ProbeOutcome::Failure);
@@ -27,8 +27,8 @@ pub(super) fn enough_from_the_start(life: &ProbedLife<'_, '_>, seen: &mut Seen) 
     }
 }
 
-/// Whether no connection reached an instance that lived for long enough for all of its probes to fail: its network may not have
-/// worked. If a kubelet did not send them at all, the missing probes are judged by other clauses.
+/// Whether no connection reached an instance that lived for long enough for all of its probes to fail. Its network may
+/// not have worked. If a kubelet did not send the probes at all, other clauses judge this.
 fn cut_off(life: &ProbedLife<'_, '_>, stop: &Stamp) -> bool {
     let spec = life.spec;
     let least = spec.initial_delay + (spec.failures - 1) * spec.period;

@@ -1,4 +1,4 @@
-//! The call of a health check: its service, its metadata, and its connection.
+//! The gRPC call of a health check: its service, its metadata, and its connection.
 
 use probity_model::history::NodeFacts;
 use probity_model::measure::{SECOND, seconds};
@@ -9,13 +9,13 @@ use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::ports::stays_open;
 
-/// The metadata of a check: what the kubelet sends, and what HTTP/2 and gRPC add.
+/// The metadata that a check may have: what the kubelet sends, and what HTTP/2 and gRPC add.
 const METADATA: [&str; 5] = ["content-type", "user-agent", "grpc-timeout", "te", "grpc-accept-encoding"];
 
-/// The method of a check.
+/// The gRPC method that a check calls.
 const CHECK: &str = "/grpc.health.v1.Health/Check";
 
-/// The units of a deadline in microseconds, as gRPC over HTTP/2 defines them; nanoseconds are below one.
+/// The units of a deadline in microseconds, as gRPC over HTTP/2 defines them; nanoseconds are handled separately.
 const UNITS: [(&str, i64); 5] =
     [("H", 60 * 60 * SECOND), ("M", 60 * SECOND), ("S", SECOND), ("m", SECOND / 1000), ("u", 1)];
 
@@ -60,7 +60,7 @@ pub(super) fn with_checks<'t, 'h>(run: &'t Timeline<'h>) -> Lives<ProbedLife<'t,
     run.lives().of_each(&ProbeKind::ALL).only(|life| matches!(life.spec.handler, Handler::Grpc { .. }))
 }
 
-/// The health checks of an instance that arrived as requests and can only be of this kind.
+/// The health checks of an instance that arrived as requests and can only come from this kind of probe.
 pub(super) fn asked<'t, 'h>(life: &ProbedLife<'t, 'h>) -> impl Iterator<Item = &'t Asked<'h>> {
     let (attempt, kind) = (life.attempt, life.spec.kind);
     attempt.probes_of(kind).filter_map(|probe| attempt.request(probe))
@@ -101,7 +101,7 @@ fn version(kubelet: &NodeFacts) -> Option<(u32, u32)> {
     minor(kubelet.kubelet.trim_start_matches('v'))
 }
 
-/// A user agent other than the kubelet's.
+/// The fault of a user agent that is not the kubelet's.
 fn wrong_agent(asked: &Asked<'_>, kubelet: Option<&NodeFacts>) -> Option<String> {
     let agents: Vec<&str> = asked.header("user-agent").collect();
     let fits = |agent: &str| {
@@ -116,7 +116,7 @@ fn wrong_agent(asked: &Asked<'_>, kubelet: Option<&NodeFacts>) -> Option<String>
     }
 }
 
-/// A deadline that does not keep the probe within its timeout.
+/// The fault of a deadline that does not keep the probe within its timeout.
 fn wrong_deadline(asked: &Asked<'_>, timeout: i64) -> Option<String> {
     let Some(written) = asked.header("grpc-timeout").next() else { return Some("no deadline".to_owned()) };
     match micros(written) {
@@ -136,8 +136,8 @@ fn micros(written: &str) -> Option<i64> {
     UNITS.iter().find_map(of_unit)
 }
 
-/// Each health check has its own connection, which is closed afterwards. Two health checks of the same
-/// kind are needed to show this.
+/// Each health check has its own connection, which is closed after the check. Two health checks of the same kind are
+/// needed to show this.
 pub(super) fn fresh_each_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in with_checks(run) {
         let mut previous = None;
@@ -157,7 +157,7 @@ pub(super) fn fresh_each_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
             }
             if nth > 1 {
                 let (of, peer) = (life.words(), &connection.accepted.peer);
-                let finding = format!("{of} was request {nth} on a connection from {peer}");
+                let finding = format!("{of} sent request {nth} on a connection from {peer}");
                 seen.violated(finding, [connection.id, asked.id]);
             } else if let Some(before) = previous.replace(asked.id) {
                 seen.fine([before, asked.id]);

@@ -1,4 +1,4 @@
-//! What the answers to health checks mean: SERVING is a success. Any other status, an error, or no answer is a failure.
+//! The results of health checks: SERVING is a success. Any other status, an error, or no answer is a failure.
 
 use probity_model::timeline::{ContainerLife, Handler, ProbeKind};
 use probity_model::{Clause, Seen, Timeline};
@@ -19,7 +19,7 @@ pub(super) fn wrong_service_fails(run: &Timeline<'_>, clause: &Clause, seen: &mu
     judge_checks(run, clause, seen, |_, word, _| NOT_FOUND.contains(&word).then_some(CountsAs::Failure));
 }
 
-/// UNIMPLEMENTED is a failure, and so is a port that does not speak gRPC.
+/// `UNIMPLEMENTED` is a failure, and so is a port that does not speak gRPC.
 pub(super) fn unimplemented_fails(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     judge_checks(run, clause, seen, |_, word, _| UNIMPLEMENTED.contains(&word).then_some(CountsAs::Failure));
     listeners_fail(run, clause, seen, "whose port does not speak gRPC", |listener| {
@@ -27,14 +27,14 @@ pub(super) fn unimplemented_fails(run: &Timeline<'_>, clause: &Clause, seen: &mu
     });
 }
 
-/// A closed port is a failure.
+/// A health check of a closed port fails.
 pub(super) fn wrong_port_fails(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     judge_unreachable(run, clause, seen, ("whose port is closed", CountsAs::Failure), |probe| {
         is_check(&probe.spec.handler) && probe.there() == There::Nobody
     });
 }
 
-/// A server that only speaks TLS is a failure.
+/// A health check of a server that speaks only TLS fails, and the kubelet never uses TLS for it.
 pub(super) fn plaintext_only(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     listeners_fail(run, clause, seen, "whose port speaks TLS", |listener| {
         listener.protocol == Protocol::Grpc && listener.tls.is_some()

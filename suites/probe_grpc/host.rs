@@ -5,7 +5,7 @@ use probity_model::{Clause, Seen, Timeline};
 use super::call::{asked, with_checks};
 use crate::refusals;
 
-/// Every check goes to the pod's address and names it as its authority.
+/// Every check goes to the pod's address and names this address as the authority.
 pub(super) fn is_the_pods(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     refusals::judge(run, clause, seen);
     for life in with_checks(run) {

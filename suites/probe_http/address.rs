@@ -1,4 +1,4 @@
-//! Where HTTP probes go: address, port, scheme, path, and a connection of their own.
+//! The targets of HTTP probes: address, port, scheme and path. Each probe has its own connection.
 //!
 //! A probe is identified by the request that arrived. If a request can belong to several different
 //! probes, nothing is concluded.

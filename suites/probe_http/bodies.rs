@@ -1,4 +1,5 @@
-//! Bodies and the meaning of answers: how much the kubelet reads, what counts as a failure, and what events report.
+//! The bodies and the results of answers: how much of a body the kubelet reads, which answers are failures, and what
+//! events report.
 
 mod failure_event;
 mod limit;
@@ -23,8 +24,8 @@ pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "probe.http.refused-fails", judge: no_answer_is_a_failure },
 ];
 
-/// What the target did instead of an answer: each kind is judged separately, because only one of them may count as a
-/// success.
+/// What the target did instead of answering. Each kind is judged separately, because a faulty kubelet may count only
+/// one of them as a success.
 fn instead<'h>(course: &Exchanges<'_, 'h>, exchange: &Exchange<'_, 'h>) -> Option<&'h str> {
     let Some(last) = exchange.last() else {
         let connection = course.connections.iter().find(|connection| connection.id == exchange.id)?;
@@ -38,7 +39,7 @@ fn closed(kind: ProbeKind) -> String {
     format!("closed-{}", kind.word())
 }
 
-/// Connection refused, reset before headers or malformed answers are probe failures.
+/// A refused connection, a reset before the headers, or a malformed answer is a probe failure.
 fn no_answer_is_a_failure(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for course in exchanges(run) {
         let reaction = Reaction::new(run, clause, &course);

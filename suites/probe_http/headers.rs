@@ -1,7 +1,7 @@
 //! The headers of HTTP probes: the default ones, and those that a spec adds, replaces or removes.
 //!
-//! Names are compared case-insensitively, as in HTTP; one judge looks at how custom names are spelled. Each request is judged,
-//! not only the first.
+//! Names are compared without regard to case, as in HTTP, but one judge checks how custom names are spelled. Each
+//! request is judged, not only the first.
 
 mod custom;
 mod own;
@@ -18,7 +18,7 @@ pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "probe.http.headers-remove", judge: own::removed },
 ];
 
-/// The values of a header in words; `none` is the word if there are no values.
+/// The values of a header in words; `none` is the text for no values.
 fn list<'v>(values: impl IntoIterator<Item = &'v str>, none: &str) -> String {
     let values: Vec<&str> = values.into_iter().collect();
     if values.is_empty() { none.to_owned() } else { format!("`{}`", values.join("`, `")) }

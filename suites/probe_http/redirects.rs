@@ -1,4 +1,4 @@
-//! Redirects: which of them are followed, how far, and how the others count.
+//! Redirects: which of them the kubelet follows, how many in a row, and how the others count.
 
 mod elsewhere;
 mod followed;

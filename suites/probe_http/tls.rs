@@ -1,4 +1,4 @@
-//! HTTPS probes: which certificates they accept, what they offer, and what they do if TLS is not available.
+//! HTTPS probes: which certificates and protocols they accept, and what they do if TLS is not available.
 //!
 //! The plan in the pod's spec defines which protocols a target offers, and whether it asks for a certificate. A pod
 //! without a plan is judged only by the negotiated protocol.
@@ -64,7 +64,8 @@ fn word(certificate: Certificate) -> &'static str {
     }
 }
 
-/// HTTP/2 if the server offers it, no client certificate, and no request if TLS cannot be negotiated.
+/// A probe uses HTTP/2 if the server offers it, never sends a client certificate, and sends no request if TLS cannot be
+/// negotiated.
 fn wire_details(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for arrival in https_arrivals(run) {
         agreed_on(&arrival, seen);
@@ -83,7 +84,7 @@ fn wire_details(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// The protocol that the handshake negotiated, and the protocol that was used.
+/// A probe uses the protocol that its handshake negotiated.
 fn agreed_on(arrival: &Arrival<'_, '_>, seen: &mut Seen) {
     let (hit, words) = (&arrival.hit, arrival.get.words());
     let Some((tls_id, tls)) = hit.connection.tls else {
@@ -107,7 +108,7 @@ fn agreed_on(arrival: &Arrival<'_, '_>, seen: &mut Seen) {
     seen.check(finding.is_none(), || finding.unwrap_or_default(), [tls_id, hit.asked.id]);
 }
 
-/// Connections arrive and close before any request; the probe never counts as a success.
+/// Connections to a target that refuses TLS close before any request, and the probe never counts as a success.
 fn is_turned_away(get: &Get<'_, '_>, seen: &mut Seen) {
     for connection in connections(get).filter(|connection| connection.requests == 0) {
         let spoke = connection.closed.as_ref().filter(|closed| closed.received > 0);
@@ -129,7 +130,7 @@ fn https_arrivals<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Arrival
     arrivals(run).into_iter().filter(|arrival| arrival.get.scheme == "HTTPS")
 }
 
-/// The HTTPS probes of a pod's own ports that no other kind of probe goes to.
+/// The HTTPS probes of a pod's own ports, if no other probe goes to the same port.
 fn https<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Get<'t, 'h>> {
     let alone = |get: &Get<'_, '_>| {
         let same_pod = get.pod.containers.iter().flat_map(|container| &container.probes);
@@ -146,7 +147,7 @@ fn connections<'t, 'h>(get: &Get<'t, 'h>) -> impl Iterator<Item = &'t Connection
     all.filter(move |connection| port.is_some() && connection.port() == port)
 }
 
-/// The listener on a probe's port, as the plan in the pod's spec has it.
+/// The listener on a probe's port, according to the plan in the pod's spec.
 fn listener(get: &Get<'_, '_>) -> Option<Listener> {
     let plans = get.pod.containers.iter().filter_map(|container| container.plan());
     plans

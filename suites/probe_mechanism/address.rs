@@ -10,8 +10,8 @@ use crate::reading::http::reaction::CountsAs;
 use crate::reading::origin::tcp_comes_to_the_pod;
 use crate::reading::unreachable::{There, UnreachableProbe, judge_unreachable};
 
-/// Without `host`, a probe connects to the pod's address: it does not reach a server that listens only on the loopback
-/// address.
+/// Without `host`, a probe connects to the pod's address, so it does not reach a server that listens only on the
+/// loopback address.
 pub(super) fn targets_pod_ip(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for arrival in arrivals(run).into_iter().filter(|arrival| arrival.get.host.is_none()) {
         let connection = arrival.hit.connection;

@@ -1,11 +1,11 @@
-//! The state before the first probe: not ready, alive, not started.
+//! The state of a container before the first probe: not ready, live and not started.
 
 use probity_model::clocks::Order;
 use probity_model::timeline::{Probe, ProbeKind, ProbedLife};
 use probity_model::{Clause, Seen, Stamp, Timeline};
 
-/// A container is not ready before its first readiness probe, not started before its first startup probe, and not killed
-/// because of liveness before its first liveness probe.
+/// A container is not ready before its first readiness probe, not started before its first startup probe, and not
+/// killed because of its liveness probe before the first such probe.
 pub(super) fn first_results(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     let delayed =
         |life: &ProbedLife<'_, '_>| life.spec.initial_delay > 0 && life.spec.handler.host().is_none();
@@ -23,7 +23,7 @@ fn before(life: &ProbedLife<'_, '_>, at: &Stamp, first: &Probe<'_>) -> bool {
     life.run.clocks.order(at, &first.at) == Order::Before
 }
 
-/// Until the first probe, the container is shown as neither ready nor started.
+/// Until the first probe of this kind, the container is not shown as ready or started, respectively.
 fn is_unproven(life: &ProbedLife<'_, '_>, first: &Probe<'_>, word: &str, seen: &mut Seen) {
     let shown = life.revisions().take_while(|(revision, _)| before(life, &revision.at, first));
     for (revision, status) in shown.filter(|(_, status)| status.is_running()) {
@@ -41,14 +41,16 @@ fn is_unproven(life: &ProbedLife<'_, '_>, first: &Probe<'_>, word: &str, seen: &
     }
 }
 
-/// Until the first liveness probe, the container is not killed because of one.
+/// Until the first liveness probe, no event reports that the container was killed because of its liveness probe.
 fn is_spared(life: &ProbedLife<'_, '_>, first: &Probe<'_>, seen: &mut Seen) {
     let mut killings = life.pod.events.iter().filter(|event| event.is_of(&life.container.name, "Killing"));
     let killing = killings
         .find(|event| event.message.contains("failed liveness probe") && before(life, &event.at, first));
     if let Some(killing) = killing.filter(|_| life.number == 0) {
-        let finding =
-            format!("{} was killed because of its liveness probe before the first one arrived", life.name());
+        let finding = format!(
+            "{} was killed because of its liveness probe before the first liveness probe arrived",
+            life.name()
+        );
         seen.violated(finding, [killing.id, first.id]);
     } else if before(life, &life.began, first) {
         seen.fine([life.began.id, first.id]);

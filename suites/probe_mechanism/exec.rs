@@ -1,4 +1,5 @@
-//! Commands as probes: only the exit status decides, within the timeout, inside the container.
+//! Exec probes: the command runs inside the container, and only its exit status decides, if it comes within the
+//! timeout.
 
 use std::collections::BTreeMap;
 
@@ -16,11 +17,12 @@ use crate::reading::unreachable::{has_no_command, judge_unreachable};
 /// The namespaces that all processes of a container share.
 const SHARED: [&str; 5] = ["pid", "net", "mnt", "uts", "ipc"];
 
-/// A command that exits with 0 is a success, and with any other status a failure.
+/// A command that exits with 0 is a success, and a command that exits with any other status is a failure.
 pub(super) fn exit_zero(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for answers in of_others(run) {
         answers.judge(clause, seen, |exchange| match answers.exit(exchange)? {
-            // A child that is left behind can hold the command's output open, and then the runtime waits for it.
+            // A child that the command leaves behind can hold the command's output open, and then the runtime waits for
+            // the child.
             (0, Some(false)) => Some((CountsAs::Success, "ended with status 0".to_owned())),
             (1.., Some(false) | None) => Some((CountsAs::Failure, "exited with a nonzero status".to_owned())),
             _ => None,
@@ -65,8 +67,8 @@ fn judge_given_up(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     judge_all_given_up(clause, life, &all, seen);
 }
 
-/// The time that a runtime takes to start and to end a command varies: the shortest and the longest of several commands show the
-/// timeout more precisely than a single one.
+/// The time that a runtime takes to start and to end a command varies: the shortest and the longest of several commands
+/// show the timeout more precisely than a single command.
 fn judge_all_given_up(clause: &Clause, life: &ProbedLife<'_, '_>, all: &[Measurement], seen: &mut Seen) {
     if all.len() < clause.tolerance_times("several") {
         return;
@@ -102,8 +104,8 @@ pub(super) fn spawn_error_not_counted(run: &Timeline<'_>, clause: &Clause, seen:
     judge_unreachable(run, clause, seen, ("whose command is missing", CountsAs::Nothing), has_no_command);
 }
 
-/// A command runs in the namespaces of its container. Only a target that records its own namespaces can prove this;
-/// the host name can only disprove it.
+/// A command runs in the namespaces of its container. Only a target that records its own namespaces can prove this. The
+/// host name can only disprove it.
 pub(super) fn runs_inside(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for life in run.lives() {
         for command in life.probes.iter().filter_map(|probe| life.command(probe)) {
@@ -154,8 +156,8 @@ fn has_user(life: &Life<'_, '_>) -> bool {
 /// The end of a value that the target truncated in its record.
 const CUT: &str = "...";
 
-/// What a command got that differs from its container's spec: its working directory, or a variable with a literal
-/// value.
+/// The difference between the environment of a command and its container's spec: the working directory, or a variable
+/// with a literal value.
 fn misgiven(life: &Life<'_, '_>, command: &Executed<'_>) -> Option<String> {
     let (spec, inside) = (life.container.spec, &command.seen.command);
     // The images of targets do not set a working directory.
@@ -165,20 +167,20 @@ fn misgiven(life: &Life<'_, '_>, command: &Executed<'_>) -> Option<String> {
     }
     let variables = spec["env"].as_array().into_iter().flatten();
     let literal = |of: &Value| Some((of["name"].as_str()?.to_owned(), of["value"].as_str()?.to_owned()));
-    // If a name has several values, the last one counts, and a dollar sign may refer to another variable.
+    // If a name has several values, the last value counts. A dollar sign in a value may refer to another variable.
     let literals: BTreeMap<String, String> = variables.filter_map(literal).collect();
     let plain = literals.into_iter().filter(|(_, value)| !value.contains('$'));
     let differs = |name: &str, value: &str| match inside.env.get(name) {
         Some(own) => own != value && !own.strip_suffix(CUT).is_some_and(|part| value.starts_with(part)),
         None => true,
     };
-    // A record without any environment comes from a target that did not record it.
+    // A record without any environment comes from a target that does not record the environment.
     let mut known = plain.filter(|_| !inside.env.is_empty());
     let (name, _) = known.find(|(name, value)| differs(name, value))?;
     Some(format!("does not have the variable {name} as its container's spec gives it"))
 }
 
-/// The container's view from inside, recorded by its first process.
+/// The record of what the first process of the container sees from inside.
 fn dump<'t, 'h>(line: &'t Line<'h>) -> Option<(&'t Line<'h>, &'h Dump)> {
     match &line.line.fact {
         Fact::Dump(dump) => Some((line, dump)),

@@ -1,4 +1,4 @@
-//! HTTP probes as a mechanism: a GET for the path, and the status decides.
+//! HTTP probes as a mechanism: a probe sends a GET for its path, and the status decides.
 
 use probity_model::timeline::{Asked, Handler};
 use probity_model::{Clause, Seen, Timeline};
@@ -10,8 +10,8 @@ use crate::reading::http::exchanges::scheme;
 use crate::reading::http::reaction::CountsAs;
 use crate::reading::wrong_protocol::judge_wrong_protocol;
 
-/// A status from 200 to 399 is a success, and any higher status is a failure. Redirects count if they are not
-/// followed.
+/// A status from 200 to 399 is a success, and any higher status is a failure. Redirects count as well, but only if they
+/// are not followed.
 pub(super) fn status_range(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for answers in of_http(run) {
         let Some(scheme) = scheme(&answers.course.spec.handler) else { continue };
@@ -63,7 +63,7 @@ pub(super) fn method_get(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A path as it is requested: a leading slash is added if it is missing.
+/// A path as the kubelet requests it: a missing leading slash is added.
 fn with_slash(path: &str) -> String {
     if path.starts_with('/') { path.to_owned() } else { format!("/{path}") }
 }

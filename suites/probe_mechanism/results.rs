@@ -1,4 +1,4 @@
-//! The effects of single results: a success and an error have none.
+//! The effects of single results: a success and an error have no effect.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::reading::http::exchanges::Exchanges;
 use crate::reading::http::reaction::{CountsAs, Reaction};
 use crate::reading::unreachable::{has_no_command, judge_unreachable};
 
-/// Probes that pass change nothing: no failure is recorded, and the container is not killed for one.
+/// Probes that pass change nothing: no event reports a failure, and the container is not killed because of one.
 pub(super) fn success_changes_nothing(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for answers in of_http(run).into_iter().chain(of_others(run)) {
         answers.judge(clause, seen, |exchange| {
@@ -37,7 +37,7 @@ fn passed(answers: &Answers<'_, '_>, exchange: &Exchange<'_, '_>) -> bool {
 }
 
 /// While probes pass without a pause, no event reports a failure: an event that comes later than the clause's slack
-/// after the first of these probes can only be about them.
+/// after the first of these probes can only be about these probes.
 fn no_failure_is_recorded(
     clause: &Clause,
     course: &Exchanges<'_, '_>,
@@ -70,13 +70,13 @@ fn no_failure_is_recorded(
     }
 }
 
-/// Whether the gap between two probes is so long that one may have been lost.
+/// Whether the gap between two probes is so long that a probe in between may have been lost.
 fn missed_one(pair: &[Exchange<'_, '_>], period: i64) -> bool {
     let [one, next] = pair else { return false };
     next.at.at.hi - one.at.at.lo > ONE_MISSED.of(period)
 }
 
-/// A check that cannot be carried out changes nothing.
+/// A check that the kubelet cannot perform changes nothing.
 pub(super) fn unknown_changes_nothing(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     seen.in_facet("error", "missing-command", |seen| {
         judge_unreachable(run, clause, seen, ("whose command is missing", CountsAs::Nothing), has_no_command);
@@ -163,11 +163,14 @@ fn keeps_the_state(clause: &Clause, course: &Exchanges<'_, '_>, range: &Range<us
         let untouched = Some(range).filter(|_| !course.run.node_was_touched());
         if let Some((_, taken)) = untouched.and_then(|of| reaction.without_excuse(of, CountsAs::Nothing)) {
             let word = if taken.failure { "failures" } else { "successes" };
-            seen.violated(format!("{of} were interrupted, and counted as {word}"), events);
+            seen.violated(
+                format!("{of} were interrupted by truncated bodies, and counted as {word}"),
+                events,
+            );
         } else {
             seen.doubt(
                 Doubt::Ambiguous,
-                format!("{of} were interrupted, but the node was busy at the time"),
+                format!("{of} were interrupted by truncated bodies, but the node was busy at the time"),
                 events,
             );
         }
@@ -176,7 +179,7 @@ fn keeps_the_state(clause: &Clause, course: &Exchanges<'_, '_>, range: &Range<us
     }
 }
 
-/// Whether enough probes arrived for failures to have their effect.
+/// Whether enough probes arrived that, if they were failures, would have had their effect.
 fn outlives(probe: &ProbeSpec, probes: usize) -> bool {
     let many = i64::try_from(probes).unwrap_or(i64::MAX);
     probe.kind != ProbeKind::Readiness && many > probe.failures

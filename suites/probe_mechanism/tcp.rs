@@ -1,4 +1,4 @@
-//! TCP probes as a mechanism: a connection is a success, whatever follows.
+//! TCP probes as a mechanism: a connection that opens is a success, whatever follows.
 
 use probity_model::measure::seconds;
 use probity_model::timeline::{Asked, Connection, Handler, ProbeAnswer, ProbeKind, ProbedLife, Through};
@@ -13,7 +13,7 @@ use crate::reading::http::reaction::CountsAs;
 use crate::reading::unreachable::{There, judge_unreachable};
 use crate::reading::unvisited::{opened_until, was_open_in_time};
 
-/// What a target does with an open connection that cannot be mistaken for a refusal.
+/// The ways in which a target handles an open connection that cannot be mistaken for a refusal.
 const OPEN: [&str; 5] = ["serve", "hold", "close", "echo", "garbage"];
 
 /// The first status of a server's own errors (RFC 9110, 15.6).
@@ -27,7 +27,7 @@ fn opened<'h>(answers: &Answers<'_, 'h>, exchange: &Exchange<'_, '_>) -> Option<
     }
 }
 
-/// A connection that opens is a success; one that is refused is a failure.
+/// A connection that opens is a success, and a refused connection is a failure.
 pub(super) fn open_is_success(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for answers in tcp(run) {
         seen.in_facet("port", "open", |seen| {
@@ -89,7 +89,7 @@ fn stopped_while_open(
     for life in run.lives().of_each(&ProbeKind::STOPPING).whole().only(by_tcp) {
         let (Some(stop), Some(port)) = (life.stop(), life.spec.handler.port()) else { continue };
         let Some(opened) = opened_until(life.attempt, port, &stop.at) else { continue };
-        // The last failure of those that stop a container is at most that old.
+        // If failures stop a container, the last of them is at most this old.
         let recent = life.spec.timeout + clause.slack_us();
         let open_for = run.at_least(&opened.at, &stop.at);
         if open_for <= recent && !was_open_in_time(&life, &opened.at) {
@@ -97,7 +97,7 @@ fn stopped_while_open(
         }
         let (words, span) = (life.words(), seconds(open_for));
         let finding = format!("{words}: stopped, although its port had been open for {span}");
-        // A kubelet that does not get to run in time may miss a connection that the kernel made.
+        // A kubelet that gets no CPU in time may not notice a connection that the kernel made.
         if life.noise(&stop.at.earlier(recent), &stop.at) < life.spec.timeout {
             seen.violated(finding, [opened.id, stop.id]);
         } else {
@@ -107,7 +107,7 @@ fn stopped_while_open(
     }
 }
 
-/// The TCP probes.
+/// The instances whose TCP probes all arrived as bare connections.
 fn tcp<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Answers<'t, 'h>> {
     of_others(run).into_iter().filter(|answers| {
         let mut probes = answers.course.probes.iter();

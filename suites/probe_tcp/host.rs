@@ -1,4 +1,5 @@
-//! Where TCP probes go: to the pod's address, unless `host` is set. The name of a Service does not work as `host`.
+//! The target of TCP probes: they go to the pod's address, unless `host` is set. The name of a Service does not work as
+//! `host`.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! What TCP probes send, and the forms of their port.
+//! TCP probes send nothing. Their port may be a number or a name.
 
 use probity_model::measure::{Bound, seconds};
 use probity_model::timeline::{Completion, Connection, Handler, ProbeKind, ProbedLife, Through};
@@ -24,7 +24,7 @@ pub(super) fn says_nothing(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
                 let finding = format!("{} reset its connection instead of closing it", life.words());
                 seen.violated(finding, [connection.id, closed.at.id]);
             } else {
-                let quantity = format!("how long a connection of {} lived", life.words());
+                let quantity = format!("how long a connection of {} lasted", life.words());
                 let bound = Bound::at_most(clause.slack_us(), "slack");
                 life.within(seen, quantity, (connection, closed), bound);
             }
@@ -32,7 +32,7 @@ pub(super) fn says_nothing(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
     }
 }
 
-/// A connection that the target leaves to its peer does not stay open.
+/// A connection that the target leaves open for its peer to close does not stay open.
 fn judge_open(clause: &Clause, life: &ProbedLife<'_, '_>, connection: &Connection<'_>, seen: &mut Seen) {
     let open_for = clause.tolerance_us("open");
     let served = connection.accepted.answer == "serve";
@@ -44,13 +44,14 @@ fn judge_open(clause: &Clause, life: &ProbedLife<'_, '_>, connection: &Connectio
     }
 }
 
-/// Whether it is a TCP probe and no other probe has its port: a bare connection can be another's, cut short.
+/// Whether the probe is a TCP probe and no other probe has its port. Otherwise a bare connection may be an interrupted
+/// one of the other probe.
 fn has_the_port_alone(life: &ProbedLife<'_, '_>) -> bool {
     let Handler::Tcp { port, .. } = &life.spec.handler else { return false };
     life.container.probes.iter().filter(|other| other.handler.port() == port.number).count() == 1
 }
 
-/// The end of a connection that the target left to its peer.
+/// The end of a connection that the target left open for its peer to close.
 fn closed_by_peer<'t, 'h>(connection: &'t Connection<'h>) -> Option<&'t Completion<'h, Closed>> {
     let by_peer = |how: Ending| matches!(how, Ending::PeerClosed | Ending::PeerReset);
     let served = connection.accepted.answer == "serve";

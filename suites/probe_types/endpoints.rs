@@ -1,7 +1,7 @@
 //! Endpoints and traffic: how readiness and deletion affect a pod's endpoints in its Services.
 //!
-//! Slices are judged after the API itself showed the pod's change, traffic by the requests of our own clients that a
-//! target saw arrive through a service's address.
+//! Slices are judged from the time when the API itself shows the pod's change. Traffic is judged by the requests of the
+//! case's own clients that arrive at a target through the address of a Service.
 
 mod deletion;
 mod leaving;

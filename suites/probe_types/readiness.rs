@@ -1,7 +1,8 @@
-//! The readiness probe: whether a container can serve, for its whole lifetime.
+//! The readiness probe, which shows whether a container can serve, for the container's whole lifetime.
 //!
 //! Most of these judges compare two records: what the target answered, and what the API showed afterwards. Neither
-//! is enough alone: the first does not show the effect of an answer, and the second does not show the probe.
+//! record is enough alone: the target's record does not show the effect of an answer, and the API does not show the
+//! probe.
 
 mod duty;
 mod follows;

@@ -1,4 +1,4 @@
-//! How one probe affects the pod as a whole, and the other probes of its container.
+//! The effects of one probe on the pod as a whole, and on the other probes of its container.
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::history::Did;
@@ -18,7 +18,7 @@ pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "probe.scope.pod-ready-iff-all-containers", judge: ready_iff_all_containers },
 ];
 
-/// A pod is ready only when all its containers, and all its sidecars with a readiness probe, are ready.
+/// A pod is ready only when all of its main containers, and all of its sidecars with a readiness probe, are ready.
 fn ready_iff_all_containers(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let patched = |pod: &PodLife<'_>| {
         run.deeds.iter().any(|(_, deed)| {
@@ -46,14 +46,15 @@ fn ready_iff_all_containers(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
         if mixed {
             seen.fine(together);
         }
-        // The cluster shows the pods of a node that it has lost as not ready, whatever their containers are.
+        // If the cluster has lost a node, it shows the pods of the node as not ready, even if their containers are
+        // ready.
         if !run.lost_a_node() {
             all_ready_is_shown(run, clause, seen, pod);
         }
     }
 }
 
-/// The containers whose readiness counts.
+/// The containers whose readiness counts towards the readiness of their pod.
 fn counted<'p>(pod: &'p PodLife<'_>) -> impl Iterator<Item = &'p str> {
     let counts = |kind, probed| match kind {
         ContainerKind::Main => true,
@@ -106,9 +107,9 @@ fn all_ready_is_shown(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, pod:
     }
 }
 
-/// Whether the pod may have exceeded its `activeDeadlineSeconds` at a revision: then it fails, and is shown as not ready
-/// while its containers terminate. The clause does not cover this. The kubelet counts from `startTime`, which is rounded
-/// down to the second and so can be before the creation.
+/// Whether the pod may have exceeded its `activeDeadlineSeconds` at a revision. Such a pod fails, and is shown as not
+/// ready while its containers terminate, which the clause does not cover. The kubelet counts from `startTime`, which is
+/// rounded down to the second and so can be earlier than the creation.
 fn past_deadline(run: &Timeline<'_>, pod: &PodLife<'_>, revision: &Revision<'_>) -> bool {
     let Some(deadline) = pod.spec.get("activeDeadlineSeconds").and_then(Value::as_i64) else { return false };
     let first = pod.created.map(|(id, _)| id).or_else(|| pod.revisions.first().map(|first| first.id));
@@ -116,7 +117,8 @@ fn past_deadline(run: &Timeline<'_>, pod: &PodLife<'_>, revision: &Revision<'_>)
     over.is_none_or(|over| run.clocks.order(&revision.at, &over) != Order::Before)
 }
 
-/// With one endpoint and a larger liveness threshold, a container is shown as not ready before it is killed.
+/// If the liveness and the readiness probe use one endpoint and liveness has the larger threshold, a container is shown
+/// as not ready before it is killed.
 fn unready_before_killed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in readiness_lives(run) {
         let Some(live) = life.container.probe(ProbeKind::Liveness) else { continue };
@@ -141,7 +143,7 @@ fn unready_after(spec: &ProbeSpec) -> i64 {
     spec.failures * spec.period + spec.timeout
 }
 
-/// The first of the failures that lasted until the stop signal, if the container had passed before.
+/// The first of the failures that lasted until the stop signal, if the container had passed a probe before.
 fn first_of_the_last_failures<'t, 'h>(life: &ProbedLife<'t, 'h>, stop: &Line<'_>) -> Option<&'t Probe<'h>> {
     let probes: Vec<_> = life.probes.iter().filter(|probe| probe.at.at.lo <= stop.at.at.lo).collect();
     let outcome = |probe: &Probe<'h>| life.attempt.result(probe, life.spec).surely();
@@ -180,8 +182,8 @@ fn seen_before(
     }
 }
 
-/// The container was stopped before it was shown as not ready. Either Ready=False was due, or the stop came too early:
-/// a busy node can excuse the former, but not the latter.
+/// Judges a container that was stopped before it was shown as not ready. It is a violation if Ready=False was already
+/// due, or if the stop came too early. A busy node may excuse the former, but not the latter.
 fn never_shown(seen: &mut Seen, life: &ProbedLife<'_, '_>, first: &Probe<'_>, stop: &Line<'_>, most: i64) {
     let lived = stop.at.at.lo - first.at.at.hi;
     let noise = life.noise(&first.at, &stop.at);
@@ -193,7 +195,7 @@ fn never_shown(seen: &mut Seen, life: &ProbedLife<'_, '_>, first: &Probe<'_>, st
     if lived - noise > most || lived + noise < tolerance {
         seen.violated(finding, [first.id, stop.id]);
     } else {
-        seen.doubt(Doubt::Straddles, format!("{finding}, on a busy node"), [first.id, stop.id]);
+        seen.doubt(Doubt::Straddles, format!("{finding}, but the node was busy"), [first.id, stop.id]);
     }
 }
 

@@ -1,7 +1,8 @@
-//! After a kubelet restart: which results must not appear, and what must continue, whatever state a container was in.
+//! The effects of a kubelet restart: no results appear without a probe, and everything else continues, whatever state a
+//! container was in.
 //!
 //! A restarted kubelet loses the state of its probes, and starts with what the API and the runtime show. So earlier
-//! results do not count, but everything else continues: probes, kills, back-offs, and restart counts.
+//! results do not count, but probes, kills, back-offs and restart counts continue.
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::{Bound, Fit, seconds};
@@ -87,7 +88,7 @@ fn judge_gain<'h>(
         _ => seen.started == Some(true),
     };
     let gained = life.first_shown(&restart.began, has);
-    // A result shortly before the last revision may not be in that revision yet.
+    // A result that came shortly before the last revision may not be in that revision yet.
     let since = before.at.earlier(clause.slack_us());
     let earns = |probe: &&Probe<'_>| {
         let by_then = gained.is_none_or(|gained| run.clocks.order(&probe.at, &gained.at) != Order::After);
@@ -106,7 +107,7 @@ fn judge_gain<'h>(
                 life.name()
             );
             let events = [before.id, restart.began.id, gained.id];
-            // The known deviation is in the first status after the restart, and in no later one.
+            // The known deviation is in the first status after the restart, and in no later status.
             let quantity = "from the kubelet restart to the status";
             let bound =
                 Bound::at_most(clause.tolerance_us("first-status"), "the first status after the restart");
@@ -130,9 +131,9 @@ fn judge_gain<'h>(
     }
 }
 
-/// Whether the known deviation explains a gain: the first status after the restart considers a container started or ready
-/// because its probe is not registered yet. For readiness, this concerns only containers that are new to the restarted
-/// kubelet, and the status follows the first failure.
+/// Whether the known deviation explains why a container became ready or started: its probe is not registered yet at the
+/// first status after the restart. For readiness, this concerns only containers that started shortly before, and the
+/// first failure makes them not ready again.
 fn has_no_worker_yet<'h>(
     clause: &Clause,
     life: &ProbedLife<'_, 'h>,
@@ -185,7 +186,7 @@ fn probing_resumes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 let known = probed.probes.iter().copied().filter(early).collect();
                 let known = ProbedLife { probes: known, ..probed.clone() };
                 let spent = probed.spec.kind != ProbeKind::Readiness && Exhausted::of(known).is_some();
-                // A startup probe that just succeeded had not been shown yet.
+                // The success of a startup probe just before the end of the restart may not have been shown yet.
                 let done = probed.spec.kind == ProbeKind::Startup && passed_by(&probed, &restart.over);
                 if due && !spent && !done && probed.is_seen() && probed.is_unmistaken() {
                     judge_resumed(clause, &probed, restart, seen);
@@ -195,7 +196,7 @@ fn probing_resumes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// If a container had not started before its kubelet restarted, it gets its other probes once it has started, and not
+/// If a container had not started before its kubelet restarted, its other probes begin once it has started, and not
 /// before.
 fn judge_gated(clause: &Clause, life: &ProbedLife<'_, '_>, restart: &Restart<'_>, seen: &mut Seen) {
     let Some(startup) = life.probed(ProbeKind::Startup) else { return };
@@ -218,8 +219,8 @@ fn judge_gated(clause: &Clause, life: &ProbedLife<'_, '_>, restart: &Restart<'_>
     }
 }
 
-/// A probe that came before its container had started. This is a known upstream deviation: the kubelet sends the probe once
-/// the first status after the restart shows the container as started.
+/// Judges a probe that came before its container had started. In a known upstream deviation, the kubelet sends the
+/// probe once the first status after the restart shows the container as started.
 fn judge_early(
     clause: &Clause,
     life: &ProbedLife<'_, '_>,
@@ -253,14 +254,14 @@ fn judge_early(
     }
 }
 
-/// Whether the restarted kubelet considers the container started: then no startup probe is due, and `nothing-gained`
-/// covers how it became started.
+/// Whether the restarted kubelet considers the container started. If so, no startup probe is due, and `nothing-gained`
+/// covers how the container became started.
 fn taken_for_started(life: &ProbedLife<'_, '_>, restart: &Restart<'_>) -> bool {
     let started = |_: &Revision<'_>, seen: &ContainerSeen<'_>| seen.started == Some(true);
     life.spec.kind == ProbeKind::Startup && life.first_shown(&restart.began, started).is_some()
 }
 
-/// Whether a probe other than a failure arrived by then.
+/// Whether a probe that is not a certain failure arrived by this time.
 fn passed_by(life: &ProbedLife<'_, '_>, by: &Stamp) -> bool {
     let mut early = life.probes.iter().copied().filter(|probe| !life.run.before(by, &probe.at));
     early.any(|probe| life.outcome(probe) != ProbeOutcome::Failure)
@@ -274,8 +275,8 @@ fn judge_resumed(clause: &Clause, life: &ProbedLife<'_, '_>, restart: &Restart<'
     }
 }
 
-/// The next probe after an instant comes within its period and what is left of its delay. A delay counts from the start of the
-/// container, whenever the kubelet started.
+/// The next probe after an instant comes within its period plus the rest of its delay. A delay counts from the start of
+/// the container, whenever the kubelet started.
 fn judge_next(clause: &Clause, life: &ProbedLife<'_, '_>, (from, event): (&At, &str), seen: &mut Seen) {
     let (spec, word) = (life.spec, life.spec.kind.word());
     let left = spec.initial_delay - life.run.at_least(&life.began, from).clamp(0, spec.initial_delay);
@@ -285,7 +286,8 @@ fn judge_next(clause: &Clause, life: &ProbedLife<'_, '_>, (from, event): (&At, &
     if let Some(first) = first {
         if spec.initial_delay > 0 {
             let own = clause.tolerance_us("process");
-            let quantity = format!("from the start of the process to its {word} probe after the {event}");
+            let quantity =
+                format!("from the start of the process to the first {word} probe after the {event}");
             let formula = format!("initialDelaySeconds - {}", seconds(own));
             let least = Bound::at_least(spec.initial_delay - own, formula);
             life.within(seen, quantity, (&life.began, first), least);
@@ -302,7 +304,7 @@ fn judge_next(clause: &Clause, life: &ProbedLife<'_, '_>, (from, event): (&At, &
     }
 }
 
-/// A container whose liveness probe keeps failing is stopped, although the earlier failures are forgotten.
+/// A container whose liveness probe keeps failing is stopped, although the kubelet has forgotten the earlier failures.
 fn failures_still_kill(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for restart in &restarts(run, seen) {
         for life in outlived(run, restart).iter().filter_map(|of| of.life()?.probed(ProbeKind::Liveness)) {
@@ -334,7 +336,7 @@ fn judge_early_stop(life: &ProbedLife<'_, '_>, restart: &Restart<'_>, seen: &mut
     }
     let before = life.probes.iter().filter(|probe| run.before(&probe.at, &restart.began));
     let failed = before.rev().take_while(|probe| life.outcome(probe) != ProbeOutcome::Success).count();
-    // The kubelet may have decided this before the restart, with one failure that left no record.
+    // The kubelet may have decided on the stop before the restart, with one failure that left no record.
     if i64::try_from(failed).is_ok_and(|failed| failed + 1 >= life.spec.failures) {
         return;
     }
@@ -357,7 +359,8 @@ fn only_liveness_stops(life: &ProbedLife<'_, '_>) -> bool {
 }
 
 /// A container that terminates around a restart of its kubelet is started again, and this counts as one restart. If its
-/// policy does not restart it, its end is shown. Whether the kubelet was down at that very moment is a matter of chance.
+/// policy does not restart it, the status shows its end. It is a matter of chance whether the kubelet is down at the
+/// very moment of the end.
 fn ends_count_once(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for restart in &restarts(run, seen) {
         for of in outlived(run, restart) {
@@ -380,7 +383,7 @@ fn ends_count_once(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// The time from which the kubelet knows of an end: not before it runs again.
+/// The time from which the kubelet knows of an end, which is not before the kubelet is running again.
 fn known_from<'s>(life: &Life<'_, '_>, ended: &'s At, restart: &'s Restart<'_>) -> &'s Stamp {
     if life.run.before(&restart.over, ended) { &ended.stamp } else { &restart.over }
 }
@@ -432,7 +435,7 @@ fn judge_next_life(clause: &Clause, life: &Life<'_, '_>, ended: &At, restart: &R
     }
 }
 
-/// The first revision after a given time that shows the container as running, if it is still this instance.
+/// The last revision before the end of this instance, if it shows the container as running at or after `from`.
 fn run_shows<'t, 'h>(life: &Life<'t, 'h>, from: &Stamp) -> Option<(&'t Revision<'h>, ContainerSeen<'h>)> {
     let over = life.ended.as_ref().map(|ended| ended.stamp.clone());
     let shown = life.pod.revisions.iter().rfind(|revision| {

@@ -1,7 +1,7 @@
-//! Counters: what a kubelet reports about its own probes, compared with the target's record.
+//! The counters that a kubelet reports for its own probes, compared with the target's record.
 //!
-//! A reading took place between its request and its response, and a probe counts when it has a result. So a count is an
-//! interval: from the probes that certainly fell between two readings to those that may have.
+//! A reading takes place between its request and its response, and a probe counts when it has a result. So the expected
+//! count is an interval: at least the probes that certainly came between two readings, and at most those that may have.
 
 use probity_model::clocks::Stamp;
 use probity_model::history::{Did, ProbeCount};
@@ -46,8 +46,8 @@ impl CounterReading<'_> {
         self.counts.iter().filter(|count| count.uid == pod.uid_on_node())
     }
 
-    /// The count of a probe and a result; 0 if the kubelet counts probes, but has no such counter. None if it may count none at
-    /// all, or if the pod's counters may be gone with the pod.
+    /// The count of a probe and a result; 0 if the kubelet counts probes, but has no such counter. `None` if the
+    /// kubelet may count no probes at all, or if the pod's counters may have been removed with the pod.
     fn count(&self, probe: &CountedProbe<'_, '_>, result: &str) -> Option<i64> {
         let (run, pod) = (probe.run, probe.pod);
         let stays = || {
@@ -68,7 +68,7 @@ impl CounterReading<'_> {
     }
 }
 
-/// A probe of a container, over all instances of the container.
+/// A probe of a container, counted over all instances of the container.
 struct CountedProbe<'t, 'h> {
     run: &'t Timeline<'h>,
     pod: &'t PodLife<'h>,
@@ -76,7 +76,7 @@ struct CountedProbe<'t, 'h> {
     spec: &'t ProbeSpec,
 }
 
-/// Between two readings each counter grows by the number of probes that the target recorded.
+/// Between two readings, each counter grows by the number of probes that the target recorded.
 fn counters_agree(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     if run.node_was_touched() {
         return;
@@ -103,7 +103,7 @@ impl<'t, 'h> CountedProbe<'t, 'h> {
             .filter_map(move |attempt| Life { run, pod, container, attempt }.probed(kind))
     }
 
-    /// Whether every probe leaves a record, and can be distinguished from all others.
+    /// Whether every execution of the probe leaves a record, and can be distinguished from all other probes.
     fn is_known(&self) -> bool {
         let port = self.spec.handler.port();
         self.pod.sees(&self.container.name, self.spec)

@@ -1,4 +1,4 @@
-//! The end of a pod: which probes stop, and that no probe restarts a container.
+//! The end of a pod: liveness and startup probes stop, and no probe restarts a container.
 
 use probity_model::measure::{Bound, Measurement, seconds};
 use probity_model::mechanisms::PERIODS_TO_COME;
@@ -16,7 +16,7 @@ pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "prober.termination.sidecar-liveness", judge: sidecars_are_not_restarted },
 ];
 
-/// Liveness and startup probes of main containers stop when their pod is deleted, and no container starts again.
+/// The liveness and startup probes of main containers stop when their pod is deleted, and no container starts again.
 fn liveness_and_startup_stop(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let main = run.lives().undisturbed().only(|life| life.container.kind == ContainerKind::Main);
     for life in main.of_each(&ProbeKind::STOPPING) {
@@ -34,7 +34,8 @@ fn is_over_by_the_kubelet(pod: &PodLife<'_>) -> bool {
     matches!(reason, Some("DeadlineExceeded" | "Evicted"))
 }
 
-/// When the kubelet began to stop a container whose pod was deleted, or had to end: its preStop hook, or the stop signal.
+/// When the kubelet began to stop a container whose pod was deleted, or had to end: at its preStop hook, or at the stop
+/// signal.
 fn stopped_by_deletion(life: &Life<'_, '_>) -> Option<At> {
     let deleted = life.pod.deleted.and(life.run.deletion(life.pod));
     if deleted.is_none() && !(is_over_by_the_kubelet(life.pod) && life.next().is_none()) {

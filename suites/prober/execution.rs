@@ -1,7 +1,8 @@
-//! One execution of a probe: how many attempts it makes, and what its command looks like.
+//! A single execution of a probe: the number of its attempts, and the text of its command.
 //!
-//! Attempts can be distinguished from scheduled probes only if the next scheduled one is far away: for probes without
-//! extra runs (all but readiness), with quick answers, on a node that was not stalled.
+//! Attempts can be distinguished from scheduled probes only if the next scheduled probe is far away. So only startup
+//! and liveness probes are judged, because they have no extra runs, and only if the answers were quick and the node was
+//! not stalled.
 
 use std::ops::Range;
 
@@ -37,7 +38,7 @@ impl TryResult {
     }
 }
 
-/// A probe that returns an error is tried three times in a row, and one that fails is not retried.
+/// A probe that returns an error is tried three times in a row, and a probe that fails is not retried.
 fn tries(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     if run.node_was_touched() {
         return;
@@ -53,7 +54,7 @@ fn tries(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// The requests of each probe: a sequence in which each immediately follows the previous one.
+/// The requests of each probe, as a sequence in which each request immediately follows the previous request.
 fn turns(course: &Exchanges<'_, '_>, close: i64) -> Vec<Range<usize>> {
     let all = &course.exchanges;
     let gap = |at: usize| -> Option<i64> {
@@ -74,8 +75,8 @@ fn turns(course: &Exchanges<'_, '_>, close: i64) -> Vec<Range<usize>> {
     turns
 }
 
-/// Whether only the probe itself explains its requests. The first probe of an instance may have started without a
-/// record, and a probe after a long one runs immediately.
+/// Whether these requests can only be those of one probe. The first probe of an instance may have started without a
+/// record, and a probe after a long probe runs immediately, so both are left out.
 fn is_clear(course: &Exchanges<'_, '_>, turn: &Range<usize>, close: i64) -> bool {
     let all = &course.exchanges;
     let before = turn.start.checked_sub(1).and_then(|before| all.get(before));
@@ -99,7 +100,7 @@ fn judge_turn(course: &Exchanges<'_, '_>, turn: Range<usize>, seen: &mut Seen) {
         return;
     }
     let facts = format!(
-        "a {} probe was {} {} times in parallel",
+        "a {} probe was {} {} times in a row",
         course.spec.kind.word(),
         if *first == TryResult::Failure { "failed" } else { "answered with a truncated body" },
         tries.len()
@@ -123,7 +124,7 @@ fn is_soon(course: &Exchanges<'_, '_>, tries: &[Exchange<'_, '_>], stop: &Line<'
     span.is_some_and(|span| span.lo < course.spec.period)
 }
 
-/// Variables in the command of an exec probe are replaced by literal values only.
+/// Variables in the command of an exec probe are replaced only if they have literal values.
 fn literal_variables_only(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (_, container, spec) in run.probes() {
         let Handler::Exec { command } = &spec.handler else { continue };
@@ -154,7 +155,7 @@ fn literal_variables_only(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
 }
 
 /// A command with the variables that the container's env gives, as Kubernetes writes them: `$(NAME)`, and `$$` for a
-/// `$`. `sourced` returns the value of a name from another source; without a value the name stays unchanged.
+/// `$`. `sourced` returns the value of a name from another source. If it returns none, the name stays unchanged.
 fn expand(
     command: &[String],
     container: &ContainerLife<'_>,

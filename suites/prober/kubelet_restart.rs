@@ -1,4 +1,5 @@
-//! A kubelet restart: the containers that were running before keep running, and the status shows them as before.
+//! A kubelet restart: the containers that were running before the restart keep running, and the status shows them as
+//! before.
 
 use probity_model::clocks::Stamp;
 use probity_model::timeline::{
@@ -15,8 +16,8 @@ use crate::reading::patches::{changes_image, is_resized};
 pub(super) const JUDGES: &[Judge] =
     &[Judge { clause: "prober.kubelet-restart.status-kept", judge: status_is_kept }];
 
-/// A container that was running and ready before its kubelet restarted is still shown as running and ready afterwards
-/// while its probes succeed.
+/// A container that was running and ready before its kubelet restarted is still shown as running and ready afterwards,
+/// as long as its probes succeed.
 fn status_is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for Restart { node, began: restart, .. } in &restarts(run, seen) {
         for (pod, container) in run.containers().filter(|(pod, _)| pod.node == *node) {
@@ -52,7 +53,7 @@ impl<'t, 'h> Kept<'t, 'h> {
         was.is_running().then_some((last, was))
     }
 
-    /// Whether a container was ready, and started so early that its kubelet keeps its state.
+    /// Whether a container was ready, and had started so early that the restarted kubelet keeps its state.
     fn was_old(&self, was: &ContainerSeen<'_>) -> bool {
         let State::Running { started: Some(second) } = was.state else { return false };
         let age = self.run.clocks.between(&Stamp::wall_second(&self.pod.node, second), self.restart);
@@ -67,7 +68,7 @@ impl<'t, 'h> Kept<'t, 'h> {
         // A container that ended just before the restart may not be shown as ended yet.
         let ended =
             of_life().filter_map(|attempt| attempt.end()).any(|end| !run.before(self.restart, &end.at));
-        // The same applies to a container whose probe had reached its threshold, or was about to.
+        // The same applies to a container whose probe had reached its threshold, or was about to reach it.
         let condemned = of_life().any(|attempt| self.was_failing(attempt));
         if ended || condemned {
             return;
@@ -86,7 +87,7 @@ impl<'t, 'h> Kept<'t, 'h> {
             let finding = format!("the container {name} was {what} because the kubelet restarted");
             let events = [before.id, self.restart.id, shown.id];
             if what == UNREADY && self.follows_the_pod(before, shown) {
-                seen.diverges(format!("{finding}, and its pod was not ready"), events);
+                seen.diverges(format!("{finding}, but its pod had not been ready before"), events);
                 if let Some((what, shown)) = changes.find(|(what, _)| *what != UNREADY) {
                     let finding = format!("the container {name} was {what} because the kubelet restarted");
                     seen.violated(finding, [before.id, self.restart.id, shown.id]);
@@ -111,7 +112,7 @@ impl<'t, 'h> Kept<'t, 'h> {
         }
     }
 
-    /// Which probes the container has.
+    /// Notes which probes the container has, as facets.
     fn name_probes(&self, seen: &mut Seen) {
         for spec in &self.container.probes {
             seen.facet("probes", spec.kind.word());
@@ -134,16 +135,16 @@ impl<'t, 'h> Kept<'t, 'h> {
         let Some(success) = success.and_then(|probe| probe.settled.clone()) else { return };
         let (slack, clause) = (self.clause.slack_us(), self.clause);
         if let Some(shown) = life.first_shown(&success, |_, status| status.ready) {
-            let quantity = format!("from the next success of {} to ready=true", life.name());
+            let quantity = format!("from the next readiness success of {} to ready=true", life.name());
             seen.within(run, &pod.node, quantity, (&success, shown), clause.in_time());
         } else if life.holes.is_empty() && life.watched_for(&success, slack) {
-            let finding = format!("{} stayed not ready in spite of its next success", life.name());
+            let finding =
+                format!("{} stayed not ready although its readiness probe had succeeded again", life.name());
             seen.violated(finding, [unready.id, success.id]);
         }
     }
 
-    /// Whether a probe had failed when the kubelet was restarted, or the port of a liveness or startup probe was
-    /// closed.
+    /// Whether a probe was failing when the kubelet was restarted, or the container was already being stopped.
     fn was_failing(&self, attempt: &'t Attempt<'h>) -> bool {
         let (run, pod, container) = (self.run, self.pod, self.container);
         let life = Life { run, pod, container, attempt };
@@ -174,8 +175,8 @@ impl<'t, 'h> Kept<'t, 'h> {
         self.container.probe(kind).is_some() && before.is("Ready") != Some(true) && !asked
     }
 
-    /// The first sign after the restart that the container itself changed: an answer that is not a success, or an
-    /// exit by itself. A stop without a reason must not happen, and is not such a sign.
+    /// The first sign after the restart that the container itself changed: an answer that is not a success, or an exit
+    /// by itself. A stop without a reason is not such a sign, because it must not happen.
     fn trouble(&self) -> Option<Stamp> {
         let lives = self.container.attempts.iter().map(|attempt| {
             let (run, pod, container) = (self.run, self.pod, self.container);
@@ -203,12 +204,12 @@ impl<'t, 'h> Kept<'t, 'h> {
     }
 }
 
-/// A container is shown as another instance.
+/// The finding if a container is shown as another instance.
 const AGAIN: &str = "started again";
-/// A ready container is no longer shown as ready.
+/// The finding if a ready container is no longer shown as ready.
 const UNREADY: &str = "shown as not ready";
 
-/// How the shown state of a container differs from before.
+/// The change in a container's status since before the restart.
 fn changed(was: &ContainerSeen<'_>, now: &ContainerSeen<'_>) -> Option<&'static str> {
     if now.restarts != was.restarts || now.id != was.id {
         Some(AGAIN)

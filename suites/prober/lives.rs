@@ -1,7 +1,7 @@
-//! The instances of a container: what a new one resets, and what stops until the next one.
+//! The instances of a container: a new instance resets the results, and some probes stop until the next instance.
 //!
-//! For a moment after a restart, a kubelet may mistake the new process for the old one, and the results of its probes
-//! then count for the old one. Conclusions about a later instance start after that moment.
+//! For a moment after a restart, a kubelet may mistake the new process for the old one, and the results of the new
+//! process's probes then count for the old process. So conclusions about a later instance start only after that moment.
 
 use probity_model::history::Did;
 use probity_model::measure::seconds;
@@ -19,7 +19,7 @@ pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "prober.worker.non-running-sets-failure", judge: not_running_is_not_ready },
 ];
 
-/// In each instance after the first the results are reset.
+/// In each instance after the first, the results are reset.
 fn new_life_starts_anew(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in run.lives().undisturbed().staying().restarted() {
         if let Some(life) = life.probed(ProbeKind::Readiness) {
@@ -51,7 +51,7 @@ fn judge_unready(life: &ProbedLife<'_, '_>, seen: &mut Seen) {
             seen.fine([began, revision.id]);
             seen.facet("policy", life.policy());
         } else if first.is_none() && run.ended_us - revision.at.at.lo < UNDER_WAY {
-            // The records of the probes of that time may not have arrived before the end.
+            // The records of the probes of that time may not have arrived before the end of the case.
         } else if heard {
             let finding = "a new container instance was shown as ready before its readiness probe succeeded";
             let events = [began, revision.id].into_iter().chain(first.as_ref().map(|first| first.id));
@@ -63,7 +63,7 @@ fn judge_unready(life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     }
 }
 
-/// The liveness probe continues in a new instance. Other clauses judge a probe that waits for a startup probe.
+/// Liveness probes continue in a new instance. Other clauses judge liveness probes that wait for a startup probe.
 fn judge_resumed(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     let (spec, began) = (life.spec, &life.began);
     if let Some(probe) = life.probes_of(ProbeKind::Liveness).next() {
@@ -92,7 +92,7 @@ fn stops_until_a_new_life(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     let ran_by_hand = run.deeds.iter().any(|(_, deed)| matches!(deed.did, Did::Executed { .. }));
     for spent in ProbeKind::STOPPING.into_iter().flat_map(|kind| exhausted(run, kind)) {
         let command = matches!(spent.life.spec.handler, Handler::Exec { .. });
-        // A success whose record was lost would have reset the count.
+        // In an incomplete record, a success that reset the count may be missing.
         let whole = spent.life.holes.is_empty() && !run.node_was_touched();
         if whole && known_as_new(&spent) && !(command && ran_by_hand) {
             judge_end_of_probing(&spent, seen);
@@ -100,7 +100,7 @@ fn stops_until_a_new_life(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Whether the failures occurred when the kubelet must have known this instance.
+/// Whether the failures occurred at a time when the kubelet must have known this instance.
 fn known_as_new(spent: &Exhausted<'_, '_>) -> bool {
     let first = spent.failures.first().map_or(i64::MIN, |probe| probe.at.at.lo);
     spent.life.number == 0 || first - spent.life.began.at.hi >= UNKNOWN_LIFE

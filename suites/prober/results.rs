@@ -1,4 +1,4 @@
-//! Results: a changed result is sent to the API immediately, and an unchanged one is not.
+//! Results: a changed result is sent to the API immediately, and an unchanged result is not sent.
 
 use probity_model::clocks::Stamp;
 use probity_model::mechanisms::TO_SETTLE;
@@ -13,13 +13,13 @@ pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "prober.sync.readiness-status-path", judge: change_is_written_at_once },
 ];
 
-/// The status shows each change of readiness in time, and the success of a startup probe.
+/// The status shows in time each change of readiness, and the success of a startup probe.
 fn change_is_written_at_once(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in readiness_lives(run) {
         for turn in falls(&life) {
             goes_down(clause, seen, &life, &turn);
         }
-        // At first, results of a later instance may have counted for the previous one.
+        // At first, results of a later instance may have counted for the previous instance.
         let anew = |turn: &Turn<'_, '_>| {
             life.number > 0 && turn.first.at.at.lo < life.began.at.hi.saturating_add(TO_SETTLE)
         };
@@ -33,8 +33,8 @@ fn change_is_written_at_once(run: &Timeline<'_>, clause: &Clause, seen: &mut See
     }
 }
 
-/// The status shows the success of a startup probe in time. In a later instance the probe may have counted for the
-/// previous one, which other clauses judge.
+/// The status shows the success of a startup probe in time. In a later instance, the probe may have counted for the
+/// previous instance, which other clauses judge.
 fn judge_started(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     let mut probes = life.probes.iter().copied();
     let passed = probes.find(|probe| life.surely(probe) == ProbeOutcome::Success);
@@ -61,7 +61,7 @@ fn judge_started(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     }
 }
 
-/// While a probe keeps the same result, no revision of the pod repeats the previous one.
+/// While a probe keeps the same result, no revision of the pod repeats the previous revision.
 fn same_result_is_not_written(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in readiness_lives(run).only(|life| life.is_unmistaken()) {
         for wanted in [ProbeOutcome::Success, ProbeOutcome::Failure] {
@@ -86,7 +86,7 @@ fn judge_turn(clause: &Clause, life: &ProbedLife<'_, '_>, turn: &Turn<'_, '_>, s
         seen.fine([*first, *last]);
     } else if repeated.len() >= clause.tolerance_times("revisions").max(one_for_some) {
         let finding = format!(
-            "{} readiness probes had the same result, but {} revisions of the pod repeated the previous one",
+            "{} readiness probes had the same result, but {} revisions of the pod repeated the previous revision",
             same.len(),
             repeated.len()
         );
@@ -94,7 +94,7 @@ fn judge_turn(clause: &Clause, life: &ProbedLife<'_, '_>, turn: &Turn<'_, '_>, s
     }
 }
 
-/// The revisions in a period without a relevant difference from the previous one.
+/// The revisions in a period that do not differ from the previous revision in any relevant field.
 fn repeated_revisions(life: &ProbedLife<'_, '_>, from: &Stamp, to: &Stamp) -> Vec<EventId> {
     let run = life.run;
     let inside = |revision: &Revision<'_>| run.before(from, &revision.at) && run.before(&revision.at, to);

@@ -1,7 +1,7 @@
-//! Workers: each probe has its own, with rules for the first probe and for extra probes.
+//! Workers: each probe has its own worker, and there are rules for the first probe and for extra probes.
 //!
-//! A gap between probes has many legitimate causes (a closed port, a kubelet restart, a slow answer). So only a gap
-//! between two probes of one instance without any such cause counts as a violation.
+//! A gap between probes has many legitimate causes (a closed port, a kubelet restart, a slow answer). So a gap counts
+//! as a violation only if it is between two probes of one instance and has no such cause.
 
 use probity_model::clocks::Stamp;
 use probity_model::measure::{Blur, Bound, Fit, Interval, Measurement, Unit, seconds, whole_seconds};
@@ -40,7 +40,7 @@ fn each_on_its_own(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A probe that kept its worker waiting.
+/// A probe that kept its worker waiting for an answer.
 struct Hang<'t, 'h> {
     life: &'t ProbedLife<'t, 'h>,
     probe: &'t Probe<'h>,
@@ -65,7 +65,7 @@ fn is_steady(life: &ProbedLife<'_, '_>) -> bool {
     by_net && heard && life.is_unmistaken() && clear && open_throughout(life)
 }
 
-/// No connection to the port broke before its request, and the port was never shut.
+/// Whether no connection to the port broke before its request, and the port was never closed.
 fn open_throughout(life: &ProbedLife<'_, '_>) -> bool {
     let port = life.spec.handler.port();
     let bare = life.connections.iter().any(|one| one.port() == port && one.requests == 0);
@@ -85,7 +85,7 @@ fn judge_gaps(clause: &Clause, life: &ProbedLife<'_, '_>, hangs: &[&Hang<'_, '_>
             first.at.at.lo < hang.until.at.hi && second.at.at.hi > hang.probe.at.at.lo
         };
         let Some(hang) = hangs.iter().find(during) else { continue };
-        // At the start of a later instance, the kubelet may still mistake it for the previous one.
+        // At the start of a later instance, the kubelet may still mistake it for the previous instance.
         let settled = life.number == 0 || first.at.at.lo - life.began.at.hi > UNKNOWN_LIFE;
         if !settled || !life.before_deletion(&second.at) {
             continue;
@@ -104,7 +104,7 @@ fn judge_gaps(clause: &Clause, life: &ProbedLife<'_, '_>, hangs: &[&Hang<'_, '_>
     }
 }
 
-/// After a kubelet restart the first probes of many containers are spread over their period.
+/// After a kubelet restart, the first probes of many containers are spread over their period.
 fn restart_spreads(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for Restart { node, began: restart, over } in restarts(run, seen) {
         let after = |probe: &&Probe<'_>| run.before(&over, &probe.at);
@@ -133,7 +133,7 @@ fn restart_spreads(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// After a successful extra readiness probe, the next one comes a whole period later.
+/// After a successful extra readiness probe, the next readiness probe comes a whole period later.
 fn trigger_starts_anew(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let long = clause.tolerance_us("long-period");
     for life in run.lives().undisturbed().whole().of(ProbeKind::Readiness) {
@@ -152,8 +152,8 @@ fn trigger_starts_anew(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Whether a readiness probe was most likely an extra one and succeeded: well before a period had passed since the
-/// previous one, or as the first one right after the startup success.
+/// Whether a readiness probe was most likely an extra one and succeeded: it came well before a period had passed since
+/// the previous probe, or it was the first probe and came right after the startup success.
 fn out_of_turn<'t, 'h>(
     clause: &Clause,
     life: &ProbedLife<'t, 'h>,
@@ -182,7 +182,7 @@ fn judge_turn<'t, 'h>(
     seen: &mut Seen,
 ) {
     let (period, slack) = (life.spec.period, clause.slack_us());
-    // Only a trigger that was waiting, or a retry, follows so soon.
+    // Only a probe whose trigger was already waiting, or a retry, follows so soon.
     let soon = next.at.at.lo - life.result(this).at().at.hi < clause.tolerance_us("at-once");
     if soon || !life.before_deletion(&next.at) {
         return;
@@ -197,7 +197,7 @@ fn judge_turn<'t, 'h>(
     }
     let bound = Bound::at_most(period + slack, format!("periodSeconds + {}", seconds(slack)))
         .and_at_least(least, "7/8 periodSeconds");
-    life.within(seen, "from an extra readiness probe to the next one", (this, next), bound);
+    life.within(seen, "from an extra readiness probe to the next readiness probe", (this, next), bound);
 }
 
 /// A container is not probed, and no failure is recorded for it, before the kubelet knows that it is running.
@@ -231,8 +231,8 @@ fn waits_for_container(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Whether no probe stops a container. If a kubelet is to stop a container that has just exited by itself, it starts the next
-/// instance with the status of the previous one, and keeps probing it.
+/// Whether no probe can stop a container. A kubelet that is about to stop a container that has just exited by itself
+/// starts the next instance with the status of the previous instance, and keeps probing it.
 fn is_never_stopped_by_probes(container: &ContainerLife<'_>) -> bool {
     ProbeKind::STOPPING.into_iter().all(|kind| container.probe(kind).is_none())
 }

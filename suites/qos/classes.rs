@@ -1,4 +1,4 @@
-//! The class that a pod is shown with, and the one that follows from its containers.
+//! The QoS class that the API shows for a pod, compared with the class that follows from the pod's containers.
 
 use std::collections::BTreeSet;
 
@@ -62,8 +62,8 @@ pub(super) fn one_of_three(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Compares what is shown with what follows from the containers. `facets` returns which facets of the clause a pod
-/// shows.
+/// Compares the class that is shown with the class that follows from the containers. `facets` returns which facets of
+/// the clause a pod shows.
 fn judge(
     run: &Timeline<'_>,
     seen: &mut Seen,
@@ -100,7 +100,7 @@ pub(super) fn guaranteed(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     });
 }
 
-/// How a container just misses the conditions of the class Guaranteed.
+/// The condition of the class Guaranteed that a container with some limits does not meet, as a facet.
 fn near_miss(container: &Value) -> Option<&'static str> {
     let limits = DECIDING.map(|resource| amount(container, "limits", resource).is_some());
     match limits {
@@ -118,7 +118,7 @@ pub(super) fn burstable(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     });
 }
 
-/// The only thing that makes a pod Burstable, if there is just one.
+/// The only setting that makes a pod Burstable, if there is just one.
 fn only(spec: &Value) -> Option<&'static str> {
     if containers(spec).filter(|of| asks(of)).count() > 1 {
         return None;

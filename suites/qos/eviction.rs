@@ -16,8 +16,8 @@ fn rank(member: &Member<'_, '_>) -> Option<usize> {
     ORDER.iter().position(|class| *class == member.class)
 }
 
-/// Pods of a class are evicted before those of the next. The reference implementation compares priorities and amounts
-/// instead.
+/// Pods of a class are evicted before pods of the next class. The reference implementation compares priorities and
+/// amounts instead.
 pub(super) fn by_class(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for shortage in shortages(run, seen) {
         for (gone, at) in shortage.evicted() {
@@ -28,7 +28,7 @@ pub(super) fn by_class(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Judges a pod that was evicted while another one was left.
+/// Judges a pod that was evicted while another pod stayed.
 fn judge_pair(
     run: &Timeline<'_>,
     (gone, at): (&Member<'_, '_>, &At),
@@ -63,7 +63,7 @@ fn judge_pair(
     }
 }
 
-/// Pods above their requests are evicted, with all their containers, and before pods below theirs.
+/// Pods above their requests are evicted with all their containers, and before any pods below their requests.
 pub(super) fn of_those_above(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for shortage in shortages(run, seen) {
         let evicted = shortage.evicted();
@@ -114,7 +114,7 @@ fn judge_end(run: &Timeline<'_>, clause: &Clause, (gone, at): (&Member<'_, '_>, 
     }
 }
 
-/// The pods below their requests that stayed all the time while others were evicted.
+/// Records the pods below their requests that stayed although another pod was evicted.
 fn spared(run: &Timeline<'_>, shortage: &Shortage<'_, '_>, gone: (&Member<'_, '_>, &At), seen: &mut Seen) {
     let stayed = |left: &&Member<'_, '_>| left.is_below() && left.stays(run);
     for left in shortage.left(run, gone).filter(stayed) {

@@ -30,7 +30,7 @@ struct Static<'h> {
     until: Stamp,
 }
 
-/// A view from inside a container, and the CPUs that it shows.
+/// A record that a process made inside its container, and the CPUs that this record shows.
 struct View<'t, 'h> {
     look: Look<'t, 'h>,
     cpus: BTreeSet<u32>,
@@ -56,7 +56,7 @@ pub(super) fn of_whole_requests(run: &Timeline<'_>, clause: &Clause, seen: &mut 
     }
 }
 
-/// The kubelets that were configured with this policy, each until something else was done to its node.
+/// The kubelets that were configured with this policy, each for the time until something else was done to its node.
 fn statics<'h>(run: &'h Timeline<'_>, seen: &mut Seen) -> Vec<Static<'h>> {
     let mut all = Vec::new();
     for (id, deed) in &run.deeds {
@@ -75,7 +75,7 @@ fn statics<'h>(run: &'h Timeline<'_>, seen: &mut Seen) -> Vec<Static<'h>> {
     all
 }
 
-/// What the containers of a node saw while its kubelet had the policy.
+/// The views from the containers of a node that were recorded while its kubelet had the policy.
 fn views<'t, 'h>(run: &'t Timeline<'h>, kubelet: &Static<'_>) -> Vec<View<'t, 'h>> {
     let meanwhile = |look: &Look<'_, '_>| {
         let at = &look.line.at;
@@ -110,7 +110,7 @@ fn owns(run: &Timeline<'_>, kubelet: &Static<'_>, view: &View<'_, '_>) -> Option
     usize::try_from(limit / WHOLE).ok().filter(|_| counts)
 }
 
-/// What another container saw while a container had exclusive CPUs.
+/// Judges the view of another container that was recorded while a container had exclusive CPUs.
 fn judge_pair(
     run: &Timeline<'_>,
     clause: &Clause,

@@ -1,4 +1,4 @@
-//! What happens to a container that stays within its limits, that exceeds one, or that has none.
+//! What happens to a container that stays within its limits, exceeds one of them, or has no limits.
 
 use probity_model::measure::{Bound, Fit, Interval, Measurement, Unit, seconds};
 use probity_model::timeline::Life;
@@ -9,8 +9,8 @@ use super::processors::{self, Used, burnt};
 use crate::reading::ends::End;
 use crate::reading::qos::{BURSTABLE, GUARANTEED, class_of};
 
-/// The end of an instance before any deletion of its pod, if only a lack of memory explains it: no stop signal came, and
-/// the process did not exit by itself.
+/// The end of an instance before any deletion of its pod, if only a lack of memory explains this end: no stop signal
+/// came, and the process did not exit by itself.
 fn killed(life: &Life<'_, '_>) -> Option<EventId> {
     let end = End::of(life).filter(|end| end.was_killed(life))?;
     let by_signal = life.attempt.stop().is_some() || !life.before_deletion(&end.at().stamp);
@@ -28,13 +28,13 @@ fn stopped(life: &Life<'_, '_>) -> Option<EventId> {
     life.stopped_undeleted().map(|stop| stop.id).or_else(|| killed(life))
 }
 
-/// The processor time that was used, compared with a share of the time.
+/// The CPU time that an instance used between two readings of its counter, as a measurement with this bound.
 fn usage(life: &Life<'_, '_>, used: &Used<'_, '_>, bound: Bound) -> Measurement {
     Measurement {
         unit: Unit::Us,
         observed: Interval::point(used.used),
         ..Measurement::count(
-            format!("processor time of {} in {}", life.name(), seconds(used.elapsed)),
+            format!("CPU time used by {} in {}", life.name(), seconds(used.elapsed)),
             0,
             bound,
             vec![used.from.id, used.to.id],
@@ -42,14 +42,14 @@ fn usage(life: &Life<'_, '_>, used: &Used<'_, '_>, bound: Bound) -> Measurement 
     }
 }
 
-/// The most that a container may use under its limit: its share of the elapsed time, and of the periods in which the
-/// two views were recorded.
+/// The most CPU time that a container may use under its limit: its share of the elapsed time, and of the two periods in
+/// which the counter was read.
 fn at_most_its_limit(clause: &Clause, elapsed: i64, share: i64) -> Option<Bound> {
     let most = processors::share_of(elapsed.checked_add(clause.tolerance_us("periods"))?, share)?;
     Some(Bound::at_most(most, "its share of the time and of two periods"))
 }
 
-/// A pod of the class Guaranteed is not killed below its limits, and gets no more than they allow.
+/// A pod of the class Guaranteed is not killed below its limits, and gets no more than these limits allow.
 pub(super) fn of_guaranteed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in run.lives().undisturbed().whole().staying().only(|life| class_of(life.pod.spec) == GUARANTEED)
     {
@@ -69,17 +69,18 @@ pub(super) fn of_guaranteed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
     }
 }
 
-/// A Guaranteed pod requests what its limits allow: on an idle node, a busy process gets more than half of it.
+/// A Guaranteed pod requests as much as its limits allow. On an idle node, a busy process must get at least half of the
+/// CPU time that its container requests.
 fn judge_starved(life: &Life<'_, '_>, used: &Used<'_, '_>, share: i64, seen: &mut Seen) {
     let due = processors::share_of(used.elapsed, share);
     if life.noise(&used.from.at, &used.to.at) == 0 && due.is_some_and(|due| used.used + used.used < due) {
-        let finding = format!("{} got less than half of the processor time that it requests", life.name());
+        let finding = format!("{} got less than half of the CPU time that it requests", life.name());
         seen.violated(finding, [used.from.id, used.to.id]);
     }
 }
 
-/// Whether a process used all that its limit allows, as far as its node was not busy. A process that got less was not
-/// throttled by its limit.
+/// Whether a process used all the CPU time that its limit allows; the time in which its node was stalled is not
+/// counted. A process that used less was not throttled by its limit.
 fn is_held_back(life: &Life<'_, '_>, used: &Used<'_, '_>, clause: &Clause, share: i64) -> bool {
     let busy = life.noise(&used.from.at, &used.to.at);
     let counted = used.elapsed - busy - clause.tolerance_us("periods");
@@ -136,7 +137,7 @@ pub(super) fn none_without_a_limit(run: &Timeline<'_>, clause: &Clause, seen: &m
     }
 }
 
-/// A container that takes more memory than it requested, and has no limit.
+/// Judges a container that takes more memory than it requested, and that has no limit.
 fn judge_without_a_limit(life: &Life<'_, '_>, clause: &Clause, seen: &mut Seen) {
     let Some(taking) = Taking::of(life).filter(|taking| taking.limit.is_none()) else { return };
     let Some(request) = taking.request.filter(|request| taking.planned > *request) else { return };
@@ -212,7 +213,7 @@ fn judge_restart(life: &Life<'_, '_>, (last, end): (EventId, EventId), clause: &
     }
 }
 
-/// A container that would use more CPU time than its limit: according to the documentation, it is killed.
+/// Judges a container that would use more CPU time than its limit: according to the documentation, it is killed.
 fn judge_processors(life: &Life<'_, '_>, clause: &Clause, seen: &mut Seen) {
     let Some((used, share)) = burnt(life).zip(processors::share(life, "limits")) else { return };
     let name = life.name();
@@ -224,7 +225,7 @@ fn judge_processors(life: &Life<'_, '_>, clause: &Clause, seen: &mut Seen) {
         seen.fine([used.to.id, end]);
         seen.facet("limit", "cpu");
     } else if is_held_back(life, &used, clause, share) {
-        let finding = format!("{name} would have used more processor time than its limit, and was throttled");
+        let finding = format!("{name} would have used more CPU time than its limit, and was throttled");
         seen.diverges(finding, [used.from.id, used.to.id]);
         seen.facet("limit", "cpu");
     }

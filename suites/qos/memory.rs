@@ -14,12 +14,12 @@ pub(super) struct Taking<'t, 'h> {
     pub(super) limit: Option<i128>,
     /// The request of its container in bytes.
     pub(super) request: Option<i128>,
-    /// The records of how much it has.
+    /// The records of how much memory it has taken.
     pub(super) records: Vec<(&'t Line<'h>, i128)>,
 }
 
 impl<'t, 'h> Taking<'t, 'h> {
-    /// For an instance whose plan takes memory once.
+    /// Reads an instance; `None` unless its plan takes memory exactly once.
     pub(super) fn of(life: &Life<'t, 'h>) -> Option<Self> {
         let plan = life.container.plan()?;
         let mut planned = plan.process.consume.iter().filter_map(|consumer| match consumer {
@@ -37,7 +37,7 @@ impl<'t, 'h> Taking<'t, 'h> {
         Some(Self { planned, limit: bytes("limits"), request: bytes("requests"), records: records.collect() })
     }
 
-    /// The first record of more than this.
+    /// The first record of more than this number of bytes.
     pub(super) fn more_than(&self, bytes: i128) -> Option<&'t Line<'h>> {
         self.records.iter().find(|(_, taken)| *taken > bytes).map(|(line, _)| *line)
     }

@@ -28,7 +28,7 @@ fn judge_equals(run: &Timeline<'_>, clause: &Clause, contest: &Contest<'_, '_>, 
     let wants = &contest.wants.0.key;
     if let Some((pod, _, going)) = contest.gone(run).first() {
         let finding = format!(
-            "{} ({}) was removed when {wants} was created, which does not have a higher priority",
+            "{} ({}) was removed when {wants} was created, although {wants} does not have a higher priority",
             pod.key,
             class(pod)
         );
@@ -70,7 +70,7 @@ fn judge_choice(run: &Timeline<'_>, clause: &Clause, contest: &Contest<'_, '_>, 
     let waited = run.measure(String::new(), "", &contest.at, At::new(last, run.end()), clause.in_time());
     if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
         let finding =
-            format!("{wants} has a higher priority than a pod in its place, but no pod was preempted");
+            format!("{wants} has a higher priority than a pod that holds its slot, but no pod was preempted");
         seen.violated(finding, [contest.at.id, last]);
     }
 }

@@ -1,4 +1,4 @@
-//! The CPU time that a process used between two views from inside, as the kernel counts it.
+//! The CPU time that a process used between two readings of the kernel's counter, which the process itself recorded.
 
 use probity_model::timeline::{Life, Line};
 use probity_script::Consumer;
@@ -13,22 +13,22 @@ const STAT: &str = "/proc/self/stat";
 const USER: usize = 11;
 /// The position of the time in kernel mode after the name of the program, according to the Linux manual.
 const KERNEL: usize = 12;
-/// The length of one unit of this count: a second has 100 of them on every platform on which Linux runs containers.
+/// The length of one unit of this counter: a second has 100 units on every platform on which Linux runs containers.
 const TICK_US: i64 = 10_000;
 
-/// What a process used between two views.
+/// The CPU time that a process used between two readings of its counter.
 pub(super) struct Used<'t, 'h> {
-    /// The first view.
+    /// The first reading.
     pub(super) from: &'t Line<'h>,
-    /// The second view.
+    /// The second reading.
     pub(super) to: &'t Line<'h>,
-    /// How much time was between them, in microseconds.
+    /// How much time passed between the two readings, in microseconds.
     pub(super) elapsed: i64,
-    /// How much processor time was used, in microseconds.
+    /// How much CPU time was used, in microseconds.
     pub(super) used: i64,
 }
 
-/// The processor time that a process had used so far.
+/// The CPU time that a process had used so far, in microseconds.
 fn used(dump: &Dump) -> Option<i64> {
     let fields = dump.files.get(STAT)?.rsplit_once(')')?.1.split_whitespace();
     let fields: Vec<&str> = fields.collect();
@@ -36,8 +36,8 @@ fn used(dump: &Dump) -> Option<i64> {
     of(USER)?.checked_add(of(KERNEL)?)?.checked_mul(TICK_US)
 }
 
-/// The CPU time of a process that burns CPU, from its first to its last view while it burned. None if it does not burn
-/// CPU, or if there are fewer than two such views.
+/// The CPU time of a process that burns CPU, from its first to its last reading while it did so. None if it does not
+/// burn CPU, or if there are fewer than two such readings.
 pub(super) fn burnt<'t, 'h>(life: &Life<'t, 'h>) -> Option<Used<'t, 'h>> {
     let plan = life.container.plan()?;
     let mut burning = plan.process.consume.iter().filter(|consumer| matches!(consumer, Consumer::Cpu { .. }));
@@ -60,12 +60,12 @@ fn is_of_processors(line: &Line<'_>, begins: bool) -> bool {
     matches!(&line.line.fact, Fact::Consumed(taken) if taken.resource == "cpu" && (taken.amount > 0) == begins)
 }
 
-/// The limit or the request of a container, in thousandths of a processor.
+/// The CPU limit or the CPU request of a container, in thousandths of a CPU.
 pub(super) fn share(life: &Life<'_, '_>, list: &str) -> Option<i64> {
     i64::try_from(amount(life.container.spec, list, "cpu")?).ok()
 }
 
-/// This share of a time.
+/// The CPU time that a share allows in a period.
 pub(super) fn share_of(elapsed: i64, share: i64) -> Option<i64> {
     elapsed.checked_mul(share)?.checked_div(i64::try_from(WHOLE).ok()?)
 }

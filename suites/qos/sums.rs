@@ -1,4 +1,4 @@
-//! The total of what the containers of a pod request, as a quota counts it.
+//! The total amount that the containers of a pod request, as a quota counts it.
 
 use probity_model::history::Happening;
 use probity_model::{Clause, EventId, Seen, Timeline};
@@ -44,8 +44,8 @@ fn told(message: &str, resource: &str) -> Option<i128> {
     thousandths(pairs.find(|(name, _)| *name == resource)?.1)
 }
 
-/// A quota admits a pod if and only if its containers together request no more than is left. A rejection reports their
-/// total.
+/// A quota admits a pod if and only if the pod's containers together request no more than the quota has left. A
+/// rejection reports the total of the requests.
 pub(super) fn as_a_quota_counts(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     let quotas = quotas(run);
     for (id, tried) in &run.tried {

@@ -62,7 +62,8 @@ fn a_class_that_changes_or_is_missing_is_noticed() {
 
 const MI: u64 = 1 << 20;
 
-/// A container with these resources that takes memory up to 64 MiB, and then this happens.
+/// The verdict on a container with these resources that is planned to take 64 MiB of memory. It takes `taken` MiB, and
+/// then the events of `then` follow.
 fn taking(clause: &str, resources: &Value, taken: u64, then: impl Fn(&mut Composer)) -> &'static str {
     let mut run = Composer::new(&[clause]);
     let plan = r#"{"process":{"consume":[{"memory":{"bytes":"64MiB"}}]}}"#;
@@ -109,7 +110,8 @@ fn memory_beyond_a_limit_and_within_it() {
     assert_eq!(taking(clause, &asked, 64, is_killed), "violated");
 }
 
-/// A container with a limit of half a CPU burns CPU, and has used this many hundredths of a second in ten seconds.
+/// The verdict on a container with a limit of half a CPU that used this many hundredths of a second of CPU time in ten
+/// seconds.
 fn burning(clause: &str, ticks: u64) -> &'static str {
     let mut run = Composer::new(&[clause]);
     let plan = r#"{"process":{"consume":[{"cpu":{"threads":1,"for":"30s"}}]}}"#;
@@ -140,7 +142,8 @@ fn processor_time_is_compared_with_the_limit() {
     assert_eq!(burning(clause, 100), "inconclusive", "it was not held back by its limit");
 }
 
-/// A pod whose two containers request 100m each, under a quota of this amount, and the answer.
+/// The verdict on a pod whose two containers request 100m of CPU each, under a quota of `hard`. `refused` is the
+/// message of the API server if it rejects the pod.
 fn under_a_quota(hard: &str, refused: Option<&str>) -> &'static str {
     let clause = "qos.pod-sums";
     let mut run = Composer::new(&[clause]);

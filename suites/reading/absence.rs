@@ -89,8 +89,8 @@ fn would_be_seen(life: &ProbedLife<'_, '_>) -> bool {
         && starts_a_command(life)
 }
 
-/// Whether the command of a probe, if it has one, exists in the image: it is the target's own program, which gives an
-/// answer of its plan.
+/// Whether the command of a probe, if it has one, exists in the image: it is the target's own program, which answers
+/// according to its plan.
 fn starts_a_command(life: &ProbedLife<'_, '_>) -> bool {
     let Handler::Exec { command } = &life.spec.handler else { return true };
     let [program, word, name, ..] = command.as_slice() else { return false };
@@ -124,8 +124,8 @@ fn later(run: &Timeline<'_>, one: At, other: At) -> At {
     if run.at_least(&one, &other) > 0 { other } else { one }
 }
 
-/// When the last of the containers started that a kubelet may start before it syncs this one. `None` if that is not
-/// known.
+/// The start of the last container that a kubelet may start before it syncs this one. `None` if the start of any of
+/// these containers is not known.
 pub(crate) fn last_to_begin(
     run: &Timeline<'_>,
     pod: &PodLife<'_>,

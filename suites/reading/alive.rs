@@ -9,8 +9,8 @@ use super::ends::End;
 use super::mains::lives_of;
 
 /// Reports a revision with a terminal phase while a container still ran, according to the container's own record or, for a main
-/// container, to the same revision. Returns whether it did. The control plane may end a pod while its containers run if its node
-/// is away or if its deletion is forced.
+/// container, to the same revision. Returns whether there was such a revision. The control plane may end a pod while
+/// its containers run if the node of the pod is away or if the deletion of the pod is forced.
 pub(crate) fn accuse_living(
     run: &Timeline<'_>,
     pod: &PodLife<'_>,
@@ -27,7 +27,7 @@ pub(crate) fn accuse_living(
 }
 
 /// The first container that ran when its pod was shown in a terminal phase, and the line that proves this, unless the
-/// revision itself does.
+/// revision itself proves it.
 fn living<'p>(
     run: &Timeline<'_>,
     pod: &'p PodLife<'_>,

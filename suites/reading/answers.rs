@@ -1,8 +1,8 @@
 //! The probes of any mechanism with their answers, in an order that shows their effects.
 //!
-//! A probe that was answered in time has a meaning; one that the kubelet may have closed has none. If a port changed
-//! its state, or a connection arrived that may be a truncated probe, a *break* is inserted between the probes: nothing
-//! is concluded across it.
+//! A probe that was answered in time has a meaning; a probe whose connection the kubelet may have closed has none. If a
+//! port changed its state, or a connection arrived that may be a truncated probe, a *break* is inserted between the
+//! probes: no conclusion is drawn across a break.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -86,13 +86,13 @@ impl<'t, 'h> Answers<'t, 'h> {
         self.certain.get(&exchange.id).copied()
     }
 
-    /// The status that a command ended with in time, and whether it leaves a child behind, if that is known.
+    /// The status with which a command exited in time, and whether the command leaves a child behind, if that is known.
     pub(crate) fn exit(&self, exchange: &Exchange<'_, '_>) -> Option<(u8, Option<bool>)> {
         let ProbeAnswer::Exited(status) = self.answer(exchange)? else { return None };
         Some((status, self.leaves_child(exchange.id)))
     }
 
-    /// Whether the plan says that a command leaves a child behind; none if the plan was changed in the meantime.
+    /// Whether the plan lets a command leave a child behind; none if the plan was changed in the meantime.
     fn leaves_child(&self, command: EventId) -> Option<bool> {
         let command = self.course.commands.iter().find(|of| of.id == command)?;
         let Endpoint::Exec(name) = &command.seen.endpoint else { return None };
@@ -101,7 +101,7 @@ impl<'t, 'h> Answers<'t, 'h> {
         Some(answer.settings()?.fork.is_some())
     }
 
-    /// Judges each run of probes that mean the same: `means` returns the meaning and the reason.
+    /// Judges each run of probes with the same meaning. `means` returns the meaning of a probe and the reason for it.
     pub(crate) fn judge(
         &self,
         clause: &Clause,

@@ -1,8 +1,8 @@
 //! HTTP probes as they arrived, each with the probe in a spec that sent it.
 //!
-//! A request is attributed by its port and its path. Requests that may come from elsewhere are left out: the later
-//! requests of a redirect, lifecycle hooks, other pods, our own clients. If different probes share a port and a path,
-//! the request is not attributed.
+//! A request is attributed by its port and its path. Requests that may come from elsewhere are left out: requests that
+//! follow a redirect, and requests from lifecycle hooks, from other pods, and from the harness's own clients. If
+//! different probes share a port and a path, the request is not attributed.
 
 use std::net::IpAddr;
 
@@ -69,13 +69,13 @@ impl<'t, 'h> Get<'t, 'h> {
         format!("the {} probe of {}/{}", self.spec.kind.word(), self.pod.key, self.container.name)
     }
 
-    /// The values that it sets a header to, in their order.
+    /// The values to which the probe sets a header, in their order.
     pub(crate) fn sets(&self, name: &'t str) -> impl Iterator<Item = &'t str> + use<'t, 'h> {
         let same = move |(key, _): &&(String, String)| key.eq_ignore_ascii_case(name);
         self.headers.iter().filter(same).map(|(_, value)| value.as_str())
     }
 
-    /// The `httpGet` as it was sent to the API server, before defaults; none if we did not create the pod.
+    /// The `httpGet` as it was sent to the API server, before defaults; none if the harness did not create the pod.
     pub(crate) fn as_sent(&self) -> Option<&'h Value> {
         let spec = self.pod.created?.1.get("spec")?;
         let lists =
@@ -228,7 +228,7 @@ fn attributed<'t, 'h>(
     hits(run).into_iter().filter(|hit| looked_for(hit, &gets)).filter_map(only).collect()
 }
 
-/// Whether an answer sent a client elsewhere.
+/// Whether the answer to a request was a redirect.
 fn is_redirected(asked: &Asked<'_>) -> bool {
     asked.status().is_some_and(|status| REDIRECTS.contains(&status))
 }

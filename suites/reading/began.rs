@@ -1,4 +1,4 @@
-//! When a container instance started, for what the API must show about it soon after.
+//! The instant at which a container instance started. Judges measure from it how soon the API shows the instance.
 
 use probity_model::Timeline;
 use probity_model::clocks::{Clock, Stamp};
@@ -8,9 +8,10 @@ use probity_model::timeline::{At, ContainerLife, PodLife, State};
 
 use super::absence::last_to_begin;
 
-/// When an instance began, according to its process or else to `startedAt`, which is truncated to the second. A kubelet shows
-/// nothing of a new pod before it has started all containers that it starts in one sync, so the first instance counts from the
-/// last of them. None if that is not known, or if a hook may have delayed the kubelet.
+/// When an instance began, according to its process or else to `startedAt`, which is truncated to the second. A kubelet
+/// shows nothing of a new pod before it has started all containers that it starts in one sync. For a first instance,
+/// this is therefore the start of the last of these containers. None if the instant is not known, or if a hook may have
+/// delayed the kubelet.
 pub(crate) fn began(
     run: &Timeline<'_>,
     pod: &PodLife<'_>,

@@ -23,8 +23,9 @@ pub(crate) fn only_its_probe(life: &ProbedLife<'_, '_>) -> bool {
     stays && lawful && !other && !hooked && life.only_probes_stop_it()
 }
 
-/// Reports a kubelet that stopped a first instance before its probe can have reached its failure threshold, and returns
-/// whether it did. The probes need not have left records: that number of failures takes a minimum of time.
+/// Reports a kubelet that stopped a first instance before the probe can have reached its failure threshold, and returns
+/// whether the kubelet did so. The probes need not have left records, because that number of failures takes a minimum
+/// time.
 pub(crate) fn stopped_too_early(life: &ProbedLife<'_, '_>, seen: &mut Seen) -> bool {
     let spec = life.spec;
     // Failures of an earlier instance may also count.
@@ -42,9 +43,9 @@ pub(crate) fn stopped_too_early(life: &ProbedLife<'_, '_>, seen: &mut Seen) -> b
     true
 }
 
-/// The most failures in a row that the kubelet can have counted for a probe when the instance got its stop signal: those that
-/// the process recorded, those that came before the port opened, and those of the instance before. None if other probes may
-/// have failed without a record, or if the answers are not certain.
+/// The most failures in a row that the kubelet can have counted for a probe when the instance got its stop signal.
+/// These are the failures that the process recorded, those before the port opened, and those of the previous instance.
+/// None if other probes may have failed without a record, or if the answers are not certain.
 pub(crate) fn most_failures(life: &ProbedLife<'_, '_>) -> Option<i64> {
     if matches!(life.spec.handler, Handler::Exec { .. }) {
         return most_runs(life);
@@ -70,8 +71,8 @@ pub(crate) fn most_failures(life: &ProbedLife<'_, '_>) -> Option<i64> {
     Some(recorded + refused + inherited(life)?)
 }
 
-/// The most runs of a command that its period allows between the start of the instance and its stop signal: a command may fail
-/// before the process knows of it.
+/// The most runs of a probe's command that fit between the start of the instance and its stop signal, according to the
+/// period of the probe. A command may fail before the process knows of it.
 fn most_runs(life: &ProbedLife<'_, '_>) -> Option<i64> {
     let started = life.probes.iter().any(|probe| life.surely(probe) == ProbeOutcome::Success);
     if started && has_started(life) {
@@ -91,7 +92,7 @@ fn is_stalled(life: &ProbedLife<'_, '_>) -> bool {
     life.noise(&life.began.stamp, until.unwrap_or(&end)) >= life.spec.timeout
 }
 
-/// Whether the startup probe of this instance has succeeded: then it is not sent again.
+/// Whether the startup probe of this instance has succeeded: after that, it is not sent again.
 fn has_started(life: &ProbedLife<'_, '_>) -> bool {
     let own = |success: &Probe<'_>| success.at.at.lo >= life.known_from();
     life.spec.kind == ProbeKind::Startup && life.first_success().is_some_and(own)
@@ -111,19 +112,19 @@ fn inherited(life: &ProbedLife<'_, '_>) -> Option<i64> {
         // If something else stopped it, the probe may have failed until its end.
         return Exhausted::of(before).map(|_| 0);
     }
-    // After a process has ended, the last probes are refused until its end is noticed.
+    // After a process has ended, probes are refused until the kubelet notices the end.
     most_failures(&before).map(|most| most + 2)
 }
 
-/// Whether this container's own probes can explain a stop signal: enough failures fit between it and the last success,
-/// or the start if there was none.
+/// Whether this container's own probes can explain a stop signal: enough failures fit between the last success, or the
+/// start if there was no success, and the signal.
 pub(crate) fn may_have_earned(life: &Life<'_, '_>, stop: &Stamp) -> bool {
     let lethal = ProbeKind::STOPPING;
     lethal.iter().filter_map(|kind| life.probed(*kind)).any(|life| {
         let passed = life.probes.iter().filter(|probe| life.outcome(probe) == ProbeOutcome::Success);
         let last = passed.map(|probe| probe.at.at.lo).max();
         let over = life.spec.kind == ProbeKind::Startup && last.is_some();
-        // After a success the first failure comes a period later; after the start it may come at once.
+        // After a success, the first failure comes a period later; after the start, the first failure may come at once.
         let (from, periods) = match last {
             Some(last) => (last, life.spec.failures),
             None => (life.began.at.lo, life.spec.failures - 1),

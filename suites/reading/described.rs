@@ -1,4 +1,4 @@
-//! A node's view of a pod, which the user's command read from the runtime and from the control groups.
+//! A node's view of a pod, which the user's node command reads from the runtime and from the control groups.
 
 use probity_model::clocks::Stamp;
 use probity_model::history::{DESCRIBE_POD, Did};
@@ -11,13 +11,13 @@ use serde_json::Value;
 pub(crate) struct Described<'h> {
     /// The deed.
     pub(crate) id: EventId,
-    /// When the command was started: the facts are not older.
+    /// When the command was started. The facts are not older than this.
     pub(crate) began: Stamp,
     /// What it printed.
     pub(crate) facts: &'h Value,
 }
 
-/// All descriptions of a pod, in order. One that failed is a doubt.
+/// All descriptions of a pod, in order. A description that failed is recorded as a doubt.
 pub(crate) fn descriptions<'h>(run: &Timeline<'h>, pod: &PodLife<'_>, seen: &mut Seen) -> Vec<Described<'h>> {
     let mut all = Vec::new();
     for (id, deed) in &run.deeds {

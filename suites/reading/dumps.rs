@@ -31,7 +31,7 @@ pub(crate) fn looks<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Look<'t, 'h>> {
     all
 }
 
-/// The pairs of views from two containers on one node, recorded by processes of which one began while the other ran.
+/// The pairs of views from two containers on one node, if the processes that recorded them ran at the same time.
 pub(crate) fn side_by_side<'l, 't, 'h>(
     run: &'l Timeline<'_>,
     all: &'l [Look<'t, 'h>],
@@ -45,7 +45,7 @@ pub(crate) fn side_by_side<'l, 't, 'h>(
     })
 }
 
-/// Whether two views were recorded by processes of which one began while the other ran.
+/// Whether the processes that recorded two views ran at the same time: one of them began while the other ran.
 pub(crate) fn overlap(run: &Timeline<'_>, one: &Look<'_, '_>, other: &Look<'_, '_>) -> bool {
     let ran_on = |first: &Look<'_, '_>, second: &Look<'_, '_>| {
         let ended = first.life.attempt.ended.as_ref();

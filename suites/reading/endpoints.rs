@@ -13,19 +13,20 @@ pub(crate) struct Fall<'t, 'h> {
     pub(crate) pod: &'t PodLife<'h>,
     /// The revision that showed it.
     pub(crate) shown: &'t Revision<'h>,
-    /// For how long after that it cannot have been ready again.
+    /// How long after this revision the pod cannot have been ready again.
     pub(crate) lasted: i64,
 }
 
 impl Fall<'_, '_> {
-    /// How much of the time in which it was not ready was stalled.
+    /// The total length of the stalls in the time in which the pod was not ready.
     pub(crate) fn noise(&self, run: &Timeline<'_>) -> i64 {
         let lasted = self.lasted.min(run.ended_us.saturating_sub(self.shown.at.at.hi));
         run.noise_between(&self.pod.node, &self.shown.at, &self.shown.at.later(lasted))
     }
 }
 
-/// The first entry after a fall that is not ready, if it came in time. A violation otherwise.
+/// The first endpoint entry after a fall that shows the pod as not ready, if it came in time. If it did not, this is
+/// reported as a violation.
 pub(crate) fn no_longer_ready<'t, 'h>(
     run: &Timeline<'h>,
     clause: &Clause,

@@ -1,7 +1,7 @@
 //! How a container instance ended: what its process recorded, and what the API shows.
 //!
 //! The target's record is authoritative: it records its exit status before it exits, and its connection closes
-//! immediately when it is killed. What a kubelet reports is compared with that, and never used in its place.
+//! immediately when it is killed. The reports of a kubelet are compared with this record, and never used in its place.
 
 use probity_model::clocks::{Clock, Stamp};
 use probity_model::measure::Interval;
@@ -12,18 +12,18 @@ use probity_model::history::Happening;
 
 use super::termination::KILLED;
 
-/// The end of an instance, as its process and its connection show it.
+/// The end of an instance, as the records of its process and its connection show it.
 pub(crate) struct End {
-    /// It did not end before this: its last record.
+    /// The earliest possible end: the last record of the process.
     pub(crate) earliest: At,
-    /// It had ended by then: its connection was closed. None if that was not recorded.
+    /// The latest possible end: the connection of the process was closed. None if this was not recorded.
     pub(crate) latest: Option<At>,
-    /// The exit status, if the process or the way it ended shows it.
+    /// The exit status, if the records of the process or the way in which it ended show it.
     pub(crate) code: Option<i64>,
 }
 
 impl End {
-    /// The end of a life. None if it is not known to have ended.
+    /// The end of a life. None if the life is not known to have ended.
     pub(crate) fn of(life: &Life<'_, '_>) -> Option<Self> {
         let latest = life.ended.clone().filter(|gone| life.last_line().is_none_or(|last| last.id < gone.id));
         if let Some(line) = life.exiting() {
@@ -37,29 +37,29 @@ impl End {
         Some(Self { earliest, latest: Some(gone), code })
     }
 
-    /// When it had surely ended, as far as that is known.
+    /// The instant by which it had certainly ended or, if that is not known, the earliest possible end.
     pub(crate) fn at(&self) -> &At {
         self.latest.as_ref().unwrap_or(&self.earliest)
     }
 
-    /// The time from which others no longer wait for it: the exit that it recorded, or, without one, when it had
-    /// certainly ended.
+    /// The time from which others no longer wait for this instance: the exit that it recorded or, without such a
+    /// record, its certain end.
     pub(crate) fn over_at(&self, life: &Life<'_, '_>) -> &At {
         if life.exiting().is_some() { &self.earliest } else { self.at() }
     }
 
-    /// Whether it was killed, whichever way the process ends by itself.
+    /// Whether it was killed: a process that exits by itself records this, with any exit status.
     pub(crate) fn was_killed(&self, life: &Life<'_, '_>) -> bool {
         life.exiting().is_none() && self.code == Some(KILLED)
     }
 }
 
-/// The end of a process that was killed, if its connection was seen to close after its last line.
+/// The end of a process that was killed, if the recorder saw its connection close after its last line.
 pub(crate) fn heard_kill(life: &Life<'_, '_>) -> Option<At> {
     End::of(life).filter(|end| end.was_killed(life))?.latest
 }
 
-/// The end of a killed process, whatever the status shows: a process that exits by itself records it.
+/// The end of a killed process, whatever the status shows. (A process that exits by itself records its exit.)
 pub(crate) fn killed_at<'t>(life: &Life<'t, '_>) -> Option<&'t At> {
     let silent = life.exiting().is_none() && life.holes.is_empty();
     life.attempt.ended.as_ref().filter(|_| silent)
@@ -129,14 +129,14 @@ pub(crate) fn has_wall_clock(life: &Life<'_, '_>) -> bool {
     life.run.clocks.on_harness(&zero).is_some()
 }
 
-/// Whether no other part of the pod can delay the kubelet's work on this container and its status: there is no postStart hook,
-/// and no other container got a stop signal.
+/// Whether nothing else in the pod can delay the kubelet's work on this container and its status: there is no postStart
+/// hook, and no other container got a stop signal.
 pub(crate) fn is_undivided(life: &Life<'_, '_>) -> bool {
     !may_be_busy(life.pod, Some(&life.container.name))
 }
 
-/// Whether the kubelet may be busy with a pod for long: with a postStart hook, or with the end of a container that got a stop
-/// signal, except the named one.
+/// Whether the kubelet may be busy with a pod for a long time: with a postStart hook, or with the end of a container
+/// that got a stop signal. The container named in `except` is not considered.
 pub(crate) fn may_be_busy(pod: &PodLife<'_>, except: Option<&str>) -> bool {
     let stops = |other: &ContainerLife<'_>| other.attempts.iter().any(|attempt| attempt.stop().is_some());
     let mut others = pod.containers.iter().filter(|other| Some(other.name.as_str()) != except);

@@ -6,7 +6,7 @@ use probity_model::{Clause, Seen, Timeline};
 use super::answers::of_others;
 use super::http::reaction::CountsAs;
 
-/// What an answer counts as if only SERVING is a success.
+/// How an answer must be counted if only SERVING is a success.
 pub(crate) fn by_serving(serving: bool) -> CountsAs {
     if serving { CountsAs::Success } else { CountsAs::Failure }
 }

@@ -69,14 +69,14 @@ impl HookKind {
 }
 
 impl HookRun {
-    /// The events of its beginning and its end.
+    /// The events of the beginning and the end of this run.
     pub(crate) fn events(&self) -> Vec<EventId> {
         [Some(self.began.id), self.ended.as_ref().map(|ended| ended.id)].into_iter().flatten().collect()
     }
 }
 
 /// Judges that a container's preStop hook ran before the stop signal, if the hook is a command, which the target
-/// records. Returns whether it is.
+/// records. Returns whether the hook is a command.
 pub(crate) fn judge_command_before_stop(
     life: &Life<'_, '_>,
     since: EventId,
@@ -128,7 +128,8 @@ pub(crate) fn listens(container: &ContainerLife<'_>, get: &Value) -> bool {
     plan.is_some_and(|plan| plan.listeners.values().any(|listener| Some(listener.port) == port))
 }
 
-/// Whether a hook is a request to a port of its pod that is closed: all containers are targets, and none listens there.
+/// Whether a hook is a request to a closed port of its pod: all containers are targets, and none of them listens on
+/// this port.
 pub(crate) fn is_refused(pod: &PodLife<'_>, hook: &Value) -> bool {
     let port = hook["httpGet"]["port"].as_u64();
     let closed = |container: &ContainerLife<'_>| {

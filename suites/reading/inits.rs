@@ -14,7 +14,7 @@ pub(crate) fn inits<'t, 'h>(pod: &'t PodLife<'h>) -> impl Iterator<Item = &'t Co
     pod.containers.iter().filter(|container| container.kind == ContainerKind::Init)
 }
 
-/// Whether a container is a target whose lives are known from the first on, with no line missing.
+/// Whether a container is a target all of whose lives are known, with no line missing.
 pub(crate) fn is_told(container: &ContainerLife<'_>) -> bool {
     let known = |(at, attempt): (usize, &Attempt<'_>)| {
         attempt.is_numbered() && usize::try_from(attempt.number) == Ok(at) && attempt.holes.is_empty()
@@ -22,7 +22,7 @@ pub(crate) fn is_told(container: &ContainerLife<'_>) -> bool {
     !container.attempts.is_empty() && container.attempts.iter().enumerate().all(known)
 }
 
-/// The life of an init container that ended by itself with status 0, and its last word.
+/// The life of an init container that exited by itself with status 0, and the line that records this exit.
 pub(crate) fn success<'t, 'h>(container: &'t ContainerLife<'h>) -> Option<(&'t Attempt<'h>, &'t Line<'h>)> {
     container.attempts.iter().find_map(|attempt| {
         let (line, code) = attempt.exited_by_itself()?;
@@ -30,7 +30,7 @@ pub(crate) fn success<'t, 'h>(container: &'t ContainerLife<'h>) -> Option<(&'t A
     })
 }
 
-/// When the process of an init container that succeeded was gone.
+/// When the process of an init container that succeeded had ended.
 pub(crate) fn end_of_success(
     run: &Timeline<'_>,
     pod: &PodLife<'_>,
@@ -61,7 +61,7 @@ pub(crate) fn was_made(pod: &PodLife<'_>, container: &ContainerLife<'_>) -> bool
 pub(crate) struct Initializing<'t, 'h> {
     /// The first line of the first init container.
     pub(crate) began: &'t At,
-    /// The last word of the last init container that succeeded; none if one never did.
+    /// The line that records the exit of the last init container; none if an init container never succeeded.
     pub(crate) done: Option<&'t Line<'h>>,
 }
 
@@ -91,8 +91,8 @@ impl Initializing<'_, '_> {
     }
 }
 
-/// When a sidecar counts as started: with the first success of its startup probe, in any instance, or, without such a probe,
-/// when it runs.
+/// When a sidecar counts as started: at the first success of its startup probe, in any instance, or, without such a
+/// probe, as soon as it runs.
 pub(crate) fn start_of_sidecar(container: &ContainerLife<'_>) -> Option<At> {
     if container.probe(ProbeKind::Startup).is_none() {
         return Some(container.attempts.first()?.began.clone());
@@ -101,9 +101,9 @@ pub(crate) fn start_of_sidecar(container: &ContainerLife<'_>) -> Option<At> {
     success.settled.clone()
 }
 
-/// When everything that the main containers of a pod wait for was done: each init container had succeeded and each
-/// sidecar had started. None if that is not known, or if within a time after it the pod was deleted or one of its
-/// containers was stopped.
+/// When the main containers of a pod had nothing more to wait for: each init container had succeeded and each sidecar
+/// had started. None if this instant is not known, or if the pod was deleted or one of its containers was stopped
+/// during the time `within` after it.
 pub(crate) fn all_helped(run: &Timeline<'_>, pod: &PodLife<'_>, within: i64) -> Option<At> {
     let mut done = match inits(pod).next() {
         Some(_) => Some(At::of(initializing(run, pod)?.done?)),

@@ -1,4 +1,4 @@
-//! The restarts of kubelets that the harness caused, and that their nodes prove.
+//! The kubelet restarts that the harness caused and that the nodes of the kubelets prove.
 
 use probity_model::clocks::Stamp;
 use probity_model::history::{Deed, Did, NodeProof, NodeVerb, RESTART_KUBELET};
@@ -17,7 +17,7 @@ pub(crate) struct Restart<'h> {
     pub(crate) over: Stamp,
 }
 
-/// Whether a deed restarted a kubelet, with new settings or not, and the node proves it.
+/// Whether a deed restarted a kubelet, with or without new settings, and the node proves this.
 pub(crate) fn is_proven_restart(did: &Did) -> bool {
     let restarts = matches!(did, Did::NodeVerb { verb, .. } if NodeVerb::of(verb).restarts_kubelet);
     restarts && did.unproven().is_none()
@@ -29,7 +29,8 @@ pub(crate) fn next_act_on_a_node(run: &Timeline<'_>, deed: EventId) -> Stamp {
     next.map_or_else(|| run.end(), |(_, done)| Stamp::harness(done.began_us))
 }
 
-/// The proven kubelet restarts. Without proof there is a doubt: the exit status 0 of a command is not proof.
+/// The proven kubelet restarts. A restart without proof is recorded as a doubt: the exit status 0 of a command is not
+/// proof.
 pub(crate) fn restarts<'h>(run: &Timeline<'h>, seen: &mut Seen) -> Vec<Restart<'h>> {
     let mut proven = Vec::new();
     for (id, deed) in &run.deeds {

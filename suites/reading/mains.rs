@@ -1,5 +1,5 @@
-//! What the processes of a pod's main containers show about the pod as a whole: whether one is running or will restart,
-//! or how all of them ended.
+//! What the processes of a pod's main containers show about the pod as a whole: whether a main container is running or
+//! will restart, or how all of them ended.
 
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, Fit, seconds};
@@ -9,7 +9,7 @@ use probity_model::{Clause, Seen, Timeline};
 use super::ends::End;
 use super::rules::{is_restarted, rules};
 
-/// How the main containers of a pod ended for good.
+/// The final end of the main containers of a pod.
 pub(crate) struct Over {
     /// When the last container of the pod had ended, sidecars included.
     pub(crate) at: At,
@@ -31,7 +31,7 @@ pub(crate) fn mains<'t, 'h>(pod: &'t PodLife<'h>) -> impl Iterator<Item = &'t Co
     pod.containers.iter().filter(|container| container.kind == ContainerKind::Main)
 }
 
-/// Whether every main container is a target whose lives are known from the first on, with no line missing.
+/// Whether every main container is a target all of whose lives are known, with no line missing.
 pub(crate) fn are_told(pod: &PodLife<'_>) -> bool {
     mains(pod).all(|container| {
         let known = |(at, attempt): (usize, &Attempt<'_>)| {
@@ -41,7 +41,8 @@ pub(crate) fn are_told(pod: &PodLife<'_>) -> bool {
     })
 }
 
-/// Whether only its containers, their policies and their rules end a pod, and each container restarts alone.
+/// Whether a pod ends only because of its containers, their policies and their rules, and each container restarts
+/// alone.
 pub(crate) fn ends_with_its_containers(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
     pod.spec.get("activeDeadlineSeconds").is_none()
         && !pod.was_ended_from_outside()
@@ -49,7 +50,7 @@ pub(crate) fn ends_with_its_containers(run: &Timeline<'_>, pod: &PodLife<'_>) ->
         && !run.node_was_touched()
 }
 
-/// Whether only its containers and their policy end a pod, and only the pod's policy restarts them.
+/// Whether a pod ends only because of its containers and its policy, and only this policy restarts the containers.
 pub(crate) fn is_plain(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
     ends_with_its_containers(run, pod) && pod.containers.iter().all(|container| rules(container).is_empty())
 }
@@ -84,7 +85,7 @@ pub(crate) fn ended(life: &Life<'_, '_>) -> Option<(At, i64)> {
     Some((end.latest.clone()?, end.code?))
 }
 
-/// The later of two instants, or the other one if there is only one.
+/// The later of two instants; `other` if there is no `one`.
 pub(crate) fn later(run: &Timeline<'_>, one: Option<At>, other: At) -> Option<At> {
     Some(match one {
         Some(one) if run.clocks.order(&one, &other) != Order::Before => one,
@@ -92,8 +93,9 @@ pub(crate) fn later(run: &Timeline<'_>, one: Option<At>, other: At) -> Option<At
     })
 }
 
-/// When the work of a pod was done: the last end of its main containers, as their processes show it; for a container that
-/// is not a target, only the status is known. `None` if one of them still runs, or it is not known.
+/// When the work of a pod was done: the last end of its main containers, as their processes show it. If one of these
+/// containers is not a target, the status of the pod shows the end. `None` if one of the containers still runs, or if
+/// the end is not known.
 pub(crate) fn work_done(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<At> {
     ends_of_work(run, pod, |_, end| end.latest)
 }
@@ -104,7 +106,7 @@ pub(crate) fn work_over(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<At> {
     ends_of_work(run, pod, |life, end| end.latest.is_some().then(|| end.over_at(life).clone()))
 }
 
-/// The last end of the main containers of a pod, with this way to get each end.
+/// The last end of the main containers of a pod. `at` returns the instant of each end.
 fn ends_of_work(
     run: &Timeline<'_>,
     pod: &PodLife<'_>,
@@ -121,7 +123,8 @@ fn ends_of_work(
     ends?.into_iter().fold(None, |one, other| later(run, one, other))
 }
 
-/// The first restart does not wait: a sidecar that has not restarted in time, before the work of its pod was done, never will.
+/// Judges a sidecar whose first restart is missing. This restart does not wait, so a sidecar that has not restarted in
+/// time, before the work of its pod was done, will never restart.
 pub(crate) fn judge_unrestarted_sidecar(
     clause: &Clause,
     life: &Life<'_, '_>,

@@ -20,7 +20,8 @@ pub(crate) fn tcp_probes(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
 
 fn come_from_the_node(run: &Timeline<'_>, seen: &mut Seen, concerns: impl Fn(&Probe<'_>) -> bool) {
     for life in run.lives().only(|life| !on_node_network(life.pod)) {
-        // For each set of possible kinds: whether any probe came from the node, and the probes that came from inside.
+        // For each set of possible kinds: whether any probe came from the node, and the probes that came from inside
+        // the pod.
         let mut unsigned: BTreeMap<_, (bool, Vec<EventId>)> = BTreeMap::new();
         for probe in life.probes.iter().filter(|probe| concerns(probe)) {
             let Some(connection) = life.connection_of(probe) else { continue };

@@ -60,8 +60,8 @@ pub(crate) fn of_part<'t, 'h>(run: &'t Timeline<'h>, part: &str) -> Vec<Patch<'t
     run.deeds.iter().filter_map(read).collect()
 }
 
-/// The pod's key and the patch of this subresource. For a failed step, only its sentence is known, which has the form
-/// in which a case writes a patch.
+/// The pod's key and the patch of this subresource. For a failed step, only its description is known, which contains
+/// the patch in the form in which a case writes it.
 fn from_words<'w>(what: &'w str, part: &str) -> Option<(&'w str, Value)> {
     let rest = what.strip_prefix("patch the pod")?;
     // Older histories use `by`.
@@ -86,7 +86,7 @@ pub(crate) fn image_in<'v>(pod: &'v Value, name: &str) -> Option<&'v str> {
     container_in(pod, name)?["image"].as_str()
 }
 
-/// Whether a patch of the pod names an image for a container: then its process is replaced.
+/// Whether a patch of the pod names an image for a container: in that case, the process of the container is replaced.
 pub(crate) fn changes_image(run: &Timeline<'_>, pod: &PodLife<'_>, container: &ContainerLife<'_>) -> bool {
     is_accepted(run, pod, "", |asked| image_in(asked, &container.name).is_some())
 }
@@ -127,7 +127,7 @@ impl<'t, 'h> Patch<'t, 'h> {
         self.pod.revisions.iter().filter(move |shown| known.is_none_or(|known| shown.id > known))
     }
 
-    /// Whether the API server rejected it because it is invalid, and not for another reason.
+    /// Whether the API server rejected the patch because it is invalid, and not for another reason.
     pub(crate) fn is_invalid(&self) -> bool {
         self.refused.is_some_and(|why| why.contains("422 Invalid"))
     }

@@ -29,7 +29,7 @@ pub(crate) fn listening<'t, 'h>(
     })
 }
 
-/// Whether the probe's port was open in all of its states: a closed one refuses probes, which leave no record.
+/// Whether the probe's port was open in all of its states: a closed port refuses probes, which leave no record.
 pub(crate) fn was_always_open(life: &ProbedLife<'_, '_>) -> bool {
     listening(life).all(|(state, _)| state == "open")
 }

@@ -1,4 +1,5 @@
-//! Readiness: the changes of a readiness probe from failure to success and back, and what the API must show then.
+//! Readiness: the changes of a readiness probe from failure to success and back, and what the API must show after each
+//! change.
 //!
 //! A probe counts only if its answer leaves the kubelet no choice, and a container only if its probes cannot be
 //! mistaken for others. Revisions can be coalesced, so a change of the result counts against a cluster only if the
@@ -16,13 +17,13 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 
 /// Consecutive probes with one outcome, enough of them to reach the threshold.
 pub(crate) struct Turn<'t, 'h> {
-    /// The first of them.
+    /// The first of these probes.
     pub(crate) first: &'t Probe<'h>,
-    /// When the threshold was reached, at the latest.
+    /// The latest time at which the threshold was reached.
     pub(crate) due: At,
-    /// The last of them.
+    /// The last of these probes.
     pub(crate) last: &'t Probe<'h>,
-    /// The next probe, which had another outcome: until then, nothing but this turn counted.
+    /// The next probe, which had another outcome: until then, only the probes of this turn counted.
     pub(crate) next: Option<&'t Probe<'h>>,
 }
 
@@ -32,8 +33,8 @@ pub(crate) fn readiness_lives<'t, 'h>(run: &'t Timeline<'h>) -> Lives<ProbedLife
     lives.only(|life| life.is_numbered() || life.container.attempts.len() == 1)
 }
 
-/// The earliest time at which a probe can have succeeded. Its connection opens before the target accepts it, by up to the
-/// time that the process may have been stalled; and a process that is stalled records a request late.
+/// The earliest time at which a probe can have succeeded. The connection of a probe may open before the target accepts
+/// it, by up to the time for which the process was stalled. A process that is stalled also records a request late.
 pub(crate) fn earliest_success(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> At {
     let at = &probe.at;
     let late = match probe.through {
@@ -54,7 +55,7 @@ pub(crate) fn pace(life: &ProbedLife<'_, '_>) -> i64 {
 }
 
 /// The series of probes with one outcome that are long enough for their threshold. If an endpoint is shared with
-/// another probe, probes cannot be counted: then the threshold is reached once enough periods have passed.
+/// another probe, probes cannot be counted. In that case, the threshold is reached once enough periods have passed.
 pub(crate) fn turns<'t, 'h>(life: &ProbedLife<'t, 'h>, wanted: ProbeOutcome) -> Vec<Turn<'t, 'h>> {
     let longest = PERIODS_TO_COME.of(life.pace());
     let together = |a: &&'t Probe<'h>, b: &&'t Probe<'h>| {
@@ -106,7 +107,7 @@ pub(crate) fn rises<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Vec<Turn<'t, 'h>> {
 }
 
 impl Turn<'_, '_> {
-    /// How long the probes stayed the same after the threshold, minus delays of the machine.
+    /// How long the probes stayed the same after the threshold, minus stalls of the node.
     pub(crate) fn lasted(&self, life: &Life<'_, '_>) -> i64 {
         let until = self.next.unwrap_or(self.last);
         until.at.at.lo - self.due.at.hi - life.noise(&self.due, &until.at)
@@ -139,7 +140,7 @@ pub(crate) fn comes_up<'t, 'h>(
     follows(clause, seen, life, turn, ("from the decisive success to ready=true", &up))
 }
 
-/// What a revision must show, and the words for the time until it does.
+/// The name of the measured time, and whether a revision shows what it must show at the end of that time.
 type Shows<'a> = (&'a str, &'a dyn Fn(&Revision<'_>, &ContainerSeen<'_>) -> bool);
 
 fn follows<'t, 'h>(
@@ -163,7 +164,8 @@ fn follows<'t, 'h>(
     let mut measured = life.run.measure(quantity, &life.node, &turn.due, revision, clause.in_time())?;
     measured.events = [turn.first.id, turn.due.id, revision.id].into();
     let met = measured.fit() == Fit::Met;
-    // If a status came with no other answer in between, it belongs to this change, however short it was.
+    // If no probe with another outcome came before the status, the status belongs to this turn, however short the turn
+    // was.
     let other = life.probes.iter().any(|probe| {
         probe.at.at.lo > turn.last.at.at.lo && life.run.clocks.order(&probe.at, &revision.at) != Order::After
     });
@@ -173,7 +175,7 @@ fn follows<'t, 'h>(
     met.then_some(revision)
 }
 
-/// No stop signal follows readiness failures, unless something else explains it.
+/// Judges that no stop signal follows readiness failures, unless something else explains the signal.
 pub(crate) fn stays_alive(seen: &mut Seen, life: &ProbedLife<'_, '_>, turn: &Turn<'_, '_>) {
     match stopped_after(life, &turn.first.at) {
         Some(signal) => seen.violated(
@@ -184,7 +186,7 @@ pub(crate) fn stays_alive(seen: &mut Seen, life: &ProbedLife<'_, '_>, turn: &Tur
     }
 }
 
-/// A stop signal after an instant that only the readiness probe explains.
+/// A stop signal after the instant `from`, if only the readiness probe explains this signal.
 pub(crate) fn stopped_after(life: &ProbedLife<'_, '_>, from: &Stamp) -> Option<EventId> {
     let stop = life.stop()?;
     (stop.at.at.lo > from.at.lo && !explained(life, &stop.at)).then_some(stop.id)

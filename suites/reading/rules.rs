@@ -1,4 +1,4 @@
-//! The restart rules of containers, which decide before their policy.
+//! The restart rules of containers, which take precedence over the restart policy of their container.
 
 use probity_model::timeline::ContainerLife;
 use serde_json::Value;
@@ -25,7 +25,7 @@ pub(crate) fn is_restarted(container: &ContainerLife<'_>, code: u8) -> bool {
     rules(container).iter().find(|rule| knows(rule, code)).is_some_and(|rule| !restarts_all(rule))
 }
 
-/// Whether the codes of a rule are those to which it applies, or those to which it does not.
+/// Whether the codes of a rule are those to which it applies (`In`), or those to which it does not apply (`NotIn`).
 pub(crate) fn operator(rule: &Value) -> &str {
     rule["exitCodes"]["operator"].as_str().unwrap_or_default()
 }

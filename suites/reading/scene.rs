@@ -12,8 +12,8 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    /// A container with a probe of this handler and this plan, which runs at 1.2 s. It is not ready, and with a
-    /// startup probe also not started.
+    /// A container with a probe of this handler and this plan, which runs at 1.2 s. The container is not ready and,
+    /// with a startup probe, not started either.
     pub(crate) fn new(clause: &str, kind: &str, handler: &Value, plan: &Value) -> Self {
         let mut probe = handler.clone();
         probe["periodSeconds"] = json!(1);

@@ -24,7 +24,7 @@ pub(crate) struct Service<'t, 'h> {
     vague: bool,
 }
 
-/// What the EndpointSlices of a Service show of a pod from one revision on.
+/// What the EndpointSlices of a Service show about a pod from one revision on.
 pub(crate) struct Entry<'t, 'h> {
     /// The event of the revision.
     pub(crate) id: EventId,
@@ -94,7 +94,8 @@ impl<'t, 'h> Service<'t, 'h> {
         labels.is_some_and(|labels| self.selector.iter().all(|(key, value)| labels.get(key) == Some(value)))
     }
 
-    /// What its slices show of a pod, revision by revision, from the first that has it.
+    /// What the slices of the Service show about a pod, revision by revision, from the first revision that contains the
+    /// pod.
     pub(crate) fn entries(&self, pod: &PodLife<'_>) -> Vec<Entry<'t, 'h>> {
         let mut slices: BTreeMap<&str, Option<&'t EndpointSeen<'h>>> = BTreeMap::new();
         let mut entries = Vec::new();
@@ -129,13 +130,13 @@ impl<'t, 'h> Service<'t, 'h> {
         revisions.map(|(id, at, object)| (*id, at, lists(object))).collect()
     }
 
-    /// Whether a request of one of our clients reached a pod through it.
+    /// Whether a request from one of the case's clients reached a pod through the Service.
     pub(crate) fn brought(&self, pod: &PodLife<'_>, asked: &Asked<'_>) -> bool {
         let host = asked.header("host").next().map(without_port);
         asked.from_our_client() && host.is_some_and(|host| self.is_at(pod, host))
     }
 
-    /// Whether one of our clients called it.
+    /// Whether one of the case's clients called the Service.
     pub(crate) fn was_called(&self, pod: &PodLife<'_>, call: &Call) -> bool {
         let authority = call.url.strip_prefix("http://").and_then(|rest| rest.split('/').next());
         authority.is_some_and(|authority| self.is_at(pod, without_port(authority)))

@@ -2,8 +2,8 @@
 //! what happened to the pods.
 //!
 //! A process's own records show how much memory it took. The additional memory of its program is not known, and is not
-//! counted. Whether a node is short of memory follows from the configuration, from its allocatable memory before that,
-//! and from these records, and never from its kubelet's reports.
+//! counted. Whether a node is short of memory follows from the configuration, from the node's allocatable memory before
+//! the configuration, and from these records. It never follows from the kubelet's reports.
 
 #[cfg(test)]
 pub(crate) mod scene;
@@ -57,7 +57,7 @@ pub(crate) struct Member<'t, 'h> {
     evicted: Option<At>,
 }
 
-/// The shortages of a history. A step that failed is a doubt.
+/// The shortages of a history. A step that failed is recorded as a doubt.
 pub(crate) fn shortages<'t, 'h>(run: &'t Timeline<'h>, seen: &mut Seen) -> Vec<Shortage<'t, 'h>> {
     let mut all = Vec::new();
     for (id, deed) in &run.deeds {
@@ -105,7 +105,7 @@ impl<'t, 'h> Shortage<'t, 'h> {
         all
     }
 
-    /// The other pods that were still there when one of them was evicted.
+    /// The other pods that had not been evicted when the pod `gone` was.
     pub(crate) fn left<'m>(
         &'m self,
         run: &'m Timeline<'_>,
@@ -119,8 +119,8 @@ impl<'t, 'h> Shortage<'t, 'h> {
 }
 
 impl<'t, 'h> Member<'t, 'h> {
-    /// A pod that was on the node when the shortage began. None if something else may have ended it, or if what its
-    /// processes did is not known.
+    /// A pod that was on the node when the shortage began. None if something else may have ended the pod, or if the
+    /// records of its processes are incomplete.
     fn of(run: &'t Timeline<'h>, pod: &'t PodLife<'h>, (began, until): (&Stamp, &Stamp)) -> Option<Self> {
         let probed = |of: &ContainerLife<'_>| {
             [ProbeKind::Startup, ProbeKind::Liveness].into_iter().any(|kind| of.probe(kind).is_some())

@@ -31,7 +31,7 @@ pub(crate) fn judge_silent_ends(ends: &[Silent], seen: &mut Seen) {
     let events = ends.iter().flat_map(|end| [end.ended.id, end.again]);
     let names: Vec<&str> = ends.iter().map(|end| end.name.as_str()).collect();
     let finding = format!(
-        "without a stop signal or a cause, these were killed and started again: {}",
+        "these were killed and started again, without a stop signal or a cause: {}",
         names.join(", ")
     );
     match ends {

@@ -1,5 +1,5 @@
-//! Slots: places for a fixed number of pods, made of topology spread constraints, and the priorities of the pods that want
-//! one.
+//! Slots: places for a fixed number of pods, defined by topology spread constraints, and the priorities of the pods
+//! that want a slot.
 //!
 //! With fewer domains than `minDomains`, the scheduler takes 0 for the smallest number of matching pods in a domain. So if
 //! all nodes are in one domain, `maxSkew` is the number of matching pods that can be on them, without any change to a node.
@@ -21,7 +21,7 @@ pub(crate) struct Contest<'t, 'h> {
     pub(crate) wants: (&'t PodLife<'h>, i64),
     /// When it was first shown.
     pub(crate) at: At,
-    /// The pods that held the slots then, each with its priority.
+    /// The pods that held the slots at that time, each with its priority.
     pub(crate) holders: Vec<(&'t PodLife<'h>, i64)>,
 }
 
@@ -95,8 +95,8 @@ impl<'t, 'h> Contest<'t, 'h> {
         self.holders.iter().map(|(_, priority)| *priority).min()
     }
 
-    /// The holders that began to terminate after that without a request of the harness, each with the revision that
-    /// shows this.
+    /// The holders that began to terminate after the new pod was created, without a request of the harness. Each has
+    /// the revision that shows this.
     pub(crate) fn gone(&self, run: &Timeline<'h>) -> Vec<(&'t PodLife<'h>, i64, &'t Revision<'h>)> {
         let went = self.holders.iter().filter(|(pod, _)| pod.deleted.is_none());
         let went = went.filter_map(|(pod, priority)| {

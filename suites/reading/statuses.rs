@@ -49,8 +49,8 @@ pub(crate) const ADDED: [&str; 4] = ["PodReadyToStartContainers", "Initialized",
 /// The fields that only a kubelet fills.
 const FILLED: [&str; 4] = ["startTime", "podIP", "initContainerStatuses", "containerStatuses"];
 
-/// Whether a container of a pod ran, according to its own record or to a status. In a pod that its kubelet rejected,
-/// none ran.
+/// Whether a container of a pod ran, according to its own record or to a status. In a pod that its kubelet rejected, no
+/// container ran.
 pub(crate) fn has_run(pod: &PodLife<'_>) -> bool {
     let made = |shown: &Revision<'_>, name: &str| {
         shown.container(name).is_some_and(|status| !status.id.is_empty() || status.restarts > 0)

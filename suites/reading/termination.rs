@@ -27,7 +27,7 @@ pub(crate) struct Exhausted<'t, 'h> {
     pub(crate) life: ProbedLife<'t, 'h>,
     /// The failures.
     pub(crate) failures: Vec<&'t Probe<'h>>,
-    /// The last of them, and when the kubelet had its result.
+    /// The last failure, and when the kubelet had its result.
     pub(crate) at: At,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Exhausted<'t, 'h> {
 pub(crate) enum Stop<'t, 'h> {
     /// The stop signal came.
     Came(&'t Line<'h>),
-    /// It did not come, although the instance was watched for long enough: its last line.
+    /// It did not come, although the instance was watched for long enough. This is the last line of the instance.
     Missing(&'t Line<'h>),
     /// The instance ended without a stop signal and did not exit by itself.
     Abrupt(&'t At),
@@ -72,7 +72,7 @@ impl<'t, 'h> Exhausted<'t, 'h> {
         self.failures.iter().flat_map(|probe| probe.events()).collect()
     }
 
-    /// Whether all of them failed because there was no answer in time.
+    /// Whether all of these probes failed because there was no answer in time.
     pub(crate) fn by_timeouts(&self) -> bool {
         self.failures.iter().all(|probe| self.life.result(probe).timed_out())
     }
@@ -89,8 +89,9 @@ impl<'t, 'h> Exhausted<'t, 'h> {
         }
     }
 
-    /// What may come before the stop signal, and how long it takes at most: the container's own hook, and the end of another
-    /// container, because the worker of a pod ends one after the other.
+    /// What may come before the stop signal, and the longest time that this takes. The container's own hook may come
+    /// first, and so may the end of another container, because the worker of a pod ends the containers one after the
+    /// other.
     fn waited_for(&self) -> Option<(i64, &'static str)> {
         let grace = self.life.spec.grace.unwrap_or_else(|| self.life.pod.grace());
         let hook = self.life.container.lifecycle("preStop").map(|hook| {
@@ -108,8 +109,8 @@ impl<'t, 'h> Exhausted<'t, 'h> {
         }
     }
 
-    /// For how long after the last failure the worker of the pod may have been busy with another container: with its postStart
-    /// hook, or until it had ended, if it was being stopped at that time.
+    /// For how long after the last failure the worker of the pod may have been busy with another container: with the
+    /// postStart hook of that container or, if that container was being stopped at that time, until its end.
     fn kept_by(&self, other: &ContainerLife<'_>) -> Option<i64> {
         let (pod, run) = (self.life.pod, self.life.run);
         let lethal = ProbeKind::STOPPING.iter().any(|kind| other.probe(*kind).is_some());
@@ -158,7 +159,7 @@ impl<'t, 'h> Exhausted<'t, 'h> {
 
     /// How much later a stop signal may come to an instance that has only just begun, on a stalled node. The kubelet
     /// finishes the start, and has a list of containers that shows the instance, only after the process has started and got
-    /// its first probe. A stall delays both steps, so it counts one more time than usual.
+    /// its first probe. A stall delays both steps, so its length is added one more time than usual.
     pub(crate) fn unsettled(&self) -> i64 {
         let began = &self.life.began;
         let young = self.life.number > 0 && self.at.at.lo - began.at.hi < YOUNG;
@@ -204,8 +205,8 @@ impl<'t, 'h> Exhausted<'t, 'h> {
         None
     }
 
-    /// A probe that came although the earlier failures had reached the threshold. A restarted kubelet starts a new count,
-    /// and a stalled one may have accepted an answer that the target considered too late.
+    /// A probe that came although the failures before it had reached the threshold. A restarted kubelet starts a new
+    /// count, and a stalled one may have accepted an answer that the target considered too late.
     fn one_too_many(&self) -> Option<EventId> {
         let (life, last) = (&self.life, *self.failures.last()?);
         let stop = life.stop().map_or(i64::MAX, |stop| stop.at.at.lo);
@@ -218,8 +219,8 @@ impl<'t, 'h> Exhausted<'t, 'h> {
     }
 }
 
-/// How long the worker of a pod may have been busy with the ends of the pod's other containers: it stops one after the other.
-/// Only containers that were stopped after this time of their node count.
+/// How long the worker of a pod may have been busy with the ends of the pod's other containers: the worker stops them
+/// one after the other. Only containers that were stopped after this time of their node count.
 pub(crate) fn time_of_ends(run: &Timeline<'_>, pod: &PodLife<'_>, of: &str, since: i64) -> i64 {
     let others = pod.containers.iter().filter(|other| other.name != of);
     let span = |other: &ContainerLife<'_>, attempt: &Attempt<'_>| {
@@ -233,7 +234,7 @@ pub(crate) fn time_of_ends(run: &Timeline<'_>, pod: &PodLife<'_>, of: &str, sinc
     spans.fold(0, i64::saturating_add)
 }
 
-/// Judges that an instance that ended is followed by another.
+/// Judges that an instance that ended is followed by another instance.
 pub(crate) fn judge_restart(life: &Life<'_, '_>, ended: &(impl Happened + ?Sized), seen: &mut Seen) {
     let (pod, number) = (life.pod, life.number);
     let (wait, words) = back_off(number);
@@ -313,8 +314,8 @@ pub(crate) fn judge_count(last: &Life<'_, '_>, seen: &mut Seen) {
     }
 }
 
-/// How long after the end of an instance the next may begin, and the words for it. The first restart has no delay; the
-/// back-off begins with the second.
+/// How long after the end of an instance the next one may begin, and the formula of this time in words. The first
+/// restart has no delay; the back-off begins with the second.
 fn back_off(number: u64) -> (i64, String) {
     if number == 0 {
         return (TO_START_AGAIN, format!("{}, without back-off", seconds(TO_START_AGAIN)));
@@ -335,8 +336,8 @@ fn or_after_kubelet((wait, words): (i64, String), down: i64) -> (i64, String) {
     }
 }
 
-/// For how long after the end of an instance the worker of its pod was busy with other containers before it handled the next
-/// instance: it ends them one after the other, and waits for their hooks.
+/// For how long after the end of an instance the worker of its pod was busy with other containers before it handled the
+/// next instance. The worker ends containers one after the other, and waits for their hooks.
 fn busy_with_others(life: &Life<'_, '_>, end: &At, next: &At) -> i64 {
     let run = life.run;
     if life.pod.containers.iter().any(|container| container.lifecycle("postStart").is_some()) {

@@ -1,4 +1,5 @@
-//! Probes that cannot succeed because nothing listens at their destination, or cannot answer.
+//! Probes that cannot succeed because nothing listens at their destination, or because what listens there cannot
+//! answer.
 //!
 //! No target sees such a probe, or the target sees only a connection. Whether it cannot succeed follows from the plans in
 //! the pod's spec, and only if every container of the pod has a plan that was never changed.
@@ -101,21 +102,21 @@ impl UnreachableProbe<'_, '_> {
         port.number.is_none() && !port.written.is_empty() && port.written.parse::<i64>().is_err()
     }
 
-    /// Whether it can never succeed, and no target records it: nothing listens at its destination, its port is unknown, or the
-    /// image does not contain its command.
+    /// Whether the probe can never succeed, and no target records it: nothing listens at its destination, its port is
+    /// unknown, or the image does not contain its command.
     pub(crate) fn is_hopeless(&self) -> bool {
         has_no_command(self) || self.has_no_port() || self.there() == There::Nobody
     }
 
-    /// When it must have run at least once in the first instance of its container. None if that is not known, or if the instance
-    /// may have ended before.
+    /// When the probe must have run at least once in the first instance of its container. None if that is not known, or
+    /// if the instance may have ended before that.
     pub(crate) fn must_have_run(&self, run: &Timeline<'_>) -> Option<At> {
         let gated =
             self.spec.kind != ProbeKind::Startup && self.container.probe(ProbeKind::Startup).is_some();
         let attempt = self.container.attempts.first().filter(|_| self.container.stays() && !gated)?;
         let spec = self.spec;
-        // A probe that cannot be carried out is retried at once, and a command that does not exist also takes the
-        // runtime a moment.
+        // The kubelet immediately retries a probe that it cannot perform, and the runtime also needs a moment to find
+        // that a command does not exist.
         let takes = spec.timeout.max(START_OF_A_COMMAND);
         let turns = spec.initial_delay + FIRST_TURNS.of(spec.period) + takes + UNKNOWN_LIFE;
         let others = time_of_ends(run, self.pod, &self.container.name, i64::MIN);
@@ -156,7 +157,8 @@ impl UnreachableProbe<'_, '_> {
         }
     }
 
-    /// A revision that shows what only a success can cause. A restarted kubelet starts with old containers as started.
+    /// A revision that shows what only a success can cause. A restarted kubelet shows containers from before its
+    /// restart as started.
     fn succeeded(&self, run: &Timeline<'_>) -> Option<EventId> {
         if self.spec.kind == ProbeKind::Startup && run.node_was_touched() {
             return None;
@@ -178,8 +180,8 @@ impl UnreachableProbe<'_, '_> {
         self.pod.events.iter().find(fits).map(|event| event.id)
     }
 
-    /// A liveness or startup probe that only fails stops the container in time, unless something prevents that. The kubelet's
-    /// own reports about it prove nothing.
+    /// A liveness or startup probe that only fails stops the container in time, unless something prevents that. The
+    /// kubelet's own reports about the probe prove nothing.
     fn judge_kill(&self, run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, of: &str) {
         let gated =
             self.spec.kind == ProbeKind::Liveness && self.container.probe(ProbeKind::Startup).is_some();

@@ -14,7 +14,7 @@ use probity_model::timeline::{
 use probity_model::{Clause, Seen, Stamp, Timeline};
 use probity_script::witness::{Fact, Listening};
 
-/// Reports a violation if a port was open for long and no connection at all came to it. Reports nothing otherwise, or if a
+/// Reports a violation if a port was open for a long time and no connection at all came to it. Reports nothing if a
 /// cause other than the probe's address is possible.
 pub(crate) fn must_be_visited(
     run: &Timeline<'_>,
@@ -45,8 +45,8 @@ fn unvisited(clause: &Clause, life: &Life<'_, '_>, spec: &ProbeSpec, port: u16) 
     life.run.measure(what, &life.node, from, end(life)?, bound)
 }
 
-/// When the last of a pod's containers first began: until all are started, a kubelet may not probe the first. None if
-/// one of them left no records, or has a hook that delays its start.
+/// When the last of a pod's containers first began: until all of them are started, a kubelet may not probe the first
+/// one. None if one of them left no records, or has a hook that delays its start.
 fn last_to_begin<'t>(pod: &'t PodLife<'_>) -> Option<&'t At> {
     let began = |container: &'t ContainerLife<'_>| {
         let first = container.attempts.first().filter(|_| container.lifecycle("postStart").is_none())?;
@@ -57,12 +57,12 @@ fn last_to_begin<'t>(pod: &'t PodLife<'_>) -> Option<&'t At> {
     began?.into_iter().rev().max_by_key(|began| began.at.lo)
 }
 
-/// The line by which a port was opened to the pod's network; none if that ever changed.
+/// The line that records that a port was opened to the pod's network; none if the state of the port changed later.
 pub(crate) fn opened<'t, 'h>(attempt: &'t Attempt<'h>, port: u16) -> Option<&'t Line<'h>> {
     opened_in(&attempt.lines, port)
 }
 
-/// The same, until an instant of the process's own clock.
+/// Like [`opened`], but only the lines before an instant of the process's own clock count.
 pub(crate) fn opened_until<'t, 'h>(
     attempt: &'t Attempt<'h>,
     port: u16,

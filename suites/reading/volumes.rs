@@ -7,7 +7,7 @@ use probity_model::history::Did;
 use probity_model::timeline::PodLife;
 use serde_json::Value;
 
-/// Whether a volume of a pod cannot be mounted: its content was never created.
+/// Whether a volume of a pod cannot be mounted because its content was never created.
 pub(crate) fn lacks_volume(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
     let volumes = pod.spec.get("volumes").and_then(Value::as_array).into_iter().flatten();
     let mut wanted = volumes.filter_map(|volume| {

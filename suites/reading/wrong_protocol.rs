@@ -1,8 +1,8 @@
 //! Probes with a different protocol than their listener and their spec: TLS instead of plain text, or the other way
 //! round; and probes that only connect.
 //!
-//! The target closes such connections before any request, or the kubelet closes them without a request, so nothing else of the
-//! probe is seen.
+//! The target closes such connections before any request, or the kubelet closes them without a request, so the target
+//! sees nothing else of the probe.
 
 use probity_model::timeline::{Connection, Handler, ProbeKind, ProbeSpec, ProbedLife};
 use probity_model::{EventId, Seen, Timeline};
@@ -11,8 +11,8 @@ use probity_script::{ClientCertificate, Listener, Protocol};
 
 use super::arrivals::from_a_pod;
 
-/// Reports probes with such handlers if none of them was understood although the listener uses the protocol of the
-/// spec.
+/// Reports probes with the handlers that `of` selects if the target understood none of these probes, although its
+/// listener uses the protocol of the spec.
 pub(crate) fn judge_wrong_protocol(run: &Timeline<'_>, seen: &mut Seen, of: impl Fn(&Handler) -> bool) {
     for life in run.lives().of_each(&ProbeKind::ALL).whole() {
         if of(&life.spec.handler) && life.is_asked_alone() && is_matched(&life) {

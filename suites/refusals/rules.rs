@@ -40,7 +40,7 @@ pub(super) struct FieldDefault {
     /// The values that may be read back, as JSON; null stands for a field that stays unset.
     pub(super) read_back: &'static [&'static str],
     /// Whether a pod that shows the default is evidence that the clause holds. Otherwise only dry runs are evidence,
-    /// because the pod's probes show more.
+    /// because the pod's probes show more than its spec.
     pub(super) pods_prove: bool,
 }
 
@@ -102,7 +102,7 @@ pub(super) const DEFAULTS: &[FieldDefault] = &[
 pub(super) const RULES: &[FieldRule] = &[
     rule(MINIMUMS, &["*Probe.initialDelaySeconds"], |delay| at_least(0, delay)),
     FieldRule { zero_means_default: true, ..rule(MINIMUMS, COUNTS, |count| at_least(1, count)) },
-    // ONE_SUCCESS is about the numbers above 1.
+    // The rule ONE_SUCCESS covers the numbers above 1.
     FieldRule {
         zero_means_default: true,
         ..rule(MINIMUMS, SUCCESSES, |count| at_least(1, count).filter(|_| count.number() <= Some(1)))
@@ -173,7 +173,7 @@ pub(super) const RULES: &[FieldRule] = &[
         words: Some("restartPolicy"),
         ..rule(RESTART_RULES, &["restartPolicyRules"], |rules| {
             let all = rules.value.as_array().filter(|all| !all.is_empty())?;
-            // Whether this action is valid depends on a feature gate of its own.
+            // Whether this action is valid depends on a separate feature gate.
             let known = !all.iter().any(|rule| rule["action"] == "RestartAllContainers");
             known.then(|| {
                 rules.container().is_some_and(|of| of["restartPolicy"].is_string()) && all.iter().all(is_rule)

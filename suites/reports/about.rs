@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{KUBELET, kind_of, of_containers, word};
 
-/// Judges each event about a container by what is wrong with it; for each reason, one correct event is cited.
+/// Reports each event about a container that `wrong` finds fault with. For each reason, one correct event is cited.
 fn judge_each<'p, 'h: 'p>(
     pods: impl IntoIterator<Item = &'p PodLife<'h>>,
     seen: &mut Seen,
@@ -124,7 +124,7 @@ fn container_of<'p, 'h>(pod: &'p PodLife<'h>, name: &str) -> Option<&'p Containe
     pod.container(name).or_else(|| pod.ephemeral.iter().find(|of| of.name == name))
 }
 
-/// An event has the type of its reason.
+/// An event has the type that belongs to its reason.
 pub(super) fn has_its_type(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     judge_each(&run.pods, seen, |_, event| {
         let wanted = kind_of(event).unwrap_or_default();

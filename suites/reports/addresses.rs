@@ -1,4 +1,4 @@
-//! The addresses of a pod, and when its kubelet got it.
+//! The addresses of a pod, and when its kubelet got the pod.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -131,8 +131,8 @@ fn judge_network(run: &Timeline<'_>, pod: &PodLife<'_>, seen: &mut Seen) {
     }
 }
 
-/// Whether a pod had ended before its kubelet was restarted. The restarted kubelet takes addresses from sandboxes that are
-/// ready, and the pod's sandbox no longer is.
+/// Whether a pod had ended before its kubelet was restarted. The restarted kubelet takes addresses from sandboxes that
+/// are ready, and the pod's sandbox is no longer ready.
 fn was_over_for_its_kubelet(run: &Timeline<'_>, pod: &PodLife<'_>, shown: &Revision<'_>) -> bool {
     let Some(over) = pod.over() else { return false };
     run.deeds.iter().any(|(id, deed)| {
@@ -140,8 +140,8 @@ fn was_over_for_its_kubelet(run: &Timeline<'_>, pod: &PodLife<'_>, shown: &Revis
     })
 }
 
-/// Whether a revision shows a pod that is being deleted and whose containers have all ended, which their own records
-/// confirm.
+/// Whether a revision shows a pod that is being deleted and whose containers have all ended, and the records of the
+/// containers confirm this.
 fn is_torn_down(run: &Timeline<'_>, pod: &PodLife<'_>, shown: &Revision<'_>) -> bool {
     let stopped = |of: &ContainerLife<'_>| {
         let says_later =
@@ -179,7 +179,7 @@ fn is_loopback(address: &str) -> bool {
     address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// The kubelet had the pod before its first container started, and that does not change.
+/// The kubelet had the pod before the pod's first container started, and the start time in the status does not change.
 pub(super) fn before_its_containers(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
         let first = of_kubelet(pod).find_map(|shown| Some((shown, shown.start_second()?)));
@@ -219,8 +219,8 @@ pub(super) fn before_its_containers(run: &Timeline<'_>, _: &Clause, seen: &mut S
     }
 }
 
-/// When the harness sent the request that created the pod or removed its last scheduling gate, on its own clock: no kubelet can
-/// have had the pod before.
+/// When the harness sent the request that created the pod or removed its last scheduling gate, on its own clock. No
+/// kubelet can have had the pod earlier.
 fn request(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<At> {
     let (created, _) = pod.created?;
     let bound = pod.revisions.iter().find(|shown| shown.object["spec"]["nodeName"].is_string())?.id;

@@ -67,8 +67,8 @@ fn judge(
     }
 }
 
-/// A pause between two instances is reported soon after the end of the first of them, long before the status shows it: only
-/// the first restart comes at once.
+/// A pause between two instances is reported soon after the end of the earlier instance, long before the status shows
+/// the pause. Only the first restart comes at once.
 fn judge_pauses(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -112,8 +112,8 @@ fn pause(clause: &Clause, life: &Life<'_, '_>) -> Option<At> {
     (comes_back && pauses && is_undivided(life) && life.before_deletion(&due)).then_some(end)
 }
 
-/// Reports an event about a wait of a container whose first or second instance is still running: the first restart follows
-/// immediately, unless the runtime could not carry it out.
+/// Reports an event about a wait of a container whose first or second instance is still running: the first restart
+/// follows immediately, unless the runtime failed to start the container.
 fn judge_haste(
     run: &Timeline<'_>,
     (pod, container): (&PodLife<'_>, &ContainerLife<'_>),

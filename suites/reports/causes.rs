@@ -1,4 +1,5 @@
-//! Events about containers that are stopped: each names its cause, a failed probe or none.
+//! Events about containers that are stopped: each names the failed probe that caused the stop, or no probe if there was
+//! no such cause.
 
 use probity_model::mechanisms::{ONE_MISSED, UNDER_WAY};
 use probity_model::timeline::{At, ContainerLife, KubeEvent, Life, PodLife, ProbeKind, ProbeOutcome};
@@ -49,8 +50,8 @@ fn blamed(kind: ProbeKind) -> String {
     format!("failed {} probe", kind.word())
 }
 
-/// Each kill because of a probe is reported with that cause, if the container is restarted. Otherwise the rest of the pod is
-/// stopped as a whole, without a cause.
+/// Each kill because of a probe is reported with that cause, if the container is restarted. If the container is not
+/// restarted, the rest of the pod is stopped as a whole, and the events name no cause.
 fn judge_kills(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -82,7 +83,8 @@ fn judge_kills(
     }
 }
 
-/// The probe that ended an instance, if nothing else can have ended it: its last results were enough failures.
+/// The probe that ended an instance, if nothing else can have ended it: its last results were failures, as many as its
+/// threshold.
 fn killer(life: &Life<'_, '_>) -> Option<ProbeKind> {
     let stop = life.stopped_undeleted()?;
     let hooked = life.container.lifecycle("postStart").is_some();
@@ -105,7 +107,7 @@ fn killer(life: &Life<'_, '_>) -> Option<ProbeKind> {
     kinds.next().filter(|_| kinds.next().is_none())
 }
 
-/// Containers that are stopped because their pod is deleted are reported, without any probe.
+/// Containers that are stopped because their pod is deleted are reported as stopped, and no probe is named.
 fn judge_deletion(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -113,7 +115,7 @@ fn judge_deletion(
     tally: &Tally<'_, '_>,
     seen: &mut Seen,
 ) {
-    // At the end of every deletion, a kubelet sets a grace period of zero; a forced deletion begins with it.
+    // At the end of every deletion, a kubelet sets a grace period of zero; a forced deletion begins with this value.
     let first = pod.revisions.iter().find(|shown| shown.terminating());
     let forced = first.is_some_and(|shown| shown.deletion_grace() == Some(0));
     let Some(deletion) = run.deletion(pod).filter(|_| !forced) else { return };
@@ -177,7 +179,7 @@ fn judge_excess(
     }
     if usize::try_from(more).is_ok_and(|more| more >= clause.tolerance_times("more")) {
         let finding = format!(
-            "the events that report a failed probe outnumber the instances that ended, by {more}, in {}",
+            "the events that report a failed probe outnumber the instances that ended by {more} in {}",
             pod.key
         );
         seen.violated(finding, cited);
@@ -206,8 +208,8 @@ fn judge_blame(
     }
 }
 
-/// The last probe of a kind before the deletion of the pod, if it passed and no other one was due until then, and the
-/// container ran in one instance all the time.
+/// The last probe of a kind before the deletion of the pod, if this probe passed, no other one was due until the
+/// deletion, and the container ran in one instance all the time.
 fn passed_to_the_end(
     run: &Timeline<'_>,
     pod: &PodLife<'_>,

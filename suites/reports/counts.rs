@@ -1,4 +1,4 @@
-//! An event that occurs again: its count grows, and its times move forward.
+//! Events that occur again: the count of such an event grows, and its last time moves forward.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use probity_model::{Clause, Seen, Timeline};
 
 use super::of_containers;
 
-/// The count of an event grows with each revision, its first time stays, and its last time does not go back.
+/// The count of an event grows with each revision, its first time does not change, and its last time does not go back.
 pub(super) fn counts_up(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
         judge_last_times(run, clause, pod, seen);
@@ -39,7 +39,7 @@ pub(super) fn counts_up(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// The last time of an event that keeps occurring changes.
+/// If an event keeps occurring, its last time changes.
 fn judge_last_times(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
     let mut first: BTreeMap<&str, &KubeEvent<'_>> = BTreeMap::new();
     for event in of_containers(pod) {
@@ -64,7 +64,7 @@ fn judge_last_times(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen
     }
 }
 
-/// An event that arrived before the time that it gives: its kubelet cannot know the future.
+/// What is wrong with an event that arrived before its own last time, which its kubelet cannot have known.
 fn ahead(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, event: &KubeEvent<'_>) -> Option<String> {
     let last = Interval::point(whole_seconds(event.second("lastTimestamp")?));
     let last = Stamp { clock: Clock::Wall(pod.node.clone()), at: last };
@@ -72,7 +72,7 @@ fn ahead(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, event: &KubeEve
     (ahead > clause.tolerance_us("ahead")).then(|| format!("arrived {} before its last time", seconds(ahead)))
 }
 
-/// What is wrong with the count and the times of an event, which was seen before or not.
+/// What is wrong with the count and the times of an event. `before` is its previous revision, if there was one.
 fn wrong(before: Option<&KubeEvent<'_>>, event: &KubeEvent<'_>) -> Option<String> {
     let times = event.second("firstTimestamp").zip(event.second("lastTimestamp"));
     let Some((first, last)) = times else { return Some("does not say when it occurred".to_owned()) };

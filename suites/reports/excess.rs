@@ -1,4 +1,4 @@
-//! Events that occur more often than what they report.
+//! Events that were recorded more often than the things that they report happened.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use super::tally::Tally;
 use crate::reading::alive::is_forced;
 
-/// Events of a pod that are too many.
+/// The events of a pod that are too many for what happened.
 pub(super) struct Excess<'t, 'h> {
     run: &'t Timeline<'h>,
     pod: &'t PodLife<'h>,
@@ -60,8 +60,8 @@ pub(super) fn instances(pod: &PodLife<'_>, container: &ContainerLife<'_>) -> Opt
     (all && !pod.events.iter().any(failed)).then_some(count)
 }
 
-/// How often a container may be stopped without a probe as the cause: once for each request to delete its pod, and a
-/// sidecar once more with the end of the work. None if something else can stop it.
+/// How often a container may be stopped without a probe as the cause: once for each request to delete its pod, and, if
+/// it is a sidecar, once more when the work of the pod is done. None if something else can stop it.
 pub(super) fn stops(run: &Timeline<'_>, pod: &PodLife<'_>, container: &ContainerLife<'_>) -> Option<u64> {
     let deadline = pod.spec.get("activeDeadlineSeconds").is_some();
     if deadline || pod.was_ended_from_outside() || is_forced(run, pod) || pod.restarts_as_one() {

@@ -16,7 +16,7 @@ use crate::reading::http::exchange::REDIRECTS;
 use crate::reading::mains::lives_of;
 use crate::reading::unreachable::UnreachableProbe;
 
-/// For each failed probe an event is recorded.
+/// An event is recorded for each failed probe.
 pub(super) fn each_failure(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     if run.node_was_touched() {
         return;
@@ -150,8 +150,8 @@ fn judge_excess(
     }
 }
 
-/// The probes of a kind that certainly failed, in all instances of a container, before its pod was deleted, each with the
-/// time at which the kubelet knew.
+/// The probes of a kind that certainly failed, in all instances of a container, before its pod was deleted, each with
+/// the time at which the kubelet knew of the failure.
 fn failures(
     run: &Timeline<'_>,
     pod: &PodLife<'_>,
@@ -176,7 +176,7 @@ fn named(event: &KubeEvent<'_>) -> Option<String> {
     (rest.starts_with("probe ") && !event.is_combined()).then(|| word.to_lowercase())
 }
 
-/// What a command prints each time it fails, if that is always the same and nothing cuts it off.
+/// What a command prints each time it fails, if the output is always the same and is not truncated.
 fn printed(container: &ContainerLife<'_>, probe: &ProbeSpec) -> Option<String> {
     let Handler::Exec { command } = &probe.handler else { return None };
     let plan = container.plan()?;

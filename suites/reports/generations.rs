@@ -67,8 +67,8 @@ pub(super) fn never_ahead(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
     }
 }
 
-/// What is wrong with the generations of the conditions that only the kubelet writes. It writes them with the status, so they
-/// are about at least that generation.
+/// What is wrong with the generations of the conditions that only the kubelet writes. It writes these conditions with
+/// the status, so they are about at least the generation of the status.
 fn of_conditions(shown: &Revision<'_>, known: RangeInclusive<i64>) -> Option<String> {
     ADDED.into_iter().filter_map(|kind| Some((kind, shown.condition(kind)?))).find_map(|(kind, of)| match of
         .get("observedGeneration")
@@ -122,8 +122,8 @@ fn judge_stale(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mu
     }
 }
 
-/// Each generation of a pod that runs is followed in time by a status that is about it, whatever else changes; so is the
-/// generation that its deletion causes.
+/// Each generation of a pod that runs is followed in time by a status that is about it, whatever else changes. The same
+/// holds for the generation that the pod's deletion causes.
 fn judge_followed(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
     if run.node_was_touched() || may_be_busy(pod) || pod.restarts_as_one() {
         return;
@@ -157,8 +157,8 @@ fn judge_followed(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: 
     }
 }
 
-/// Whether the API server may have been unavailable since shortly before a revision. A kubelet then learns of changes only when
-/// it reconnects, after a back-off of its own.
+/// Whether the API server may have been unavailable since shortly before a revision. A kubelet then learns of changes
+/// only when it reconnects, after its own back-off.
 fn may_be_deaf(run: &Timeline<'_>, clause: &Clause, from: &Revision<'_>) -> bool {
     let since = from.at.at.lo - clause.tolerance_us("hears-again");
     run.gaps.iter().any(|(_, gap)| matches!(gap.of, Source::Watch(_)) && gap.to_us > since)
@@ -184,8 +184,8 @@ fn is_deleted_at(pod: &PodLife<'_>, at: usize) -> bool {
     ends && !pod.had_deadline() && !pod.has_limited_storage()
 }
 
-/// Whether the kubelet may be busy with the pod for long: it runs a hook, or stops a container whose probe failed or that was
-/// changed. It syncs the pod again only after that.
+/// Whether the kubelet may be busy with the pod for a long time, because it runs a hook, or stops a container whose
+/// probe failed or that was changed. The kubelet syncs the pod again only after that.
 fn may_be_busy(pod: &PodLife<'_>) -> bool {
     let waits = |of: &ContainerLife<'_>| of.spec.get("lifecycle").is_some() || !of.probes.is_empty();
     let part = |shown: &Revision<'_>, list: &str| shown.object.pointer(list).cloned();

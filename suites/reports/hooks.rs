@@ -1,4 +1,4 @@
-//! Events about failed lifecycle hooks: each hook that fails has one, and no other hook does.
+//! Events about failed lifecycle hooks: an event is recorded for each hook that fails, and for no other hook.
 
 use probity_model::timeline::{At, ContainerLife, KubeEvent, Life, PodLife};
 use probity_model::{Clause, Seen, Timeline};
@@ -13,7 +13,7 @@ use crate::reading::mains::lives_of;
 /// The hooks, each with the reason of the event about its failure.
 const HOOKS: [(&str, &str); 2] = [("postStart", "FailedPostStartHook"), ("preStop", "FailedPreStopHook")];
 
-/// A hook that fails is reported, and one that does not is not.
+/// A hook that fails is reported, and a hook that succeeds is not.
 pub(super) fn failed_ones_only(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     if run.node_was_touched() {
         return;
@@ -34,7 +34,7 @@ pub(super) fn failed_ones_only(run: &Timeline<'_>, clause: &Clause, seen: &mut S
 }
 
 /// The runs of a hook that is a command of the target, or a request that was refused: the end of each, and whether it failed.
-/// None if it is another hook, or if the runs cannot be told from those of another one.
+/// None if the hook is of another kind, or if its runs cannot be distinguished from those of another hook.
 fn runs(
     run: &Timeline<'_>,
     (pod, container): (&PodLife<'_>, &ContainerLife<'_>),
@@ -59,15 +59,15 @@ fn ended(life: &Life<'_, '_>, hook: &Value) -> Option<(At, bool)> {
     Some((done.ended?, done.outcome? > 0))
 }
 
-/// The time by which such a hook had failed in an instance: the stop signal follows a preStop hook, and a postStart hook that
-/// failed.
+/// The time by which a refused hook had failed in an instance. The stop signal shows this, because it follows a preStop
+/// hook and a postStart hook that failed.
 fn refused(life: &Life<'_, '_>, field: &str) -> Option<At> {
     let stop = if field == "preStop" { life.stop() } else { life.stopped_undeleted() };
     stop.filter(|_| life.holes.is_empty() && life.pod.grace() > 0).map(At::of)
 }
 
-/// In how many instances a hook can have failed: all but those in which it certainly succeeded. None if it may have run more
-/// than once in an instance.
+/// In how many instances a hook can have failed: all except those in which it certainly succeeded. None if the hook may
+/// have run more than once in an instance.
 fn may_have_failed(
     run: &Timeline<'_>,
     (pod, container): (&PodLife<'_>, &ContainerLife<'_>),

@@ -104,7 +104,7 @@ fn misidentified(
     }
 }
 
-/// The container ID in a state of a status, if that is of an instance that has ended.
+/// The container ID in a state of a status, if this state is that of an instance that has ended.
 fn ended_id<'h>(shown: &Revision<'h>, container: &ContainerLife<'_>, place: &str) -> Option<&'h str> {
     let status = status_of(shown, &container.name)?;
     status.get(place)?.get("terminated")?.get("containerID")?.as_str().filter(|id| !id.is_empty())

@@ -1,4 +1,5 @@
-//! Containers whose images are not on the node and cannot be pulled: what they wait for, and the events about that.
+//! Containers whose images are not on the node and cannot be pulled: what their status shows, and which events are
+//! recorded.
 
 use std::collections::BTreeSet;
 
@@ -64,7 +65,8 @@ fn is_misnamed(image: &str) -> bool {
     name.chars().any(|char| char.is_ascii_uppercase())
 }
 
-/// The first containers of pods that only their images keep from starting.
+/// The containers that do not start only because their image is missing: no other container of the pod must start
+/// before them.
 pub(super) fn lacking<'t, 'h>(
     run: &'t Timeline<'h>,
 ) -> impl Iterator<Item = (&'t PodLife<'h>, &'t ContainerLife<'h>, Lack)> {
@@ -84,7 +86,7 @@ fn begun<'p, 'h>(pod: &'p PodLife<'h>) -> Option<&'p Revision<'h>> {
     of_kubelet(pod).find(|shown| shown.is("PodReadyToStartContainers") == Some(true))
 }
 
-/// A container without an image waits for it, and is never shown as running.
+/// A container whose image is missing waits for this image, and is never shown as running.
 pub(super) fn waits(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (pod, container, lack) in lacking(run) {
         let (name, mut said) = (format!("{}/{}", pod.key, container.name), BTreeSet::new());
@@ -97,7 +99,7 @@ pub(super) fn waits(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                         seen.facet("reason", reason);
                     }
                 }
-                // It is shown in this way before the kubelet handles it.
+                // The container is shown in this way before the kubelet handles it.
                 State::Waiting { reason: "ContainerCreating" | "PodInitializing" } if said.is_empty() => {}
                 State::Waiting { reason } => {
                     seen.violated(

@@ -1,4 +1,4 @@
-//! What a container left behind when it ended: its termination message.
+//! Termination messages, which containers leave behind when they end.
 
 use probity_model::timeline::{ContainerLife, Life, Line, Revision};
 use probity_model::{Clause, EventId, Seen, Timeline};
@@ -53,13 +53,13 @@ fn text<'h>(of: &'h Value, field: &str) -> &'h str {
     of.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// What an instance should write: whether to the file of its message, and how many bytes.
+/// What an instance should write: whether it writes to the file of its message, and how many bytes.
 struct Planned {
     to_its_message: bool,
     bytes: u64,
 }
 
-/// The file that an instance should write. An outer none if there is more than one.
+/// The file that an instance should write, if there is one. The outer value is none if there is more than one file.
 fn planned(life: &Life<'_, '_>) -> Option<Option<Planned>> {
     let named = text(life.container.spec, "terminationMessagePath");
     let wanted = if named.is_empty() { USUAL_PATH } else { named };
@@ -74,7 +74,7 @@ fn planned(life: &Life<'_, '_>) -> Option<Option<Planned>> {
     files.next().is_none().then_some(first)
 }
 
-/// What an instance records about its writing.
+/// What an instance records about the files that it writes.
 fn consumed<'t>(life: &'t Life<'_, '_>) -> impl Iterator<Item = (EventId, &'t Consumed)> {
     life.lines.iter().filter_map(|line| match &line.line.fact {
         Fact::Consumed(of) if of.resource == "disk" => Some((line.id, of)),
@@ -82,7 +82,7 @@ fn consumed<'t>(life: &'t Life<'_, '_>) -> impl Iterator<Item = (EventId, &'t Co
     })
 }
 
-/// How much a process wrote to the file of its message. None if that is unclear.
+/// How many bytes a process wrote to the file of its message. None if the number is unclear.
 fn written(life: &Life<'_, '_>) -> Option<usize> {
     let Some(planned) = planned(life)? else { return Some(0) };
     let filled = consumed(life).any(|(_, of)| of.amount == planned.bytes && of.error.is_none());
@@ -113,13 +113,13 @@ fn known<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Life<'t, 'h>> {
     lives.filter(|life| life.is_numbered() && life.holes.is_empty())
 }
 
-/// Those that exited, by themselves or after a stop signal, and are shown with their exit status.
+/// The known instances that exited, by themselves or after a stop signal, and are shown with their exit status.
 fn ended<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Ended<'t, 'h>> {
     known(run).filter_map(|life| {
         let Fact::Exiting(Exiting { code, .. }) = life.exiting()?.line.fact else { return None };
         let end = |shown| Some((shown, end_in(shown, life.container, life.number)?));
         let (shown, end) = of_kubelet(life.pod).find_map(end)?;
-        // A kill at the same time has another status.
+        // If the container was killed at the same time, the status shows another exit code.
         let same = end.get("exitCode").and_then(Value::as_u64) == Some(u64::from(code));
         let logs = text(life.container.spec, "terminationMessagePolicy") == LOGS;
         let written = written(&life).filter(|_| same)?;
@@ -185,7 +185,7 @@ pub(super) fn cut_at_limit(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
     }
 }
 
-/// The log of an instance: its records, one a line. None if it cannot be reproduced exactly.
+/// The log of an instance: its records, one per line. None if it cannot be reproduced exactly.
 fn log(lines: &[Line<'_>]) -> Option<String> {
     let line = |line: &Line<'_>| Some(serde_json::to_string(line.line).ok()? + "\n");
     lines.iter().map(line).collect()
@@ -205,7 +205,7 @@ fn is_written_alike(message: &str) -> bool {
     parsed.is_none_or(|parsed| serde_json::to_string(&parsed).is_ok_and(|again| again == last))
 }
 
-/// The last lines of a log, and of these the last bytes.
+/// The last `lines` lines of a log, and of these only the last `bytes` bytes.
 pub(super) fn end_of(log: &str, lines: usize, bytes: usize) -> Option<&str> {
     let mut ends = log.trim_end_matches('\n').rmatch_indices('\n').map(|(end, _)| end + 1);
     let last = log.get(ends.nth(lines.saturating_sub(1)).unwrap_or_default()..)?;

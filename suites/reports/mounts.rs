@@ -9,7 +9,7 @@ use super::shares::{runs, shown};
 use crate::reading::dumps::{Look, MOUNTS, looks};
 use crate::reading::volumes::mounts;
 
-/// A status lists the volumes that are mounted into its container, and its process sees the same mounts.
+/// A status lists the volumes that are mounted into its container, and the container's process sees the same mounts.
 pub(super) fn mounted(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for look in &looks(run) {
         judge_table(look, seen);
@@ -40,8 +40,8 @@ pub(super) fn mounted(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// The mount table of a process has each of its volumes, read-only if the spec says so. A volume that the spec does not make
-/// read-only may still be read-only because of its kind, unless it is an emptyDir.
+/// The mount table of a process has each volume of its container, read-only if the spec says so. Other volumes may
+/// still be read-only because of their kind, unless they are emptyDir volumes.
 fn judge_table(look: &Look<'_, '_>, seen: &mut Seen) {
     let Some(table) = look.dump.files.get(MOUNTS) else { return };
     let volumes = look.life.pod.spec.get("volumes").and_then(Value::as_array);

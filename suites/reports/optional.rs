@@ -1,4 +1,4 @@
-//! Pods that refer to something optional that does not exist: they do not wait for it.
+//! Pods with optional references to objects that do not exist: the pods do not wait for these objects.
 
 use probity_model::timeline::{ContainerKind, PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};

@@ -9,7 +9,7 @@ use super::NORMAL;
 use super::images::{Lack, lacking};
 use super::tally::Tally;
 
-/// Each pull waits twice as long as the one before it.
+/// Each pull waits twice as long as the previous pull.
 pub(super) fn wait_longer(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let unserved =
         lacking(run).filter(|(pod, _, lack)| matches!(lack, Lack::Unserved) && !pod.had_deadline());
@@ -25,7 +25,7 @@ pub(super) fn wait_longer(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
                     pull.judge(next, seen);
                     last = next;
                 }
-                // Two at once: the first one was not seen.
+                // The event counts two pulls at once: the time of the first one is not known.
                 Some(_) => break,
                 None => {
                     pull.judge_missing(&tally, seen);

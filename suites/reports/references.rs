@@ -8,7 +8,8 @@ use probity_model::timeline::{At, ContainerLife, PodLife};
 use probity_model::{EventId, Stamp, Timeline};
 use serde_json::Value;
 
-/// The prefix of the names of ConfigMaps and Secrets that do not exist. Others may have existed before the run.
+/// The prefix of the names of ConfigMaps and Secrets that do not exist. Objects with other names may have existed
+/// before the run.
 const NOBODYS: &str = "probity-no-such-";
 /// The ConfigMap that each namespace has by default, according to the Kubernetes documentation.
 const EVERYBODYS: &str = "kube-root-ca.crt";
@@ -21,13 +22,13 @@ pub(super) struct Reference<'h> {
     pub(super) keys: Vec<&'h str>,
     /// How it is used: `environment` for a variable, `envFrom` for all keys as variables, or `volume`.
     pub(super) usage: &'static str,
-    /// The name of the volume, if it is one.
+    /// The name of the volume, if the reference is that of a volume.
     pub(super) volume: Option<&'h str>,
     /// Whether it may be missing.
     pub(super) optional: bool,
 }
 
-/// Since when the object of a pod's reference exists.
+/// Whether the object of a pod's reference existed before the pod, or when it was created.
 pub(super) enum Existence {
     /// It existed before the pod was created.
     Always,
@@ -72,8 +73,8 @@ pub(super) fn of_environment(spec: &Value) -> impl Iterator<Item = Reference<'_>
     variables.chain(all)
 }
 
-/// What a pod refers to, in the order in which its kubelet looks for it: first the volumes, for which all containers wait, then
-/// the environment of each container.
+/// The references of a pod, in the order in which its kubelet resolves them: first those of the volumes, for which all
+/// containers wait, then those in the environment of each container.
 pub(super) fn references<'p, 'h>(
     pod: &'p PodLife<'h>,
 ) -> impl Iterator<Item = (Option<&'p ContainerLife<'h>>, Reference<'h>)> {
@@ -90,7 +91,7 @@ pub(super) fn references<'p, 'h>(
     mounted.chain(used)
 }
 
-/// Since when the object of a reference exists, for a pod that was created at this time.
+/// Whether the object of a reference existed before a pod that was created at this time, or when it was created.
 pub(super) fn existence(run: &Timeline<'_>, of: &Reference<'_>, created: EventId) -> Existence {
     if of.name == EVERYBODYS {
         return Existence::Always;

@@ -42,8 +42,8 @@ fn judge_fall(pod: &PodLife<'_>, container: &ContainerLife<'_>, seen: &mut Seen)
     }
 }
 
-/// A container that is shown as running for a while has restarted as often as its count shows. An instance that runs only
-/// for milliseconds may leave no line, and neither may one whose number is missing between others.
+/// A container that is shown as running for a while has restarted as often as its count shows. An instance that runs
+/// only for milliseconds may leave no line, so a number may be missing between the recorded numbers.
 fn judge_excess(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -79,7 +79,7 @@ fn judge_excess(
     }
 }
 
-/// An instance is soon shown with its number.
+/// The status soon shows the number of a new instance.
 fn judge_life(clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) {
     let name = life.name();
     let counted = of_kubelet(life.pod).find(|shown| {

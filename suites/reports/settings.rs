@@ -1,5 +1,5 @@
-//! Pods that refer to a ConfigMap or a Secret, or to a key in one, that does not exist: what they wait for, the events
-//! about this, and that they start once it exists.
+//! Pods that refer to a missing ConfigMap or Secret, or to a missing key: what these pods wait for, the events about
+//! this, and their start once the missing object exists.
 
 use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::timeline::{At, ContainerKind, ContainerLife, KubeEvent, PodLife, State};
@@ -27,7 +27,7 @@ struct Missing<'p, 'h> {
     usage: &'static str,
     /// An event has one of these words: the name of the object, of a key or of the volume.
     named: Vec<&'h str>,
-    /// When it was created, if it was.
+    /// When the missing object was created, if it was created.
     supplied: Option<At>,
 }
 
@@ -59,7 +59,7 @@ fn missing<'p, 'h>(run: &Timeline<'h>, pod: &'p PodLife<'h>) -> Option<Missing<'
     its_turn.then_some(only)
 }
 
-/// The pods that lack something, and what.
+/// The pods that lack something, each with what it lacks.
 fn lacking<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (&'t PodLife<'h>, Missing<'t, 'h>)> {
     let plain = run.pods.iter().filter(|pod| {
         !pod.was_ended_from_outside() && run.deletion(pod).is_none() && !run.node_was_touched()
@@ -131,7 +131,7 @@ fn judge_wait(
                     seen.facet("used-as", missing.usage);
                 }
             }
-            // So it is shown before it is looked at.
+            // A container is shown in this way before the kubelet handles it.
             State::Waiting { reason } if NO_VOLUME.contains(&reason) && !told => {}
             State::Waiting { reason } => {
                 let finding = format!(
@@ -158,7 +158,7 @@ fn judge_wait(
     }
 }
 
-/// How long a pod may take to start once what it lacked exists: it is retried after delays that double.
+/// How long a pod may take to start once what it lacked exists: the kubelet retries the pod after delays that double.
 fn patience(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, supplied: &At) -> Option<Bound> {
     let first = of_kubelet(pod).next()?;
     let waited = run.clocks.between(&first.at, &supplied.stamp)?.hi;

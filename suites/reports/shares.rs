@@ -1,4 +1,4 @@
-//! What a container got according to its status: its resources and its user.
+//! The resources and the user that a container got, according to its status.
 
 use std::collections::BTreeSet;
 
@@ -27,8 +27,8 @@ pub(super) fn runs(status: &Value) -> bool {
     status.get("state").is_some_and(|state| state.get("running").is_some())
 }
 
-/// The running containers whose status must match the resources in the spec of the same revision: either the pod was never
-/// resized, or the instance started after the last resize, and the kubelet reports that the resize is complete.
+/// The running containers whose status must match the resources in the spec of the same revision. Either the pod was
+/// never resized, or the instance started after the last resize and the kubelet reports that the resize is complete.
 fn settled<'t, 'h>(
     run: &'t Timeline<'h>,
     pod: &'t PodLife<'h>,
@@ -204,7 +204,7 @@ fn pod_has_groups(pod: &PodLife<'_>) -> bool {
     given("supplementalGroups") || given("fsGroup")
 }
 
-/// A list of statuses has at most one for each container, and none for a container that the pod does not have.
+/// A list of statuses has at most one status for each container, and none for a container that the pod does not have.
 pub(super) fn one_for_each(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
         let mut said = BTreeSet::new();

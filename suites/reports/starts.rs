@@ -1,4 +1,4 @@
-//! Events about containers that are created and started: both for each instance, in their order.
+//! Events about containers that are created and started: each instance has both events, in this order.
 
 use probity_model::timeline::{ContainerLife, KubeEvent, PodLife};
 use probity_model::{Clause, Seen, Timeline};
@@ -88,7 +88,7 @@ fn judge_order(tally: &Tally<'_, '_>, (pod, container): (&PodLife<'_>, &Containe
     let ours =
         |reason: &'static str| tally.iter().filter(move |(event, _)| event.is_of(&container.name, reason));
     for (event, _) in ours("Started") {
-        // An event that was dropped because there were too many is not out of order.
+        // If a Created event was dropped because there were too many events, nothing is out of order.
         if tally.is_crowded(NORMAL, &event.at) {
             return;
         }

@@ -1,4 +1,4 @@
-//! No event reports that a container is stopped unless it is.
+//! An event reports that a container is stopped only if the container is stopped.
 
 use probity_model::history::Did;
 use probity_model::timeline::{ContainerLife, KubeEvent, PodLife, ProbeKind};
@@ -47,7 +47,7 @@ fn may_be_stopped(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
     deadline || pod.was_ended_from_outside() || run.deeds.iter().any(|(_, deed)| evicted(&deed.did))
 }
 
-/// Whether nothing can cause a container to be stopped: none of its own fields, and not the end of its pod.
+/// Whether nothing can cause a container to be stopped: neither one of its own fields nor the end of its pod.
 fn is_left_alone(pod: &PodLife<'_>, container: &ContainerLife<'_>) -> bool {
     let probed = ProbeKind::STOPPING.into_iter().any(|kind| container.probe(kind).is_some());
     !probed && container.lifecycle("postStart").is_none() && !pod.work_is_done(container)

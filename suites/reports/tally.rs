@@ -1,4 +1,5 @@
-//! The events that were recorded for a pod, counted, and whether one came for something that happened.
+//! Counts the events that were recorded for a pod, and decides whether something that happened was followed by an
+//! event.
 //!
 //! An event that occurs again is the same object with a higher count. A kubelet sends a limited number of events of one
 //! type about one pod: once that number was recorded, the absence of another event proves nothing.
@@ -10,20 +11,20 @@ use probity_model::mechanisms::{CROWD, NEAR};
 use probity_model::timeline::{Happened, KubeEvent, PodLife};
 use probity_model::{Clause, EventId, Stamp, Timeline};
 
-/// The events of a pod, each with how often it occurred since it was last seen.
+/// The revisions of a pod's events, each with how often the event occurred since its previous revision.
 pub(super) struct Tally<'t, 'h> {
     run: &'t Timeline<'h>,
     pod: &'t PodLife<'h>,
     seen: Vec<(&'t KubeEvent<'h>, u64)>,
 }
 
-/// Whether an event came for something that happened.
+/// Whether something that happened was followed by an event about it.
 pub(super) enum Told {
-    /// It did.
+    /// An event came.
     Yes(EventId),
-    /// It did not, and would have been seen.
+    /// No event came, and it would have been seen.
     No,
-    /// It may have come unseen, or the case ended too early.
+    /// An event may have come unseen, or the case ended too early.
     Unknown,
 }
 
@@ -84,7 +85,7 @@ impl<'t, 'h> Tally<'t, 'h> {
         None
     }
 
-    /// What delayed an event on its way to us: noise on the node, and on the way from the API server.
+    /// What delayed an event on its way to the harness: noise on the node, and on the path from the API server.
     fn noise(&self, happened: &Stamp, by: &Stamp) -> i64 {
         let node = &self.pod.node;
         let heard = self.run.clocks.on_harness(by).map(|at| Stamp { clock: Clock::Harness, at });

@@ -78,7 +78,7 @@ fn deletes(run: &mut Composer, at: f64) {
     run.deed(at, Did::Deleted { kind: "Pod".to_owned(), name: "pod".to_owned(), grace: None });
 }
 
-/// The verdict when nothing more happens until 30 s.
+/// The verdict if nothing more happens until 30 s.
 fn concluded(mut run: Composer, clause: &str) -> &'static str {
     run.reading(30.0);
     verdict(&run.done(), clause)

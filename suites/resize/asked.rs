@@ -1,4 +1,4 @@
-//! What the harness asked for when it resized pods, and when that must be in force.
+//! What the harness asked for when it resized pods, and when the new resources must be in force.
 
 use probity_model::clocks::Stamp;
 use probity_model::timeline::{ContainerLife, Life, PodLife, Revision};
@@ -33,7 +33,8 @@ pub(super) struct Amount<'a> {
     pub(super) new: &'a Value,
 }
 
-/// All resizes, in order. Nothing is judged if the case did something to a node, because this has effects of its own.
+/// All resizes, in order. Nothing is judged if the case did something to a node, because such an action has other
+/// effects.
 pub(super) fn resizes<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Resize<'t, 'h>> {
     if run.node_was_touched() {
         return Vec::new();
@@ -100,7 +101,7 @@ impl<'t, 'h> Resize<'t, 'h> {
         self.amounts(container).into_iter().filter(Amount::is_changed).collect()
     }
 
-    /// Whether it asks for more than any node has.
+    /// Whether the resize asks for more than any node has.
     pub(super) fn is_too_large(&self) -> bool {
         let beyond = |change: &Amount<'_>| {
             let cpu = change.new.as_str().filter(|_| change.list == "requests" && change.resource == "cpu");
@@ -137,25 +138,26 @@ impl<'t, 'h> Resize<'t, 'h> {
         runs.then_some(life)
     }
 
-    /// The containers that it can affect: those that keep running.
+    /// The containers that the resize can affect: those that keep running.
     pub(super) fn containers(&self) -> impl Iterator<Item = &'t ContainerLife<'h>> + use<'t, 'h> {
         self.pod().containers.iter().filter(|container| container.stays())
     }
 
-    /// How long it may take: the slack, and the grace period if a container is restarted.
+    /// How long the resize may take: the slack, and the grace period if a container is restarted.
     fn time(&self, clause: &Clause) -> i64 {
         let restarts = self.containers().any(|container| self.restarts(&container.name));
         clause.slack_us() + if restarts { self.pod().grace() } else { 0 }
     }
 
-    /// When it must be complete, if no other resize came before that and the pod was watched until then.
+    /// When the resize must be complete, if no other resize came before that time and the pod was watched until then.
     pub(super) fn due(&self, run: &Timeline<'_>, clause: &Clause) -> Option<Stamp> {
         let due = self.patch.done.later(self.time(clause));
         let quiet = run.watched_for(self.pod(), &self.patch.done, self.time(clause));
         (quiet && run.before(&due, &self.until)).then_some(due)
     }
 
-    /// Whether it must have been complete at an instant, even on a node that was stalled, and nothing had changed since.
+    /// Whether the resize must have been complete at an instant, even on a node that was stalled, and nothing had
+    /// changed since.
     pub(super) fn is_complete(&self, run: &Timeline<'_>, clause: &Clause, at: &Stamp) -> bool {
         let late = run.longer_than(self.pod(), (&self.patch.done, at), self.time(clause));
         late && run.before(at, &self.until)
@@ -163,7 +165,7 @@ impl<'t, 'h> Resize<'t, 'h> {
 }
 
 impl Amount<'_> {
-    /// Whether the resize changes it.
+    /// Whether the resize changes this amount.
     pub(super) fn is_changed(&self) -> bool {
         self.old.is_none_or(|old| !is_same(old, self.new))
     }

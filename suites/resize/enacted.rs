@@ -1,4 +1,4 @@
-//! What a container gets from a resize, and what its status shows.
+//! The resources that a container gets from a resize, and what its status shows.
 
 use std::collections::BTreeMap;
 
@@ -154,7 +154,7 @@ fn judge_shown(resize: &Resize<'_, '_>, shown: &Revision<'_>, by: Option<EventId
     }
     if shown.condition(IN_PROGRESS).is_some() {
         seen.violated(
-            format!("the resize of {key} should be complete, but {IN_PROGRESS} is still there"),
+            format!("the resize of {key} should be complete, but it still has {IN_PROGRESS}"),
             events(),
         );
     }

@@ -1,4 +1,4 @@
-//! Resizes that cannot be carried out: those that no node can satisfy, and those that the API server must not accept.
+//! Resizes that cannot be enacted: those that no node can satisfy, and those that the API server must not accept.
 
 use probity_model::measure::seconds;
 use probity_model::timeline::Revision;
@@ -92,7 +92,7 @@ pub(super) fn another_class(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                 (seen, None),
             ),
             None => {
-                let finding = format!("a resize made a pod of the class {old} one of {new}");
+                let finding = format!("a resize changed the class of a pod from {old} to {new}");
                 seen.violated(finding, [resize.before.id, resize.patch.id]);
             }
         }

@@ -27,7 +27,7 @@ fn stopped(life: &Life<'_, '_>, until: &Stamp) -> Option<EventId> {
     signal.or(ended).filter(before).map(|(id, _)| id)
 }
 
-/// A container that needs no restart keeps running, and so do the others.
+/// A container that needs no restart keeps running, and so do the other containers of its pod.
 pub(super) fn none(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for resize in feasible(run) {
         for container in resize.containers().filter(|container| !resize.restarts(&container.name)) {

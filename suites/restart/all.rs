@@ -45,7 +45,8 @@ fn again<'t, 'h>(run: &Timeline<'_>, of: &'t ContainerLife<'h>, exit: &Line<'_>)
     of.attempts.iter().find(|attempt| run.clocks.order(&exit.at, &attempt.began) == Order::Before)
 }
 
-/// Such an exit restarts all containers: the init containers run again, in their order, and then the others start.
+/// An exit to which such a rule applies restarts all containers: the init containers run again, in their order, and
+/// then the other containers start.
 pub(super) fn all_containers(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let exits = telling_exits(run);
     for exit in &exits {

@@ -72,7 +72,7 @@ impl Changed<'_> {
 }
 
 /// A container that was changed while it waited for its restart starts at once, and its delays start again with the
-/// first.
+/// first delay.
 pub(super) fn with_a_change(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let changes = changes(run);
     let known = crashes(run, clause.tolerance_us("near-ten-minutes"));
@@ -98,7 +98,7 @@ pub(super) fn with_a_change(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
     }
 }
 
-/// Whether an instance that waited for its restart restarted soon after the change, with time left to wait.
+/// Whether a container that waited for its restart restarted soon after the change, although part of its wait was left.
 fn judge_start(
     clause: &Clause,
     life: &Life<'_, '_>,
@@ -125,7 +125,8 @@ fn judge_start(
         .measure(quantity, &life.node, &changed, &until, clause.in_time())
         .is_some_and(|waited| waited.fit() == Fit::Missed)
     {
-        let finding = format!("the {} of {} changed, but it still waits", change.field, life.name());
+        let finding =
+            format!("the {} of {} changed, but the container still waits", change.field, life.name());
         seen.violated(finding, [change.id, last]);
     }
     false

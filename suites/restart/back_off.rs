@@ -20,7 +20,7 @@ pub(super) fn first_is_immediate(run: &Timeline<'_>, clause: &Clause, seen: &mut
     }
 }
 
-/// The same after ten minutes without a crash.
+/// After ten minutes without a crash, the restart again follows immediately.
 pub(super) fn is_reset(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let crashes = crashes(run, clause.tolerance_us("near-ten-minutes"));
     for (at, crash) in crashes.iter().enumerate().filter(|(_, crash)| crash.wait == Wait::Reset) {
@@ -50,8 +50,9 @@ fn judge_at_once(clause: &Clause, crash: &Crash<'_, '_>, seen: &mut Seen) {
     }
 }
 
-/// When the kubelet was free to start a container again: after the starts of other containers of the pod that followed each
-/// other in time, for it starts them one after the other. A start that waited for something else does not count.
+/// When the kubelet was free to start a container again: after the starts of other containers of the pod that followed
+/// each other in time, because the kubelet starts containers one after the other. A start that waited for something
+/// else is not considered.
 fn free_from<'t>(clause: &Clause, life: &Life<'t, '_>, end: &'t At, to: &At) -> &'t At {
     let run = life.run;
     let others = life.pod.containers.iter().filter(|other| other.name != life.container.name);
@@ -65,8 +66,8 @@ fn free_from<'t>(clause: &Clause, life: &Life<'t, '_>, end: &'t At, to: &At) -> 
     starts.into_iter().fold(end, |from, began| if in_time(from, began) { began } else { from })
 }
 
-/// A container that did not restart although the case lasted long enough. A sidecar does not restart once the work of its pod
-/// is done.
+/// Judges a container that did not restart although the case lasted long enough. A sidecar does not restart once the
+/// work of its pod is done.
 pub(super) fn judge_missing(life: &Life<'_, '_>, crash: &Crash<'_, '_>, allowed: i64, seen: &mut Seen) {
     let sidecar = life.container.kind == ContainerKind::Sidecar;
     let done = work_done(life.run, life.pod).filter(|_| sidecar);
@@ -83,7 +84,7 @@ pub(super) fn judge_missing(life: &Life<'_, '_>, crash: &Crash<'_, '_>, allowed:
     }
 }
 
-/// Each further restart waits twice as long.
+/// Each further restart waits twice as long as the previous one.
 pub(super) fn doubles(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for crash in &crashes(run, clause.tolerance_us("near-ten-minutes")) {
         if let Wait::Delay { by, capped: false } = crash.wait

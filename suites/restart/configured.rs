@@ -26,7 +26,7 @@ struct Configured<'r> {
     maximum: i64,
 }
 
-/// The maxima that steps configured. A step that failed is a doubt.
+/// The maxima that steps configured. A step that failed is recorded as a doubt.
 fn configurations<'r>(run: &'r Timeline<'_>, seen: &mut Seen) -> Vec<Configured<'r>> {
     let mut all = Vec::new();
     for (id, deed) in &run.deeds {
@@ -82,8 +82,8 @@ fn judge_delays(run: &Timeline<'_>, clause: &Clause, wanted: impl Fn(i64) -> boo
     }
 }
 
-/// Judges that a restart comes not before the end of its delay, and soon after it. Kubelets that know the setting wake
-/// up at the end of the delay.
+/// Judges that a restart does not come before the end of its delay, and comes soon after this end. Kubelets that know
+/// the setting wake up at the end of the delay.
 fn judge_delay(clause: &Clause, crash: &Crash<'_, '_>, by: i64, seen: &mut Seen) -> bool {
     let life = &crash.life;
     let soon = Crash::soon(clause, by);
@@ -97,7 +97,7 @@ fn judge_delay(clause: &Clause, crash: &Crash<'_, '_>, by: i64, seen: &mut Seen)
     early == Some(Fit::Met) && late == Some(Fit::Met)
 }
 
-/// With a maximum above the first delay, the delays begin and double as always, up to that maximum.
+/// With a maximum above the first delay, the delays begin and double as usual, up to that maximum.
 pub(super) fn is_the_maximum(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     judge_delays(run, clause, |maximum| maximum > FIRST_BACK_OFF, seen);
 }

@@ -23,20 +23,20 @@ const GOOD_RUN: i64 = 600 * SECOND;
 /// How long the restart waits after a container instance that nobody stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wait {
-    /// Not at all: it is the first to exit.
+    /// No wait: the instance is the first to exit.
     First,
-    /// Not at all: it ran long enough to reset the back-off.
+    /// No wait: the instance ran long enough to reset the back-off.
     Reset,
     /// A delay.
     Delay {
         /// The delay, capped.
         by: i64,
-        /// Whether it would be longer without the maximum.
+        /// Whether the delay would be longer without the maximum.
         capped: bool,
     },
 }
 
-/// A container instance that ended although nobody stopped it, when it did, and how long its restart waits.
+/// A container instance that ended although nobody stopped it, with its end and the wait before its restart.
 pub(super) struct Crash<'t, 'h> {
     /// The life.
     pub(super) life: Life<'t, 'h>,
@@ -46,9 +46,9 @@ pub(super) struct Crash<'t, 'h> {
     pub(super) wait: Wait,
 }
 
-/// All instances that ended although nobody stopped them and that restart, in containers without other kinds of ends,
-/// starting with the first, until the image or the resources of the container change. The clause defines how close a run may
-/// come to ten minutes.
+/// All instances that ended although nobody stopped them and that restart, in containers without other kinds of ends.
+/// The instances start with the first one, and stop when the image or the resources of the container change. The clause
+/// defines how close a run may come to ten minutes.
 pub(super) fn crashes<'t, 'h>(run: &'t Timeline<'h>, near: i64) -> Vec<Crash<'t, 'h>> {
     if run.node_was_touched() {
         return Vec::new();
@@ -62,11 +62,11 @@ pub(super) fn crashes<'t, 'h>(run: &'t Timeline<'h>, near: i64) -> Vec<Crash<'t,
 pub(super) struct Limits {
     /// The first delay.
     pub(super) first: i64,
-    /// The longest one.
+    /// The longest delay.
     pub(super) longest: i64,
 }
 
-/// The same with these limits, for a pod and until a time.
+/// Like [`crashes`], with the limits that `limits` returns for a pod, and until the time that it returns.
 pub(super) fn follow<'t, 'h>(
     run: &'t Timeline<'h>,
     near: i64,
@@ -128,10 +128,10 @@ fn exit_of(life: &Life<'_, '_>) -> Option<(At, u8)> {
     Some((End::of(life)?.at().clone(), u8::try_from(KILLED).ok()?))
 }
 
-/// Whether the kubelet may have learned of this end from a probe before the runtime reported it. Then it also stops the
-/// container, and restarts it in the same sync with the old status, so the end does not count for the back-off. There must
-/// have been time for `failureThreshold` failures, so that a kubelet cannot avoid a back-off just by reporting that it
-/// stopped the container.
+/// Whether the kubelet may have learned of this end from a probe before the runtime reported it. In that case, it also
+/// stops the container, and restarts it in the same sync with the old status, so the back-off ignores this end. There
+/// must have been time for `failureThreshold` failures, so that a kubelet cannot avoid a back-off just by reporting
+/// that it stopped the container.
 fn is_stopped_again(life: &Life<'_, '_>, exit: &At) -> bool {
     let Some(next) = life.next() else { return false };
     let apart = life.run.clocks.between(exit, &next.began);
@@ -170,7 +170,7 @@ impl<'t, 'h> Crash<'t, 'h> {
         Self::within(clause, by, TO_START)
     }
 
-    /// The same for kubelets that wake up at the end of the delay.
+    /// Like [`Self::soon_after`], for kubelets that wake up at the end of the delay.
     pub(super) fn soon(clause: &Clause, by: i64) -> Bound {
         Self::within(clause, by, 0)
     }

@@ -34,7 +34,7 @@ struct Interruption {
 }
 
 impl Interruption {
-    /// None if it failed, or if something else was done to the node.
+    /// None if the deed failed, or if something else was done to the node.
     fn of(run: &Timeline<'_>, life: &Life<'_, '_>) -> Option<Self> {
         let mut found = None;
         for (id, deed) in run.deeds.iter().filter(|(_, deed)| deed.did.acts_on_node()) {

@@ -13,8 +13,8 @@ use crate::reading::rules::rules;
 use crate::reading::start_errors::judge_start_error;
 use crate::reading::termination::{judge_no_restart, judge_restart};
 
-/// Instances that exited by themselves before their pod was deleted, each with the line that records it and the exit
-/// status.
+/// Instances that exited by themselves before their pod was deleted, each with the line that records the exit and the
+/// exit status.
 pub(super) fn exits<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (Life<'t, 'h>, &'t Line<'h>, u8)> {
     let lives = run.lives().whole().only(|life| {
         life.is_numbered()
@@ -27,7 +27,7 @@ pub(super) fn exits<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (Life
     })
 }
 
-/// Those in pods without restart rules.
+/// The exits in pods without restart rules.
 fn ended_by_themselves<'t, 'h>(
     run: &'t Timeline<'h>,
 ) -> impl Iterator<Item = (Life<'t, 'h>, &'t Line<'h>, u8)> {
@@ -53,7 +53,7 @@ pub(super) fn always(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// With restartPolicy OnFailure, it restarts after a nonzero exit status.
+/// With restartPolicy OnFailure, a main container restarts after a nonzero exit status.
 pub(super) fn on_failure(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for_good::judge(run, clause, "OnFailure", seen);
     judge_unstartable(run, "OnFailure", seen);
@@ -72,7 +72,7 @@ pub(super) fn on_failure(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// With restartPolicy Never, it does not restart, whatever stopped it.
+/// With restartPolicy Never, a main container does not restart, whatever stopped it.
 pub(super) fn never(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for_good::judge(run, clause, "Never", seen);
     judge_unstartable(run, "Never", seen);

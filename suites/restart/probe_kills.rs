@@ -1,5 +1,5 @@
 //! The back-off of containers that are killed because of their probes: the kubelet kills one instance and starts the
-//! next in one sync, with the old status, so the delay begins one restart later than after crashes.
+//! next in one sync, in which it knows only the old status. So the delay begins one restart later than after crashes.
 
 use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::mechanisms::{FIRST_BACK_OFF, LONGEST_BACK_OFF, TO_START};
@@ -50,8 +50,8 @@ fn next_of<'t, 'h>(kill: &Kill<'t, 'h>) -> Option<Life<'t, 'h>> {
     kill.life.next().filter(|next| next.is_numbered())
 }
 
-/// The first two restarts after kills because of a probe do not wait; a third that follows immediately waits for the
-/// first delay, and a fourth for twice as long.
+/// The first two restarts after kills because of a probe do not wait. If the kills continue without a pause, the third
+/// restart waits for the first delay, and the fourth for twice as long.
 pub(super) fn two_for_nothing(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let free = clause.tolerance_times("for-nothing");
     for kills in kills(run) {
@@ -74,8 +74,9 @@ pub(super) fn two_for_nothing(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
 /// The restarts that a facet names.
 const RESTARTS: [&str; 4] = ["first", "second", "third", "fourth"];
 
-/// The restart after the last of these kills waits if it comes within the delay after the end of the previous instance. The
-/// delay has doubled with each of these restarts. Returns whether it waited, and not for too long.
+/// The restart after the last of these kills waits if it comes within the delay after the end of the previous instance.
+/// The delay has doubled with each restart that waited before. Returns whether the last restart waited, and not for too
+/// long.
 fn judge_wait(clause: &Clause, kills: &[Kill<'_, '_>], next: &Life<'_, '_>, seen: &mut Seen) -> bool {
     let ([.., before, kill], [_, _, waits @ ..]) = (kills, kills) else { return false };
     let run = kill.life.run;

@@ -1,4 +1,4 @@
-//! What a container's own restart policy and its rules decide.
+//! Restarts that a container's own restart policy and its rules decide.
 
 use probity_model::measure::Fit;
 use probity_model::timeline::{At, ContainerKind, Life, Line};
@@ -37,7 +37,7 @@ pub(super) fn exit_codes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         let Some(first) = rules.first() else { continue };
         let matching = rules.iter().find(|rule| knows(rule, code));
         let (restarts, why) = match matching {
-            Some(_) => (true, "a rule says that it restarts".to_owned()),
+            Some(_) => (true, "a rule requires a restart".to_owned()),
             None => (
                 comes_back(life.container.kind, policy, code),
                 format!("no rule matches this status, and its restartPolicy is {policy}"),
@@ -60,7 +60,7 @@ fn comes_back(kind: ContainerKind, policy: &str, code: u8) -> bool {
     }
 }
 
-/// Judges whether the first restart of a container came at once; `None` if it is not known when it was due.
+/// Judges whether the first restart of a container came at once; `None` if it is not known when the restart was due.
 fn judge_first(clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) -> Option<bool> {
     let first = life.number == 0 && is_undivided(life) && life.pod.containers.len() == 1;
     let (end, next) = (End::of(life).filter(|_| first)?, life.next().filter(|next| next.is_numbered())?);
@@ -69,7 +69,7 @@ fn judge_first(clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) -> Option<
     Some(fit == Fit::Met)
 }
 
-/// Judges whether a container restarted as it must; returns whether that was seen.
+/// Judges whether a container restarted as it must; returns whether the history shows that it did.
 fn judge(
     clause: &Clause,
     life: &Life<'_, '_>,

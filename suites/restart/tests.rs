@@ -200,7 +200,7 @@ fn containers_of_a_pod_that_crash_together_are_started_one_after_the_other() {
     assert_eq!(judged(13.0, 13.2), "violated", "both waited");
 }
 
-/// A sidecar crashes at 2 s and at 4 s; the main container of its pod ends at this time, or does not.
+/// A sidecar crashes at 2 s and at 4 s; the main container of its pod ends at `done`, or does not end.
 fn sidecar_waits(clause: &str, done: Option<f64>) -> &'static str {
     let target = |name: &str| json!({ "name": name, "env": [{ "name": "AGNHOST_PLAN", "value": "{}" }] });
     let mut helper = target("helper");
@@ -265,8 +265,8 @@ fn no_delay_is_longer_than_five_minutes() {
     assert_eq!(capped(290.0), "violated");
 }
 
-/// The fourth instance runs for `lasted` seconds. The next two begin `next` and `after` seconds after the end of the
-/// instance before.
+/// The fourth instance runs for `lasted` seconds. The next two instances begin `next` and `after` seconds after the end
+/// of the previous instance.
 fn reset(lasted: f64, next: f64, after: f64) -> &'static str {
     let mut run = crashes(RESET, &[1.0, 3.0, 14.5, 36.0], "plan");
     let end = 36.0 + lasted;
@@ -285,7 +285,8 @@ fn ten_good_minutes_begin_the_count_anew() {
     assert_eq!(reset(300.0, 45.0, 90.0), "inconclusive", "five minutes are not enough");
 }
 
-/// The status at this time, after the second end. The next instance begins after at least twenty seconds.
+/// The verdict if the status shows this reason at this time, after the second end. The next instance begins after at
+/// least twenty seconds.
 fn looping(clause: &str, why: &str, reason: &str, at: f64) -> &'static str {
     let next = at.max(25.0) + 1.0;
     let mut run = crashes(clause, &[1.0, 3.0], why);
@@ -354,7 +355,7 @@ fn killed(clause: &str, lives: &[f64], shown: Option<f64>) -> &'static str {
     killed_after(1.8, clause, lives, shown)
 }
 
-/// The same with instances that last this long.
+/// Like [`killed`], with instances that last this long.
 fn killed_after(lasts: f64, clause: &str, lives: &[f64], shown: Option<f64>) -> &'static str {
     let probe =
         json!({ "httpGet": { "path": "/live", "port": 8080 }, "periodSeconds": 1, "failureThreshold": 1 });

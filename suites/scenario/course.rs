@@ -81,9 +81,9 @@ pub(super) fn opened<'t, 'h>(attempt: &'t Attempt<'h>, port: u16) -> Option<&'t 
     })
 }
 
-/// A request of one of our clients, and its result.
+/// A request from one of the case's clients, and its result.
 pub(super) struct ClientRequest<'t, 'h> {
-    /// The line that reports it, written at its end.
+    /// The line that reports the request, written at its end.
     pub(super) line: &'t Line<'h>,
     /// The request.
     pub(super) call: &'h Call,
@@ -100,7 +100,7 @@ impl ClientRequest<'_, '_> {
         self.call.status.is_some_and(|status| status < ERRORS)
     }
 
-    /// Whether it was sent between two times, and ended before the second.
+    /// Whether the request was sent between two times, and ended before the later one.
     pub(super) fn began_between(&self, run: &Timeline<'_>, from: &Stamp, to: &Stamp) -> bool {
         let skipped = self.call.error.as_ref().is_some_and(|error| error.starts_with("skipped"));
         let since = run.clocks.between(from, &self.line.at).is_some_and(|span| span.lo > self.took());
@@ -108,7 +108,7 @@ impl ClientRequest<'_, '_> {
     }
 }
 
-/// All requests of our clients.
+/// All requests from the case's clients.
 pub(super) fn requests<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = ClientRequest<'t, 'h>> {
     let attempts = run.containers().flat_map(|(_, container)| &container.attempts);
     attempts.flat_map(|attempt| &attempt.lines).filter_map(|line| match &line.line.fact {
@@ -117,7 +117,7 @@ pub(super) fn requests<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Cl
     })
 }
 
-/// The requests of our clients to a port of a pod, directly or through a service.
+/// The requests from the case's clients to a port of a pod, directly or through a Service.
 pub(super) fn requests_to<'t, 'h>(
     run: &'t Timeline<'h>,
     pod: &PodLife<'_>,

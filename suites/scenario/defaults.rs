@@ -36,7 +36,7 @@ fn window(spec: &ProbeSpec, hangs: bool, (allowed, words): (i64, &str)) -> Bound
     )
 }
 
-/// Which fault was detected within its window: an error status, or no answer.
+/// Notes which fault was detected within its window: an error status, or no answer.
 fn note_trouble(seen: &mut Seen, fit: Option<Fit>, hangs: bool) {
     if fit == Some(Fit::Met) {
         seen.facet("trouble", if hangs { "hang" } else { "status" });
@@ -64,7 +64,7 @@ fn unavailable(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// The same for liveness: about thirty seconds until the stop signal.
+/// With default settings, a container that fails its liveness probe gets its stop signal after about thirty seconds.
 fn killed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for spent in exhausted(run, ProbeKind::Liveness).iter().filter(|spent| by_default(spent.life.spec)) {
         let (life, Some(first)) = (&spent.life, spent.failures.first()) else { continue };

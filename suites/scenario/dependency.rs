@@ -124,7 +124,8 @@ fn is_blamed(spent: &Exhausted<'_, '_>) -> bool {
     })
 }
 
-/// A store that is slower than the timeout is enough; a probe with a longer timeout is not affected.
+/// A store that is slower than the timeout is enough to make a probe fail; a probe with a longer timeout is not
+/// affected.
 fn latency_spike(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in readiness_lives(run).only(|life| depends_on(life.container, life.spec).is_some()) {
         falls_by_lateness(clause, seen, &life);

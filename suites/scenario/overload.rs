@@ -1,8 +1,8 @@
 //! Overload: a liveness probe that waits in the same queue as the requests removes capacity when it is scarce.
 //!
-//! Two services get the same load; the containers of one have a liveness probe, those of the other have none. The
-//! effect is measured, not promised: it is a violation if the cluster stopped a container without a probe or with a
-//! passing probe, or kept one running whose probe failed.
+//! Two services get the same load; the containers of one service have a liveness probe, those of the other service have
+//! none. The effect is measured, not promised: it is a violation if the cluster stopped a container without a probe or
+//! with a passing probe, or kept a container running whose probe failed.
 
 use probity_model::measure::{Bound, Measurement};
 use probity_model::mechanisms::OFF_BEAT;
@@ -98,7 +98,7 @@ fn loaded<'t, 'h>(
     (pods.len() > 1 && enough).then_some(LoadedService { pods, requests })
 }
 
-/// A container whose probe reached its failure threshold is stopped, and one whose probe passed is not.
+/// A container whose probe reached its failure threshold is stopped, and a container whose probe passed is not.
 fn judge_life<'t, 'h>(clause: &Clause, life: &ProbedLife<'t, 'h>, seen: &mut Seen) {
     if let Some(spent) = Exhausted::of(life.clone()) {
         spent.judge_stop(clause, seen);
@@ -107,7 +107,8 @@ fn judge_life<'t, 'h>(clause: &Clause, life: &ProbedLife<'t, 'h>, seen: &mut See
     let before = |probe: &&Probe<'_>| probe.at.at.lo < stop.at.at.lo;
     let good = |probe: &&'t Probe<'h>| life.surely(probe) == ProbeOutcome::Success;
     let passed = life.probes.iter().copied().filter(before).rfind(good);
-    // A probe that found no room in the queue may have left no record, but it did not come before it was due.
+    // A probe that found no room in the queue may have left no record. But no probe comes before it is due, so enough
+    // time must have passed since the last success.
     let Some(passed) = passed else { return };
     let least = life.spec.failures * life.spec.period - OFF_BEAT.of(life.spec.period);
     let after = life.run.clocks.between(&passed.at, &stop.at);
@@ -128,7 +129,7 @@ fn restarts(run: &Timeline<'_>, loaded: &LoadedService<'_, '_>) -> Vec<EventId> 
 }
 
 /// Whether none of the last `failureThreshold` probes before a stop certainly had an answer in time. The stop itself
-/// usually cuts off the answer to the last of them.
+/// usually cuts off the answer to the last of these probes.
 fn is_earned(life: &ProbedLife<'_, '_>, stop: &Line<'_>) -> bool {
     let tolerated = usize::try_from(life.spec.failures).unwrap_or(usize::MAX);
     let probes = life.attempt.probes_of(ProbeKind::Liveness).filter(|probe| probe.at.at.lo < stop.at.at.lo);

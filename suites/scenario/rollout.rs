@@ -1,7 +1,7 @@
 //! Rollouts: an update whose pods never become available stops, and the old pods continue to serve.
 //!
-//! It is judged from the revisions of the Deployment, its `ReplicaSet`s and its pods. The label of the Deployment's
-//! controller shows which pods are new; the answers of their targets show why they fail.
+//! A rollout is judged from the revisions of the Deployment, its `ReplicaSet`s and its pods. The label of the
+//! Deployment's controller shows which pods are new; the answers of their targets show why they fail.
 
 use std::collections::BTreeSet;
 
@@ -94,7 +94,7 @@ fn wanted(deployment: &Sighting) -> Option<i64> {
     Some(replicas - most)
 }
 
-/// New pods whose readiness probe fails all the time.
+/// Judges a rollout with new pods whose readiness probe fails all the time.
 fn blocked_by_unready(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let lives = readiness_lives(run);
     for update in updates(run) {
@@ -113,7 +113,7 @@ fn blocked_by_unready(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// New pods whose liveness probe fails, so that they restart repeatedly.
+/// Judges a rollout with new pods whose liveness probe fails, so that they restart repeatedly.
 fn blocked_by_crashloop(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for update in updates(run) {
         let killed = update.killed();
@@ -137,7 +137,8 @@ struct Early {
     shown: EventId,
     /// The time from which it may count as available, on the harness's clock.
     from: i64,
-    /// The stop signal that came during this time but did not show; none if it was not stopped.
+    /// The stop signal that came while the pod stayed ready but that its status did not show; none if the pod was not
+    /// stopped.
     stop: Option<EventId>,
 }
 
@@ -192,7 +193,7 @@ impl Update<'_, '_> {
         sightings(self.run, "ReplicaSet").find(|(_, _, set)| counts(set)).map(|(id, us, _)| (id, us))
     }
 
-    /// Judges that the new version was counted as available, which the status of its pods may justify or not.
+    /// Judges whether the statuses of the new pods justify that the new version was counted as available.
     fn judge_counted(
         &self,
         seen: &mut Seen,
@@ -217,7 +218,7 @@ impl Update<'_, '_> {
         }
     }
 
-    /// The new pods that stayed ready for `minReadySeconds`, each with the stop during that time.
+    /// The new pods that stayed ready for `minReadySeconds`, each with the stop signal that came during that time.
     fn early(&self) -> Vec<Early> {
         let Some((_, _, deployment)) = self.revisions.last() else { return Vec::new() };
         // The controllers compute with times that are truncated to seconds.
@@ -342,7 +343,7 @@ impl Update<'_, '_> {
         }
     }
 
-    /// How long after the update the numbers of pods last changed, which is progress and restarts the deadline.
+    /// How long after the update the numbers of pods last changed. Such a change is progress and restarts the deadline.
     fn progress(&self) -> i64 {
         let numbers = |(_, _, deployment): &Shown<'_>| {
             ["replicas", "updatedReplicas", "readyReplicas", "availableReplicas"]

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::tests::verdict;
 
-/// A probe of a path of the port 8080.
+/// A probe of a path on port 8080.
 fn http(path: &str, period: u64, failures: u64) -> Value {
     json!({ "httpGet": { "path": path, "port": 8080 }, "periodSeconds": period, "failureThreshold": failures })
 }
@@ -28,12 +28,12 @@ fn target(fields: &Value, plan: &Value) -> Value {
     target
 }
 
-/// A plan of one listener at 8080.
+/// A plan with one listener on port 8080.
 fn web(paths: Value) -> Value {
     json!({ "listeners": { "web": { "port": 8080, "paths": paths } } })
 }
 
-/// A pod of one container, whose process starts at 1 s.
+/// A pod with one container, whose process starts at 1 s.
 fn pod(clause: &str, target: &Value) -> Composer {
     let mut run = Composer::new(&[clause]);
     run.create(0.0, &json!({ "containers": [target], "terminationGracePeriodSeconds": 2 })).start(1.0, 0);
@@ -51,7 +51,7 @@ fn object(name: &str, labels: &Value, spec: &Value, status: &Value) -> Value {
     json!({ "metadata": { "name": name, "uid": format!("uid-{name}"), "labels": labels }, "spec": spec, "status": status })
 }
 
-/// A status with its own address.
+/// A status of the pod with this address.
 fn status_at(run: &mut Composer, at: f64, address: &str, ready: bool) {
     let mut status = running_status("target", at, ready, true, 0);
     status["podIP"] = json!(address);

@@ -1,7 +1,7 @@
 //! Two ways in which a container can report that it is not warm yet: a closed port, or a readiness endpoint that
 //! answers 503.
 //!
-//! Only first instances count, and only containers without a startup probe: other clauses judge what else delays
+//! Only first instances of containers without a startup probe are judged. Other clauses judge what else delays
 //! readiness.
 
 use probity_model::clocks::Stamp;
@@ -32,7 +32,8 @@ fn first_lives<'t, 'h>(run: &'t Timeline<'h>) -> Lives<ProbedLife<'t, 'h>> {
     })
 }
 
-/// A container that opens its port after the initialization is not ready before, and ready soon after.
+/// A container that opens its port after the initialization is not ready before it opens the port, and is ready soon
+/// after that.
 fn listens_late(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in first_lives(run) {
         let spec = life.spec;
@@ -89,8 +90,8 @@ fn is_refused<'t, 'h>(life: &ProbedLife<'t, 'h>, probe: &'t Probe<'h>) -> bool {
     life.surely(probe) == ProbeOutcome::Failure && status.is_some_and(|status| status >= SERVER_ERRORS)
 }
 
-/// The last revision that shows the container running and not ready before it was warm. None, and a violation, if one
-/// shows it ready.
+/// The last revision that shows the container running and not ready before it was warm. If a revision shows the
+/// container as ready, this is reported as a violation, and the result is none.
 fn cold_before(seen: &mut Seen, life: &ProbedLife<'_, '_>, warm: impl Happened) -> Option<EventId> {
     let mut cold = None;
     let at: &Stamp = warm.when();

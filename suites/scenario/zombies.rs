@@ -1,4 +1,4 @@
-//! Zombies: child processes of exec probes' commands that remain if the container's first process does not reap.
+//! Zombies: child processes of exec probes' commands that remain if the container's first process does not reap them.
 //!
 //! They are counted in the dumps that the case requests from the target, which show its processes and their states. A
 //! container whose target is not the first process is left out: another process gets its orphans.

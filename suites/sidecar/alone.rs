@@ -58,7 +58,7 @@ pub(super) fn has_probes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// If a pod's main containers are ready, it is ready when its sidecars are.
+/// If the main containers of a pod are ready, the pod is ready when its sidecars are ready.
 pub(super) fn readiness_counts(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let sidecars = run.lives().of(ProbeKind::Readiness).undisturbed().whole();
     let sidecars = sidecars.only(|life| {
@@ -90,7 +90,7 @@ fn mains_ready(pod: &PodLife<'_>, shown: &probity_model::timeline::Revision<'_>)
 /// The pod is not ready until the readiness probe has succeeded.
 fn judge_before(life: &ProbedLife<'_, '_>, success: Option<&At>, seen: &mut Seen) {
     let run = life.run;
-    // A probe that may have passed may have been the first success.
+    // If it is unclear whether a probe passed, this probe may have been the first success.
     let unclear =
         life.probes.iter().find(|probe| life.surely(probe) == ProbeOutcome::Unclear).map(|probe| &probe.at);
     let before = |shown: &&probity_model::timeline::Revision<'_>| {
@@ -108,7 +108,7 @@ fn judge_before(life: &ProbedLife<'_, '_>, success: Option<&At>, seen: &mut Seen
     }
 }
 
-/// After that, the pod is ready.
+/// Once the readiness probe has succeeded, the pod is ready.
 fn judge_after(clause: &Clause, life: &ProbedLife<'_, '_>, success: &At, seen: &mut Seen) {
     let run = life.run;
     let pod = life.pod;

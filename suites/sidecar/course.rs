@@ -28,7 +28,7 @@ pub(super) fn runs_with_its_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut 
         if changes_image(run, pod, container) {
             continue;
         }
-        // If its first line is missing, it seems to have begun later than it did.
+        // If the first line of an instance is missing, the instance seems to have begun later than it did.
         let first = container.attempts.first().filter(|first| first.number == 0 && first.is_numbered());
         let Some(first) = first else { continue };
         for main in mains(pod).filter_map(|main| main.attempts.first()) {
@@ -130,8 +130,8 @@ fn is_initializing(run: &Timeline<'_>, pod: &PodLife<'_>, at: &Stamp) -> bool {
     inits(pod).any(later)
 }
 
-/// No other container of the pod received a stop signal when a sidecar terminated, and none ended without a record, until the
-/// sidecar's next instance had run for a while.
+/// From the end of a sidecar until its next instance had run for a while, no other container of the pod received a stop
+/// signal or ended without a record.
 fn judge_others(life: &Life<'_, '_>, end: &Line<'_>, seen: &mut Seen) -> bool {
     let settled = |next: Life<'_, '_>| {
         let began = next.attempt.began.clone();
@@ -146,7 +146,7 @@ fn judge_others(life: &Life<'_, '_>, end: &Line<'_>, seen: &mut Seen) -> bool {
         let silent = main.exiting().is_none() && main.holes.is_empty();
         main.stop().map(At::of).or_else(|| main.ended.clone().filter(|_| silent))
     };
-    // A container that ends because of its own probe or its memory limit ends for its own reason.
+    // The end of a container because of its own probe or its memory limit is not caused by the sidecar.
     let plain = mains(life.pod).filter(|main| {
         ProbeKind::STOPPING.iter().all(|kind| main.probe(*kind).is_none()) && !main.has_memory_limit()
     });

@@ -13,7 +13,7 @@ use crate::reading::mains::{are_told, last_sidecars, lives_of, mains, over};
 use crate::reading::patches::changes_image;
 use crate::termination::judge_kill_within;
 
-/// The main containers of a pod have ended for good, and its policy restarts none of them.
+/// The end of the main containers of a pod, none of which its policy restarts.
 struct Done {
     at: At,
     /// All of them exited with status 0.
@@ -66,7 +66,7 @@ fn all_done(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<Done> {
     done
 }
 
-/// Sidecars are stopped one after the other, the last one first, as long as the grace period lasts.
+/// As long as the grace period lasts, sidecars are stopped one after the other, and the last one first.
 fn judge_order(sidecars: &[Life<'_, '_>], done: &At, seen: &mut Seen) {
     for (first, second) in sidecars.iter().zip(sidecars.iter().skip(1)) {
         let (Some(stop), Some(exit)) = (first.stop(), second.exiting()) else { continue };
@@ -80,8 +80,8 @@ fn judge_order(sidecars: &[Life<'_, '_>], done: &At, seen: &mut Seen) {
     }
 }
 
-/// A sidecar is stopped soon after the main containers complete. Its hook runs first, and it has its grace period.
-/// Returns whether it was stopped.
+/// A sidecar is stopped soon after the main containers complete. The hook of the sidecar runs first, and the sidecar
+/// has its grace period. Returns whether it was stopped.
 fn judge_stop(clause: &Clause, life: &Life<'_, '_>, done: &At, seen: &mut Seen) -> bool {
     let run = life.run;
     let only = life.pod.containers.iter().filter(|of| of.kind == ContainerKind::Sidecar).count() == 1;
@@ -107,7 +107,7 @@ fn judge_stop(clause: &Clause, life: &Life<'_, '_>, done: &At, seen: &mut Seen) 
             seen.violated(finding, [Some(done.id), run.last_event()].into_iter().flatten());
             false
         }
-        // The sidecar had ended before, and waited for its restart.
+        // The sidecar had already ended, and was waiting for its restart.
         None => life.ended.as_ref().is_some_and(|ended| run.before(ended, done)),
     }
 }
@@ -123,8 +123,8 @@ fn judge_start(clause: &Clause, life: &Life<'_, '_>, done: &At, seen: &mut Seen)
     }
 }
 
-/// A sidecar that was stopped because the main containers had completed does not start again, however soon that would be. Its
-/// own probes or a new image may also stop it, and then it does start again.
+/// A sidecar that was stopped because the main containers had completed does not start again, not even immediately. If
+/// its own probes or a new image stopped it, it does start again.
 fn judge_return(last: &Life<'_, '_>, done: &At, seen: &mut Seen) {
     let (run, pod, container) = (last.run, last.pod, last.container);
     let lethal = ProbeKind::STOPPING.iter().any(|kind| container.probe(*kind).is_some());
@@ -143,8 +143,8 @@ fn judge_return(last: &Life<'_, '_>, done: &At, seen: &mut Seen) {
     }
 }
 
-/// If there are several sidecars, the last is stopped soon after the main containers complete, and each other one soon after
-/// those defined after it have ended. A sidecar with a hook is stopped later.
+/// If there are several sidecars, the last is stopped soon after the main containers complete, and each of the others
+/// is stopped soon after the sidecars defined after it have ended. A sidecar with a hook is stopped later.
 fn judge_turns(clause: &Clause, sidecars: &[Life<'_, '_>], done: &At, seen: &mut Seen) {
     if sidecars.len() < 2 {
         return;
@@ -187,7 +187,7 @@ fn judge_phase(
         }
         Some(shown) => {
             let finding = format!(
-                "the main containers of {} make it {}, but the pod is {}",
+                "according to its main containers, {} must be {}, but the pod is {}",
                 pod.key,
                 done.phase(),
                 shown.phase()

@@ -7,7 +7,7 @@ use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::inits::{is_told, plain_pods, start_of_sidecar, success};
 
-/// A sidecar, its first instance, and when that counted as started.
+/// A sidecar, its first instance, and when the sidecar counted as started.
 struct Started<'t, 'h> {
     pod: &'t PodLife<'h>,
     /// Its place among the containers.
@@ -43,7 +43,7 @@ impl<'t, 'h> Started<'t, 'h> {
         self.container().probe(ProbeKind::Startup).is_some()
     }
 
-    /// The containers that start directly after it: the next init container, or all main containers.
+    /// The containers that start directly after the sidecar: the next init container, or all main containers.
     fn next(&self) -> Vec<&'t ContainerLife<'h>> {
         let later = &self.pod.containers[self.place + 1..];
         match later.first() {
@@ -95,9 +95,10 @@ impl<'t, 'h> Started<'t, 'h> {
     }
 }
 
-/// A container recorded its start before an earlier sidecar had started. The process of a container that its runtime reports as
-/// running may still wait for a CPU, but not twice in a case without a stall of the node, and not for long. Nothing may begin
-/// before a startup probe has succeeded.
+/// Judges a container that recorded its start before an earlier sidecar had started. After the runtime reports a
+/// container as running, the container's process may still wait for a CPU, but not twice in a case without a stall of
+/// the node, and not for a long time. If the sidecar has a startup probe, no later container may begin before that
+/// probe has succeeded.
 pub(super) fn judge_inverted(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -117,7 +118,8 @@ pub(super) fn judge_inverted(
     }
 }
 
-/// How many sidecars of a history started after a later container began, by more than their node was stalled.
+/// How many sidecars of a history started after a later container had begun, if the stalls of the node do not explain
+/// this.
 fn inverted(run: &Timeline<'_>) -> usize {
     let late = |sidecar: &Started<'_, '_>| {
         let mut next = sidecar.next().into_iter().filter_map(|next| next.attempts.first());
@@ -130,8 +132,8 @@ fn inverted(run: &Timeline<'_>) -> usize {
     sidecars(run).filter(late).count()
 }
 
-/// A sidecar starts after the previous init containers have succeeded, and the next container does not wait for its
-/// end.
+/// A sidecar starts after the previous init containers have succeeded, and the next container does not wait for the end
+/// of the sidecar.
 pub(super) fn in_its_place(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for sidecar in sidecars(run) {
         let before =
@@ -169,7 +171,7 @@ fn goes_on(run: &Timeline<'_>, sidecar: &Started<'_, '_>, next: &ContainerLife<'
     last || life.ended.is_none()
 }
 
-/// A startup probe decides when a sidecar has started; without one, it has started when it is running.
+/// A startup probe decides when a sidecar has started; without a startup probe, it has started when it is running.
 pub(super) fn when_started(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for sidecar in sidecars(run) {
         let gated = sidecar.is_gated();

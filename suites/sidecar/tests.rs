@@ -64,8 +64,8 @@ fn status(phase: &str, conditions: &[(&str, bool)], started: bool, ready: bool) 
     })
 }
 
-/// The init container runs from 1 s to 2 s; the sidecar and the main container begin at these times, and the sidecar gets its
-/// stop signal at the last one.
+/// The init container runs from 1 s to 2 s. The sidecar begins at `helper`, the main container begins at `main`, and
+/// the sidecar gets its stop signal at `stop`.
 fn staged(clause: &str, helper: f64, main: Option<f64>, stop: Option<f64>) -> &'static str {
     let mut run = pod(clause, "Always", &[]);
     begins(&mut run, "one", 1.0, 0);
@@ -123,7 +123,7 @@ fn a_sidecar_has_its_place_among_the_init_containers() {
     assert_eq!(staged(ORDER, 3.0, Some(14.0), None), "violated", "the next one is late");
 }
 
-/// Two sidecars begin at these times, and the main container at the last one.
+/// Two sidecars begin at these times, and the main container begins at `main`.
 fn two_sidecars(sidecars: [f64; 2], main: f64) -> &'static str {
     let mut run = Composer::new(&[ORDER]);
     let [first, second] = ["first", "second"].map(|name| {
@@ -140,7 +140,8 @@ fn two_sidecars(sidecars: [f64; 2], main: f64) -> &'static str {
     verdict(&run.done(), ORDER)
 }
 
-/// The startup probe of a sidecar succeeds at 8 s; the main container begins at this time, and `early` is shown at 5 s.
+/// The startup probe of a sidecar succeeds at 8 s; the main container begins at `main`. `early` says whether the status
+/// at 5.5 s already shows the pod as initialized and the sidecar as started.
 fn gated(main: Option<f64>, early: bool) -> &'static str {
     let mut run = pod(STARTED, "Always", &["startupProbe"]);
     begins(&mut run, "one", 1.0, 0);
@@ -298,7 +299,7 @@ fn work_done(stop: Option<f64>, code: Option<u8>, phase: &str) -> &'static str {
     work_done_with(stop, (code, 30.0), phase)
 }
 
-/// The same; a sidecar without an exit status is killed this long after its stop signal.
+/// Like [`work_done`]; a sidecar without an exit status is killed this long after its stop signal.
 fn work_done_with(stop: Option<f64>, (code, killed_after): (Option<u8>, f64), phase: &str) -> &'static str {
     let mut run = working(COMPLETES);
     exits(&mut run, "main", 6.0, 0, "plan");

@@ -38,7 +38,7 @@ fn judge_start(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, began: Op
     match began {
         Some(began) => {
             let quantity = format!("from the placement of {} to its start", pod.key);
-            // It may start before the command that placed it has ended.
+            // The pod may start before the command that placed it has ended.
             let fit = seen.within(run, &pod.node, quantity, (&run.deed_at(deed), began), clause.in_time());
             if fit == Some(Fit::Met) {
                 seen.facet("seen", "started");

@@ -1,4 +1,4 @@
-//! The mirror pod of a static pod: the API server shows it, and changes to it there do not affect the static pod.
+//! The mirror pod of a static pod: the API server shows it, and changes to the mirror pod do not affect the static pod.
 
 use probity_model::clocks::Stamp;
 use probity_model::history::Did;
@@ -118,7 +118,7 @@ fn judge_deleted(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &
         }
         match pod.mirrors.get(nth + 1).and_then(|next| next.revisions.first()) {
             Some(next) => {
-                let quantity = format!("until the mirror pod of {} was there again", pod.key);
+                let quantity = format!("until the mirror pod of {} existed again", pod.key);
                 let (from, to) = (At::new(gone.id, gone.at.clone()), At::new(next.id, next.at.clone()));
                 let fit = seen.within(run, &pod.node, quantity, (&from, &to), clause.in_time());
                 if fit == Some(probity_model::measure::Fit::Met) {

@@ -9,8 +9,8 @@ use crate::reading::absence::judge_absence;
 use crate::reading::mains::{lives_of, mains};
 use crate::reading::termination::Exhausted;
 
-/// The probes of a static pod arrive, and have their effects: a container whose liveness or startup probe fails restarts, and
-/// one whose readiness probe fails is shown as not ready.
+/// The probes of a static pod arrive, and have their effects: a container whose liveness or startup probe fails
+/// restarts, and a container whose readiness probe fails is shown as not ready.
 pub(super) fn like_any_other(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in static_pods(run) {
         for life in mains(pod).flat_map(|main| lives_of(run, pod, main)) {

@@ -9,8 +9,8 @@ use crate::reading::ends::{End, killed_at};
 use crate::reading::mains::{later, lives_of, mains};
 use crate::termination::{alive_until, judge_kill_within, was_running};
 
-/// When its manifest is removed, a static pod terminates as if it had been deleted, does not start again, and then its mirror
-/// pod is removed.
+/// When its manifest is removed, a static pod terminates as if it had been deleted, and does not start again. Its
+/// mirror pod is removed after that.
 pub(super) fn ends_gracefully(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let other = |did: &Did| !matches!(did, Did::NodeVerb { verb, .. } if verb == REMOVE_STATIC_PODS);
     if run.deeds.iter().any(|(_, deed)| deed.did.acts_on_node() && other(&deed.did)) {
@@ -34,7 +34,7 @@ pub(super) fn ends_gracefully(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
 
 fn judge_stop(clause: &Clause, life: &Life<'_, '_>, removed: &At, seen: &mut Seen) {
     if let Some(stop) = life.stop() {
-        let quantity = format!("from the removal of its manifest to the stop signal of {}", life.name());
+        let quantity = format!("from the removal of the manifest to the stop signal of {}", life.name());
         if life.within(seen, quantity, (removed, stop), clause.in_time()) == Some(Fit::Met) {
             seen.facet("seen", "signal");
         }
@@ -43,12 +43,12 @@ fn judge_stop(clause: &Clause, life: &Life<'_, '_>, removed: &At, seen: &mut See
         }
     } else if let Some(killed) = killed_at(life) {
         let finding =
-            format!("its manifest was removed, and {} was killed without a stop signal", life.name());
+            format!("the manifest was removed, and {} was killed without a stop signal", life.name());
         seen.violated(finding, [removed.id, killed.id]);
     } else if let Some(alive) =
         alive_until(life).filter(|alive| life.run.longer_than(life.pod, (removed, alive), clause.slack_us()))
     {
-        let finding = format!("its manifest was removed, but {} received no stop signal", life.name());
+        let finding = format!("the manifest was removed, but {} received no stop signal", life.name());
         seen.violated(finding, [removed.id, alive.id]);
     }
 }
@@ -56,7 +56,7 @@ fn judge_stop(clause: &Clause, life: &Life<'_, '_>, removed: &At, seen: &mut See
 fn judge_return(life: &Life<'_, '_>, removed: &At, seen: &mut Seen) {
     let told = life.stop().filter(|stop| life.run.before(removed, &stop.at));
     if let (Some(stop), Some(again)) = (told, life.lives_again()) {
-        let finding = format!("its manifest was removed, but {} was started again", life.name());
+        let finding = format!("the manifest was removed, but {} was started again", life.name());
         seen.violated(finding, [removed.id, stop.id, again]);
     }
 }
@@ -83,7 +83,7 @@ fn judge_mirror(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, last: &A
             }
         }
         None if run.longer_than(pod, (last, &run.end()), mirror) => {
-            let finding = format!("{} has terminated, but its mirror pod is still there", pod.key);
+            let finding = format!("{} has terminated, but its mirror pod still exists", pod.key);
             seen.violated(finding, [Some(last.id), run.last_event()].into_iter().flatten());
         }
         None => {}

@@ -36,7 +36,7 @@ fn mirrored(run: &mut Composer, at: f64, uid: &str, change: Change, ready: bool)
     mirrored_with(run, &plain(), (at, uid, change, ready));
 }
 
-/// The same with another container.
+/// Like [`mirrored`], with this container.
 fn mirrored_with(run: &mut Composer, container: &Value, (at, uid, change, ready): (f64, &str, Change, bool)) {
     let object = json!({
         "metadata": {
@@ -148,7 +148,7 @@ fn a_mirror_pod_shows_a_static_pod_and_does_not_control_it() {
     }
 }
 
-/// A probe of this kind fails three times; what follows.
+/// The verdict if a probe of this kind fails three times, and then the events of `follows` come.
 fn probed(kind: &str, follows: impl Fn(&mut Composer)) -> &'static str {
     let mut container = json!({ "name": "target" });
     container[format!("{kind}Probe")] =
@@ -171,7 +171,7 @@ fn the_probes_of_a_static_pod_have_their_effects() {
         run.left(4.6);
         run.start(6.0, 1);
     };
-    // One kind alone does not show the others.
+    // The probes of one kind show nothing about the other kinds.
     assert_eq!(probed("liveness", restarts), "inconclusive");
     assert_eq!(probed("startup", restarts), "inconclusive");
     assert_eq!(probed("liveness", |_| ()), "violated");

@@ -20,7 +20,8 @@ const FOR_GOOD: [&str; 3] = ["ErrImageNeverPull", "InvalidImageName", "CreateCon
 /// A request to delete a pod.
 #[derive(Clone)]
 pub(super) struct DeleteRequest {
-    /// Its event, and the time between request and response: the API server processed it in between.
+    /// The event of the request, and the time between the request and its response: the API server processed the
+    /// request in this time.
     pub(super) at: At,
     /// The grace period that it requests.
     pub(super) grace: Option<i64>,
@@ -35,7 +36,7 @@ pub(super) struct Going<'t, 'h> {
     pub(super) pod: &'t PodLife<'h>,
     /// The first request.
     pub(super) first: DeleteRequest,
-    /// Those that followed.
+    /// The requests that followed.
     pub(super) again: Vec<DeleteRequest>,
 }
 
@@ -55,8 +56,8 @@ pub(super) fn going_anyway<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Going<'t, 'h>> 
     run.pods.iter().filter(|pod| !pod.is_static).filter_map(of_pod).collect()
 }
 
-/// The requests to delete a pod: deletions and evictions. Empty if the pod was already terminating before the
-/// first of them, because somebody else had deleted it. Another pod can have the same name later.
+/// The requests to delete a pod: deletions and evictions. Empty if the pod was already terminating before the first
+/// request, because somebody else had deleted it. Another pod can have the same name later.
 fn requests(run: &Timeline<'_>, pod: &PodLife<'_>) -> Vec<DeleteRequest> {
     let first = |pod: &PodLife<'_>| {
         let made = pod.created.map(|(id, _)| id);
@@ -93,12 +94,12 @@ impl<'t, 'h> Going<'t, 'h> {
         self.grace() > 0 && self.again.is_empty() && !self.was_idle()
     }
 
-    /// Whether it had finished, or was never scheduled.
+    /// Whether the pod had finished, or was never scheduled.
     pub(super) fn was_idle(&self) -> bool {
         self.was_over() || self.pod.node.is_empty()
     }
 
-    /// Whether it was Succeeded or Failed before the request.
+    /// Whether the pod was Succeeded or Failed before the request.
     pub(super) fn was_over(&self) -> bool {
         self.pod.over().is_some_and(|over| self.run.before(&over.at, &self.first.at))
     }
@@ -115,8 +116,8 @@ impl<'t, 'h> Going<'t, 'h> {
         lives.filter(|life| self.run.before(&self.first.at, &life.began)).collect()
     }
 
-    /// The same as [`Self::lives`] for ephemeral containers. One that shares the processes of another container may be killed
-    /// when that one ends.
+    /// Like [`Self::lives`], for ephemeral containers. An ephemeral container that shares the processes of another
+    /// container may be killed when the other container ends.
     pub(super) fn ephemeral_lives(&self) -> Vec<Life<'t, 'h>> {
         let mut lives = self.running(&self.pod.ephemeral);
         lives.retain(|life| life.container.spec.get(TARGET_CONTAINER).is_none());
@@ -132,9 +133,9 @@ impl<'t, 'h> Going<'t, 'h> {
         lives.filter(|life| known(life) && life.holes.is_empty() && was_running(life, asked)).collect()
     }
 
-    /// Whether [`Self::lives`] may lack a container that was running: its last record is incomplete, or its only
-    /// process may have begun after the request, because the node was slow to start it. Then nothing that waits
-    /// for the last container to terminate can be judged.
+    /// Whether [`Self::lives`] may lack a container that was running: the last record of the container is incomplete,
+    /// or its only process may have begun after the request, because the node was slow to start this process. Then
+    /// nothing that waits for the last container to terminate can be judged.
     pub(super) fn may_lack_one(&self) -> bool {
         let lives = self.lives();
         let ran =
@@ -177,7 +178,8 @@ impl<'t, 'h> Going<'t, 'h> {
     }
 
     /// Whether no main container was running at the request, and nothing was already being stopped, so that its sidecars do not
-    /// wait. This is not known for a container that is not a target, and one that had just ended may still get its hook.
+    /// wait. This is not known for a container that is not a target, and the hook of a container that had just ended
+    /// may still run.
     pub(super) fn runs_no_main(&self) -> bool {
         let (run, pod, asked) = (self.run, self.pod, &self.first.at);
         let stops = |life: Life<'_, '_>| {
@@ -207,7 +209,7 @@ impl<'t, 'h> Going<'t, 'h> {
         self.lives().into_iter().filter(|life| life.container.kind == ContainerKind::Sidecar).collect()
     }
 
-    /// The first revision that shows it as terminating.
+    /// The first revision that shows the pod as terminating.
     pub(super) fn shown(&self) -> Option<&'t Revision<'h>> {
         self.pod.revisions.iter().find(|revision| revision.terminating() && !revision.gone)
     }
@@ -217,7 +219,7 @@ impl<'t, 'h> Going<'t, 'h> {
         self.pod.revisions.iter().find(|revision| revision.gone)
     }
 
-    /// Its removal, or the end of the history if it was not removed.
+    /// The removal of the pod, or the end of the history if the pod was not removed.
     pub(super) fn gone_or_end(&self) -> Option<At> {
         self.gone().map(At::of).or_else(|| end(self.run))
     }

@@ -42,7 +42,7 @@ pub(super) fn of_the_container(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) 
 }
 
 /// Whether the status of the container shows any stop signal, right or wrong. A runtime that does not know the field drops it,
-/// whatever the kubelet requests, and then the status shows none.
+/// whatever the kubelet requests, and then the status shows no stop signal.
 fn is_known_to_the_runtime(life: &Life<'_, '_>) -> bool {
     life.revisions().any(|(_, seen)| seen.stop_signal.is_some())
 }

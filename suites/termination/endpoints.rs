@@ -18,7 +18,7 @@ struct Leaving<'t, 'h> {
     service: &'t Service<'t, 'h>,
     shown: &'t Revision<'h>,
     until: At,
-    /// The entries of the EndpointSlices from about that revision until the end.
+    /// The entries of the EndpointSlices from about the time of that revision until the end.
     entries: Vec<Entry<'t, 'h>>,
 }
 
@@ -227,8 +227,8 @@ pub(super) fn serves_as_it_says(run: &Timeline<'_>, clause: &Clause, seen: &mut 
     });
 }
 
-/// As long as the probe passes, the endpoint serves. A probe that fails because its port is closed leaves no record:
-/// only if a later probe also passes did it pass all the time.
+/// As long as the probe passes, the endpoint serves. A probe that fails because its port is closed leaves no record, so
+/// the probe certainly passed all the time only if a later probe also passes.
 fn judge_serving(
     clause: &Clause,
     leaving: &Leaving<'_, '_>,
@@ -278,7 +278,7 @@ pub(super) fn requests_finish(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
     }
 }
 
-/// A container that terminated without a stop signal while a request was open.
+/// Judges a container that terminated without a stop signal while a request was open.
 fn judge_abrupt(life: &Life<'_, '_>, going: &Going<'_, '_>, seen: &mut Seen) {
     let Some(end) = End::of(life).filter(|end| end.was_killed(life)) else { return };
     if let Some(open) = life.requests.iter().find(|asked| asked.from_our_client() && asked.answer.is_none()) {

@@ -28,7 +28,7 @@ pub(super) fn judge_kill(
     judge_kill_within(clause.tolerance_us("kill"), life, stop, grace, seen)
 }
 
-/// The same, with this much time for the kill itself.
+/// Like [`judge_kill`], with this much time for the kill itself.
 pub(crate) fn judge_kill_within(
     slack: i64,
     life: &Life<'_, '_>,
@@ -69,8 +69,8 @@ pub(super) fn accuse_survivor(
     }
 }
 
-/// The main containers without a hook that received a stop signal, in terminating pods with a grace period: the pod,
-/// the instance, the signal.
+/// The main containers without a hook that received a stop signal, in terminating pods with a grace period. Each item
+/// has the pod, the instance and the signal.
 fn stopped<'t, 'h>(
     going: &'t [Going<'t, 'h>],
 ) -> impl Iterator<Item = (&'t Going<'t, 'h>, Life<'t, 'h>, &'t Line<'h>)> {
@@ -103,7 +103,7 @@ pub(super) fn ends_in_a_kill(run: &Timeline<'_>, clause: &Clause, seen: &mut See
     }
 }
 
-/// The ephemeral containers that received a stop signal in such pods.
+/// The ephemeral containers that received a stop signal in terminating pods with a grace period.
 fn stopped_ephemeral<'t, 'h>(
     going: &'t [Going<'t, 'h>],
 ) -> impl Iterator<Item = (&'t Going<'t, 'h>, Life<'t, 'h>, &'t Line<'h>)> {
@@ -137,7 +137,7 @@ pub(super) fn is_unsaid(going: &Going<'_, '_>) -> bool {
         && going.first.grace.is_none()
 }
 
-/// If neither the pod nor the request sets it, it is thirty seconds.
+/// If neither the pod nor the request sets a grace period, it is thirty seconds.
 pub(super) fn of_thirty_by_default(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let all = going(run);
     for going in all.iter().filter(|going| is_unsaid(going) && going.again.is_empty() && !going.was_idle()) {
@@ -155,14 +155,14 @@ pub(super) fn of_thirty_by_default(run: &Timeline<'_>, clause: &Clause, seen: &m
             if let (Some(ended), Some(gone)) = (killed_at(&life), going.gone_or_end())
                 && going.pod.containers.len() == 1
             {
-                let quantity = format!("from the forced end of {} to its removal", life.name());
+                let quantity = format!("from the forced end of {} to the removal of its pod", life.name());
                 life.within(seen, quantity, (ended, &gone), clause.in_time());
             }
         }
     }
 }
 
-/// The grace period of the request replaces that of the pod.
+/// The grace period of the request replaces the grace period of the pod.
 pub(super) fn of_the_request(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let all = going(run);
     let own = |going: &Going<'_, '_>| going.first.grace.is_some_and(|grace| grace != going.pod.grace());

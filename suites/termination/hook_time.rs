@@ -1,5 +1,5 @@
-//! The time of the preStop hook: it is part of the grace period, and a hook that exceeds it is stopped two seconds
-//! later.
+//! The time of the preStop hook: it is part of the grace period, and a hook that exceeds the grace period is stopped
+//! two seconds later.
 
 use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
 use probity_model::mechanisms::{LEAST_GRACE, NEAR, WHOLE_SECOND};
@@ -33,8 +33,8 @@ fn goes_on(life: &Life<'_, '_>, from: &At, span: i64) -> Option<At> {
     })
 }
 
-/// A lower bound: something does not happen before this time has passed. The time counts from the request, which
-/// precedes everything that the kubelet does: the runtime may start a command late.
+/// Judges a lower bound: something does not happen before this time has passed. The time is measured from the request,
+/// which precedes everything that the kubelet does, because the runtime may start a command late.
 pub(super) fn judge_least(
     going: &Going<'_, '_>,
     life: &Life<'_, '_>,
@@ -48,7 +48,7 @@ pub(super) fn judge_least(
     life.within(seen, quantity, (&going.first.at, end), bound) == Some(Fit::Met)
 }
 
-/// The grace period counts from the start of the hook.
+/// The grace period begins with the start of the hook.
 pub(super) fn counts(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     runs(&going(run), |going, hooked, _| {
         let (life, grace, slack) = (&hooked.life, going.grace(), clause.slack_us());

@@ -23,7 +23,7 @@ pub(super) struct Hooked<'t, 'h> {
     pub(super) run: Option<HookRun>,
 }
 
-/// The containers among these instances with hooks that they can record themselves, or that leave no record.
+/// Those of these instances that have a hook, if they can record the hook themselves or if it leaves no record.
 pub(super) fn hooked<'t, 'h>(lives: Vec<Life<'t, 'h>>) -> Vec<Hooked<'t, 'h>> {
     let hooked = lives.into_iter().filter_map(|life| {
         let hook = life.container.lifecycle("preStop")?;
@@ -57,7 +57,7 @@ pub(super) fn runs_first(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// The stop signal came, but the hook left no record.
+/// Reports that the stop signal came although the hook left no record.
 pub(super) fn judge_unseen(going: &Going<'_, '_>, hooked: &Hooked<'_, '_>, seen: &mut Seen) {
     if let Some(stop) = hooked.life.stop() {
         let finding = format!("{} received its stop signal, but its hook never ran", hooked.life.name());
@@ -84,7 +84,7 @@ fn judge_run(
             }
         }
         (Some(stop), None) => {
-            // The runtime may begin a command late: the grace period counts from before that.
+            // The runtime may begin a command late, but the grace period begins before that.
             let late =
                 life.run.clocks.between(asked, &stop.at).is_none_or(|span| span.hi > going.grace() - NEAR);
             if !late {
@@ -127,7 +127,7 @@ fn judge_sleep(
     seen: &mut Seen,
 ) {
     let (life, asked, slack) = (&hooked.life, &going.first.at, clause.slack_us());
-    // The kubelet waits for it no longer than the grace period.
+    // The kubelet waits for the hook no longer than the grace period.
     let span = whole_seconds(span).min(going.grace());
     let upper = Bound::at_most(span + slack, format!("the seconds of the hook + {}", seconds(slack)));
     let Some(stop) = life.stop() else {
@@ -192,7 +192,7 @@ pub(super) fn not_without_grace(run: &Timeline<'_>, clause: &Clause, seen: &mut 
     }
 }
 
-/// A hook that runs without a grace period is not waited for longer than the second that the kubelet uses instead.
+/// If a hook runs without a grace period, the kubelet waits for it no longer than the second that it uses instead.
 fn judge_short(clause: &Clause, (life, run): (&Life<'_, '_>, &HookRun), end: &At, seen: &mut Seen) {
     let stop = life.stop().map_or_else(|| end.clone(), At::of);
     let quantity = format!("from the beginning of the hook of {} to the stop signal or the end", life.name());
@@ -241,8 +241,8 @@ pub(super) fn runs_before_kills(run: &Timeline<'_>, clause: &Clause, seen: &mut 
     }
 }
 
-/// The hook of a container that exits by itself does not run: its endpoint gets no request then, but does get one
-/// when the pod is deleted.
+/// The hook of a container that exits by itself does not run: its endpoint gets no request at that time, but does get
+/// one when the pod is deleted.
 pub(super) fn not_after_exits(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in run.lives().undisturbed().only(|life| life.is_numbered() && life.container.stays()) {
         let exit = life.exited_by_itself().map(|(line, _)| line);

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::asked::{Going, alive_until, going};
 use crate::reading::ends::End;
 
-/// The time at which its last container terminated, if all of them did.
+/// The time at which the last of these containers terminated, if all of them terminated.
 fn last_end(lives: &[Life<'_, '_>]) -> Option<At> {
     let ends: Option<Vec<At>> = lives.iter().map(|life| End::of(life)?.latest).collect();
     ends?.into_iter().max_by_key(|end| end.at.hi)
@@ -115,7 +115,8 @@ pub(super) fn at_once(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A pod with the same name can be created immediately, and runs at the same time as the remaining processes of the old one.
+/// A pod with the same name can be created immediately, and runs at the same time as the remaining processes of the old
+/// pod.
 pub(super) fn frees_the_name(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for going in &going(run) {
         let Some((asked, lives)) = forced(going) else { continue };

@@ -1,4 +1,4 @@
-//! What a pod leaves on its node: the sandbox of a removed pod.
+//! The sandbox of a removed pod, which must not stay on its node.
 
 use probity_model::{Clause, Seen, Timeline};
 

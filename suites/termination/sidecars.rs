@@ -19,7 +19,7 @@ use crate::reading::hooks::HookKind;
 /// The terminating pods with a grace period and with sidecars, if the records of the sidecars and of everything that
 /// they wait for are complete.
 fn pods<'t, 'h>(going: &'t [Going<'t, 'h>]) -> impl Iterator<Item = Group<'t, 'h>> {
-    // If one may be missing, the order of the others proves nothing.
+    // If a container may be missing, the order of the others proves nothing.
     let graceful = going.iter().filter(|going| going.is_graceful() && !going.may_lack_one());
     graceful
         .map(|going| Group { going, mains: going.mains(), sidecars: going.sidecars() })
@@ -33,29 +33,29 @@ struct Group<'t, 'h> {
 }
 
 impl Group<'_, '_> {
-    /// Whether the grace period may have ended at this time: then no container waits for another.
+    /// Whether the grace period may have ended at this time. After its end, no container waits for another.
     fn may_be_over(&self, at: &Line<'_>) -> bool {
         let since = self.going.run.clocks.between(&self.going.first.at, &at.at);
         since.is_none_or(|since| since.hi > self.going.grace() - NEAR)
     }
 
-    /// Whether the end of the grace period may have caused a stop signal: not if everything that the container waited for had
-    /// ended so long before that its turn came earlier.
+    /// Whether the end of the grace period may have caused a stop signal. It did not if everything that the container
+    /// waited for had ended so long before that the container's turn came earlier.
     fn may_be_of_expiry(&self, clause: &Clause, stop: &Line<'_>, turn: Option<&At>) -> bool {
         let since = turn.and_then(|turn| self.going.run.clocks.between(&self.going.first.at, turn));
         let due = since.is_some_and(|since| since.hi + clause.slack_us() < self.going.grace());
         !due && self.may_be_over(stop)
     }
 
-    /// The stop signal of a container that waits for nothing, which came when the kubelet began to stop the pod: of a main
-    /// container or, if none runs, of the last sidecar.
+    /// The stop signal of a container that waits for nothing: a main container or, if none runs, the last sidecar. It
+    /// came when the kubelet began to stop the pod.
     fn first_stop(&self) -> Option<&Line<'_>> {
         let last = self.sidecars.last().filter(|_| self.mains.is_empty());
         let first = self.mains.iter().chain(last).filter(|life| !is_hooked(life));
         first.filter_map(|life| life.attempt.stop()).min_by_key(|stop| stop.at.at.lo)
     }
 
-    /// The time at which the last main container terminated. `None` if one is still running.
+    /// The time at which the last main container terminated. `None` if a main container is still running.
     fn last_end(&self) -> Option<At> {
         self.turn_of(self.sidecars.len())
     }
@@ -69,22 +69,22 @@ impl Group<'_, '_> {
         ends.try_fold(first, |last, end| Some(later(self.going.run, last, end?)))
     }
 
-    /// The same; the request itself if the sidecar waits for nothing.
+    /// Like [`Self::turn_of`], but the request itself if the sidecar waits for nothing.
     fn turn_or_request(&self, place: usize) -> Option<At> {
         let none = self.mains.is_empty() && place >= self.sidecars.len();
         if none { Some(self.going.first.at.clone()) } else { self.turn_of(place) }
     }
 }
 
-/// The time from which nothing waits for a container any more. Not known if it exited by itself: its hook may have
-/// continued.
+/// The time from which nothing waits for a container. `None` if the container exited by itself, because its hook may
+/// have continued.
 fn waited_for(life: &Life<'_, '_>) -> Option<At> {
     let hook_goes_on = is_hooked(life) && life.exited_by_itself().is_some();
     let end = End::of(life).filter(|_| !hook_goes_on)?;
     Some(end.over_at(life).clone())
 }
 
-/// The later one of two instants, which may be on different clocks.
+/// The later of two instants, which may be on different clocks.
 fn later(run: &Timeline<'_>, one: At, other: At) -> At {
     if run.before(&one, &other) { other } else { one }
 }
@@ -96,7 +96,7 @@ pub(super) fn after_mains(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
     }
 }
 
-/// The same, if a main container takes a long time.
+/// Sidecars wait in the same way for a main container that takes a long time to terminate.
 pub(super) fn after_slow_mains(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let slow = clause.tolerance_us("slow");
     for group in pods(&going(run)) {
@@ -175,7 +175,7 @@ pub(super) fn in_reverse(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 seen.violated(finding, [stop.id, end.id]);
                 continue;
             }
-            // The hook of the first one may have taken longer than it had to wait.
+            // The hook of the sidecar `first` may have taken longer than the sidecar had to wait.
             let Some(turn) = turn.filter(|_| !is_hooked(first)) else { continue };
             let quantity =
                 format!("from the end of {} to the stop signal of {}", second.name(), first.name());
@@ -187,7 +187,8 @@ pub(super) fn in_reverse(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// At the end of the grace period, all sidecars get their stop signal at the same time, and the minimum time after it.
+/// At the end of the grace period, all sidecars get their stop signal at the same time, and have the minimum time to
+/// terminate after it.
 pub(super) fn all_at_expiry(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for group in pods(&going(run)) {
         let grace = group.going.grace();
@@ -226,7 +227,7 @@ pub(super) fn all_at_expiry(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
     }
 }
 
-/// The same happens when their hooks take longer than the grace period.
+/// Sidecars whose hooks take longer than the grace period also have the minimum time after the end of the grace period.
 pub(super) fn all_after_long_hooks(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for group in pods(&going(run)) {
         let (most, slack) = (group.going.grace() + LEAST_GRACE, clause.slack_us());
@@ -256,7 +257,8 @@ pub(super) fn all_after_long_hooks(run: &Timeline<'_>, clause: &Clause, seen: &m
     }
 }
 
-/// When its turn comes, a sidecar without a hook has the rest of the grace period, and is killed at its end.
+/// When its turn comes, a sidecar without a hook has the rest of the grace period, and is killed at the end of this
+/// rest.
 pub(super) fn sidecars_have_the_rest(all: &[Going<'_, '_>], clause: &Clause, seen: &mut Seen) {
     for group in pods(all).filter(|group| group.going.grace() >= LEAST_GRACE) {
         let Some(first) = group.first_stop() else { continue };
@@ -310,7 +312,7 @@ fn judge_after_hook(
     seen: &mut Seen,
 ) {
     let (life, asked) = (&hooked.life, &group.going.first.at);
-    // A sleep leaves no record: it began some time after the request.
+    // A sleep leaves no record. It is only known that it began some time after the request.
     let (ended, noted, late) = match (hooked.kind, hooked.completed()) {
         (HookKind::Sleep(span), _) => {
             let ended = asked.later(whole_seconds(span).min(group.going.grace()));
@@ -349,8 +351,10 @@ fn judge_follows(
 ) {
     let bound = Bound::at_most(late, seconds(late));
     if let Some(stop) = life.stop() {
-        let quantity =
-            format!("from the end of the hook of {} and of all it waits for to the stop signal", life.name());
+        let quantity = format!(
+            "from the end of the hook of {} and of everything that it waits for to the stop signal",
+            life.name()
+        );
         if !group.may_be_of_expiry(clause, stop, Some(from))
             && life.within(seen, quantity, (from, stop), bound) == Some(Fit::Met)
         {

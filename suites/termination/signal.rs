@@ -116,8 +116,8 @@ pub(super) fn nothing_comes_back(run: &Timeline<'_>, clause: &Clause, seen: &mut
 }
 
 /// Reports a restart of a sidecar or init container, or of a container that was killed. A container that ended before its
-/// kubelet knew of the deletion may restart. It ended because of the deletion if nothing else stops it, or if it ended late
-/// enough.
+/// kubelet knew of the deletion may restart. A container ended because of the deletion if nothing else stops it, or if
+/// it ended late enough.
 fn accuse_return(clause: &Clause, going: &Going<'_, '_>, life: &Life<'_, '_>, seen: &mut Seen) {
     let (run, asked) = (going.run, &going.first.at);
     if life.container.kind == ContainerKind::Main && life.exiting().is_some() {

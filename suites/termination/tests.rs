@@ -88,13 +88,13 @@ fn hook(run: &mut Composer, container: &str, at: f64, done: Option<f64>) {
     }
 }
 
-/// A container with such a hook.
+/// A container with this name, whose preStop hook is a command.
 fn with_hook(name: &str) -> Value {
     let command = json!(["/agnhost-rs", "exec", "bye"]);
     json!({ "name": name, "lifecycle": { "preStop": { "exec": { "command": command } } } })
 }
 
-/// The verdict, if nothing else happens until then.
+/// The verdict if nothing else happens before `end`.
 fn at(mut run: Composer, end: f64, clause: &str) -> &'static str {
     run.reading(end);
     verdict(&run.done(), clause)

@@ -8,11 +8,11 @@ use probity_model::mechanisms::{SATURATION_DELAYS, START_OF_A_COMMAND, TO_END_A_
 use probity_model::timeline::{Happened, Life};
 use probity_model::{Seen, Stamp};
 
-/// A timer: when it was set, as far as the affected process could see it, and how long it runs.
+/// A timer: when it was set, according to the records of the affected process, and when it is due.
 pub(super) struct Timer {
     set: Stamp,
     due: Stamp,
-    /// How late it may have been set already.
+    /// How late the timer may already have been set.
     late: i64,
 }
 
@@ -28,7 +28,7 @@ impl Timer {
         Self { set: set.clone(), due, late: life.noise(ended, set) }
     }
 
-    /// How late something may be that the end of the timer causes.
+    /// How late an effect of the end of the timer may be.
     fn noise(&self, life: &Life<'_, '_>, to: &Stamp) -> i64 {
         let (run, node) = (life.run, &life.node);
         let just_set = (&self.set, &self.set.later(START_OF_A_COMMAND));
@@ -50,7 +50,7 @@ impl Timer {
         Some(Measurement { noise: measured.noise.min(noise), ..measured })
     }
 
-    /// Measures it and judges it.
+    /// Measures this time and judges it.
     pub(super) fn within(
         &self,
         life: &Life<'_, '_>,

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::asks;
 use crate::reading::dumps::{looks, trials};
 
-/// An id that the spec of a container or of its pod names; the container's has priority.
+/// An id that the spec of a container or of its pod names. The id in the container's spec takes precedence.
 fn named(life: &Life<'_, '_>, field: &str) -> Option<u64> {
     let of = |spec: &Value| spec.get("securityContext")?.get(field)?.as_u64();
     of(life.container.spec).or_else(|| of(life.pod.spec))
@@ -20,7 +20,8 @@ fn largest_user(pod: &PodLife<'_>) -> u64 {
     containers.chain(of(pod.spec)).max().unwrap_or_default()
 }
 
-/// A process has the ids that the spec names, volumes have its group, and an id that does not exist inside starts nothing.
+/// A process has the ids that the spec names, volumes have the group that the spec names, and a container with an id
+/// that does not exist inside does not start.
 pub(super) fn are_those_inside(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     judge_processes(run, seen);
     judge_volumes(run, seen);

@@ -7,7 +7,7 @@ use crate::reading::dumps::{Look, looks, overlap};
 
 /// The file in which the kernel shows how the users of a namespace map to those outside.
 pub(super) const USERS: &str = "/proc/self/uid_map";
-/// The same for groups.
+/// The file in which the kernel shows how the groups of a namespace map to those outside.
 const GROUPS: &str = "/proc/self/gid_map";
 /// The field that makes a pod see the processes of its node.
 const SEES_ALL: &str = "hostPID";
@@ -50,12 +50,12 @@ pub(super) fn is_identity(map: &str) -> bool {
     ranges(map).first().is_some_and(|first| first.inside == first.outside)
 }
 
-/// How the users of a view map to those outside.
+/// How the users of a container map to those outside, according to a view from inside.
 pub(super) fn users_of(look: &Look<'_, '_>) -> Vec<Range> {
     ranges_of(look, USERS)
 }
 
-/// How the users or the groups of a view map to those outside.
+/// How the users or the groups of a container map to those outside, according to a view from inside.
 fn ranges_of(look: &Look<'_, '_>, file: &str) -> Vec<Range> {
     look.dump.files.get(file).map(|map| ranges(map)).unwrap_or_default()
 }
@@ -65,7 +65,7 @@ fn outside_of(ranges: &[Range], id: u64) -> Option<u64> {
     ranges.iter().find_map(|range| range.outside_of(id))
 }
 
-/// Whether a user of the node is one of those to which a map leads, and not root.
+/// Whether a user of the node is one of the users to which a map leads, and is not root.
 fn is_outside_of(ranges: &[Range], user: u64) -> bool {
     let one_of = |range: &Range| user.checked_sub(range.outside).is_some_and(|offset| offset < range.length);
     user != 0 && ranges.iter().any(one_of)
@@ -76,7 +76,7 @@ fn least(clause: &Clause) -> u64 {
     clause.tolerance_times("ids") as u64
 }
 
-/// A pod has its own users if it requests them, and otherwise those of its node.
+/// A pod has its own users if it requests them, and otherwise the users of its node.
 pub(super) fn of_its_own(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let all = looks(run);
     for look in &all {
@@ -132,7 +132,8 @@ fn judge_shared(look: &Look<'_, '_>, all: &[Look<'_, '_>], seen: &mut Seen) {
     }
 }
 
-/// No two pods of a node have a user or a group of the node in common, and none has one that the node keeps for itself.
+/// No two pods of a node have a user or a group of the node in common, and no pod has one that the node keeps for
+/// itself.
 pub(super) fn do_not_overlap(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let own = |look: &Look<'_, '_>| asks(look.life.pod.spec) && !users_of(look).is_empty();
     let all: Vec<Look<'_, '_>> = looks(run).into_iter().filter(own).collect();

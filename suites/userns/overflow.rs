@@ -12,7 +12,7 @@ use crate::reading::dumps::{looks, trials};
 struct Maker {
     /// The user that the files belong to on the node.
     user: u64,
-    /// The line in which its process recorded that.
+    /// The line in which the process of the pod recorded this user.
     line: EventId,
 }
 
@@ -31,7 +31,8 @@ fn maker(run: &Timeline<'_>, life: &Life<'_, '_>, path: &str, ids: u64) -> Optio
     Some(Maker { user, line: look.line.id })
 }
 
-/// They seem to belong to the overflow user, and cannot be changed, not even by that user or by root.
+/// Files of users that a pod does not have seem to belong to the overflow user, and cannot be changed, not even by that
+/// user or by root.
 pub(super) fn belong_to_nobody(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let (ids, nobody) = (clause.tolerance_times("ids") as u64, clause.tolerance_times("overflow") as u64);
     for (life, line, trial) in trials(run).filter(|(life, ..)| asks(life.pod.spec)) {

@@ -8,7 +8,7 @@ use probity_script::witness::Fact;
 
 use super::asks;
 
-/// What an application does, each with its first event.
+/// The things that an application does, each with its first event.
 type Signs = BTreeMap<&'static str, At>;
 
 /// If a pod with the users of its node does something, its twin with its own users does it as well.

@@ -1,5 +1,5 @@
-//! The real cluster of `ci/cluster`, as the live tests use it: they run the program `probity` against it, and check what
-//! is left behind.
+//! The real cluster of `ci/cluster`, as the live tests use it. They run the program `probity` against this cluster, and
+//! check what it leaves behind.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
@@ -19,7 +19,7 @@ impl Cluster {
     pub fn given() -> Self {
         let variable = |name: &str| {
             std::env::var(name).unwrap_or_else(|_| {
-                panic!("{name} is not set: run these tests by ci/live, which brings a cluster up")
+                panic!("{name} is not set: run these tests with ci/live, which starts a cluster")
             })
         };
         let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -72,7 +72,7 @@ impl Cluster {
         child.wait_with_output().unwrap_or_else(|error| panic!("ci/cluster kubectl: {error}"))
     }
 
-    /// `probity run` against the cluster, with these arguments, its report in `out`.
+    /// The command `probity run` against the cluster, with these arguments, which writes its report to `out`.
     #[must_use]
     pub fn run(&self, out: &std::path::Path, arguments: &[&str]) -> Command {
         let mut command = probity();

@@ -1,4 +1,5 @@
-//! HTTP/2 frames written by hand, to send what no HTTP/2 client would send and to see how a connection really ends.
+//! HTTP/2 frames written by hand, to send frames that no HTTP/2 client would send, and to observe how a connection
+//! really ends.
 //!
 //! Headers are written without compression, which every decoder must understand. This module does not decode headers.
 

@@ -1,4 +1,5 @@
-//! A hand-written client of the gRPC health protocol: it must see numbers that no generated client passes on.
+//! A hand-written client of the gRPC health protocol, because the tests need numbers that no generated client passes
+//! on.
 
 use std::time::Duration;
 
@@ -80,7 +81,7 @@ pub fn request(service: &str) -> Vec<u8> {
     [&[0, 0, 0, 0, length(message.len())], message.as_slice()].concat()
 }
 
-/// The status in a framed answer: field 1, a number of seven bits to a byte; 0 is not written.
+/// The status in a framed answer: field 1, a number with seven bits in each byte. A status of 0 is not written.
 #[must_use]
 pub fn status(framed: &[u8]) -> i32 {
     let message = framed.get(5..).unwrap_or_default();

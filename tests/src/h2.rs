@@ -93,7 +93,7 @@ impl H2 {
     ///
     /// # Errors
     ///
-    /// If no head comes, or nothing comes for this long.
+    /// If no head comes, or if nothing arrives for this long.
     pub fn send(
         &self,
         method: &str,

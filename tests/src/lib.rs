@@ -1,4 +1,4 @@
-//! Helpers for tests that drive the programs of this workspace from outside: the program as a process, and clients
+//! Helpers for tests that drive the programs of this workspace from outside: the programs as processes, and clients
 //! that follow their protocols more or less strictly.
 
 pub mod cluster;

@@ -1,6 +1,6 @@
 //! Starts a program as a process, collects what it prints with the time of each line, and ends it when dropped.
 //!
-//! Panics with a message if a test cannot continue: it is used only by tests.
+//! It panics with a message if a test cannot continue, because only tests use it.
 
 #![expect(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a test's helper fails the test")]
 

@@ -1,6 +1,6 @@
 //! One HTTP/1.1 request written by hand over a plain socket, and the answer as received, header by header.
 //!
-//! No client library: tests compare what is on the wire.
+//! It uses no client library, because tests compare the bytes on the wire.
 
 #![expect(clippy::unwrap_used, reason = "a test's helper fails the test")]
 

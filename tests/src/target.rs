@@ -1,4 +1,4 @@
-//! The program under test as a process: started with a plan, watched through its witness, ended with the test.
+//! The program under test as a process: started with a plan, observed through its witness, and ended with the test.
 //!
 //! Nothing here sleeps in the hope that something has happened by then: a test waits for the line that reports
 //! it. If a wait times out, the failure shows everything that was reported instead. This module does not look
@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 use probity_script::witness::{Accepted, Answered, Closed, Request, TlsSeen};
 use probity_script::{Fact, WitnessLine};
 
-/// How long a line may take. This is far longer than on any busy machine, so only a failure waits for this long.
+/// How long a line may take. On any busy machine, a line takes much less time, so only a failing test waits for this
+/// long.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A running target. It is killed when it is dropped.
@@ -112,7 +113,7 @@ impl Target {
             seen = state.lines.len();
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() || state.ended {
-                let why = if state.ended { "the program ended" } else { "nothing of the kind came" };
+                let why = if state.ended { "the program ended" } else { "no such line came" };
                 panic!("waited for {what}, but {why}; the witness said:\n{}", told(&state));
             }
             state = self.heard.news.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
@@ -125,7 +126,7 @@ impl Target {
         self.lock().lines.clone()
     }
 
-    /// The `nth` request of all, counted from 1, with its answer.
+    /// The `nth` of all requests, counted from 1, with its answer.
     #[must_use]
     pub fn story(&self, nth: usize) -> Story {
         let request = self.request(nth);
@@ -133,7 +134,7 @@ impl Target {
         Story { request, answer }
     }
 
-    /// The `nth` request of all, counted from 1.
+    /// The `nth` of all requests, counted from 1.
     #[must_use]
     pub fn request(&self, nth: usize) -> Request {
         let mut count = 0;

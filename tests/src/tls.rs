@@ -1,8 +1,7 @@
 //! A TLS client that accepts any certificate and reports how a strict client would have judged it.
 //!
 //! A strict client ends the handshake at the first fault, so it cannot show what a listener with an expired
-//! certificate does next. This one judges the certificate separately from the handshake, with rustls's own
-//! verifier.
+//! certificate does next. This client judges the certificate separately from the handshake, with rustls's own verifier.
 
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -98,7 +97,7 @@ pub fn judge(certificate: &CertificateDer<'static>, name: &str, now: UnixTime) -
     verdict.map(|_| ()).map_err(|error| format!("{error:?}"))
 }
 
-/// The time in this many days.
+/// The time this many days from now.
 #[must_use]
 pub fn in_days(days: u64) -> UnixTime {
     let now = UnixTime::now().as_secs();

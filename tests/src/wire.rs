@@ -1,6 +1,6 @@
-//! A raw client: it sends any bytes and reports what came back, when, and how the connection ended.
+//! A raw client, which sends any bytes and reports the received bytes, their times, and how the connection ended.
 //!
-//! Real HTTP clients hide most of the target's features. This one distinguishes FIN from RST, keeps each piece with
+//! Real HTTP clients hide most of the target's features. This client distinguishes FIN from RST, keeps each piece with
 //! its time, and never sends more than it is given. It interprets at most one plain HTTP/1 reply at a time.
 
 use std::io::{self, Read, Write};
@@ -24,7 +24,7 @@ pub struct Wire {
 /// Bytes that arrived together.
 #[derive(Clone, Debug)]
 pub struct Piece {
-    /// When they arrived, counted from the last send.
+    /// When the bytes arrived, counted from the last send.
     pub at: Duration,
     /// The bytes.
     pub bytes: Vec<u8>,
@@ -48,7 +48,7 @@ pub struct Heard {
     pub pieces: Vec<Piece>,
     /// How it ended.
     pub end: End,
-    /// When it ended, counted from the last send.
+    /// When the connection ended, counted from the last send.
     pub ended_at: Duration,
 }
 

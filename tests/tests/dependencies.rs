@@ -1,4 +1,4 @@
-//! Answers that depend on something else: a pool of workers, another endpoint, or what the target knows about itself.
+//! Answers that depend on a pool of workers, on another endpoint, or on the target's own state.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,5 @@
-//! What no well-behaved client does: noise, floods, and connections that never become requests. On every kind of
+//! Behavior that no well-behaved client shows: noise, floods, and connections that never become requests. On every kind
+//! of
 //! port the target answers or closes, its memory stays limited, and it keeps answering and recording.
 
 use std::io::{Read as _, Write as _};
@@ -58,7 +59,8 @@ fn is_well(target: &Target) {
     nothing_is_lost_silently(target);
 }
 
-/// Every line number exists, or another line reports its loss. A loss is reported with the next line, once the
+/// Checks that every line number exists, or that another line reports its loss. A loss is reported with the next line,
+/// once the
 /// reader has caught up.
 fn nothing_is_lost_silently(target: &Target) {
     let deadline = Instant::now() + PATIENCE;

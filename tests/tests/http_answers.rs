@@ -1,4 +1,4 @@
-//! What an HTTP/1 client gets for each kind of answer, byte by byte, and what the witness records about it.
+//! The bytes that an HTTP/1 client receives for each kind of answer, and the records of the witness about it.
 
 use std::fmt::Write as _;
 

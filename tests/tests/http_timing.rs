@@ -1,6 +1,6 @@
-//! When an answer comes: pauses, drips and silences, measured at the client.
+//! The times at which an answer arrives, measured at the client: pauses, drips and silences.
 //!
-//! A lower bound is the plan's own number, without slack: nothing may come too early. An upper bound allows
+//! A lower bound is the plan's own number, without slack, because nothing may come too early. An upper bound allows
 //! [`SLACK`] on top, far more than the target ever takes, so that only a wrong plan fails on a busy machine.
 
 use std::time::Duration;

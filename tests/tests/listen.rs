@@ -15,7 +15,8 @@ fn refused(address: SocketAddr) -> bool {
     Wire::try_connect(address, SECOND).err().map(|error| error.kind()) == Some(ErrorKind::ConnectionRefused)
 }
 
-/// The time of the process's start cannot be seen from here; the first line of the witness comes right after it.
+/// The approximate start of the process. A test cannot observe the start itself, but the first line of the witness
+/// comes right after it.
 fn began(target: &Target) -> u64 {
     target.wait_for("the first line", |line| Some(line.mono_us))
 }

@@ -21,7 +21,7 @@ fn report(out: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(out.join("report.json")).unwrap()).unwrap()
 }
 
-/// Fails if a report has clauses with this verdict. The findings come last, after the output of the run.
+/// Fails if a report has clauses with this verdict. The message ends with the findings, after the output of the run.
 fn none_is(report: &Value, verdict: &str, output: &Output) {
     let found = clauses_that(report, verdict);
     assert!(found.is_empty(), "{}\n\n{verdict}:\n{}", said(output), found.join("\n"));

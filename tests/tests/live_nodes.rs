@@ -12,7 +12,7 @@ use nix::sys::signal::Signal;
 use probity_tests::cluster::{Cluster, signal};
 use serde_json::Value;
 
-/// The run of the case that cuts the network of a node.
+/// The command that runs the case that cuts off the network of a node.
 fn lose_a_node(cluster: &Cluster, out: &Path) -> Command {
     let verbs = format!("{} node", cluster.root().join("ci/cluster").display());
     cluster.run(out, &["--profile", "cluster", "--node-command", &verbs, "pod_phase/node-loss"])
@@ -56,7 +56,7 @@ fn what_a_cluster_does_with_the_pods_of_a_lost_node_is_judged() {
     assert_eq!(cluster.remains(), Vec::<String>::new());
 }
 
-/// A run that has just lost a node gets a signal, and ends.
+/// Sends a signal to a run that has just lost a node, and waits until the run ends.
 fn ends_by(sent: Signal, cluster: &Cluster, out: &Path) -> ExitStatus {
     let mut command = lose_a_node(cluster, out);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();

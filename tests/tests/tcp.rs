@@ -1,4 +1,4 @@
-//! What happens to a connection before any protocol begins.
+//! The planned answers to a connection before any protocol begins.
 
 use std::time::Duration;
 

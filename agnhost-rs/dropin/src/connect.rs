@@ -1,4 +1,4 @@
-//! `connect`: opens one connection and says in one word what went wrong: UNKNOWN, TIMEOUT, DNS, REFUSED or OTHER.
+//! `connect`: opens one connection and reports in one word what went wrong: UNKNOWN, TIMEOUT, DNS, REFUSED or OTHER.
 
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
@@ -14,7 +14,7 @@ use super::go::{resolve, sctp, signals, text};
 /// Room for an answer.
 const ROOM: usize = 1024;
 
-/// ConnectFlags of `connect`.
+/// The flags of `connect`.
 #[derive(Args, Debug)]
 pub struct ConnectFlags {
     /// Where to connect: host:port
@@ -34,7 +34,7 @@ pub struct ConnectFlags {
     sctp_data: String,
 }
 
-/// Connects; status 0 if that went well, else 1 with the word on standard error.
+/// Connects. The status is 0 on success; otherwise it is 1, and the word is printed on standard error.
 pub(super) fn run(flags: &ConnectFlags) -> ExitCode {
     signals::end_by_default();
     let limit = Some(flags.timeout).filter(|limit| !limit.is_zero());
@@ -47,7 +47,7 @@ pub(super) fn run(flags: &ConnectFlags) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(words) => {
-            // Without a standard error the status has to do.
+            // Without standard error, only the status reports the failure.
             let _ = io::stderr().lock().write_all(words.as_bytes());
             ExitCode::FAILURE
         }
@@ -127,7 +127,7 @@ fn over_sctp(target: &str, limit: Duration, data: &str) -> Result<(), String> {
         let outcome = sctp::connect(sctp::SCTP, address)
             .and_then(|socket| sctp::exchange(&socket, &request, ROOM, None))
             .map(drop);
-        // The other side left when the time was over.
+        // Nobody receives this if the limit has expired.
         let _ = tell.send(outcome);
     });
     match told.recv_timeout(limit) {

@@ -1,4 +1,4 @@
-//! `entrypoint-tester`: prints all arguments of the process, its own name first, and ends.
+//! `entrypoint-tester`: prints all arguments of the process, with its own name first, and exits.
 
 use std::io::{self, Write};
 use std::process::ExitCode;

@@ -1,4 +1,5 @@
-//! `grpc-health-checking`: the gRPC health service on one port, and on another two HTTP paths that switch its answer.
+//! `grpc-health-checking`: the gRPC health service on one port, and two HTTP paths on another port that switch its
+//! answer.
 //!
 //! Check answers for one service name and NotFound for every other; Watch and List are Unimplemented, as in agnhost.
 
@@ -26,7 +27,7 @@ use super::go::http::{HttpRequest, HttpResult, Server, clean_redirect, not_found
 use super::go::text::{Moment, duration};
 use super::go::{klog, listen, signals, tls};
 
-/// GrpcHealthFlags of `grpc-health-checking`.
+/// The flags of `grpc-health-checking`.
 #[derive(Args, Debug)]
 pub struct GrpcHealthFlags {
     /// Port of the gRPC service
@@ -35,10 +36,10 @@ pub struct GrpcHealthFlags {
     /// Port of /make-serving and /make-not-serving
     #[arg(long, alias = "http_port", default_value = "8080", value_parser = integer, allow_hyphen_values = true)]
     http_port: i64,
-    /// Seconds until the service reports NOT_SERVING; never if below zero
+    /// Seconds until the service reports NOT_SERVING; never if negative
     #[arg(long, alias = "delay_unhealthy_sec", default_value = "-1", value_parser = integer, allow_hyphen_values = true)]
     delay_unhealthy_sec: i64,
-    /// Name of the service that has a health
+    /// Name of the service whose health is reported
     #[arg(long, default_value = "", hide_default_value = true)]
     service: String,
     /// Certificate chain for TLS (PEM)
@@ -49,7 +50,7 @@ pub struct GrpcHealthFlags {
     tls_private_key_file: String,
 }
 
-/// What both ports share.
+/// The state that both ports share.
 struct HealthState {
     started: Moment,
     service: String,
@@ -171,7 +172,7 @@ fn refusal(content_type: Option<&HeaderValue>, path: &str) -> Option<http::Respo
     let (service, method) = path.trim_start_matches('/').rsplit_once('/').unwrap_or_default();
     match (service, method) {
         ("grpc.health.v1.Health", "Check" | "Watch") => None,
-        // The library does not know this method; its answer would be the same without the word.
+        // The library does not know this method; its answer would be the same, but without the message.
         ("grpc.health.v1.Health", "List") => Some(Status::unimplemented("unimplemented").into_http()),
         ("grpc.health.v1.Health", method) => {
             Some(Status::unimplemented(format!("unknown method {method} for service {service}")).into_http())

@@ -1,9 +1,9 @@
 //! Drop-ins for the agnhost commands that probe and lifecycle tests use, so that a manifest written for agnhost works
-//! with only the image changed: same flags, ports, endpoints, exit statuses and log lines.
+//! with only the image changed: the flags, ports, endpoints, exit statuses and log lines are the same.
 //!
-//! `docs/agnhost.md` lists what is the same and what differs. The drop-ins refuse to run shell commands and to store
-//! uploads. They follow no plan and write no witness; `agnhost-rs serve` does both. This crate knows nothing of the
-//! rest of the target.
+//! `docs/agnhost.md` lists what is the same and what differs. The drop-ins do not run shell commands and do not store
+//! uploads. They follow no plan and write no witness lines; `agnhost-rs serve` does both. This crate does not depend on
+//! the rest of the target.
 
 mod connect;
 mod entrypoint_tester;
@@ -82,7 +82,7 @@ impl Dropin {
     }
 }
 
-/// Runs a server on a small runtime. Call it after the signals are taken over.
+/// Runs a server on a small runtime. Call it after signal handling is set up.
 fn serve(work: impl Future<Output = ExitCode>) -> ExitCode {
     match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
         Ok(runtime) => runtime.block_on(work),

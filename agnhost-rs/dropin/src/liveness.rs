@@ -1,4 +1,5 @@
-//! `liveness`: port 8080, healthy for ten seconds after start and unhealthy ever after; redirects on demand.
+//! `liveness`: serves port 8080, is healthy for ten seconds after its start and unhealthy after that, and redirects on
+//! request.
 
 use std::future::ready;
 use std::process::ExitCode;
@@ -48,7 +49,7 @@ fn health(seconds: f64) -> HttpResponse {
 
 fn to_location(request: &HttpRequest) -> HttpResult {
     let given = request.query_form().bytes("loc").to_vec();
-    // The query is unescaped already; agnhost does it twice.
+    // The query is already unescaped once; agnhost unescapes it twice.
     match unescape(&String::from_utf8_lossy(&given), true) {
         Some(location) => redirect(request, &location, i64::from(StatusCode::FOUND.as_u16())),
         None => Ok(error_response(StatusCode::BAD_REQUEST, &format!("invalid redirect: {}", quoted(&given)))),

@@ -1,4 +1,4 @@
-//! `logs-generator`: writes lines that look like an API server's requests, evenly over some time.
+//! `logs-generator`: writes lines that look like an API server's requests, spread evenly over some time.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ const NAMESPACES: [&str; 3] = ["kube-system", "default", "ns"];
 /// The letters and digits of generated Kubernetes names.
 const NAME_LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// LogsGeneratorFlags of `logs-generator`.
+/// The flags of `logs-generator`.
 #[derive(Args, Debug)]
 pub struct LogsGeneratorFlags {
     /// How many lines to write in total
@@ -25,7 +25,7 @@ pub struct LogsGeneratorFlags {
     run_duration: Duration,
 }
 
-/// Writes the lines and ends with status 0.
+/// Writes the lines and exits with status 0.
 pub(super) fn run(flags: &LogsGeneratorFlags) -> ExitCode {
     signals::end_by_default();
     let total = u64::try_from(flags.log_lines_total).unwrap_or(0);

@@ -1,7 +1,8 @@
-//! `mounttest`: prints the kind of a mount, and mode, permissions, owner and content of files; writes new ones.
+//! `mounttest`: prints the file system type of a mount, and the mode, permissions, owner and content of files, and
+//! writes new files.
 //!
 //! The order of the steps is fixed, whatever the order of the flags: one command can write a file and then print its
-//! mode. A step that fails does not stop the others and makes the exit status 1.
+//! mode. A step that fails does not stop the others, and makes the exit status 1.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -21,7 +22,7 @@ const NEW_CONTENT: &str = "mount-tester new file\n";
 /// Time between two attempts to read a file.
 const READ_AGAIN: Duration = Duration::from_secs(2);
 
-/// MounttestFlags of `mounttest`.
+/// The flags of `mounttest`.
 #[derive(Args, Debug)]
 pub struct MounttestFlags {
     /// Print the kind of file system of this path
@@ -68,7 +69,7 @@ struct Failed;
 
 type Step = Result<(), Failed>;
 
-/// Takes the steps; status 1 if one failed.
+/// Performs the steps. The status is 1 if a step failed.
 pub(super) fn run(flags: &MounttestFlags) -> ExitCode {
     signals::end_by_default();
     umask(Mode::empty());
@@ -87,7 +88,7 @@ pub(super) fn run(flags: &MounttestFlags) -> ExitCode {
     if steps.iter().all(Result::is_ok) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Takes the step if the flag names a path.
+/// Performs the step if the flag names a path.
 fn given(path: Option<&String>, step: impl FnOnce(&str) -> Step) -> Step {
     path.filter(|path| !path.is_empty()).map_or(Ok(()), |path| step(path))
 }
@@ -119,7 +120,8 @@ fn mode(path: &str, what: &str, whole: bool) -> Step {
     }
 }
 
-/// The mode as Go writes it: letters for kind and special bits, a dash if there is none, then three times `rwx`.
+/// The mode as Go writes it: letters for the kind and the special bits, or a dash if there are none, and then three
+/// times `rwx`.
 fn mode_text(found: &fs::Metadata, whole: bool) -> String {
     let mut text = if whole { kind_letters(found) } else { String::new() };
     if text.is_empty() {

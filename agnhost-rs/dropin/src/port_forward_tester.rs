@@ -1,7 +1,7 @@
-//! `port-forward-tester`: accepts one connection, may check what it receives, sends chunks, and ends.
+//! `port-forward-tester`: accepts one connection, may check what it receives, sends chunks, and exits.
 //!
-//! Its settings are environment variables and its exit status names the fault: 1 setup, 2 too little received, 3 other
-//! data received, 4 a chunk not written whole.
+//! Its settings are environment variables. Its exit status shows the fault: 1 for the setup, 2 if too little data was
+//! received, 3 if different data was received, and 4 if a chunk was not written completely.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -11,7 +11,8 @@ use std::time::Duration;
 use super::go::text::{errno, quoted};
 use super::go::{resolve, signals};
 
-/// Time between closing our half and closing the connection, for the peer to read to the end.
+/// The time between closing this side of the connection and closing the whole connection, so that the peer can read to
+/// the end.
 const LAST_READ: Duration = Duration::from_millis(500);
 
 struct Fault(u8, String);
@@ -127,6 +128,6 @@ fn variable(name: &str) -> String {
 }
 
 fn say(line: &str) {
-    // Without a standard output the exit status has to do.
+    // Without standard output, only the exit status shows the result.
     let _ = writeln!(io::stdout().lock(), "{line}");
 }

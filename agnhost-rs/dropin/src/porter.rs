@@ -1,8 +1,8 @@
 //! `porter`: serves the text of each variable `SERVE_PORT_n`, `SERVE_TCP_PORT_n`, `SERVE_TLS_PORT_n`,
 //! `SERVE_UDP_PORT_n` and `SERVE_SCTP_PORT_n` on port n.
 //!
-//! As in agnhost, an HTTP port that can't be opened is logged and the others continue; a UDP or SCTP port that can't
-//! be opened ends the process.
+//! As in agnhost, if an HTTP port can't be opened, this is logged and the other ports continue. If a UDP or SCTP port
+//! can't be opened, the process ends.
 
 use std::future::ready;
 use std::io::Write;
@@ -18,10 +18,10 @@ use super::go::flags::boolean;
 use super::go::http::{Abort, HttpRequest, HttpResult, Server, ok};
 use super::go::{klog, listen, resolve, sctp, signals, text, tls};
 
-/// PorterFlags of `porter`.
+/// The flags of `porter`.
 #[derive(Args, Debug)]
 pub struct PorterFlags {
-    /// HttpResult HTTP with JSON that has the method and the text
+    /// Answer HTTP requests with JSON that has the method and the text
     #[arg(long, alias = "json_response", num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true",
           value_parser = boolean, action = clap::ArgAction::Set)]
     json_response: bool,
@@ -86,7 +86,7 @@ fn number(network: &str, port: &str) -> Result<i64, String> {
     resolve::addresses(network, "0.0.0.0", port).map(|found| i64::from(found[0].port()))
 }
 
-/// Serves HTTP forever. Returns only if it can't, with the reason.
+/// Serves HTTP forever. Returns only if this fails, with the reason.
 async fn web(port: &str, value: String, tls: Option<(&str, &str)>, json: bool) -> String {
     let listener = number("tcp", port)
         .map_err(|error| format!("listen tcp: {error}"))

@@ -1,6 +1,6 @@
-//! `serve-hostname`: answers with the host's name over HTTP, or raw over TCP and UDP.
+//! `serve-hostname`: answers with the host's name over HTTP, or without a protocol over TCP and UDP.
 //!
-//! After SIGTERM it serves for 60 more seconds, so that endpoints can drop it, and ends with status 0.
+//! After SIGTERM it serves for 60 more seconds, so that it can be removed from endpoints, and exits with status 0.
 
 use std::future::ready;
 use std::process::ExitCode;
@@ -19,7 +19,7 @@ use super::go::{klog, listen, signals, text};
 
 const LINGER: Duration = Duration::from_secs(60);
 
-/// ServeHostnameFlags of `serve-hostname`.
+/// The flags of `serve-hostname`.
 #[derive(Args, Debug)]
 pub struct ServeHostnameFlags {
     /// Serve raw over TCP
@@ -39,7 +39,7 @@ pub struct ServeHostnameFlags {
     port: i64,
 }
 
-/// Serves until SIGTERM and a minute more.
+/// Serves until SIGTERM, and for one more minute.
 pub(super) fn run(flags: &ServeHostnameFlags) -> ExitCode {
     if flags.http && (flags.tcp || flags.udp) {
         klog::fatal("Can't server TCP/UDP mode and HTTP mode at the same time");

@@ -1,6 +1,6 @@
 //! `tcp-reset`: reads one byte of each connection and closes it; the unread data makes the kernel send RST.
 //!
-//! Connections are served side by side: a silent peer does not hold up the others, as it does in agnhost.
+//! Connections are served concurrently. Unlike in agnhost, a silent peer does not delay the others.
 
 use std::process::ExitCode;
 
@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use super::go::flags::integer;
 use super::go::{klog, listen, signals, text};
 
-/// TcpResetFlags of `tcp-reset`.
+/// The flags of `tcp-reset`.
 #[derive(Args, Debug)]
 pub struct TcpResetFlags {
     /// Port
@@ -42,7 +42,7 @@ pub(super) fn run(flags: &TcpResetFlags) -> ExitCode {
 }
 
 async fn reset(mut stream: TcpStream, peer: String) {
-    // Whether a byte came or not, the connection is closed now.
+    // Whether or not a byte came, the connection is closed now.
     let _ = stream.read(&mut [0]).await;
     drop(stream);
     klog::info(format!("TCP request from {peer}"));

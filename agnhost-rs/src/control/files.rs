@@ -95,7 +95,7 @@ fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     options.custom_flags((OFlag::O_NONBLOCK | OFlag::O_NOCTTY).bits()).open(path)
 }
 
-/// Ignores the error of pipes and kernel files that they cannot be synchronized, because this is not needed.
+/// Ignores the error that pipes and kernel files cannot be synchronized, because they need no synchronization.
 fn unsyncable(error: io::Error) -> io::Result<()> {
     match errno(&error) {
         Some(Errno::EINVAL | Errno::ENOTSUP | Errno::EROFS) => Ok(()),

@@ -141,7 +141,7 @@ async fn witness(State(control): SharedControl, uri: Uri) -> RouteResult<Respons
     let WitnessQuery { since, wait, most } = query(&uri)?;
     if wait.0 > LONGEST_WAIT || most.0 > MOST_LINES {
         return Err(ControlError::bad(format!(
-            "wait is at most {}, most at most {}",
+            "`wait` may be at most {}, and `most` at most {}",
             Span(LONGEST_WAIT),
             Size(MOST_LINES)
         )));

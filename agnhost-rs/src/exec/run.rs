@@ -27,7 +27,7 @@ const ANSWER: Duration = Duration::from_secs(10);
 pub(super) fn run(args: ExecArgs) -> ExitCode {
     let clock = Clock::start();
     let Ok(queue) = SignalQueue::open() else {
-        return refuse(NO_SERVER, "failed to hold signals back");
+        return refuse(NO_SERVER, "failed to block signals");
     };
     let name = args.name.clone();
     let alone = args.flags.clone().over(&ExecAnswer::Succeed);
@@ -79,7 +79,7 @@ struct RunningCommand {
 }
 
 impl RunningCommand {
-    /// Prints the output. A reader that does not read it does not change the exit status.
+    /// Prints the output. If nobody reads the output, the exit status does not change.
     fn print(&self) {
         let ExecSettings { print, print_bytes, .. } = &self.orders.settings;
         let mut out = io::stdout().lock();

@@ -1,4 +1,4 @@
-//! The serving process's side: select, record, answer, and wait for the result.
+//! The serving process's side: it chooses what a command does, records this, answers, and waits for the result.
 
 use std::io;
 use std::os::unix::net::UnixListener as StdListener;
@@ -135,7 +135,7 @@ impl ExecServer {
         self.stage.witness().record(&Fact::ExecEnded(ExecEnded { exec, exit, signals, lived_us }));
     }
 
-    /// Selects what the command does, and records both before it answers.
+    /// Chooses what the command does, and records the command and its orders before it answers.
     fn choose(&self, exec: u64, name: Option<String>, flags: ExecFlags, command: Command) -> ExecReply {
         let name = name.map_or_else(|| UNPLANNED.to_owned(), bounded);
         let by = Endpoint::Exec(name.clone());

@@ -29,7 +29,7 @@ pub struct Children {
 }
 
 impl Children {
-    /// No children yet. Orphans are adopted if the plan configures it and this is the first process.
+    /// No children yet. Orphans are adopted if the plan configures this and if this process is the first process.
     #[must_use]
     pub fn new(witness: &Witness, reap: bool) -> Self {
         let adopts = reap && std::process::id() == 1;

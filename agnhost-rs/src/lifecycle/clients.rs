@@ -19,7 +19,7 @@ const AT_ONCE: u16 = 64;
 /// The longest host name that is accepted from an answer.
 const LONGEST_HOST: usize = 253;
 
-/// Starts every client of the plan. Their times count from the start of the process.
+/// Starts every client of the plan. Their times are measured from the start of the process.
 pub fn start(stage: &Stage) {
     for client in stage.plan().process.clients.clone() {
         tokio::spawn(send(stage.witness().clone(), client));

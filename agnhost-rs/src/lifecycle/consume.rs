@@ -20,7 +20,7 @@ const BLOCK: usize = 1 << 20;
 /// How often the size of a growing file is recorded.
 const TELL_EVERY: Duration = Duration::from_millis(500);
 
-/// Starts every consumer of the plan. Their times count from the start of the process.
+/// Starts every consumer of the plan. Their times are measured from the start of the process.
 pub fn start(stage: &Stage) {
     for consumer in stage.plan().process.consume.clone() {
         let witness = stage.witness().clone();

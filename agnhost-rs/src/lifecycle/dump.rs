@@ -1,7 +1,7 @@
-//! The container's view from inside, as raw system texts with size limits.
+//! A view of the container from inside, as raw system texts with size limits.
 //!
-//! It does not interpret anything: the reader decides what a cgroup file or an id map means. Unreadable files are
-//! left out, because a container may hide any of them.
+//! This module does not interpret anything: the reader decides what a cgroup file or an id map means. Unreadable files
+//! are left out, because a container may hide any of them.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

@@ -1,4 +1,4 @@
-//! `agnhost-rs dump`: the container from inside, on standard output.
+//! `agnhost-rs dump`: prints a view of the container from inside to standard output.
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -28,7 +28,8 @@ impl Children {
 
     /// Reaps one process. Returns whether there may be more.
     fn collect(&self, which: Option<Pid>) -> bool {
-        // Held meanwhile, so that a child that is just being started gets its name before its end is handled.
+        // The lock is held meanwhile, so that a child that is just being started gets its name before its end is
+        // handled.
         let mut names = lock(&self.names);
         let (pid, status) = match waitpid(which, Some(WaitPidFlag::WNOHANG)) {
             Ok(WaitStatus::Exited(pid, code)) => (pid, format!("exit {code}")),

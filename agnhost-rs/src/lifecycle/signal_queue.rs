@@ -106,13 +106,13 @@ impl CaughtSignal {
         Signal::try_from(i32::try_from(self.0).ok()?).ok()
     }
 
-    /// Whether it reports a child.
+    /// Whether the signal reports that a child has changed.
     #[must_use]
     pub fn is_of_a_child(self) -> bool {
         self.signal() == Some(Signal::SIGCHLD)
     }
 
-    /// Whether it requests that a process ends.
+    /// Whether the signal requests that a process ends.
     #[must_use]
     pub fn asks_to_end(self) -> bool {
         use Signal::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};

@@ -31,7 +31,7 @@ impl Default for StopSignals {
 }
 
 impl FromIterator<CaughtSignal> for StopSignals {
-    /// Only these signals. The default if there are none.
+    /// Only these signals. If there are none, the default signals.
     fn from_iter<I: IntoIterator<Item = CaughtSignal>>(signals: I) -> Self {
         let signals: BTreeSet<_> = signals.into_iter().collect();
         if signals.is_empty() { Self::default() } else { Self(signals) }

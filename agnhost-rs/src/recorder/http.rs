@@ -20,7 +20,7 @@ use super::state::Slots;
 const MOST_CONNECTIONS: usize = 256;
 /// The head of a request must arrive within this time, counted from the accept or from the last answer.
 const HEAD_PATIENCE: Duration = Duration::from_secs(10);
-/// The maximum size of a head. No valid one needs more.
+/// The maximum size of a head. No valid head needs more.
 const LARGEST_HEAD: usize = 16 * 1024;
 
 /// Answers until it is dropped. Its connections are dropped with it.

@@ -23,7 +23,7 @@ pub const SWEEP_US: u64 = 50_000;
 const LATE_US: u64 = 2 * SWEEP_US;
 /// How many processes are remembered after they left. A process that returns after it was forgotten starts again.
 const MOST_DEPARTED: usize = 10_000;
-/// How many bytes about them are remembered.
+/// How many bytes about these processes are remembered.
 const MOST_DEPARTED_BYTES: usize = 16 << 20;
 
 /// The merged stream and all its sources.
@@ -211,7 +211,8 @@ impl MergedStream {
         target.stumbled = (target.next, times.min(2));
     }
 
-    /// A connection ended: `closed`, `reset`, or in another way. Ignored if it has lost its claim.
+    /// A connection ended: `closed`, `reset`, or in another way. The end is ignored if the connection has lost its
+    /// claim.
     pub fn leave(&mut self, claim: &ConnectionClaim, how: &str, at: Reading) {
         let Some(target) = self.targets.get_mut(&claim.boot).filter(|target| target.holds(claim)) else {
             return;

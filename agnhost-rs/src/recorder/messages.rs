@@ -46,9 +46,10 @@ pub enum TargetMessage<'a> {
 /// Bytes that were dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nonsense {
-    /// How many: the whole line with its line break, or the bytes until it was known to be too long or incomplete.
+    /// How many bytes: the whole line with its line break, or the bytes until the line was known to be too long or
+    /// incomplete.
     pub bytes: u64,
-    /// What was wrong with them.
+    /// What was wrong with the bytes.
     pub error: String,
 }
 

@@ -13,14 +13,14 @@ use crate::locks::lock;
 use crate::recent::LinesSince;
 use crate::token::Token;
 
-/// A follower waits this long for more lines, so that it does not wake up for each.
+/// A follower waits this long for more lines, so that it does not wake up for each line.
 const GATHER: Duration = Duration::from_millis(2);
-/// With this many bytes, it does not wait for more.
+/// With this many bytes, a follower does not wait for more.
 const PLENTY: usize = 32 * 1024;
 
 /// Further connections of targets are closed immediately.
 const MOST_CONNECTIONS: usize = 4096;
-/// This many of them may have a long unfinished line at the same time.
+/// This many of these connections may have a long unfinished line at the same time.
 const MOST_LONG_LINES: usize = 32;
 /// This many readers may follow the stream at the same time.
 const MOST_FOLLOWERS: usize = 64;
@@ -94,7 +94,7 @@ impl RecorderState {
         self.look(|merged| merged.since(cursor, most))
     }
 
-    /// The same, but waits for the first entry and a moment for more.
+    /// Like [`Self::since`], but waits for the first entry, and then a moment for more.
     pub(super) async fn follow(&self, cursor: u64, most: usize) -> LinesSince {
         self.wait_for(cursor).await;
         let since = self.since(cursor, most);

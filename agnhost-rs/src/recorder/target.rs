@@ -112,7 +112,7 @@ impl Target {
         self.connected && self.turn == claim.turn
     }
 
-    /// About how many bytes are kept for it.
+    /// About how many bytes are kept for this target.
     pub(super) fn weight(&self) -> usize {
         let identity: usize =
             self.hello.identity.iter().map(|(name, value)| name.len() + value.len() + 64).sum();

@@ -17,7 +17,7 @@ mod strangers;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A recorder in a thread of its own, stopped when it is dropped.
+/// A recorder in its own thread, which is stopped when this is dropped.
 struct Running {
     ingest: SocketAddr,
     query: SocketAddr,
@@ -328,7 +328,7 @@ fn a_reader_that_does_not_read_holds_up_nobody_and_what_is_forgotten_shows() {
     let (head, body) = recorder.get("/v1/lines?since=3");
     let first: Recorded = serde_json::from_str(body.lines().next().unwrap()).unwrap();
     assert!(first.cursor > 3 && head.contains(&format!("probity-first: {}", first.cursor)), "{head}");
-    // The sleeper wakes up: what it gets has a gap, and goes on to the end.
+    // The sleeping reader wakes up. The entries that it gets have a gap, and continue to the end.
     let mut last = None;
     let mut gap = false;
     for text in BufReader::new(asleep).lines().map(Result::unwrap).skip_while(|text| !text.starts_with('{')) {

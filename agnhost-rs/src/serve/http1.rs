@@ -32,9 +32,9 @@ pub(super) struct Http1<S> {
     nth: u64,
 }
 
-/// How a protocol leaves its connection.
+/// How serving HTTP/1 on a connection ended.
 pub(super) enum ProtocolEnd<S> {
-    /// It is over.
+    /// The connection is over.
     Over,
     /// The client speaks HTTP/2. These of its bytes have been read.
     Http2(S, Vec<u8>),

@@ -102,7 +102,8 @@ fn wrong_names() -> Result<Vec<SanType>, rcgen::Error> {
     ])
 }
 
-/// Accepts any certificate if the client proves that it has the key. Only whether one was presented matters.
+/// Accepts any certificate if the client proves that it has the key. It only matters whether a certificate was
+/// presented.
 #[derive(Debug)]
 struct AnyCertificate {
     provider: Arc<CryptoProvider>,

@@ -207,7 +207,7 @@ impl Outlet {
         }
     }
 
-    /// The thread: waits for bytes, gathers a little, writes.
+    /// The loop of the thread: it waits for bytes, gathers more for a moment, and writes them.
     fn work(&self) {
         loop {
             let mut state = lock(&self.state);

@@ -79,7 +79,8 @@ fn a_full_pipe_is_counted_and_told_and_never_waited_for() {
     }
     let line: WitnessLine = serde_json::from_str(&lines.join().unwrap()).unwrap();
     let Fact::Lost(told) = line.fact else { panic!("{line:?}") };
-    // Until the reader starts, the lines that test for it are lost as well, and are reported with the others.
+    // Until the reader makes room, the lines that are recorded in the loop are lost as well, and are reported with the
+    // others.
     assert!(told.lines >= lost, "{told:?} after {lost}");
     assert_eq!((told.to.as_str(), told.lines), ("stdout", outlet.lost()));
 }
@@ -107,7 +108,7 @@ fn the_last_lines_wait_for_a_reader_who_is_still_to_come() {
         outlet.connect(writer.into());
     });
     witness.flush(Duration::from_secs(20));
-    // Nothing writes any more. Lines that are not in the pipe now would have been lost with the process.
+    // Nothing is written from here on. Lines that are not in the pipe now would have been lost with the process.
     coming.join().unwrap();
     nix::fcntl::fcntl(reader.as_fd(), nix::fcntl::FcntlArg::F_SETFL(nix::fcntl::OFlag::O_NONBLOCK)).unwrap();
     let mut bytes = [0; 4096];

@@ -178,11 +178,11 @@ fn hostile_bytes_on_the_socket_harm_nobody() {
     ] {
         let mut stream = UnixStream::connect_addr(&address).unwrap();
         stream.set_write_timeout(Some(Duration::from_secs(1))).unwrap();
-        // It may be turned away in the middle.
+        // The server may close the connection in the middle.
         let _ = stream.write_all(&bytes);
         open.push(stream);
     }
-    // A name as long as a line may be is neither known nor counted.
+    // A very long name, in a line of permitted length, is not in the plan and is truncated in the witness.
     let long = serde_json::json!({ "exec": { "name": "n".repeat(400_000), "flags": {}, "command": {
         "args": [], "pid": 1, "parent": 1, "cwd": "", "host": "", "ids": [0, 0], "namespaces": {}, "env": {},
         "began_mono_us": u64::MAX } } });

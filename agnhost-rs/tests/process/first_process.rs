@@ -1,6 +1,6 @@
-//! As the first process of a container: nothing has a default disposition, and orphans are ours.
+//! The program as the first process of a container: signals have no default dispositions, and it inherits orphans.
 //!
-//! These need a process namespace of their own. Where the system does not give one, they say so and stop.
+//! These tests need their own process namespace. If the system does not provide one, they report this and stop.
 
 use std::io::Write;
 use std::process::Command;
@@ -63,7 +63,7 @@ impl First {
         command.arg(PROGRAM).args(args).env("AGNHOST_SOCKET", &self.serving.socket).output().unwrap()
     }
 
-    /// Leaves an orphan behind, as an exec probe does that starts something and does not wait for it.
+    /// Leaves an orphan behind, like an exec probe that starts a process and does not wait for it.
     fn leave_orphan(&mut self) {
         let output = self.enter(&["exec", "--fork", "50ms"]);
         assert!(output.status.success(), "{output:?}");

@@ -60,7 +60,7 @@ fn a_child_outlives_a_process_that_ends_by_plan() {
     let mut serving =
         Serving::start("process: { children: [{ name: lingering, lives: 1m }], exit: [{ after: 400ms }] }");
     let lingering = child(&mut serving, "lingering", "started");
-    // Its output is ours, so it has to end before the pipe does.
+    // The child keeps the pipe of the output open, so the test waits for the process and not for the end of the pipe.
     assert!(serving.child.wait().unwrap().success());
     thread::sleep(Duration::from_millis(50));
     kill(pid_of(&lingering), None).unwrap();
@@ -192,7 +192,7 @@ fn processor_time_is_burnt_for_a_while() {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", serving.child.id())).unwrap();
     let ticks: u64 =
         stat.rsplit_once(')').unwrap().1.split_ascii_whitespace().nth(11).unwrap().parse().unwrap();
-    // Hundredths of a second; other tests want the processor, too.
+    // In hundredths of a second. The minimum is low because other tests also need the processor.
     assert!(ticks >= 5, "{ticks}");
 }
 

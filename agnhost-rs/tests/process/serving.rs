@@ -36,7 +36,7 @@ impl Serving {
         Self::start_by(Command::new(PROGRAM), plan, &[])
     }
 
-    /// Starts it by some command that runs it, with more flags.
+    /// Starts the program with a command that runs it, and with more flags.
     pub(crate) fn start_by(mut command: Command, plan: &str, flags: &[&str]) -> Self {
         let socket = socket();
         let mut child = command
@@ -84,7 +84,7 @@ impl Serving {
         }
     }
 
-    /// Waits for the process to exit; then all of its output has been read.
+    /// Waits for the process to exit, and reads the rest of its output.
     pub(crate) fn end(&mut self) -> ExitStatus {
         let deadline = Instant::now() + PATIENCE;
         let status = loop {
@@ -104,7 +104,7 @@ impl Serving {
         self.seen.iter().map(|line| &line.fact).collect()
     }
 
-    /// The statuses and reasons with which it said that it ends.
+    /// The statuses and reasons that the process recorded for its end.
     pub(crate) fn last_words(&self) -> Vec<(u8, &str)> {
         let ends = self.seen.iter().filter_map(|line| match &line.fact {
             Fact::Exiting(end) => Some((end.code, end.why.as_str())),

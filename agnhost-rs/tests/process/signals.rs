@@ -112,7 +112,7 @@ fn the_process_ends_by_plan_in_each_way() {
 fn a_stop_signal_in_the_first_moments_is_answered() {
     for delay in 0..20 {
         let mut serving = Serving::start("process: { on-stop: 3 }");
-        // From the first line on, at the latest, nothing may be lost; the plan is being put into force meanwhile.
+        // No signal may be lost from the first line on, while the plan is still being put into force.
         serving.wait_for(|fact| matches!(fact, Fact::Started(_)));
         thread::sleep(Duration::from_micros(50 * delay));
         serving.signal(Signal::SIGTERM);

@@ -25,7 +25,7 @@ use crate::workload::Workload;
 /// The key of the only pod of a case that has one.
 pub const ONLY: &str = "pod";
 
-/// A case, one variant of its matrix.
+/// A case. If its file has a matrix, this is one variant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
     /// Its name, variant included.
@@ -71,20 +71,21 @@ pub struct CasePod {
     /// The plan of each container that is a target.
     #[serde(default)]
     pub target: BTreeMap<String, Plan>,
-    /// Created by a step, not at the start.
+    /// The pod is created by a step, not at the start.
     #[serde(default)]
     pub later: bool,
-    /// It is not expected to start, so the harness does not wait for its containers.
+    /// The pod is not expected to start, so the harness does not wait for its containers.
     #[serde(default)]
     pub stays_pending: bool,
-    /// It is a static pod: the harness places its manifest on a node, and the kubelet runs it.
+    /// The pod is static: the harness places its manifest on a node, and the kubelet runs it.
     #[serde(default, rename = "static")]
     pub is_static: bool,
-    /// The node on which a static pod is placed, once that is known: its mirror pod is named after it.
+    /// The node on which a static pod is placed, once it is known. The name of the mirror pod ends with the name of
+    /// this node.
     #[serde(skip)]
     pub node: Option<String>,
-    /// Which of its `containers` the matrix turned into sidecars. They are the last of its init containers, in this
-    /// order.
+    /// Which of the pod's `containers` the matrix turned into sidecars. These sidecars are the last init containers of
+    /// the pod, in this order.
     #[serde(skip)]
     pub moved: Vec<usize>,
 }
@@ -172,7 +173,7 @@ impl Case {
     ///
     /// # Errors
     ///
-    /// If its parts do not fit together.
+    /// If the parts of the case do not fit together.
     pub fn from_written(written: WrittenCase) -> Result<Self, String> {
         Self::of(written, &Variant::new())
     }
@@ -286,7 +287,8 @@ impl Case {
         of_pod.or_else(|| self.workloads.get(key).map(|workload| &workload.target))
     }
 
-    /// The variants of the target's image that its containers request, at the start or after a patch or an update.
+    /// The variants of the target's image that the case's containers request, at the start or after a patch or an
+    /// update.
     #[must_use]
     pub fn variants(&self) -> BTreeSet<&str> {
         let pods = self.pods.values().map(|pod| &pod.pod["spec"]);
@@ -295,7 +297,7 @@ impl Case {
         pods.chain(workloads).chain(patches).flat_map(variants::asked_of).collect()
     }
 
-    /// The maximum number of its pods at the same time.
+    /// The maximum number of pods that the case has at the same time.
     #[must_use]
     pub fn most_pods(&self) -> u64 {
         self.pods.len() as u64 + self.workloads.values().map(Workload::most_pods).sum::<u64>()

@@ -13,7 +13,7 @@ use crate::step::Step;
 use crate::waiting::Wait;
 
 const SECOND: u64 = 1_000_000;
-/// The time that a case takes in addition to its steps, because a pod is scheduled, started and removed.
+/// The time that scheduling, starting and removing a pod adds to the steps of a case.
 const AROUND: u64 = 4 * SECOND;
 /// The assumed duration of a wait about which nothing is known.
 const USUAL: u64 = 4 * SECOND;
@@ -22,7 +22,7 @@ const LONGEST_WAIT: u64 = 60 * SECOND;
 /// The duration of a step that calls the API server or a target.
 const CALL: u64 = SECOND / 5;
 
-/// How long a case without steps watches: long enough for each of its probes to reach its threshold twice.
+/// How long a case without steps watches its pods: long enough for each probe to reach its threshold twice.
 #[must_use]
 pub fn watched<'p>(probes: impl Iterator<Item = &'p ProbeSpec>) -> Span {
     let needs = probes.map(|probe| {
@@ -34,7 +34,7 @@ pub fn watched<'p>(probes: impl Iterator<Item = &'p ProbeSpec>) -> Span {
 }
 
 impl Case {
-    /// How long it takes, in whole seconds: according to the author, or calculated from steps, probes and plans.
+    /// How long the case takes, in whole seconds: as the author states, or calculated from steps, probes and plans.
     #[must_use]
     pub fn forecast(&self) -> Span {
         self.takes.unwrap_or_else(|| {
@@ -42,7 +42,8 @@ impl Case {
                 true => watched(self.all_probes().iter().map(|(.., probe)| probe)).micros(),
                 false => self.steps.iter().map(|step| self.step_takes(step)).sum(),
             };
-            // The case lasts until everything in its plans has happened; otherwise, the plans would not contain it.
+            // A case without steps lasts at least until the last action of its plans, because a plan contains no action
+            // that the case does not need.
             let plans = self.keys().filter_map(|key| self.plans(key)).flat_map(BTreeMap::values);
             let planned = if self.steps.is_empty() { 0 } else { plans.map(scripted).max().unwrap_or(0) };
             Span::from_micros((steps.max(planned) + AROUND).next_multiple_of(SECOND))
@@ -150,7 +151,7 @@ fn endpoint(plan: &Plan, handler: &Handler) -> Option<Endpoint> {
     }
 }
 
-/// The time of the last action that a plan schedules for a certain time.
+/// The latest time for which a plan schedules an action.
 fn scripted(plan: &Plan) -> u64 {
     fn lasts<A>(script: &Script<A>) -> u64 {
         script.steps().iter().filter_map(|step| step.lasts).map(Span::micros).sum()

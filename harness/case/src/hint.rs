@@ -1,5 +1,5 @@
-//! The kinds of hints about things that are allowed in a case but probably not intended. If the author of a case intends
-//! one, the case acknowledges the hint, with the reason.
+//! The kinds of hints about things that are allowed in a case but probably not intended. If the author intended such a
+//! thing, the case acknowledges the hint and gives the reason.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +29,7 @@ pub enum HintKind {
 }
 
 impl HintKind {
-    /// The word for it in a case file.
+    /// The word for this kind of hint in a case file.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {

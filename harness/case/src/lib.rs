@@ -2,8 +2,8 @@
 //!
 //! A case is one YAML file: a story, the clauses that it must give evidence for, pods as Kubernetes writes them, the
 //! targets' plans, and steps. It has no logic and no assertions, except expectations from a small closed vocabulary,
-//! for a reproduction that no clause covers yet. `matrix` creates several cases from one file: it replaces `${axis}`
-//! with literal values, or turns containers into sidecars.
+//! for bugs that no clause covers yet. `matrix` creates several cases from one file: it replaces `${axis}` with literal
+//! values, or turns containers into sidecars.
 //!
 //! Two modules interpret the language: [`manifest`] generates the objects for the API server, and [`wait`] checks
 //! whether a history meets the condition of a wait. The crate neither reads files nor connects to a cluster.

@@ -1,8 +1,8 @@
 //! The objects that are sent to the API server for a case.
 //!
-//! The harness adds as little as possible to a pod: a name and labels, the target's image with its plan and its
-//! outlets, and the settings of restricted Pod Security that the pod does not set itself. The sent objects are part of
-//! the history.
+//! The harness adds as little as possible to a pod: a name and labels, the target's image, plan and outlets, and the
+//! settings that the restricted Pod Security Standard requires and the pod does not set itself. The sent objects are
+//! part of the history.
 
 pub mod variants;
 
@@ -28,7 +28,7 @@ pub const CASE: &str = "probity.dev/case";
 pub const NAMESPACE: &str = "probity.dev/namespace";
 /// The label that holds the pod's key in the case.
 pub const POD: &str = "probity.dev/pod";
-/// The prefix of the finalizers that a pod of a case can have: the harness removes these, and no others.
+/// The prefix of the finalizers that a pod of a case can have: the harness removes only finalizers with this prefix.
 pub const FINALIZERS: &str = "probity.dev/";
 /// The path of the target's program in its image; exec probes use it.
 pub const PROGRAM: &str = "/agnhost-rs";
@@ -50,7 +50,7 @@ pub struct Setting {
     pub image: String,
     /// `Never`, `IfNotPresent` or `Always`.
     pub pull_policy: String,
-    /// The recorder's address and port. If empty, only the log of a target is read.
+    /// The recorder's address and port. If empty, the lines of a target are read only from its log.
     pub recorder: String,
     /// The token of the run.
     pub token: String,
@@ -90,7 +90,7 @@ pub fn name_of_kind(case: &Case, kind: &str, name: &str, run: &str) -> String {
     if WIDE_KINDS.contains(&kind) { format!("{run}-{own}") } else { own }
 }
 
-/// The name in the cluster of an object under `objects`.
+/// The name that an object under `objects` has in the cluster.
 #[must_use]
 pub fn name_of_object(case: &Case, object: &Value, run: &str) -> String {
     let name = object["metadata"]["name"].as_str().unwrap_or("object");
@@ -152,7 +152,7 @@ pub fn pod(case: &Case, key: &str, of: &CasePod, setting: &Setting) -> Value {
 }
 
 /// A workload of a case, as it is sent to the API server. Its pods have the same labels as a pod of the case with that
-/// key. Two of these labels select them.
+/// key would have. Two of these labels are the workload's selector.
 #[must_use]
 pub fn workload(case: &Case, key: &str, of: &Workload, setting: &Setting) -> Value {
     let mut workload = of.workload.clone();
@@ -233,8 +233,8 @@ pub fn object(case: &Case, object: &Value, setting: &Setting) -> Value {
     fill(object, case, setting)
 }
 
-/// A manifest for a dry run. The harness adds a namespace and, if they are missing, a name, an image and the settings of
-/// restricted Pod Security, so that the manifest can fail only for its own faults.
+/// A manifest for a dry run. The harness adds a namespace and, if they are missing, a name, an image and the settings
+/// that the restricted Pod Security Standard requires, so that the manifest can fail only for its own faults.
 #[must_use]
 pub fn trial(case: &Case, name: &str, manifest: &Value, setting: &Setting) -> Value {
     let mut manifest = manifest.clone();
@@ -303,7 +303,7 @@ fn prepare_spec(spec: &mut Value, plans: &BTreeMap<String, Plan>, setting: &Sett
     restrict(spec);
 }
 
-/// A container without an image does nothing.
+/// Makes a container without an image do nothing.
 fn fill_image(container: &mut Value, setting: &Setting) {
     if container.get("image").is_none() || variants::is_asked_by(container) {
         choose_image(container, setting);
@@ -312,8 +312,8 @@ fn fill_image(container: &mut Value, setting: &Setting) {
     }
 }
 
-/// Sets the target's image, unless the container requests a variant of it. That placeholder is filled in with the
-/// others.
+/// Sets the target's image, unless the container requests a variant of it. The placeholder for a variant is filled in
+/// with all other placeholders.
 fn choose_image(container: &mut Value, setting: &Setting) {
     if !variants::is_asked_by(container) {
         container["image"] = json!(setting.image);
@@ -356,7 +356,8 @@ fn make_target(container: &mut Value, name: &str, plan: &str, port: Option<u16>,
     push(container, "volumeMounts", json!({ "name": VOLUME.0, "mountPath": VOLUME.1 }));
 }
 
-/// A pod without targets has no volume for journals. Lines that the recorder does not receive are only in the log.
+/// Removes the mount of the journal, because a pod without targets has no volume for it. Lines that the recorder does
+/// not receive are then only in the log.
 fn unmount_journal(container: &mut Value) {
     for (list, name) in [("volumeMounts", VOLUME.0), ("env", "AGNHOST_JOURNAL")] {
         if let Some(entries) = container.get_mut(list).and_then(Value::as_array_mut) {
@@ -365,8 +366,8 @@ fn unmount_journal(container: &mut Value) {
     }
 }
 
-/// Adds the settings that restricted Pod Security requires of a pod, unless the pod sets them. Pods for another operating
-/// system can have only one of them.
+/// Adds the settings that the restricted Pod Security Standard requires of a pod, unless the pod sets them. Pods for
+/// another operating system can have only one of these settings.
 pub fn restrict(spec: &mut Value) {
     let foreign = spec["os"]["name"].as_str().is_some_and(|name| name != "linux");
     let context = entry(spec, "securityContext");

@@ -8,7 +8,8 @@ use serde_json::Value;
 use crate::name::CaseName;
 use crate::role::{self, ContainerRole};
 
-/// The most cases that one file can define. A small file from an untrusted source must not exhaust the memory.
+/// The maximum number of cases that one file can define. A small file from an untrusted source must not exhaust the
+/// memory.
 const MOST: usize = 1000;
 
 /// The axes of a matrix, in the order of their names.
@@ -17,8 +18,8 @@ pub(super) type Axes = Vec<(String, Vec<Value>)>;
 /// One combination: a value for each axis.
 pub(super) type Variant = Vec<(String, Value)>;
 
-/// Reads the axes. The name in `${…}` must be one of them, because the parser would treat any other name as a string. The
-/// rest of the case is checked later, when it is parsed strictly.
+/// Reads the axes. The name in `${…}` must be the name of an axis, because the parser would treat `${…}` with any other
+/// name as a string. The rest of the case is checked later, when it is parsed strictly.
 pub(super) fn axes(source: &str, text: &str) -> Result<Axes, Box<Problem>> {
     let block = matrix_alone(text);
     let raw: Value =
@@ -80,8 +81,8 @@ fn unknown(source: &str, text: &str, place: Place, name: &str, axes: &Axes) -> B
     Box::new(problem.word(name, axes.iter().map(|(axis, _)| axis.as_str())))
 }
 
-/// The text with all lines blank except those of the matrix, so that places stay the same. The other lines may not be
-/// valid YAML before placeholders are replaced.
+/// The text with all lines blank except the lines of the matrix, so that places stay the same. The other lines may not
+/// be valid YAML before placeholders are replaced.
 fn matrix_alone(text: &str) -> String {
     let mut inside = false;
     let mut keep = |line: &str| {

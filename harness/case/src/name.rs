@@ -24,7 +24,7 @@ impl CaseName {
         Self(format!("{}{ON_NODE}{node}", self.0))
     }
 
-    /// The node in such a name.
+    /// The node in a name that `on_node` returned.
     #[must_use]
     pub fn node(&self) -> Option<&str> {
         self.0.rsplit_once(ON_NODE).map(|(_, node)| node)
@@ -36,8 +36,8 @@ impl CaseName {
         Self(self.0.rsplit_once(ON_NODE).map_or(self.0.as_str(), |(name, _)| name).to_owned())
     }
 
-    /// The name in a form for the names and labels of objects: at most 44 characters. A digest keeps a shortened name
-    /// unique.
+    /// A form of the name for the names and labels of objects, with at most 44 characters. A digest keeps a shortened
+    /// name unique.
     #[must_use]
     pub fn slug(&self) -> String {
         let plain: String = self

@@ -26,12 +26,12 @@ pub const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
 /// The subresources that a step can patch.
 pub const SUBRESOURCES: [&str; 3] = ["status", "resize", "ephemeralcontainers"];
 
-/// The word that was probably intended, as the end of a sentence; empty if none is similar.
+/// The word that was probably intended, as the end of a sentence; empty if no word is similar.
 pub(crate) fn did_you_mean<'k>(wrong: &str, known: impl IntoIterator<Item = &'k str>) -> String {
     nearest(wrong, known).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
 }
 
-/// The known words and the one that was probably intended, as the end of a sentence.
+/// The known words and the word that was probably intended, as the end of a sentence.
 pub(crate) fn there_is<'k>(wrong: &str, known: impl IntoIterator<Item = &'k str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     let hint = did_you_mean(wrong, known.iter().copied());

@@ -71,7 +71,7 @@ impl fmt::Display for Toleration {
 }
 
 impl Toleration {
-    /// Whether it tolerates a taint of a node.
+    /// Whether the placement tolerates a taint of a node.
     #[must_use]
     pub fn tolerates(&self, taint: &Value) -> bool {
         let text = |field: &str| taint.get(field).and_then(Value::as_str).unwrap_or_default();
@@ -114,7 +114,7 @@ impl Placement {
         named && selected && !taints.as_array().is_some_and(|taints| taints.iter().any(repels))
     }
 
-    /// Writes it into the spec of a pod, in addition to the pod's own constraints.
+    /// Writes the placement into the spec of a pod, in addition to the pod's own constraints.
     pub fn write(&self, spec: &mut Value) {
         if let Some(node) = &self.node {
             bind(spec, node);

@@ -2,8 +2,8 @@
 //! the rules that all API servers share.
 //!
 //! Cases, `probity try` and `probity reproduce` all check pods here. Plans are not considered. A pod that is valid here
-//! may still be rejected by a dry run. A pod that is rejected here would be rejected by every API server, or a lenient
-//! one would drop the field.
+//! may still be rejected by a dry run. Every API server would also reject a pod that is rejected here, or would drop
+//! the field if its field validation is lenient.
 
 mod fields;
 mod meaning;
@@ -171,7 +171,7 @@ fn wrong(field: &str, value: &Value, kind: &str) -> Option<String> {
     }
 }
 
-/// Why a value is not a whole number of at least this.
+/// Why a value is not a whole number of at least `least`.
 fn whole(field: &str, value: &Value, least: i64) -> Option<String> {
     match value.as_i64() {
         Some(number) if (least..=MOST).contains(&number) => None,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use probity_script::problem::pin;
 use serde::{Deserialize, Serialize};
 
-/// A public report of a bug, according to its thread, and what has been measured since.
+/// A public report of a bug: what its thread states, and what has been measured since.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -62,7 +62,7 @@ impl Reported {
         each.collect::<Vec<_>>().join(", ")
     }
 
-    /// Checks that it names a report, and that no field is empty.
+    /// Checks that the issue is valid, and that no field is empty.
     pub(super) fn check(&self) -> Result<(), String> {
         let parts = self.issue.split_once('#').and_then(|(of, number)| Some((of.split_once('/')?, number)));
         let named = parts.is_some_and(|((owner, name), number)| {

@@ -1,7 +1,7 @@
 //! The axis `container-kind` of a matrix: the same case for main containers and for sidecars.
 //!
-//! It decides only in which list of its pod a container is. The containers themselves do not change. The purpose of the
-//! pod does not matter here.
+//! The axis decides only in which list of its pod a container is. The containers themselves do not change. The purpose
+//! of the pod does not matter here.
 
 use probity_script::problem::{nearest, pin};
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use crate::matrix::Variant;
 /// The name of the axis.
 pub(super) const AXIS: &str = "container-kind";
 
-/// The container that replaces those that became sidecars, because a pod needs at least one container.
+/// The container that replaces the containers that became sidecars, because a pod needs at least one main container.
 const STAND_IN: &str = "main";
 
 /// A value of the axis.
@@ -86,8 +86,8 @@ fn is_probed(container: &Value) -> bool {
 }
 
 impl CasePod {
-    /// Where the file has the container that is at this place of `list` (`containers` or `initContainers`). The place
-    /// differs if the axis `container-kind` turned this container, or others before it, into sidecars.
+    /// The place in the file of the container that is now at this place of `list` (`containers` or `initContainers`).
+    /// The place differs if the axis `container-kind` turned this container, or others before it, into sidecars.
     #[must_use]
     pub fn written_at<'l>(&self, list: &'l str, at: usize) -> (&'l str, usize) {
         let first = self.pod["spec"]["initContainers"].as_array().map_or(0, Vec::len) - self.moved.len();

@@ -18,9 +18,10 @@ use crate::workload::{UpdateStep, Workload, unknown};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
-    /// Wait until all of these conditions hold. If the wait times out, the case continues, and the judges see why.
+    /// Wait until all of these conditions hold. If the wait times out, the case continues, and the judges see what
+    /// happened.
     Wait(Box<Wait>),
-    /// Let time pass, for a clause that requires that nothing happens.
+    /// Let time pass, for a clause that forbids something.
     Watch(Span),
     /// Change a target's plan over its control port.
     Change(ChangeStep),
@@ -183,8 +184,8 @@ pub struct EphemeralStep {
     pub pod: Option<String>,
     /// The container as Kubernetes writes it.
     pub container: Value,
-    /// The plan of the container if it is a target. The harness fills in its image, command and outlets. It has no
-    /// control port, because an ephemeral container has no ports.
+    /// The plan of the container if it is a target. The harness fills in the container's image, command and outlets.
+    /// The target has no control port, because an ephemeral container has no ports.
     #[serde(default)]
     pub target: Option<Plan>,
 }
@@ -199,7 +200,7 @@ pub struct NodeStep {
     pub pod: Option<String>,
     /// The verb, such as `restart-kubelet`.
     pub verb: String,
-    /// What the command receives on its standard input, as JSON.
+    /// The JSON that the command receives on its standard input.
     #[serde(default)]
     pub input: Option<Value>,
 }
@@ -239,8 +240,8 @@ fn speaks_of_pod(
 }
 
 impl Step {
-    /// The pod specs in its patch or update, each with its place in the patch: the spec of a pod, and the spec in the
-    /// template of a workload.
+    /// The pod specs in the step's patch or update, each with its place in the patch: the spec of a pod, and the spec
+    /// in the template of a workload.
     pub(super) fn patched_specs(&self) -> impl Iterator<Item = (&'static [&'static str], &Value)> {
         let patch = match self {
             Self::Patch(of) => Some(&of.patch),
@@ -253,7 +254,7 @@ impl Step {
         })
     }
 
-    /// Checks that the pods and workloads that it names exist.
+    /// Checks that the pods and workloads that the step names exist.
     pub(super) fn check(
         &self,
         pods: &BTreeMap<String, CasePod>,
@@ -298,7 +299,7 @@ impl Step {
         Ok(())
     }
 
-    /// The pod and the container that it names.
+    /// The pod and the container that the step names.
     #[must_use]
     pub fn speaks_of(&self) -> (Option<&str>, Option<&str>) {
         let (pod, container) = match self {

@@ -5,13 +5,14 @@ use serde_json::Value;
 use crate::step::Step;
 use crate::waiting::Wait;
 
-/// A value longer than this is cut.
+/// The maximum number of characters of a value. A longer value is cut.
 const LONGEST: usize = 160;
-/// A patch longer than this is cut: judges read rejected patches from the sentence.
+/// The maximum number of characters of a patch. A longer patch is cut. The limit is high because judges read rejected
+/// patches from the sentence.
 const LONGEST_PATCH: usize = 1000;
 
 impl Step {
-    /// The word for it in a case file.
+    /// The word for the step in a case file.
     #[must_use]
     pub fn verb(&self) -> &'static str {
         match self {
@@ -186,7 +187,7 @@ pub fn flow(value: &Value) -> String {
     flow_with(value, false)
 }
 
-/// The same, with or without fields that are null: in a patch, null removes a field.
+/// A value in the flow style of YAML, with or without fields that are null. In a patch, null removes a field.
 fn flow_with(value: &Value, nulls: bool) -> String {
     match value {
         Value::Object(fields) => {

@@ -15,7 +15,8 @@ use crate::manifest::{object_name, pod_name};
 use crate::waiting::{AskedCondition, DumpedCondition, EventCondition, PodCondition, ServingCondition, Wait};
 use workload_pods::WorkloadPods;
 
-/// Whether all conditions of a wait hold. Counting starts at `since`. For states, the latest one counts.
+/// Whether all conditions of a wait hold. Counting starts at `since`. A condition about a state must hold for the
+/// latest state.
 #[must_use]
 pub fn met(wait: &Wait, case: &Case, history: &History, since: EventId) -> bool {
     let key = wait.workload.as_deref().or(wait.pod.as_deref()).unwrap_or(ONLY);
@@ -122,7 +123,7 @@ impl<'a> View<'a> {
         )
     }
 
-    /// Whether the newest dump shows this, also if it was made before the step began.
+    /// Whether the newest dump shows this text, even if the dump was made before the step began.
     fn dumped(&self, wanted: &DumpedCondition) -> bool {
         let all = View { since: EventId(0), ..*self };
         let dumps = all.facts().filter_map(|(_, fact)| match fact {
@@ -187,7 +188,8 @@ impl<'a> View<'a> {
         self.last_sighting().is_some_and(|sighting| sighting.change == Change::Deleted)
     }
 
-    /// Whether the newest slice of the Service shows this for the pod. A pod that is in no slice is not ready.
+    /// Whether the newest slice of the Service that lists the pod shows this readiness. A pod that no slice has listed
+    /// is not ready.
     fn serving(&self, case: &Case, serving: &ServingCondition) -> bool {
         let service = object_name(case, &serving.service);
         let entry = self.history.events().rev().find_map(|(_, event)| {

@@ -15,10 +15,10 @@ use crate::workload::{Workload, unknown};
 pub struct Wait {
     /// The pod's key.
     pub pod: Option<String>,
-    /// The workload's key, instead of a pod's. A condition of a pod must then hold for at least one of its existing
-    /// pods.
+    /// The workload's key, instead of a pod's key. A condition of a pod must then hold for at least one existing pod of
+    /// the workload.
     pub workload: Option<String>,
-    /// The conditions must hold for all of them, and there must be at least one.
+    /// The conditions must hold for all existing pods of the workload, and there must be at least one such pod.
     pub all: Option<bool>,
     /// Count only the pods that were created after the last update of the workload (true), or before it (false).
     pub new: Option<bool>,
@@ -71,7 +71,7 @@ pub struct AskedCondition {
     pub at: Endpoint,
     /// The number of requests, connections or commands.
     pub times: u64,
-    /// Count only those of this attempt of the container.
+    /// Count only what this attempt of the container received.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u64>,
 }
@@ -88,7 +88,7 @@ pub struct EventCondition {
     pub says: Option<String>,
 }
 
-/// What a file of the container contains, as its newest dump shows.
+/// The content of a file of the container, as the container's newest dump shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -126,7 +126,7 @@ pub struct PodCondition {
 }
 
 impl Wait {
-    /// Checks that its workload exists, if it names one. Returns whether it does.
+    /// Checks that the workload exists, if the wait names a workload. Returns whether the wait names one.
     pub(super) fn check(&self, workloads: &BTreeMap<String, Workload>) -> Result<bool, String> {
         let Some(key) = &self.workload else {
             let words = [
@@ -176,7 +176,7 @@ impl Wait {
         }
     }
 
-    /// Whether it has a condition of pods, and not only of the workload itself.
+    /// Whether the wait has a condition of pods, and not only conditions of the workload itself.
     pub(crate) fn is_of_pods(&self) -> bool {
         self.asked.is_some()
             || self.ready.is_some()

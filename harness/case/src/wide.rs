@@ -1,7 +1,7 @@
 //! Cluster-scoped objects in a case, and the steps that change a node: what a case may contain.
 //!
-//! Others use the cluster as well. So a case can create only PriorityClasses whose pods never preempt those of others,
-//! and its taints have keys that nobody else uses.
+//! Other people use the cluster as well. So a case can create only PriorityClasses whose pods never preempt other
+//! people's pods, and its taints have keys that nobody else uses.
 
 use probity_script::problem::pin;
 use serde::{Deserialize, Serialize};
@@ -63,7 +63,7 @@ pub struct CordonStep {
 pub struct DrainStep {
     /// The key of a pod on the node. The pod itself is drained too.
     pub pod: Option<String>,
-    /// After how many seconds kubectl gives up. The default is 60.
+    /// The number of seconds after which kubectl gives up. The default is 60.
     pub timeout: Option<u64>,
 }
 

@@ -22,7 +22,7 @@ pub const KINDS: [&str; 4] = ["Deployment", "StatefulSet", "DaemonSet", "Job"];
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Workload {
-    /// The workload as Kubernetes writes it. Without a `kind`, it is a Deployment. Strings may hold `{ip:KEY}` (of a
+    /// The workload as Kubernetes writes it. Without a `kind`, it is a Deployment. Strings may contain `{ip:KEY}` (of a
     /// pod), `{service-ip:NAME}` and `{object:NAME}`.
     pub workload: Value,
     /// The plan of each container of the template that is a target.
@@ -30,14 +30,14 @@ pub struct Workload {
     pub target: BTreeMap<String, Plan>,
 }
 
-/// An update of a workload: other plans for its targets, or a patch, or both.
+/// An update of a workload: new plans for its targets, or a patch, or both.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct UpdateStep {
     /// The workload's key.
     pub workload: String,
-    /// The new plan of each target that gets one.
+    /// The new plan of each target whose plan changes.
     #[serde(default)]
     pub target: BTreeMap<String, Plan>,
     /// A strategic merge patch of the workload.
@@ -52,7 +52,7 @@ impl Workload {
         self.workload.get("kind").and_then(Value::as_str).unwrap_or(KINDS[0])
     }
 
-    /// The version of the API that has its kind.
+    /// The version of the API to which the workload's kind belongs.
     #[must_use]
     pub fn api_version(&self) -> &'static str {
         if self.kind() == "Job" { "batch/v1" } else { "apps/v1" }
@@ -97,7 +97,7 @@ impl Workload {
         wanted + surge
     }
 
-    /// Whether its template has a container of this name.
+    /// Whether the template has a container of this name.
     #[must_use]
     pub fn has_container(&self, name: &str) -> bool {
         ["initContainers", "containers"].iter().any(|list| {
@@ -106,7 +106,8 @@ impl Workload {
         })
     }
 
-    /// Checks it without a server: its kind, its structure, and whether each plan belongs to one of its containers.
+    /// Checks the workload without an API server: its kind, its structure, and whether each plan belongs to one of its
+    /// containers.
     pub(super) fn check(&self, key: &str) -> Result<(), String> {
         let at = |rest: &[&str]| {
             let path = ["workloads", key].into_iter().chain(rest.iter().copied()).map(str::to_owned);
@@ -142,7 +143,7 @@ impl Workload {
 }
 
 impl UpdateStep {
-    /// Checks that everything it names exists, and that it changes something.
+    /// Checks that everything that the update names exists, and that the update changes something.
     pub(super) fn check(&self, workloads: &BTreeMap<String, Workload>) -> Result<(), String> {
         let key = self.workload.as_str();
         let found = workloads.get(key).ok_or_else(|| unknown(key, workloads))?;

@@ -75,7 +75,7 @@ pub(crate) enum Verb {
     Book(BookArgs),
     /// Prints the JSON Schema of a document
     Schema(SchemaArgs),
-    /// Prints the completions of a shell
+    /// Prints the completions for a shell
     Completions(CompletionsArgs),
     /// Writes the manual pages, one for each subcommand
     Manual(ManualArgs),
@@ -90,7 +90,7 @@ pub(crate) enum Format {
     Json,
 }
 
-/// What undecided cases and clauses mean for the exit status.
+/// How undecided cases and clauses affect the exit status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Inconclusive {
     /// The exit status is 3
@@ -104,7 +104,7 @@ pub(crate) enum Inconclusive {
 /// What counts as a failure.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct StandardArgs {
-    /// Set what inconclusive verdicts mean for the exit status and the files
+    /// Set how inconclusive verdicts affect the exit status and the files
     #[arg(long, value_enum, default_value = "warn")]
     pub(crate) inconclusive: Inconclusive,
     /// Count divergences as violations, even though they are known upstream
@@ -113,7 +113,7 @@ pub(crate) struct StandardArgs {
 }
 
 impl StandardArgs {
-    /// The standard that they describe.
+    /// The standard that these flags describe.
     pub(crate) fn standard(self) -> Standard {
         Standard { undecided: self.inconclusive.into(), strict: self.strict }
     }
@@ -163,7 +163,8 @@ pub(crate) struct ExplainArgs {
 /// Generates the clause book
 #[derive(Args, Debug)]
 pub(crate) struct BookArgs {
-    /// The folder, two levels below that of the project: pages link to the files that they are generated from
+    /// The folder for the pages, two levels below the project's root, because pages link to the files that they are
+    /// generated from
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
     /// Write nothing: compare with the existing pages, and fail if they differ
@@ -191,7 +192,7 @@ pub(crate) struct JudgeArgs {
     /// Judge only this clause; may be repeated
     #[arg(long, value_name = "ID")]
     pub(crate) clause: Vec<String>,
-    /// Text for people, or JSON: the verdict files of a run, byte for byte
+    /// Text for people, or JSON that is identical to the verdict files of a run, byte for byte
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: Format,
     #[command(flatten)]

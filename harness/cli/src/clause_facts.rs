@@ -1,4 +1,4 @@
-//! The facts about a clause, collected from the whole book: its chapter, its judge, its cases, the planted defects that
+//! Collects the facts about a clause from the whole book: its chapter, its judge, its cases, the planted defects that
 //! it detects, and the upstream specs that check it.
 //!
 //! `list --coverage`, `explain` and the pages of the clause book agree because they all get the facts from here.

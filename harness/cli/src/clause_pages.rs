@@ -21,7 +21,7 @@ use crate::exit_status::Failure;
 /// How each page begins.
 pub(crate) const MADE: &str = "<!-- Made by ci/book";
 
-/// From a page to the root of the project.
+/// The relative path from a page to the root of the project.
 const ROOT: &str = "../..";
 
 /// The input of the pages.

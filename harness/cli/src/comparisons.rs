@@ -55,8 +55,8 @@ impl ComparedReport {
     }
 }
 
-/// The names of reports: the names that the user gave, and generated ones for the others. Fails if the same report is
-/// given twice, or if two reports have the same name.
+/// The names of reports: the names that the user gave, and generated names for the other reports. Fails if the same
+/// report is given twice, or if two reports have the same name.
 pub(crate) fn names(reports: &[ComparedReport]) -> Result<Vec<String>, Failure> {
     for (at, one) in reports.iter().enumerate() {
         if let Some(same) =

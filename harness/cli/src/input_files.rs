@@ -37,8 +37,8 @@ pub(crate) fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Collects matching files. Links to folders are not followed unless the user named them, because a link to a parent
-/// folder would never end.
+/// Collects matching files. Links to folders are not followed unless the user named them, because following a link to a
+/// parent folder would never end.
 fn collect(path: &Path, given: bool, wanted: fn(&Path) -> bool, files: &mut Vec<PathBuf>) -> io::Result<()> {
     if !given && fs::symlink_metadata(path)?.is_symlink() && path.is_dir() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The program `probity`: what Kubernetes promises about probes and pods, tested on a cluster.
+//! The program `probity` tests on a cluster what Kubernetes promises about probes and pods.
 //!
 //! This file reads a command line, hands it to its verb in `commands`, and reports a failure on standard error.
 //! `pipeline` implements a run; `exit_status` documents the exit statuses.

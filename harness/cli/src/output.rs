@@ -39,7 +39,8 @@ pub(crate) fn bytes(bytes: &[u8]) -> Result<Exit, Failure> {
     }
 }
 
-/// Writes a text to standard error. If that fails, the exit status still reports the failure.
+/// Writes a text to standard error. An error in writing is ignored, because the exit status still tells how the command
+/// ended.
 pub(crate) fn err(text: &str) {
     let mut stream = io::stderr().lock();
     let _ = stream.write_all(visible(text).as_bytes()).and_then(|()| stream.flush());

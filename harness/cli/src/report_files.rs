@@ -62,7 +62,7 @@ pub(crate) fn write(
     Ok(written)
 }
 
-/// The canonical report. Its keys are in the order of the format.
+/// The canonical report. The keys are in the order that the report format defines.
 pub(crate) fn json(report: &Report) -> Result<String, serde_json::Error> {
     Ok(serde_json::to_string_pretty(report)? + "\n")
 }

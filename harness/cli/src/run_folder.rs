@@ -163,12 +163,12 @@ fn below(folder: &Path, file: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// The file of a report: the file itself, or the one in a run's folder.
+/// The file of a report: the given file itself, or the report in a run's folder.
 pub(crate) fn report_file(path: &Path) -> PathBuf {
     if path.is_dir() { path.join(REPORT) } else { path.to_owned() }
 }
 
-/// Reads a report: the file itself, or the one in a run's folder.
+/// Reads a report: the given file itself, or the report in a run's folder.
 /// Fails if it cannot be read, or is not a report of a known format.
 pub(crate) fn read_report(path: &Path) -> Result<Report, Failure> {
     let text = if path.is_dir() { RunFiles::Folder(path.to_owned()).text(REPORT) } else { read_text(path) };

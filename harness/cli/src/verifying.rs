@@ -19,7 +19,7 @@ use crate::verdicts::CaseVerdicts;
 pub(crate) use read::Given;
 use read::{RunRead, StoredReport};
 
-/// The book and this program, with which a run is compared.
+/// The book of this program and the program itself, with which a run is compared.
 pub(crate) struct Verifier {
     /// Clauses and judges.
     pub(crate) registry: Registry,
@@ -181,7 +181,7 @@ impl Verifier {
         }
     }
 
-    /// The sentence that explains what a different book means for the checks.
+    /// The sentence that explains which checks are impossible because the book differs.
     fn other_book(&self, what: &str, other: &Suite) -> String {
         let named = |suite: &Suite| {
             let digest: String = suite.digest.trim_start_matches("sha256:").chars().take(12).collect();
@@ -262,7 +262,7 @@ fn strangers(files: &RunFiles, log: &[LogLine]) -> Vec<Flaw> {
     strange.map(|name| Flaw::new(&name, format!("{LOG} does not name it"))).collect()
 }
 
-/// The clauses whose verdict differs with another book.
+/// The clauses whose verdict in the report differs from the verdict by this program's book.
 fn changed_verdicts(stored: &Report, follows: &Report) -> Vec<String> {
     let changed = stored.clauses.iter().filter_map(|clause| {
         let now = follows.clause(&clause.id)?;

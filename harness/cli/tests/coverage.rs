@@ -1,4 +1,4 @@
-//! What there is to test each clause with, as a list and as the pages of the clause book.
+//! The list of what tests each clause, and the pages of the clause book.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 

@@ -1,4 +1,4 @@
-//! `probity judge`: the same history gives the same bytes, and the exit status says what follows from it.
+//! `probity judge`: the same history gives the same bytes, and the exit status follows from the verdicts.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -13,7 +13,7 @@ use serde_json::json;
 
 const CLAUSE: &str = "probe.startup.gates-liveness";
 
-/// A container whose startup probe succeeds at 3 s, and that is asked for its health at `live`.
+/// A container whose startup probe succeeds at 3 s, and that receives a liveness probe at `live`.
 fn history(live: f64) -> History {
     let probe = |path: &str| json!({ "httpGet": { "path": path, "port": 8080 }, "periodSeconds": 1 });
     let container =

@@ -17,7 +17,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-/// Chapters of a run on a real cluster that was recorded, which together have every kind of pod and few megabytes.
+/// Chapters of a recorded run on a real cluster. Together, they have every kind of pod, and only a few megabytes.
 const CHAPTERS: [&str; 2] = ["probe_types", "probe_tcp"];
 
 /// A recorded history.

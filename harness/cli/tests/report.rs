@@ -21,7 +21,7 @@ use tempfile::TempDir;
 
 const CLAUSE: &str = "probe.startup.gates-liveness";
 
-/// A container whose startup probe succeeds at 3 s and that is asked for its health at `live`, in a case that expects
+/// A container whose startup probe succeeds at 3 s and that receives a liveness probe at `live`, in a case that expects
 /// no restart.
 fn history(live: f64) -> History {
     let probe = |path: &str| {

@@ -26,7 +26,7 @@ spec:
           readinessProbe: { httpGet: { path: /ready, port: http }, periodSeconds: 2 }
 ";
 
-/// Says what would be tried of a file, with these flags.
+/// Runs `probity try --plan` on a file with these flags.
 fn plan(text: &str, flags: &[&str]) -> ProgramOutput {
     let folder = tempfile::tempdir().unwrap();
     let path = write(folder.path(), "pod.yaml", text);

@@ -93,7 +93,7 @@ fn a_case_is_explained_with_the_arithmetic_of_its_probes() {
     for part in [
         "startup GET /start over HTTP on port 8080 every 1 s, with a timeout of 1 s",
         "killed after 60 failures in a row: 59 s to 60 s after the fault begins",
-        "first one 0 s to 1 s after the container's start, and not before the startup probe succeeds",
+        "first probe 0 s to 1 s after the container's start, and not before the startup probe succeeds",
         "/live answers 503 for 8s, then 200",
     ] {
         assert!(said.contains(part), "{part} is not in {said}");

@@ -34,7 +34,7 @@ fn book() -> Vec<(Case, String)> {
         .collect()
 }
 
-/// A run of the recorded cases that left out all others, made with this book.
+/// The folder of a run with this book that ran only the recorded cases and skipped all others.
 fn run_of(suite: &Suite) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let book = book();
@@ -84,7 +84,7 @@ fn run_of(suite: &Suite) -> TempDir {
     folder
 }
 
-/// The book of the program, which names it where a run was made with another.
+/// The book of the program. A report names it as `judgedBy` if the run used another book.
 fn suite() -> Suite {
     let folder = run_of(&Suite::default());
     let report: Value =

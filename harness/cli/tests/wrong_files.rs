@@ -1,4 +1,4 @@
-//! Case files that are wrong: each is refused with file, line and column, by exit status 2.
+//! Invalid case files: each is rejected with file, line and column, and the exit status is 2.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -33,7 +33,7 @@ fn lint_text(text: &str) -> ProgramOutput {
     said
 }
 
-/// The first line of what is said begins with this.
+/// Asserts that the message on standard error begins like this.
 fn refused(said: &ProgramOutput, beginning: &str) {
     assert_eq!(said.status, 2, "{}", said.err);
     assert!(said.err.starts_with(beginning), "wanted {beginning}, got {}", said.err);

@@ -1,13 +1,13 @@
 //! Errors of the cluster: what was done, what went wrong, what to do.
 //!
-//! None of them is a verdict: a problem on the way to the cluster is `error` or `inconclusive`, never `violated`. This
-//! module uses no other module of the crate.
+//! None of these errors is a verdict: a problem on the way to the cluster is `error` or `inconclusive`, never
+//! `violated`. This module uses no other module of the crate.
 
 use std::fmt;
 
 use kube::core::Status;
 
-/// A prose answer of a proxy is cut after this many characters.
+/// The maximum length of a text that a proxy answers, in characters. A longer text is cut.
 const LONGEST_PROSE: usize = 500;
 
 /// Why something could not be done with the cluster.
@@ -23,7 +23,7 @@ pub enum ClusterError {
         /// What went wrong.
         error: Box<kube::config::KubeconfigError>,
     },
-    /// No context was named; these are the ones in the kubeconfig.
+    /// No context was named. The field lists the contexts in the kubeconfig.
     #[error(
         "no context was given, and the harness never uses the current one; choose one with --context: {}",
         list(.0)
@@ -165,7 +165,7 @@ impl From<kube::Error> for RequestFailure {
     }
 }
 
-/// The API server's own words on why it refused.
+/// The API server's own explanation of a refusal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
 pub struct Refusal {
     /// The status code of the answer.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Reads the value at a pointer such as `/metadata/name`. An absent value, or one of another type, counts as empty.
+/// Reads the value at a pointer such as `/metadata/name`. An absent value, or a value of another type, counts as empty.
 pub(crate) trait Fields {
     /// A text.
     fn text(&self, pointer: &str) -> &str;

@@ -52,15 +52,16 @@ const WATCHED: [&str; 4] = ["Pod", "Event", "EndpointSlice", "Service"];
 
 /// How long the cleanup waits until deleted objects are removed.
 const CLEAR_WITHIN: Duration = Duration::from_secs(45);
-/// When this few cases are left, the nodes are calm. The cases that noise left undecided run again then, without the
-/// noise of the other cases.
+/// When this few cases are left, the nodes are calm. Cases that are undecided because of noise then run again, without
+/// the noise of the other cases.
 const FEW: usize = 6;
 
 /// Runs cases, reports what happens, and cleans up: on success, on failure, and when `stop` is set.
 ///
 /// # Errors
 ///
-/// If the cluster could not be prepared. Objects that were created until then are removed, or reported as leftovers.
+/// If the cluster could not be prepared. Objects that the run has already created are removed, or reported as
+/// leftovers.
 pub async fn conduct(
     cluster: ClusterClient,
     options: RunOptions,
@@ -133,8 +134,8 @@ impl RunInProgress {
         let (told, deployed) = oneshot::channel();
         let _metronomes = self.keep_time(setting.clone(), nodes.keys().cloned().collect(), incoming, told);
         if cases.iter().any(Case::takes_a_node_away) {
-            // No metronome can start on a node that is cut off. If one cannot start now, a warning says so, and the run
-            // continues.
+            // No metronome can start on a node that is cut off. If a metronome cannot start now, there is a warning,
+            // and the run continues.
             let _ = deployed.await;
         }
         self.wait_for_young_kubelets(young_kubelets::age_for(&cases)).await;
@@ -193,7 +194,7 @@ impl RunInProgress {
         }
     }
 
-    /// Waits until each kubelet has run for this long, so that it sends first probes on time.
+    /// Waits until each kubelet has run for this long, so that it sends the first probe of each container on time.
     async fn wait_for_young_kubelets(&self, age: Duration) {
         if age.is_zero() {
             return;
@@ -218,7 +219,8 @@ impl RunInProgress {
         }
     }
 
-    /// Creates the privileged namespace if a case needs it; without it those cases are skipped, with the reason.
+    /// Creates the privileged namespace if a case needs it. If it cannot be created, the cases that need it are
+    /// skipped, with the reason.
     async fn with_privileged(&mut self, cases: Vec<Case>) -> (Vec<Case>, Option<String>) {
         if !cases.iter().any(needs_privileged) {
             return (cases, None);
@@ -247,7 +249,7 @@ impl RunInProgress {
     }
 
     /// Watches what these cases need in all namespaces of the run. Workloads, and the objects between them and their
-    /// pods, are watched only if a case has some: each kind costs a request a minute.
+    /// pods, are watched only if a case has workloads, because each kind costs a request a minute.
     fn watch(&self, cases: &[Case], incoming: &UnboundedSender<Incoming>) -> Vec<AbortOnDropHandle<()>> {
         let named = cases.iter().flat_map(|case| case.watch.iter().map(String::as_str));
         let workloads = cases.iter().flat_map(|case| case.workloads.values());
@@ -277,7 +279,7 @@ impl RunInProgress {
         AbortOnDropHandle::new(tokio::spawn(async move {
             match Metronomes::deploy(&cluster, &setting, &nodes).await {
                 Ok(metronomes) => {
-                    // Most runs do not wait for it.
+                    // Most runs do not wait for this signal.
                     let _ = deployed.send(());
                     for warning in &metronomes.warnings {
                         let _ = out.send(Progress::Warning(warning.clone()));
@@ -296,7 +298,7 @@ impl RunInProgress {
         }))
     }
 
-    /// Which of the cases that ran should run again, under separate names.
+    /// The cases that should run again, under separate names.
     async fn undecided(&self, ran: &[Case]) -> Vec<Case> {
         let (again, answer) = oneshot::channel();
         if self.stop.is_cancelled() {

@@ -1,8 +1,8 @@
 //! The results of runs inside the cluster: a run stores them in ConfigMaps, and the user fetches them from there.
 //!
 //! A ConfigMap holds at most 1 MiB, so the bytes are cut into parts. Each part names its run, its shard, its number and
-//! the digest of the whole. So half of a run, or parts of two, cannot be mistaken for a whole run. Reading ConfigMaps
-//! needs no running pod, no `exec` and no port-forward (docs/adr/0017).
+//! the digest of the whole. So half of a run, or parts of two runs, cannot be mistaken for a whole run. Reading
+//! ConfigMaps needs no running pod, no `exec` and no port-forward (docs/adr/0017).
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ const PART: &str = "probity.dev/part";
 const DIGEST: &str = "probity.dev/digest";
 /// The key of the bytes.
 const KEY: &str = "run";
-/// The API server refuses a ConfigMap of 1 MiB; names and labels count, too.
+/// The maximum size of a part. The API server refuses a ConfigMap of more than 1 MiB, and names and labels count, too.
 const LARGEST_PART: usize = 900 << 10;
 
 /// Where a run is stored.
@@ -29,30 +29,30 @@ const LARGEST_PART: usize = 900 << 10;
 pub struct StoragePlace {
     /// The namespace.
     pub namespace: String,
-    /// The name of the run there; all its shards have the same.
+    /// The name under which the run is stored. All its shards have the same name.
     pub name: String,
     /// The name and the UID of the Job that runs it. When the Job is deleted, the results are deleted with it.
     pub job: Option<(String, String)>,
 }
 
-/// A run that is stored, or a shard of one.
+/// A stored run, or a stored shard of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredShard {
     /// Which shard it is.
     pub shard: Shard,
-    /// Its bytes, or why there are none.
+    /// The bytes, or the reason why they are missing.
     pub bytes: Result<Vec<u8>, MissingPart>,
     /// The digest that its bytes must have.
     pub digest: String,
 }
 
-/// A stored run with missing parts: it is still being written, or somebody deleted some.
+/// A stored run with missing parts: it is still being written, or somebody deleted some parts.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{there} of its {of} parts exist")]
 pub struct MissingPart {
     /// How many parts exist.
     pub there: usize,
-    /// How many parts there should be.
+    /// The number of parts that the shard should have.
     pub of: usize,
 }
 
@@ -61,7 +61,7 @@ pub struct MissingPart {
 pub enum JobState {
     /// It cannot be read.
     Unknown,
-    /// There is none, or it is being deleted.
+    /// There is no Job, or it is being deleted.
     Absent,
     /// It has not ended.
     Running,
@@ -71,7 +71,7 @@ pub enum JobState {
     Complete,
 }
 
-/// Stores a run, and replaces what was stored for the same shard before. Returns the number of ConfigMaps.
+/// Stores a run, and replaces the earlier results of the same shard. Returns the number of ConfigMaps.
 ///
 /// # Errors
 ///
@@ -125,7 +125,7 @@ pub async fn stored(
 /// The state of the Job that stores results, as far as it can be read.
 ///
 /// A user who fetches results may lack permission to read Jobs, and results can come from other places than a Job. So
-/// nothing is an error, and the absence of a Job proves something only if the Job existed before.
+/// this function never fails, and the absence of a Job proves something only if the Job existed before.
 pub async fn job_state(cluster: &ClusterClient, namespace: &str, name: &str) -> JobState {
     match cluster.get(namespace, "Job", name).await {
         Ok(Some(job)) => state_of(&job),
@@ -167,7 +167,7 @@ fn label(name: &str) -> String {
     format!("{RESULT}={name}")
 }
 
-/// The ConfigMaps of a run. There is one even without bytes.
+/// The ConfigMaps of a run. A run without bytes has one ConfigMap, too.
 fn parts(place: &StoragePlace, shard: Shard, digest: &str, bytes: &[u8]) -> Vec<Value> {
     let mut pieces: Vec<&[u8]> = bytes.chunks(LARGEST_PART).collect();
     if pieces.is_empty() {
@@ -195,7 +195,7 @@ fn parts(place: &StoragePlace, shard: Shard, digest: &str, bytes: &[u8]) -> Vec<
     pieces.into_iter().enumerate().map(part).collect()
 }
 
-/// Joins the parts of each shard. Parts with different digests are of different runs, and are never joined.
+/// Joins the parts of each shard. Parts with different digests belong to different runs, and are never joined.
 fn assembled(parts: &[Value]) -> Vec<StoredShard> {
     let mut shards: BTreeMap<(Shard, &str), BTreeMap<usize, &Value>> = BTreeMap::new();
     let mut wanted: BTreeMap<(Shard, &str), usize> = BTreeMap::new();

@@ -17,7 +17,8 @@ use outline::Outline;
 /// The largest document that is read, in bytes.
 pub const LARGEST: usize = 1 << 20;
 
-/// Reads a document. `source` is its name in problems, and `what` is what it should be, such as `plan`.
+/// Reads a document. `source` is its name in problems, and `what` is the kind of document that it should be, such as
+/// `plan`.
 ///
 /// # Errors
 ///
@@ -37,7 +38,7 @@ pub fn read<T: DeserializeOwned>(source: &str, what: &str, text: &str) -> Result
         .map_err(|error| Box::new(explain(source, what, text, error.without_snippet())))
 }
 
-/// The problem of a part of a document that was parsed but does not fit, from a sentence that may be pinned.
+/// The problem of a part of a document that was parsed but is not valid, from a sentence that may be pinned.
 #[must_use]
 pub fn misfit(source: &str, text: &str, message: &str) -> Problem {
     let (sentence, path) = unpin(message);
@@ -79,12 +80,12 @@ fn options() -> Options {
     options
 }
 
-/// Turns the parser's error into a problem, with the best place that can be found for it.
+/// Turns the parser's error into a problem, with the most precise place that can be found.
 fn explain(source: &str, what: &str, text: &str, error: &Error) -> Problem {
     let outline = Outline::of(text);
     let location = error.location().filter(|location| *location != Location::UNKNOWN);
     let found = location.map(|location| place(text, location));
-    // Answers are read through a map's key, so some errors have the place of the key but are about its value.
+    // Answers are read through a map's key, so the parser reports some errors about a value at the place of its key.
     let value = || found.and_then(|found| outline.as_ref()?.value_of_key_at(found));
     let refined = match error {
         Error::Message { msg, .. } => {

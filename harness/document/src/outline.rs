@@ -1,4 +1,4 @@
-//! The outline of a document: the place of each of its parts, to find the part that a sentence is about.
+//! The outline of a document: the place of each of its parts. With it, the part that a sentence is about can be found.
 
 use std::fmt;
 
@@ -122,7 +122,7 @@ enum Raw {
 fn settle(text: &str, raw: Spanned<Raw>) -> Part {
     let at = place(text, raw.referenced);
     let inside = match raw.value {
-        // A value that is left out has a place, but nothing is written there.
+        // An omitted value has a place, but nothing is written there.
         Raw::Scalar if raw.referenced.span().is_empty() => Inside::Scalar(String::new()),
         Raw::Scalar => {
             let written = written_at(text, at);

@@ -3,7 +3,7 @@
 use probity_script::problem::unpin;
 use serde_saphyr::Error;
 
-/// The sentence for an error, given what the document should be and what is written at the place.
+/// The sentence for an error, from the kind of document and the text at the place.
 pub(super) fn of(error: &Error, what: &str, written: &str) -> String {
     match error {
         Error::Message { msg, .. } => unpin(msg).0.to_owned(),
@@ -30,11 +30,13 @@ pub(super) fn of(error: &Error, what: &str, written: &str) -> String {
             None => "a setting is given twice".to_owned(),
         },
         Error::MultipleDocuments { .. } => {
-            format!("a second document begins here; a file holds one {what}")
+            format!("a second document begins here; a file contains one {what}")
         }
         Error::UnknownAnchor { .. } => "this alias refers to an anchor that does not exist".to_owned(),
-        Error::UnsupportedTag { tag, .. } => format!("tags such as `{tag}` are not read"),
-        Error::MergeKeyNotAllowed { .. } => "merge keys (<<) are not read; repeat the settings".to_owned(),
+        Error::UnsupportedTag { tag, .. } => format!("tags such as `{tag}` are not supported"),
+        Error::MergeKeyNotAllowed { .. } => {
+            "merge keys (<<) are not supported; repeat the settings".to_owned()
+        }
         Error::Budget { breach, .. } => {
             format!("the document is too large, too deeply nested, or has too many aliases: {breach:?}")
         }
@@ -56,7 +58,7 @@ pub(super) fn is_quoted_number(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|c| c.is_ascii_digit())
 }
 
-/// What was found instead, from the words of serde.
+/// What was found instead, in plain words, from serde's description.
 fn seen(unexpected: &str) -> &str {
     match unexpected {
         "unit value" | "Option value" => "an empty value",

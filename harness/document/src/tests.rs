@@ -19,7 +19,7 @@ fn path(script: &str) -> String {
 /// Wrong text, the place of the mistake, what is written there, a part of the sentence, and the closest valid word.
 type Wrong = (&'static str, (usize, usize), &'static str, &'static str, Option<&'static str>);
 
-/// Each is checked completely: the text at line and column must be the mistake itself.
+/// Each entry is checked completely: the text at line and column must be the mistake itself.
 const WRONG: &[Wrong] = &[
     ("sed: 1", (1, 1), "sed", "no setting `sed`", Some("seed")),
     ("seed: 1\nlistners: {}", (2, 1), "listners", "no setting `listners`", Some("listeners")),
@@ -72,7 +72,7 @@ const WRONG: &[Wrong] = &[
     ("exec: { live: 300 }", (1, 15), "300", "an exit status must be between 0 and 255", None),
     ("exec: { live: { slep: 3s } }", (1, 17), "slep", "no setting", Some("sleep")),
     ("seed: 1\nseed: 2", (2, 1), "seed", "given twice", None),
-    ("seed: 1\n---\nseed: 2", (3, 1), "s", "a file holds one plan", None),
+    ("seed: 1\n---\nseed: 2", (3, 1), "s", "a file contains one plan", None),
     ("just words", (1, 1), "just words", "a map of settings", None),
     ("- a\n- b", (1, 1), "-", "a map of settings", None),
     ("listeners:\n\ta: 1", (2, 2), "a", "tabs", None),

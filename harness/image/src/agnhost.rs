@@ -24,7 +24,7 @@ const GROUP: &[u8] = include_bytes!("../../../agnhost-rs/image/group");
 /// The ports that agnhost's sub-commands serve by default.
 const PORTS: [&str; 7] = ["80/tcp", "5000/tcp", "8080/tcp", "8081/tcp", "8081/udp", "9376/tcp", "9376/udp"];
 
-/// What is known about a build, apart from the program itself. It affects the bytes of the image.
+/// The facts about a build, apart from the program itself. They affect the bytes of the image.
 #[derive(Clone, Debug)]
 pub struct Facts {
     /// The version of the program.
@@ -52,7 +52,7 @@ impl Variant {
     /// Every variant, the plain one first.
     pub const ALL: [Self; 3] = [Self::Plain, Self::Second, Self::Sigusr1];
 
-    /// The word for it on a command line and in its label.
+    /// The word for the variant on a command line and in the image's label.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {

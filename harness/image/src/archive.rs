@@ -1,4 +1,4 @@
-//! Several images as one tar that is both an OCI layout and a docker archive. `read.rs` reads it back.
+//! Several images as one tar file that is both an OCI layout and a docker archive. `read.rs` reads it back.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -74,7 +74,7 @@ impl Archive {
         self.images.iter().find(|image| image.names().contains(name))
     }
 
-    /// The archive as a tar. It contains blobs that images share only once.
+    /// The archive as a tar file. Blobs that several images share are stored only once.
     pub fn to_tar(&self) -> Result<Vec<u8>, Error> {
         let blobs: BTreeMap<String, &[u8]> =
             self.images.iter().flat_map(Image::blobs).map(|blob| (blob.path(), blob.bytes())).collect();

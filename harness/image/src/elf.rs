@@ -1,4 +1,5 @@
-//! Reads enough of an ELF file to know whether it can run in an image without other files, and on which architecture.
+//! Reads enough of an ELF file to determine whether the program can run in an image without other files, and on which
+//! architecture.
 //!
 //! An image without a loader and libraries can run only static programs. Any other program fails inside the container
 //! with a "no such file or directory" error that names the wrong file, so it is rejected here.
@@ -10,7 +11,7 @@ use oci_spec::image::Arch;
 
 use crate::Error;
 
-/// A static Linux program and the architecture that it is for.
+/// A static Linux program and its architecture.
 #[derive(Clone, Debug)]
 pub struct Program {
     bytes: Vec<u8>,
@@ -75,7 +76,7 @@ fn inspect(bytes: &[u8]) -> Result<Arch, String> {
     Ok(architecture)
 }
 
-/// The smallest file that passes: a header, one table entry of the given type, and what follows.
+/// The smallest file that passes the checks: a header, one table entry of the given type, and `tail`.
 #[cfg(test)]
 pub(crate) fn sample(machine: u16, entry_type: u32, tail: &[u8]) -> Vec<u8> {
     let mut file = vec![0u8; 120];

@@ -9,7 +9,7 @@ pub enum Error {
     Name {
         /// The name as given.
         name: String,
-        /// What is wrong with it.
+        /// What is wrong with the name.
         problem: String,
     },
     /// The program cannot run in an image without other files.

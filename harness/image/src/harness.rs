@@ -1,7 +1,7 @@
 //! The contents of the image of `probity`: one static program, and nothing else.
 //!
-//! A run inside the cluster needs it. It has no certificate authorities, because the cluster's own one comes with the
-//! service account.
+//! A run inside the cluster needs this image. The image has no certificate authorities, because the service account
+//! provides the cluster's own certificate authority.
 
 use std::collections::BTreeMap;
 

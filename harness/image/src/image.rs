@@ -1,6 +1,6 @@
 //! One image: a compressed layer, the configuration, and the manifest that refers to both.
 //!
-//! This module does not depend on what the image is for. `agnhost.rs` does.
+//! This module does not depend on the purpose of an image; `agnhost.rs` does.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -44,7 +44,8 @@ pub struct Settings {
     pub created_by: String,
 }
 
-/// A packed tree of files. Images may share one, because packing is the expensive part of building an image.
+/// A packed tree of files. Several images may share a layer, because packing is the expensive part of building an
+/// image.
 #[derive(Clone, Debug)]
 pub struct Layer {
     blob: Blob,
@@ -91,7 +92,7 @@ impl Image {
         })
     }
 
-    /// The names under which importers will find it.
+    /// The names under which importers will find the image.
     #[must_use]
     pub fn names(&self) -> &[ImageName] {
         &self.names

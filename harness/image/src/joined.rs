@@ -1,4 +1,4 @@
-//! Archives for several architectures as one: an OCI layout in which each name leads to an index of images.
+//! Archives for several architectures, joined into one: an OCI layout in which each name refers to an index of images.
 //!
 //! A release has one archive for each architecture, each written on a machine of that architecture. A joined archive can
 //! be pushed to a registry, where each node finds the image for its architecture under the same name.
@@ -23,7 +23,7 @@ pub struct Joined {
 }
 
 impl Joined {
-    /// Joins archives, in the order of their architectures. Rejects fewer than two archives, two with the same
+    /// Joins archives, in the order of their architectures. Rejects fewer than two archives, two archives for the same
     /// architecture, and an archive for several architectures. Also rejects archives whose names differ, because a name
     /// would then lack an architecture without an error.
     pub fn new(archives: Vec<Archive>) -> Result<Self, Error> {
@@ -60,7 +60,7 @@ impl Joined {
         self.archives.values().flat_map(names).collect()
     }
 
-    /// The joined archive as a tar. It contains blobs that images share only once.
+    /// The joined archive as a tar file. Blobs that several images share are stored only once.
     pub fn to_tar(&self) -> Result<Vec<u8>, Error> {
         let images = self.archives.values().flat_map(Archive::images).flat_map(Image::blobs);
         let mut blobs: BTreeMap<String, Blob> = images.map(|blob| (blob.path(), blob.clone())).collect();
@@ -108,7 +108,7 @@ impl Joined {
     }
 }
 
-/// Whether a tar is a joined archive, which means that its first name leads to an index.
+/// Whether a tar file is a joined archive, which means that its first name refers to an index.
 pub fn is_joined(tar: &[u8]) -> Result<bool, Error> {
     let top: ImageIndex = Reader::open(tar)?.document(INDEX_FILE)?;
     Ok(top.manifests().first().is_some_and(|first| *first.media_type() == MediaType::ImageIndex))

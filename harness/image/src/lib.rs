@@ -1,8 +1,9 @@
 //! Writes the target's container image as one tar file, without a container engine, and reads it back.
 //!
 //! The tar is both an OCI image layout (`oci-layout`, `index.json`, `blobs/sha256/…`), which containerd and kind read,
-//! and a docker archive (`manifest.json`, which names the same blobs), which docker and podman load. It is a pure
-//! function of its inputs: the same program and the same [`Facts`] give the same bytes, on any machine and in any folder.
+//! and a docker archive (`manifest.json`, which names the same blobs), which docker and podman load. The tar file is a
+//! pure function of its inputs: the same program and the same [`Facts`] give the same bytes, on any machine and in any
+//! folder.
 //!
 //! ```text
 //! program bytes ─ Program ─┐
@@ -11,8 +12,8 @@
 //! version, commit ─ Facts ─── agnhost::settings ─ Settings ───────────────┘                      └─ from_tar ─┘
 //! ```
 //!
-//! - [`agnhost`] defines the contents of the image of `agnhost-rs`, and [`harness`] those of the image of `probity`.
-//!   Everything else could build any image.
+//! - [`agnhost`] defines the contents of the image of `agnhost-rs`, and [`harness`] defines the contents of the image of
+//!   `probity`. Everything else could build any image.
 //! - [`Archive::from_tar`] trusts nothing: it recomputes every digest and size, unpacks every layer, and rejects an archive
 //!   whose two tables of contents differ.
 //! - [`Joined`] is one archive for several architectures.

@@ -48,10 +48,10 @@ impl FromStr for ImageName {
     }
 }
 
-/// Splits a name into repository and tag, or returns what is wrong with it.
+/// Splits a name into repository and tag, or returns the problem with the name.
 fn split(name: &str) -> Result<(&str, &str), String> {
     if name.contains('@') {
-        return Err("a digest can't be part of a name here, it follows from the content".to_owned());
+        return Err("a digest cannot be part of a name here, because it follows from the content".to_owned());
     }
     let last = name.rfind('/').ok_or("the registry is missing")?;
     let colon = name[last..].rfind(':').map(|at| at + last).ok_or("the tag is missing")?;
@@ -97,7 +97,7 @@ fn check_path_part(part: &str) -> Result<(), String> {
     if edges && separators {
         return Ok(());
     }
-    Err(format!("{part:?} may hold only lower-case letters and digits, with . _ __ or - between them"))
+    Err(format!("{part:?} may contain only lower-case letters and digits, with . _ __ or - between them"))
 }
 
 /// Allows up to 128 letters, digits, dots, dashes and underscores, not starting with a dot or a dash.

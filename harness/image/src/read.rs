@@ -1,8 +1,9 @@
 //! Opens an archive without trusting it: digests and sizes are recomputed, layers are unpacked, and the two tables of
 //! contents are compared.
 //!
-//! Accepts only archives as this crate writes them. Other tools may also read archives that are rejected here, for
-//! example with foreign layers, nested indexes, other digest algorithms, or files that nothing refers to.
+//! This module accepts only archives in the form in which this crate writes them. Other tools may also read archives
+//! that are rejected here, for example with foreign layers, nested indexes, other digest algorithms, or files that
+//! nothing refers to.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +31,7 @@ impl Archive {
 /// An OCI layout that is being read, here and in `joined.rs`.
 pub(crate) struct Reader {
     tree: Tree,
-    /// Files that something refers to.
+    /// The files to which something in the archive refers.
     used: BTreeSet<String>,
 }
 
@@ -177,7 +178,7 @@ fn check_platform(descriptor: &Descriptor, image: &Image) -> Result<(), Error> {
     Err(Error::at(image.config.path(), format!("is for {real:?}, but {INDEX_FILE} says {said:?}")))
 }
 
-/// Checks that the digest of every unpacked layer is the one in the configuration.
+/// Checks that the digest of every unpacked layer is the digest in the configuration.
 fn check_layers(image: &Image) -> Result<(), Error> {
     let configuration = image.configuration()?;
     let promised = configuration.rootfs().diff_ids();

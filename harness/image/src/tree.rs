@@ -1,4 +1,4 @@
-//! A tree of files as a value, and as a tar that is always the same for the same tree.
+//! A tree of files as a value, and as a tar file that is always the same for the same tree.
 //!
 //! It rejects entries that layers of other images may contain but that are never needed here: devices, sockets, pipes,
 //! hard links, extended attributes, whiteouts, and paths outside the root. Every time is the beginning of 1970, so that a
@@ -46,7 +46,7 @@ impl Entry {
         Self { kind: EntryKind::File(content.to_vec()), mode, owner: (0, 0) }
     }
 
-    /// A symbolic link that root owns. Its mode is the one that Linux shows for every link.
+    /// A symbolic link that root owns. Its mode is the mode that Linux shows for every link.
     #[must_use]
     pub fn link(target: &str) -> Self {
         Self { kind: EntryKind::Link(target.to_owned()), mode: 0o777, owner: (0, 0) }
@@ -75,7 +75,7 @@ impl Tree {
             let parent_kind = self.0.get(parent).map(|entry| &entry.kind);
             if parent_kind != Some(&EntryKind::Directory) {
                 return Err(Error::content(format!(
-                    "path {path:?}: its directory {parent:?} has to be added first"
+                    "path {path:?}: its directory {parent:?} must be added first"
                 )));
             }
         }
@@ -173,7 +173,7 @@ fn read_entry(entry: &mut tar::Entry<'_, &[u8]>, path: &str, place: &str) -> Res
         other => {
             return Err(Error::at(
                 place,
-                format!("{path:?} is neither file, directory nor link but {other:?}"),
+                format!("{path:?} is not a file, a directory or a link, but {other:?}"),
             ));
         }
     };

@@ -1,4 +1,4 @@
-//! Archives of two architectures as one: what is read back, and what is rejected.
+//! Archives of two architectures, joined into one: how they are read back, and which archives are rejected.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod common;
@@ -18,7 +18,7 @@ fn joined() -> Joined {
     Joined::new(vec![arm64(&Variant::ALL), archive()]).unwrap()
 }
 
-/// The joined archive with one text replaced by another wherever a file has it.
+/// The joined archive with one text replaced by another wherever it occurs in a file.
 fn replaced(old: &str, new: &str) -> Vec<u8> {
     let (honest, mut damaged, mut found) =
         (Tree::from_tar(&joined().to_tar().unwrap(), "test").unwrap(), Tree::new(), false);

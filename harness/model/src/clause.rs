@@ -1,4 +1,4 @@
-//! Clauses: requirements of the documentation, one sentence each, with the source.
+//! Clauses: requirements of the documentation, each in one sentence and with its source.
 //!
 //! A clause is data. Its id never changes and is never used again; the function that judges it is found by the id in
 //! the [`Registry`](crate::judge::Registry).
@@ -74,11 +74,12 @@ impl fmt::Display for ClauseId {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
-    /// Documented, deterministic, portable over conforming clusters.
+    /// The clause is documented, deterministic, and the same on all conforming clusters.
     Must,
-    /// Without an exact time, dependent on the runtime or the node, or derived only from the reference implementation.
+    /// The clause has no exact time, depends on the runtime or the node, or is derived only from the reference
+    /// implementation.
     Should,
-    /// Advice or a definition: there is nothing to test.
+    /// The clause is advice or a definition, so there is nothing to test.
     Advice,
 }
 
@@ -129,9 +130,10 @@ pub struct Clause {
     pub says: String,
     /// Where it is written.
     pub source: Source,
-    /// How it is tested, in a sentence or two.
+    /// How the clause is tested, in a sentence or two.
     pub tested: String,
-    /// The known deviation of upstream, if there is one: what it does instead. Such behavior comes out as `diverges`.
+    /// The known deviation of upstream, if there is one: what upstream does instead. The verdict on such behavior is
+    /// `diverges`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actual: Option<String>,
     /// The first minor version of the kubelet with this deviation. In an older version, the same behavior is a
@@ -142,41 +144,42 @@ pub struct Clause {
     /// "1.37.0"]`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub actual_until: Vec<String>,
-    /// Where upstream discusses it: the address of an issue, or of the document that contradicts the clause.
+    /// Where upstream discusses the deviation: the address of an issue, or of the document that contradicts the clause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actual_issue: Option<String>,
-    /// The first minor version of Kubernetes to which it applies, such as `"1.20"`.
+    /// The first minor version of Kubernetes to which the clause applies, such as `"1.20"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
-    /// The last minor version of Kubernetes to which it applies.
+    /// The last minor version of Kubernetes to which the clause applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
-    /// The lateness that its bounds allow, with the reason; see [`Slack`].
+    /// The lateness that the clause's bounds allow, with the reason; see [`Slack`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slack: Option<Slack>,
-    /// Other tolerances of its bounds, and the numbers of observations that it needs, by name; see [`Tolerance`].
+    /// Other tolerances of the clause's bounds, and the numbers of observations that its judge needs, by name; see
+    /// [`Tolerance`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tolerances: BTreeMap<String, Tolerance>,
-    /// Its place on the path from the spec to the user's traffic: a violation at an earlier stage may explain one at
-    /// this stage.
+    /// The clause's place on the path from the spec to the user's traffic. A violation at an earlier stage may explain
+    /// a violation at this stage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage: Option<Stage>,
-    /// The facets that must be observed before it holds; see [`crate::facets`].
+    /// The facets that must be observed before the clause holds; see [`crate::facets`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub facets: Needed,
-    /// What it needs beyond a plain cluster.
+    /// What the clause needs beyond a plain cluster.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<Need>,
     /// Why no judge exists: required for advice, and not allowed for other levels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub untestable: Option<String>,
-    /// Why no case is written for it; absent if a case names it in `judges`.
+    /// Why no case is written for the clause; absent if a case names the clause in `judges`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without_case: Option<String>,
-    /// Why it detects no planted defect; absent if it detects one.
+    /// Why the clause detects no planted defect; absent if it detects one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without_defect: Option<String>,
-    /// Why no defect of a real kubelet breaks it; absent if one does.
+    /// Why no defect of a real kubelet violates the clause; absent if a defect does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without_real_defect: Option<String>,
 }
@@ -188,7 +191,7 @@ impl Clause {
         self.id.as_str().rsplit_once('.').map_or("", |(area, _)| area)
     }
 
-    /// The lateness that its upper bounds allow, in microseconds.
+    /// The lateness that the clause's upper bounds allow, in microseconds.
     #[must_use]
     pub fn slack_us(&self) -> i64 {
         self.slack.as_ref().map_or(0, |slack| micros(slack.by))
@@ -216,13 +219,13 @@ impl Clause {
         times.unwrap_or_default()
     }
 
-    /// A unit multiplied by a tolerance that is a number.
+    /// The product of a unit and a tolerance that is a number.
     #[must_use]
     pub fn tolerance_multiple(&self, of: i64, name: &str) -> i64 {
         of.saturating_mul(i64::try_from(self.tolerance_times(name)).unwrap_or(i64::MAX))
     }
 
-    /// One of several equal parts; a tolerance sets their number.
+    /// One of several equal parts of a value. A tolerance sets the number of parts.
     #[must_use]
     pub fn tolerance_part(&self, of: i64, name: &str) -> i64 {
         of / i64::try_from(self.tolerance_times(name)).unwrap_or(i64::MAX).max(1)
@@ -237,7 +240,7 @@ impl Clause {
         fields.into_iter().find(|(_, there)| *there && self.actual.is_none()).map(|(field, _)| field)
     }
 
-    /// The versions to which it applies, in words; `None` if it applies to all.
+    /// The versions to which the clause applies, in words; `None` if it applies to all versions.
     #[must_use]
     pub fn versions(&self) -> Option<String> {
         match (&self.since, &self.until) {
@@ -248,7 +251,7 @@ impl Clause {
         }
     }
 
-    /// Whether it applies to a minor version such as `1.36`.
+    /// Whether the clause applies to a minor version such as `1.36`.
     #[must_use]
     pub fn holds_for(&self, version: &str) -> bool {
         let Some(version) = minor(version.trim_start_matches('v')) else { return true };
@@ -312,7 +315,7 @@ pub struct Source {
     pub anchor: Option<String>,
 }
 
-/// The lateness that a clause allows to its upper bounds.
+/// The lateness that a clause allows beyond its upper bounds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -323,8 +326,8 @@ pub struct Slack {
     pub because: String,
 }
 
-/// A tolerance of a clause in addition to its slack, or a number of observations that it needs. Exactly one of `by` and
-/// `times` is set.
+/// A tolerance of a clause in addition to its slack, or a number of observations that the clause needs. Exactly one of
+/// `by` and `times` is set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]

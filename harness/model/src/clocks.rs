@@ -1,8 +1,9 @@
-//! The clocks of times, and which times can be compared.
+//! The clocks of a history, and the times that can be compared.
 //!
-//! Three clocks meet in a history: the harness's, each node's, and the wall clock in the timestamps of objects, which
-//! knows whole seconds only. Two stamps of one clock compare by value. Stamps of two clocks are converted to the
-//! harness's clock and compared within the accuracy of the round trips: beyond that, they are too close to call.
+//! A history has three kinds of clocks: the harness's clock, each node's clock, and the wall clock in the timestamps of
+//! objects, which has only whole seconds. Two stamps of the same clock are compared by value. Stamps of different
+//! clocks are converted to the harness's clock, with the accuracy of the round trips. Stamps that differ by less than
+//! this accuracy are too close to call.
 
 use std::collections::BTreeMap;
 
@@ -42,9 +43,9 @@ impl Clocks {
         clocks
     }
 
-    /// Each reading means: harness = node + offset, with the offset in an interval as wide as the round trip. All
-    /// readings apply, so they are intersected; if clocks drifted so far that the intersection is empty, the hull is
-    /// used.
+    /// Each reading gives an interval for the offset in harness = node + offset, as wide as the round trip. All
+    /// readings apply, so their intervals are intersected. If clocks drifted so far that the intersection is empty, the
+    /// hull is used.
     fn learn(&mut self, reading: &Reading) {
         let narrow = |known: &mut BTreeMap<String, Interval>, clock: i64| {
             let new = Interval::new(

@@ -2,7 +2,7 @@
 //! path, too.
 //!
 //! The harness changes one of its own objects at regular intervals and waits for each change on its watch. If the API
-//! server, its storage or the watch is late, it is late for all clients, and this is not the kubelet's fault.
+//! server, its storage or the watch is late, it is late for all clients, so the lateness is not the kubelet's fault.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ impl Echoes {
         self.0.remove(&number);
     }
 
-    /// The watch showed a change, and therefore all earlier ones. Returns noise if it was late.
+    /// The watch showed a change, and therefore all earlier ones. Returns noise if the change was late.
     pub fn heard(&mut self, number: u64, us: i64) -> Option<Noise> {
         let later = self.0.split_off(&(number + 1));
         let back = std::mem::replace(&mut self.0, later);

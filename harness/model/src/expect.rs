@@ -1,8 +1,8 @@
 //! Whether a case's own expectations were met.
 //!
-//! The vocabulary is [`Expectation`]; it is closed. Each expectation is judged on every pod separately, or on the pod
-//! that it names: events in one pod are never compared with those in another. The absence of an event is certain only
-//! in a period without gaps, so a lost watch makes it a doubt. Nothing here depends on clauses.
+//! The vocabulary, [`Expectation`], is closed. Each expectation is judged on every pod separately, or on the pod that
+//! it names: events in one pod are never compared with events in another pod. The absence of an event is certain only
+//! in a period without gaps, so after a lost watch it is only a doubt. Nothing in this module depends on clauses.
 
 mod narrow;
 mod occurrences;
@@ -69,7 +69,7 @@ struct View<'t, 'h> {
 
 impl View<'_, '_> {
     /// Counts occurrences. Each occurrence is its own evidence. Only a period without gaps shows that there were no
-    /// others.
+    /// other occurrences.
     fn times(&self, of: &Occurrence, least: u64, most: Option<u64>, seen: &mut Seen) {
         let found = found(self.run, self.pod, of);
         let count = u64::try_from(found.certain.len()).unwrap_or(u64::MAX);
@@ -99,7 +99,7 @@ impl View<'_, '_> {
         }
     }
 
-    /// Each `later` must have an `earlier` before it.
+    /// Checks that each `later` has an `earlier` before it.
     fn before(&self, earlier: &Occurrence, later: &Occurrence, seen: &mut Seen) {
         let (first, then) = (found(self.run, self.pod, earlier), found(self.run, self.pod, later));
         for (id, at) in &then.certain {
@@ -120,7 +120,7 @@ impl View<'_, '_> {
         }
     }
 
-    /// Each `after` must be followed by an `of` within the span.
+    /// Checks that each `after` is followed by an `of` within the span.
     fn within(&self, of: &Occurrence, after: &Occurrence, span: i64, seen: &mut Seen) {
         let (follows, starts) = (found(self.run, self.pod, of), found(self.run, self.pod, after));
         for (id, at) in &starts.certain {
@@ -155,7 +155,7 @@ impl View<'_, '_> {
         }
     }
 
-    /// After the first occurrence, nothing may end the state that it starts.
+    /// Checks that after the first occurrence, nothing ends the state that the occurrence starts.
     fn always(&self, of: &Occurrence, seen: &mut Seen) {
         let begun = found(self.run, self.pod, of);
         let Some((first, at)) = begun.certain.first() else { return };

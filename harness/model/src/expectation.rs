@@ -1,8 +1,8 @@
 //! Expectations: the closed vocabulary for reproductions that no clause covers yet.
 //!
-//! Each is judged on every pod of its case separately, over all its containers and the whole case; `only` limits it to
-//! a pod, container or attempt, or to the time since a step. There are no expressions and there will be none: if you
-//! need more, write a clause and a judge.
+//! Each expectation is judged on every pod of its case separately, over all containers of the pod and the whole case.
+//! `only` limits it to a pod, container or attempt, or to the time since a step. There are no expressions and there
+//! will be none: if you need more, write a clause and a judge.
 
 use probity_script::{Endpoint, Span};
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub enum Expectation {
     /// It does not occur.
     Never(Occurrence),
-    /// It occurs this many times in each pod.
+    /// The occurrence happens this many times in each pod.
     Times {
         /// What.
         of: Occurrence,
@@ -34,13 +34,13 @@ pub enum Expectation {
         later: Occurrence,
     },
     /// The next `of` after each `after` comes within `span`, and must be a separate change. Two `after` may share the
-    /// same `of`; a state that existed before, or came in the same revision, does not count.
+    /// same `of`. A state that existed before the `after`, or that came in the same revision, does not count.
     Within {
         /// What follows.
         of: Occurrence,
         /// What it follows.
         after: Occurrence,
-        /// The maximum time between them.
+        /// The maximum time between the two occurrences.
         span: Span,
     },
     /// The state lasts from its first occurrence on: `ready` without a later `unready`.
@@ -60,13 +60,13 @@ pub enum Occurrence {
     FailureOf(Endpoint),
     /// A container is restarted: its restart count grows.
     Restart,
-    /// A container's status shows it as started: its startup probe has succeeded, or it has none and runs.
+    /// A container's status shows it as started: its startup probe has succeeded, or it has no startup probe and runs.
     Started,
     /// A container's status shows it as terminated.
     Ended,
-    /// The pod becomes ready; with `only: { container: … }`, that container does.
+    /// The pod becomes ready; with `only: { container: … }`, that container becomes ready.
     Ready,
-    /// The pod was ready and no longer is; with `only: { container: … }`, that container.
+    /// The pod was ready and is no longer ready; with `only: { container: … }`, the same of that container.
     Unready,
     /// A container receives this signal.
     Signal(String),
@@ -81,7 +81,7 @@ pub enum Occurrence {
     },
     /// The pod reaches this phase.
     Phase(String),
-    /// Only the occurrences of a pod, a container or an attempt, or those after a step.
+    /// Only the occurrences in a pod, a container or an attempt, or the occurrences after a step.
     Only(Box<Only>),
 }
 
@@ -92,7 +92,7 @@ pub enum Occurrence {
 pub struct Only {
     /// What occurs.
     pub what: Occurrence,
-    /// The key of the pod, or of the workload whose pods are meant. The whole expectation is judged on it alone.
+    /// The key of the pod, or of the workload whose pods are meant. The whole expectation is judged on this pod alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod: Option<String>,
     /// The container.
@@ -141,7 +141,7 @@ pub enum DoneBy {
 }
 
 impl Expectation {
-    /// Checks that it can be decided.
+    /// Checks that the expectation can be decided.
     ///
     /// # Errors
     ///
@@ -166,7 +166,7 @@ impl Expectation {
         }
     }
 
-    /// The occurrences that it is about.
+    /// The occurrences in the expectation.
     pub fn occurrences(&self) -> impl Iterator<Item = &Occurrence> {
         let (first, second) = match self {
             Self::Never(of) | Self::Always(of) | Self::Times { of, .. } => (of, None),
@@ -176,7 +176,7 @@ impl Expectation {
         std::iter::once(first).chain(second)
     }
 
-    /// The key of the only pod that it is judged on, if it names one.
+    /// The key of the only pod on which the expectation is judged, if it names a pod.
     #[must_use]
     pub fn pod(&self) -> Option<&str> {
         self.occurrences().find_map(Occurrence::pod)
@@ -184,7 +184,7 @@ impl Expectation {
 }
 
 impl Occurrence {
-    /// The key of the pod that it names.
+    /// The key of the pod that the occurrence names.
     #[must_use]
     pub fn pod(&self) -> Option<&str> {
         if let Self::Only(only) = self { only.pod.as_deref() } else { None }
@@ -196,7 +196,7 @@ impl Occurrence {
         if let Self::Only(only) = self { &only.what } else { self }
     }
 
-    /// Checks that its limits apply to its subject.
+    /// Checks that the limits of the occurrence apply to what occurs.
     fn check(&self) -> Result<(), String> {
         let Self::Only(only) = self else { return Ok(()) };
         let Only { what, pod, container, attempt, since } = only.as_ref();
@@ -219,7 +219,7 @@ impl Occurrence {
         Ok(())
     }
 
-    /// Whether it starts a state, which another event ends.
+    /// Whether the occurrence starts a state, which another event ends.
     #[must_use]
     pub fn lasts(&self) -> bool {
         match self {

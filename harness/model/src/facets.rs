@@ -1,11 +1,11 @@
 //! Facets: the values for which a clause must be observed before it holds.
 //!
-//! A sentence such as "any code from 200 to 399 is a success" is about a list, and one correct code says little about
-//! the others. A clause lists the values that it needs in each dimension; if a run never observed one of them, the
-//! clause is undecided.
+//! A sentence such as "any code from 200 to 399 is a success" is about many codes, and one correct code says little
+//! about the other codes. A clause lists the values that it needs in each dimension; if a run never observed one of
+//! these values, the clause is undecided.
 //!
 //! Most facets follow from the cited events. A probe shows its mechanism, its kind, its container and its life; an
-//! answer shows its status. A judge names the other facets itself; see [`Seen::facet`](crate::verdict::Seen::facet).
+//! answer shows its status. A judge itself names all other facets; see [`Seen::facet`](crate::verdict::Seen::facet).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -58,11 +58,11 @@ impl fmt::Display for Facet {
 pub enum Sight {
     /// Nothing.
     Unseen,
-    /// The requirement was met for it.
+    /// The requirement was met for the facet.
     Kept,
-    /// Upstream's known deviation was observed for it.
+    /// Upstream's known deviation was observed for the facet.
     Diverged,
-    /// The requirement was violated for it.
+    /// The requirement was violated for the facet.
     Broken,
 }
 
@@ -91,7 +91,8 @@ pub fn all(needed: &Needed) -> impl Iterator<Item = Facet> {
     needed.iter().flat_map(|(of, values)| values.iter().map(move |value| Facet::new(of, value)))
 }
 
-/// Why a list of facets cannot be observed: a derived dimension does not have one of the values. `None` if it can be.
+/// Why a list of facets cannot be observed: a derived dimension does not have one of the values. `None` if the facets
+/// can be observed.
 #[must_use]
 pub fn problem(needed: &Needed) -> Option<String> {
     needed.iter().find_map(|(of, values)| {
@@ -101,8 +102,8 @@ pub fn problem(needed: &Needed) -> Option<String> {
     })
 }
 
-/// The observations of several histories combined: the worst for each facet. Facets that were not observed are listed
-/// as unseen.
+/// Combines the observations of several histories: the worst observation counts for each facet. Facets that were not
+/// observed are listed as unseen.
 #[must_use]
 pub fn joined<'s>(needed: &Needed, seen: impl IntoIterator<Item = &'s FacetSeen>) -> Vec<FacetSeen> {
     let mut worst: BTreeMap<(&str, &str), Sight> = BTreeMap::new();
@@ -119,7 +120,7 @@ pub fn joined<'s>(needed: &Needed, seen: impl IntoIterator<Item = &'s FacetSeen>
         .collect()
 }
 
-/// The facets that were not observed, in words; `None` if all were observed.
+/// The facets that were not observed, in words; `None` if all facets were observed.
 #[must_use]
 pub fn missing(table: &[FacetSeen]) -> Option<String> {
     let unseen: Vec<_> = table.iter().filter(|one| one.seen == Sight::Unseen).cloned().collect();

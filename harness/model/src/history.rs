@@ -2,8 +2,8 @@
 //!
 //! It has three sources: *deeds* (what the harness did), *sightings* (what the API server showed, every revision), and
 //! *witness* lines (what the target saw). It also contains *gaps* (what may have been missed), *noise* (what was
-//! stalled, and when) and clock *readings*. On disk, it is one JSON object on each line, the header first. Events are
-//! only ever appended; an event's id is its position.
+//! stalled, and when) and clock *readings*. A stored history has one JSON object on each line, the header first. Events
+//! are only appended, and an event's id is its position.
 
 mod deed;
 mod line;
@@ -30,7 +30,7 @@ pub use sighting::{Change, Sighting};
 /// The name of the format.
 pub const SCHEMA: &str = "probity.dev/history";
 
-/// The version of the format. Readers refuse a larger one; fields may be added without a new version.
+/// The version of the format. Readers reject a larger version. Fields may be added without a new version.
 pub const VERSION: u32 = 1;
 
 /// What is known before the first event.
@@ -59,7 +59,7 @@ pub struct Header {
     pub began_wall_us: i64,
 }
 
-/// Facts about a node that affect what is expected of it.
+/// Facts about a node that affect what is expected of its kubelet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -86,7 +86,7 @@ pub struct NodeFacts {
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Event {
-    /// When the harness received it, in microseconds since the run's zero on its own monotonic clock.
+    /// When the harness received the event, in microseconds since the run's zero on the harness's monotonic clock.
     pub us: i64,
     /// What it is.
     #[cfg_attr(feature = "schema", schemars(flatten))]
@@ -118,7 +118,7 @@ pub enum Happening {
 pub struct Heard {
     /// The pod.
     pub pod: String,
-    /// The pod's UID, where the target knows it.
+    /// The pod's UID, if the target knows it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub uid: String,
     /// The container.
@@ -127,7 +127,8 @@ pub struct Heard {
     pub node: String,
     /// The path on which it arrived.
     pub by: Way,
-    /// When the recorder received it, on its node's monotonic clock; absent for other ways.
+    /// When the recorder received the line, on the monotonic clock of the recorder's node; absent if the line arrived
+    /// on another path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received_us: Option<u64>,
     /// The entry.
@@ -200,12 +201,12 @@ pub enum Listener {
     Harness,
     /// A target's ticker.
     Target,
-    /// The metronome: plain probes of an idle pod arrived late on this node. This is the kubelet's own lateness and
-    /// does not excuse it: see [`Listener::is_excuse`].
+    /// The metronome: plain probes of an idle pod arrived late on this node. Such lateness is the kubelet's own and
+    /// does not excuse the kubelet: see [`Listener::is_excuse`].
     Metronome,
     /// The node: all its processors were busy, according to the kernel's idle time.
     Node,
-    /// The node: its processors were busy, and many tasks waited for each.
+    /// The node: its processors were busy, and many tasks waited for each processor.
     Overload,
     /// The path to the watch: the harness's own writes to the API server arrived late.
     Echo,
@@ -225,7 +226,7 @@ impl Listener {
         matches!(self, Self::Node | Self::Overload)
     }
 
-    /// Whether no process on a node was scheduled in time, so that lateness cannot be distinguished from a fault.
+    /// Whether processes on a node were not scheduled in time, so that lateness cannot be distinguished from a fault.
     #[must_use]
     pub fn is_overload(self) -> bool {
         matches!(self, Self::Target | Self::Overload)
@@ -238,7 +239,7 @@ impl Listener {
     }
 }
 
-/// A clock was read with a round trip: the reading lies between sending and receiving.
+/// A clock was read with a round trip: it was read at some time between sending and receiving.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reading {

@@ -1,7 +1,7 @@
 //! Judges: one pure function for each clause, and the code that runs all of them.
 //!
-//! Every judge runs over every history. Whether a case targets a clause matters in one respect only: if the clause was
-//! not exercised, it is inconclusive if the case targets it, and is left out otherwise.
+//! Every judge runs over every history. It matters only for a clause that was not exercised whether the case targets
+//! it: such a clause is inconclusive if the case targets it, and is left out otherwise.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -33,14 +33,14 @@ pub struct Registry {
     judges: BTreeMap<&'static str, Judge>,
 }
 
-/// What was concluded about one clause in one history.
+/// The conclusion about one clause in one history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Judgement {
     /// The clause.
     pub clause: ClauseId,
-    /// Whether the case was written for it.
+    /// Whether the case was written for the clause.
     pub intended: bool,
     /// The conclusion.
     #[serde(flatten)]
@@ -104,8 +104,8 @@ impl Registry {
             let facets = FacetIndex::of(&timeline);
             clauses().filter_map(|clause| self.judge_clause(clause, &timeline, &facets)).collect()
         }));
-        // A history contains data from the kubelet under test. Without this, one strange number in it could end the
-        // run.
+        // A history contains data from the kubelet under test. If panics were not caught, one strange number in it
+        // could end the run.
         judged.unwrap_or_else(|_| {
             let targeted = clauses().filter(|clause| history.header.judges.contains(&clause.id));
             let undecided = targeted.map(|clause| Judgement {
@@ -170,7 +170,7 @@ fn judge_failed() -> Verdict {
     Verdict::Inconclusive { doubt: Doubt::JudgeFailed, why, events: Vec::new() }
 }
 
-/// Why a clause that the case targets was not exercised: a failed step explains it better than missing evidence.
+/// Why a clause that the case targets was not exercised. A failed step is a better explanation than missing evidence.
 fn unseen(timeline: &Timeline<'_>) -> Verdict {
     let failed = timeline.history.events().find_map(|(id, event)| match &event.what {
         Happening::Deed(deed) => match &deed.did {
@@ -235,7 +235,8 @@ fn without_excuse(verdict: Verdict, clause: &Clause, timeline: &Timeline<'_>) ->
     }
 }
 
-/// The versions of the kubelets that ran the pods of these events; of all nodes if they cannot be determined.
+/// The versions of the kubelets that ran the pods of these events; the versions on all nodes if they cannot be
+/// determined.
 fn kubelets_of<'h>(events: &[EventId], timeline: &'h Timeline<'_>) -> Vec<&'h str> {
     let header = &timeline.history.header;
     let node = |id: &EventId| match &timeline.history.get(*id)?.what {
@@ -250,9 +251,9 @@ fn kubelets_of<'h>(events: &[EventId], timeline: &'h Timeline<'_>) -> Vec<&'h st
     if kubelets.iter().all(|kubelet| kubelet.is_empty()) { vec![&header.server] } else { kubelets }
 }
 
-/// A conclusion across a gap in the record is not valid if a missed event could have refuted it. A single event proves
-/// itself; only the time between several events can hide something. If the targets were unreachable when the case
-/// ended, silence is not a violation.
+/// Why a conclusion across a gap in the record is not valid, if a missed event could have refuted it. A single event
+/// proves itself. Only the time between several events can hide something. If the targets were unreachable when the
+/// case ended, silence is not a violation.
 fn hidden(cited: &[EventId], accuses: bool, timeline: &Timeline<'_>) -> Option<(EventId, String)> {
     let events: Vec<&Event> = cited.iter().filter_map(|id| timeline.history.get(*id)).collect();
     // The output of the user's command reaches the harness without the API server and the recorder.
@@ -270,9 +271,9 @@ fn hidden(cited: &[EventId], accuses: bool, timeline: &Timeline<'_>) -> Option<(
     Some((*id, format!("{} at the time ({})", what_was_missed(gap), gap.why)))
 }
 
-/// Whether a gap is in a source on which the conclusion rests. Every conclusion rests on pods and events. It rests on
-/// another kind if it cites an object of that kind. It rests on a target's lines if it cites a line of that target, or
-/// if it cites the pod but no line of any of the pod's containers.
+/// Whether a gap is in a source on which the conclusion is based. Every conclusion is based on pods and events. It is
+/// based on another kind if it cites an object of that kind. It is based on a target's lines if it cites a line of that
+/// target, or if it cites the pod but no line of any of the pod's containers.
 fn concerns(gap: &Gap, cited: &[&Event]) -> bool {
     let sighted = |kind: &str| {
         cited.iter().any(|event| matches!(&event.what, Happening::Sighting(seen) if seen.kind == kind))

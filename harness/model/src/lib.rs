@@ -4,8 +4,9 @@
 //! Clause, History  ->  Timeline  ->  Judge  ->  Judgement
 //! ```
 //!
-//! The crate turns text and values into values. It reads no clock, file, network or environment, so a stored history is
-//! judged exactly as the live one was. Cases, reports and trials are crates of their own, which depend on this one.
+//! The crate turns text and values into values. It does not use any clock, file, network or environment, so a stored
+//! history is judged exactly as it was judged during the run. Cases, reports and trials are separate crates, which
+//! depend on this crate.
 
 pub mod clause;
 pub mod clocks;

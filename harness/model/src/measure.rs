@@ -1,8 +1,9 @@
 //! Measurements: an interval against a bound.
 //!
-//! A single number would be wrong: clocks differ, timestamps have whole seconds, and a busy machine delays everything.
-//! So a quantity is known as an interval. If the interval is inside its bound, the bound is met. If it is entirely
-//! outside, the bound is missed. If it straddles an end, the result is undecided.
+//! A single number would be wrong, because clocks differ, timestamps have whole seconds, and a busy machine delays
+//! everything. So a quantity is measured as an interval. If the interval is inside its bound, the bound is met. If the
+//! interval is entirely outside, the bound is missed. If the interval straddles an end of the bound, the result is
+//! undecided.
 
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +38,8 @@ pub struct Bound {
 pub struct Limit {
     /// Its value.
     pub value: i64,
-    /// How it follows from the probe's fields and the clause's slack, such as `failureThreshold × periodSeconds + 2 s`.
+    /// How the limit follows from the probe's fields and the clause's slack, such as
+    /// `failureThreshold × periodSeconds + 2 s`.
     pub formula: String,
 }
 
@@ -81,12 +83,12 @@ pub enum Fit {
     Met,
     /// The interval is entirely outside its bound.
     Missed,
-    /// The interval straddles an end of its bound, or does so after the noise is allowed for.
+    /// The interval straddles an end of its bound, with or without an allowance for noise.
     Undecided,
 }
 
 impl Fit {
-    /// The worse of two: one miss is enough, and a doubt outweighs a met bound.
+    /// The worse of two results: one miss is enough, and a doubt outweighs a met bound.
     #[must_use]
     pub fn worse(self, other: Self) -> Self {
         match (self, other) {
@@ -97,7 +99,8 @@ impl Fit {
     }
 }
 
-/// How much earlier the ends of a measured time may have happened, because the recording processes were stalled.
+/// How much earlier the start and the end of a measured time may have happened, because the recording processes were
+/// stalled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Blur {
@@ -123,7 +126,7 @@ impl Blur {
     }
 }
 
-/// An observed quantity, with everything that is needed to judge it again.
+/// An observed quantity, with all data that is needed to judge it again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Measurement {
@@ -138,10 +141,10 @@ pub struct Measurement {
     /// How long the node, the harness or the path to the watch was stalled at the time: lateness that may not be the
     /// kubelet's.
     pub noise: i64,
-    /// How much earlier its ends may have happened than they were recorded.
+    /// How much earlier the start and the end may have happened than they were recorded.
     #[serde(default, skip_serializing_if = "Blur::is_none")]
     pub blur: Blur,
-    /// The events at its ends.
+    /// The events at the start and the end.
     pub events: Vec<EventId>,
 }
 
@@ -154,8 +157,8 @@ impl Measurement {
         Self { quantity: quantity.into(), unit: Unit::Count, observed, bound, noise, blur, events }
     }
 
-    /// How it compares with its bound. Noise only delays, so it can excuse a value above an upper bound, by at most its
-    /// duration, but never one below a lower bound. A blurred end widens the interval.
+    /// How the measurement compares with its bound. Noise only delays, so it can excuse a value above an upper bound,
+    /// by at most the noise's duration, but never a value below a lower bound. A blurred end widens the interval.
     #[must_use]
     pub fn fit(&self) -> Fit {
         let Interval { lo, hi } = self.observed;
@@ -164,14 +167,14 @@ impl Measurement {
         self.fit_of(Interval { lo, hi: latest }, hi.saturating_add(from.max(begun)))
     }
 
-    /// Whether only its blurred ends prevent it from being met: such a measurement counts neither for nor against the
-    /// clause.
+    /// Whether only the blurred start or end prevents the bound from being met. Such a measurement counts neither for
+    /// nor against the clause.
     #[must_use]
     pub fn is_blurred(&self) -> bool {
         self.fit() == Fit::Undecided && self.fit_of(self.observed, self.observed.hi) == Fit::Met
     }
 
-    /// How an interval compares with the bound; `longest` is the longest that the time can have been for the kubelet.
+    /// How an interval compares with the bound; `longest` is the longest time that can have passed for the kubelet.
     fn fit_of(&self, observed: Interval, longest: i64) -> Fit {
         let lower = self.bound.lower.as_ref().map_or(Fit::Met, |limit| {
             if observed.lo >= limit.value {
@@ -194,7 +197,7 @@ impl Measurement {
         lower.worse(upper)
     }
 
-    /// Its distance to the nearest end of its bound; negative if it is outside.
+    /// The distance to the nearest end of the bound; negative if the value is outside the bound.
     #[must_use]
     pub fn room(&self) -> i64 {
         let lower = self.bound.lower.as_ref().map(|limit| self.observed.lo.saturating_sub(limit.value));
@@ -202,14 +205,14 @@ impl Measurement {
         lower.into_iter().chain(upper).min().unwrap_or(i64::MAX)
     }
 
-    /// What it was: `1.20 s`, `1.20 s to 1.30 s`.
+    /// The observed value: `1.20 s`, `1.20 s to 1.30 s`.
     #[must_use]
     pub fn observed_in_words(&self) -> String {
         let (lo, hi) = (self.show(self.observed.lo), self.show(self.observed.hi));
         if lo == hi { lo } else { format!("{lo} to {hi}") }
     }
 
-    /// What it may be: `at most 3.00 s (periodSeconds + 2 s)`. Empty if there is no bound.
+    /// The allowed value: `at most 3.00 s (periodSeconds + 2 s)`. Empty if there is no bound.
     #[must_use]
     pub fn bound_in_words(&self) -> String {
         let ends = [("at least", &self.bound.lower), ("at most", &self.bound.upper)];

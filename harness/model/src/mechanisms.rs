@@ -1,8 +1,8 @@
 //! The shared tolerances: how much longer the kubelet, the runtime and the cluster's controllers take than a document
 //! says, and how far a target's record can be off.
 //!
-//! Readings use these by name, and judges contain no numbers. A tolerance of a single clause is in its `slack` or its
-//! `tolerances`.
+//! Readings use these tolerances by name, and judges contain no numbers. A tolerance of a single clause is in its
+//! `slack` or its `tolerances`.
 
 use std::fmt;
 

@@ -1,9 +1,9 @@
 //! Evaluates metronomes: idle pods with plain probes, one on each node.
 //!
-//! If a plain probe of an idle container arrives late, the node's kubelet was late for all pods. This is a finding
-//! about the kubelet, unless the node itself was stalled. The targets' tickers and the kernel's idle time show stalls
-//! independently of the kubelet. The reader receives witness lines and reports noise; it does not know any case, or any
-//! clock except those in the lines.
+//! If a plain probe of an idle container arrives late, the node's kubelet was late for all pods. This lateness is a
+//! finding about the kubelet, unless the node itself was stalled. The targets' tickers and the kernel's idle time show
+//! stalls independently of the kubelet. The reader receives witness lines and reports noise; it does not know any case,
+//! or any clock except those in the lines.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use probity_script::witness::{Entry, Fact, Saturated};
 use crate::history::{Heard, Listener, Noise};
 use crate::stamp::{Clock, counted};
 
-/// A probe that is later than this is noise, in microseconds: the usual lateness of a kubelet is a tenth of this.
+/// A probe that is later than this number of microseconds is noise. The usual lateness of a kubelet is a tenth of it.
 pub const TOLERANCE_US: i64 = 100_000;
 
-/// Reads the lines of metronomes. Only lines that a probe must cause are considered: a request or a command.
+/// Reads the lines of metronomes. Only lines that a probe necessarily causes are considered: requests and commands.
 #[derive(Clone, Debug)]
 pub struct MetronomeReader {
     period_us: i64,

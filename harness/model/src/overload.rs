@@ -7,7 +7,7 @@ use crate::stamp::{Clock, Interval};
 use crate::timeline::covered;
 
 impl History {
-    /// How long the most overloaded node was overloaded, and the length of this history, in microseconds.
+    /// The time during which the most overloaded node was overloaded, and the length of this history, in microseconds.
     #[must_use]
     pub fn overloaded(&self) -> (i64, i64) {
         let mut nodes: BTreeMap<&str, Vec<Interval>> = BTreeMap::new();

@@ -1,6 +1,6 @@
 //! The stages of a probe, from the request to the effects on the users of a Service.
 //!
-//! An error at one stage shows at all later stages: a probe to the wrong port fails, its failures are counted, the
+//! An error at one stage is visible at all later stages: a probe to the wrong port fails, its failures are counted, the
 //! container is restarted, and its endpoint is removed. Each clause has one stage, so a report can distinguish the
 //! likely cause from its consequences.
 
@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {
-    /// What the API server accepts and fills in.
+    /// What the API server accepts, and its defaults.
     Spec,
     /// What is sent, and where.
     Request,
-    /// What an answer, or a missing answer, counts as.
+    /// How an answer, or a missing answer, is counted.
     Result,
     /// When probes are sent.
     Pace,
@@ -23,7 +23,7 @@ pub enum Stage {
     Count,
     /// What the kubelet does to the container.
     Action,
-    /// What the API shows of it.
+    /// What the API shows of the action.
     Status,
     /// What users of a Service, a rollout or a budget notice.
     Traffic,

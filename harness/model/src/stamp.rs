@@ -35,7 +35,7 @@ pub enum Clock {
 pub struct Stamp {
     /// The clock.
     pub clock: Clock,
-    /// The earliest and the latest time that it can have been.
+    /// The earliest and the latest possible time of the instant.
     pub at: Interval,
 }
 
@@ -82,11 +82,11 @@ pub struct Interval {
     pub hi: i64,
 }
 
-/// The farthest instant and the longest span, in microseconds: 18,000 years. Histories come from elsewhere and may
+/// The farthest instant and the longest span, in microseconds: 18,000 years. Histories come from other people and may
 /// contain any number. Judges can add and subtract a few numbers up to this limit without an overflow.
 pub const FAR: i64 = i64::MAX / 16;
 
-/// The highest count in an object, which has 32 bits: restarts, lives, repetitions of an event.
+/// The highest possible count in an object, where counts have 32 bits: restarts, lives, repetitions of an event.
 pub const MOST_COUNTED: u64 = i32::MAX as u64;
 
 /// A number from a history, limited to [`FAR`] so that it can be used in calculations.
@@ -128,7 +128,7 @@ impl Interval {
         (lo <= hi).then_some(Self { lo, hi })
     }
 
-    /// The smallest interval around both.
+    /// The smallest interval that contains both.
     #[must_use]
     pub fn hull(self, other: Self) -> Self {
         Self { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi) }

@@ -1,8 +1,8 @@
 //! The timeline: a history that is joined and sorted for the judges.
 //!
-//! For each pod: its spec, its revisions, its events; for each container: its probes from the spec, and each of its
-//! instances (*attempts*) with everything that the target recorded. Every item points back to its events. Events after
-//! the end of the case belong to the cleanup and are left out.
+//! For each pod, it has the spec, the revisions and the events. For each container, it has the probes from the spec,
+//! and each instance (*attempt*) with everything that the target recorded. Every item points back to its events. Events
+//! after the end of the case belong to the cleanup and are left out.
 
 mod at;
 mod attempt;
@@ -44,7 +44,7 @@ pub struct Timeline<'h> {
     pub gaps: Vec<(EventId, Gap)>,
     /// What was stalled and when, except the kubelet.
     pub noise: Vec<(EventId, Noise)>,
-    /// When probes of an idle pod arrived late on a node: the kubelet's own lateness.
+    /// The times when probes of an idle pod arrived late on a node: the kubelet's own lateness.
     pub late_kubelet: Vec<(EventId, Noise)>,
     /// The pods, in the order of their first appearance.
     pub pods: Vec<PodLife<'h>>,
@@ -54,7 +54,7 @@ pub struct Timeline<'h> {
     pub services: Vec<ServiceSeen<'h>>,
     /// What the harness did.
     pub deeds: Vec<(EventId, &'h Deed)>,
-    /// Manifests that were tried by a dry run.
+    /// Manifests that were submitted as dry runs.
     pub tried: Vec<(EventId, &'h Tried)>,
     /// When the case was over, on the harness's clock. If that was not recorded, when the last event arrived.
     pub ended_us: i64,
@@ -92,9 +92,9 @@ impl<'h> Timeline<'h> {
         self.pods.iter().find(|pod| pod.key == key)
     }
 
-    /// How much of the time between two stamps the node, the harness or the path to the watch was stalled. The harness
-    /// and that path count only if one of the stamps is on the harness's clock. If the node's processors were busy,
-    /// without a stall or an overload, events are late by only a part of that time.
+    /// How much of the time between two stamps the node, the harness or the path to the watch was stalled. Stalls of
+    /// the harness and of the path to the watch count only if one of the stamps is on the harness's clock. If the
+    /// node's processors were busy, without a stall or an overload, events are late by only a part of that time.
     #[must_use]
     pub fn noise_between(&self, node: &str, from: &Stamp, to: &Stamp) -> i64 {
         let (busy, stopped) = self.noises_between(node, from, to);
@@ -102,15 +102,17 @@ impl<'h> Timeline<'h> {
         stopped + if of_harness { ONLY_BUSY.of(busy) } else { busy }
     }
 
-    /// How late an action of the runtime can be because of noise between two instants: by the whole time of the noise,
-    /// but by no more than `only_busy` for the time in which the node's processors were only busy.
+    /// How late an action of the runtime can be because of noise between two instants: by the whole duration of the
+    /// noise, but by no more than `only_busy` for the time in which the node's processors were busy and nothing else
+    /// was wrong.
     #[must_use]
     pub fn late_between(&self, node: &str, (from, to): (&Stamp, &Stamp), only_busy: i64) -> i64 {
         let (busy, stopped) = self.noises_between(node, from, to);
         stopped + busy.min(only_busy)
     }
 
-    /// For how long the processors of a node were only busy between two stamps, and for how long there was other noise.
+    /// For how long between two stamps the processors of a node were busy without other noise, and for how long there
+    /// was other noise.
     fn noises_between(&self, node: &str, from: &Stamp, to: &Stamp) -> (i64, i64) {
         let of_harness = from.clock == Clock::Harness || to.clock == Clock::Harness;
         let counts = |noise: &Noise| match &noise.clock {
@@ -147,7 +149,8 @@ impl<'h> Timeline<'h> {
     /// Measures the time between two stamps on a node. `None` if the clocks cannot be compared at all.
     ///
     /// What a stalled process recorded may have happened earlier: a late start makes the time seem shorter than it was,
-    /// and a late end makes it seem longer. Such ends are blurred, and a lower bound that they touch is not met.
+    /// and a late end makes it seem longer. Such a start or end is blurred, and a lower bound that it touches is not
+    /// met.
     #[must_use]
     pub fn measure(
         &self,
@@ -200,13 +203,14 @@ impl<'h> Timeline<'h> {
         self.busy_between(node, (from, to), Listener::is_saturation)
     }
 
-    /// For how long a node was overloaded between two instants, including the time that it took to catch up.
+    /// For how long a node was overloaded between two instants, including the time that the node took to catch up.
     #[must_use]
     pub fn overloaded_between(&self, node: &str, from: &Stamp, to: &Stamp) -> i64 {
         self.busy_between(node, (from, to), |by| by == Listener::Overload)
     }
 
-    /// The same without the time that it took to catch up: for how long tasks certainly waited for a processor.
+    /// For how long tasks certainly waited for a processor between two instants: the overload without the time that the
+    /// node took to catch up.
     #[must_use]
     pub fn crowded_between(&self, node: &str, from: &Stamp, to: &Stamp) -> i64 {
         let recorded = self.noise.iter().filter_map(|(id, _)| match &self.history.get(*id)?.what {

@@ -1,8 +1,8 @@
 //! Verdicts, and how a judge reaches one.
 //!
-//! A judge reads a timeline and reports its observations to a [`Seen`]. All rules are here: nothing holds without
-//! evidence; one violation outweighs everything else; a doubt outweighs positive observations; and if nothing was
-//! observed, the verdict says so.
+//! A judge reads a timeline and reports its observations to a [`Seen`]. All rules for verdicts are in this module:
+//! nothing holds without evidence; one violation outweighs everything else; a doubt outweighs positive observations;
+//! and if nothing was observed, the verdict says so.
 
 use serde::{Deserialize, Serialize};
 
@@ -57,7 +57,7 @@ pub enum Doubt {
     Unseen,
     /// The case ended before enough was observed.
     TooShort,
-    /// The clocks do not show which came first.
+    /// The clocks do not show which event came first.
     TooClose,
     /// A measurement straddles its bound.
     Straddles,
@@ -69,13 +69,13 @@ pub enum Doubt {
     Ambiguous,
     /// Some facets of the clause were observed, and some were not; see [`crate::facets`].
     HalfSeen,
-    /// A step of the case could not be done.
+    /// A step of the case failed.
     StepFailed,
     /// The judge itself failed.
     JudgeFailed,
 }
 
-/// Why something was not run. A closed set.
+/// Why something was not run: one of a closed set of reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -118,7 +118,7 @@ pub enum Verdict {
         /// The events.
         evidence: Evidence,
     },
-    /// It ran, but nothing can be concluded.
+    /// The case ran, but nothing can be concluded.
     Inconclusive {
         /// Why.
         doubt: Doubt,
@@ -178,7 +178,7 @@ impl Verdict {
         }
     }
 
-    /// How much it weighs when several are merged into one; see [`merge`].
+    /// The weight of the verdict when several verdicts are merged into one; see [`merge`].
     #[must_use]
     pub fn weight(&self) -> u8 {
         match self {
@@ -192,8 +192,8 @@ impl Verdict {
     }
 }
 
-/// The heaviest of several verdicts; the first one among equals. A skipped verdict counts only if there is no other.
-/// Without any verdict the result is `None`, and the caller must report that nothing ran.
+/// The heaviest of several verdicts or, among equally heavy verdicts, the first. A skipped verdict counts only if there
+/// is no other verdict. Without any verdict, the result is `None`, and the caller must report that nothing ran.
 #[must_use]
 pub fn merge<'v>(verdicts: impl IntoIterator<Item = &'v Verdict>) -> Option<&'v Verdict> {
     verdicts.into_iter().fold(None, |heaviest: Option<&Verdict>, next| match heaviest {
@@ -206,7 +206,7 @@ pub fn merge<'v>(verdicts: impl IntoIterator<Item = &'v Verdict>) -> Option<&'v 
 #[derive(Debug)]
 struct Fine {
     events: Vec<EventId>,
-    /// The facet in which it was made, if these events do not show it.
+    /// The facet of the observation, if these events do not show it.
     facet: Option<Facet>,
 }
 
@@ -233,8 +233,8 @@ impl Seen {
         Self::default()
     }
 
-    /// The clause applies to this history: a pod has the fields that it is about. If a judge never calls this and
-    /// observes nothing, its clause is left out of the report.
+    /// The clause applies to this history: a pod has the fields that the clause is about. If a judge never calls this
+    /// and observes nothing, its clause is left out of the report.
     pub fn applies(&mut self) {
         self.applies = true;
     }
@@ -262,7 +262,8 @@ impl Seen {
         }
     }
 
-    /// The requirement was violated here. Without any event to cite, this is a doubt: an accusation needs evidence.
+    /// The requirement was violated here. If no event is cited, the violation becomes a doubt, because an accusation
+    /// needs evidence.
     pub fn violated(&mut self, finding: impl Into<String>, events: impl IntoIterator<Item = EventId>) {
         self.applies = true;
         let finding = finding.into();
@@ -302,9 +303,9 @@ impl Seen {
         self.doubts.push((doubt, why.into(), events.into_iter().collect()));
     }
 
-    /// Adds a measurement, and what follows from it: inside its bound, a positive observation; outside, a violation;
-    /// straddling an end, a doubt. A measurement that straddles its bound only because its ends are blurred counts only
-    /// if there is nothing else; then it is a doubt.
+    /// Adds a measurement, and the observation that follows from it. Inside its bound, it is a positive observation;
+    /// outside, it is a violation; if it straddles an end, it is a doubt. A measurement that straddles its bound only
+    /// because its start or end is blurred counts only if there is no other observation; then it is a doubt.
     pub fn measure(&mut self, measurement: Measurement) {
         let words = format!("{}: {}", measurement.quantity, measurement.in_words());
         let events = measurement.events.clone();
@@ -348,8 +349,8 @@ impl Seen {
     }
 
     /// Takes back conclusions that a missed event could have changed. `hides` gets the events of a conclusion, and
-    /// whether it is an accusation; it returns why the conclusion spans a gap. A positive observation then no longer
-    /// counts, and an accusation becomes a doubt.
+    /// whether it is an accusation; it returns the reason if a gap hides something. A positive observation then no
+    /// longer counts, and an accusation becomes a doubt.
     pub fn without_hidden(&mut self, hides: impl Fn(&[EventId], bool) -> Option<(EventId, String)>) {
         let mut hidden = None;
         self.fine.retain(|fine| match hides(&fine.events, false) {

@@ -17,7 +17,7 @@ const CLAUSES: &str = "
   facets: { status: ['200', '204', '500'], exit-code: ['137'], life: [first, after-crash], container: [main, sidecar] }
 ";
 
-/// Every probe that was answered with less than 500 was right, the others were wrong.
+/// Reports a status below 500 as correct, and any other status as a violation.
 fn answers(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for life in run.lives().of(ProbeKind::Liveness) {
         for probe in &life.probes {

@@ -9,7 +9,7 @@ use serde_json::json;
 const CLAUSES: &str =
     "- { id: a.silence, level: must, says: s, source: { document: d, edition: e }, tested: t }";
 
-/// Accuses every pod, by its first revision alone.
+/// Accuses every pod, with its first revision as the only evidence.
 fn accuse(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     seen.violated(
         "it never came",
@@ -46,13 +46,14 @@ fn a_kind_that_may_not_be_seen_matters_only_to_those_who_cite_it() {
     assert_eq!(judged(pod(), Some(Source::Watch("EndpointSlice".to_owned()))), "violated");
 }
 
-/// Reports a known deviation of every pod, by its first revision alone.
+/// Reports a known deviation of every pod, with its first revision as the only evidence.
 fn deviate(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     let revisions = run.pods.iter().flat_map(|pod| pod.revisions.first());
     seen.diverges("it came late", revisions.map(|first| first.id));
 }
 
-/// The verdict about a pod of a node, in a cluster where one node is of 1.34 and one of 1.36, of which only the latter may deviate.
+/// The verdict on a pod of a node, in a cluster with a kubelet of version 1.34 and a kubelet of version 1.36. Only
+/// version 1.36 has the known deviation.
 fn excused_on(node: &str) -> &'static str {
     let promise = CLAUSES.trim_end_matches(" }");
     let mut catalogue = Catalogue::default();
@@ -80,7 +81,7 @@ fn the_kubelet_that_ran_the_pod_decides_about_a_known_deviation() {
     assert_eq!(excused_on("old"), "violated", "the newer kubelet of another node is no excuse");
 }
 
-/// Says that a promise was kept, by the first revision of each pod.
+/// Reports that a promise was kept, with the first revision of each pod as evidence.
 fn approve(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     seen.fine(run.pods.iter().flat_map(|pod| pod.revisions.first()).map(|first| first.id));
 }

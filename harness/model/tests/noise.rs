@@ -67,7 +67,7 @@ fn the_way_to_the_watch_excuses_only_what_came_that_way() {
     assert_eq!(timeline.noise_between(NODE, &from, &to), 3_500_000);
 }
 
-/// How much noise counts between 2 s and 10 s of the harness's clock.
+/// The amount of noise that counts between 2 s and 10 s on the harness's clock.
 fn counted(by: Listener, from: f64, to: f64) -> i64 {
     let mut run = Composer::new(&[]);
     run.create(0.1, &json!({ "containers": [{ "name": "target" }] })).start(0.5, 0);

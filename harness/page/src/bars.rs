@@ -58,7 +58,7 @@ pub(crate) fn strip(observed: &[Interval], bound: &Bound, worst: Fit) -> Html {
     let marks: Vec<String> = drawn(observed)
         .map(|one| {
             let (lo, hi) = (scale.x(one.lo), scale.x(one.hi));
-            // The style sheet draws a line around it, so that an exact value is visible too.
+            // The style sheet draws a line around the mark, so that an exact value is visible too.
             format!("M{lo} 5H{hi}V15H{lo}Z")
         })
         .collect();

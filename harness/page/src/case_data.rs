@@ -72,7 +72,7 @@ fn interest(word: Word) -> u8 {
     }
 }
 
-/// What the script draws: times in milliseconds since the run's zero, and texts by their numbers.
+/// The data that the script draws: times in milliseconds since the run's zero, and texts by their numbers.
 pub(crate) fn of_case(history: &History, began_us: Option<i64>, cited: &BTreeSet<EventId>) -> Value {
     let run = Timeline::of(history);
     let groups = lanes::of(&run, cited);
@@ -96,8 +96,8 @@ fn of_group(group: &LaneGroup, texts: &mut Texts) -> Value {
     json!({ "name": group.name, "lanes": lanes })
 }
 
-/// A lane by columns: times and events as differences from the previous ones, and looks by their first letters. This
-/// halves the size of a page.
+/// A lane by columns. Times and events are differences from the previous time and event, and looks are their first
+/// letters. This encoding halves the size of a page.
 fn of_lane(lane: &Lane, texts: &mut Texts) -> Value {
     let (mut time, mut event) = (0, 0);
     let (mut at, mut long, mut events) = (Vec::new(), Vec::new(), Vec::new());
@@ -140,7 +140,7 @@ impl Texts {
     }
 }
 
-/// What was sent to the API server, in order.
+/// The manifests that were sent to the API server, in order.
 fn manifests(run: &Timeline<'_>) -> Vec<Value> {
     let sent = run.deeds.iter().filter_map(|(_, deed)| match &deed.did {
         Did::Created { kind, name, manifest } => {

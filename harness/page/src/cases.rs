@@ -91,8 +91,8 @@ fn expectations(page: &mut Html, case: &CaseReport) {
     page.raw("</ul>\n");
 }
 
-/// The clauses that the case was written for, then other clauses that do not hold in it, then the number of those that
-/// do.
+/// The clauses that the case was written for, then other clauses that do not hold in the case, then the number of other
+/// clauses that hold.
 fn judged(page: &mut Html, case: &CaseReport) {
     let is_unlike = |one: &&Judgement| !one.intended && !matches!(one.verdict, Verdict::Holds { .. });
     let meant: Vec<_> = case.judgements.iter().filter(|one| one.intended).collect();

@@ -1,4 +1,4 @@
-//! The certificate of a run: its level, what it is about, and what stands in the way of the next level.
+//! The certificate of a run: the level, the cluster and the book, and the obstacles to the next level.
 
 use probity_report::{Certificate, ConformanceLevel, Exception, Kubelets, Obstacle, began_in_words};
 
@@ -6,7 +6,7 @@ use crate::html::Html;
 use crate::index::Index;
 use crate::words::counted;
 
-/// How many names of a reason the page shows. `report.json` has all of them.
+/// How many names of clauses or cases the page shows for a reason. `report.json` has all of them.
 const NAMED: usize = 40;
 
 /// The level at the top of the page.

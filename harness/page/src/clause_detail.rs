@@ -71,8 +71,8 @@ fn promise(page: &mut Html, index: &Index<'_>, clause: &ClauseReport) {
     }
 }
 
-/// The events of the deciding history in words. If the clause does not hold, also the events of other histories. If it
-/// holds, only the names of other histories.
+/// The events of the deciding history in words. If the clause does not hold, the events of other histories are shown,
+/// too. If it holds, only the names of other histories are shown.
 fn evidence(page: &mut Html, index: &Index<'_>, clause: &ClauseReport) {
     if clause.evidence.is_empty() {
         return;
@@ -192,7 +192,7 @@ pub(crate) fn command(page: &mut Html, command: Option<String>) {
     }
 }
 
-/// The place of a timeline: the cases, each with the events to mark in it, the deciding case first.
+/// The place for a timeline. It names the cases, the deciding case first, each with the events to mark in it.
 pub(crate) fn timeline(page: &mut Html, index: &Index<'_>, marks: &[Marks]) {
     let shown: Vec<String> = marks
         .iter()

@@ -1,4 +1,4 @@
-//! The table of clauses: a row for each, and under it a row with its details, which the script folds.
+//! The table of clauses: a row for each clause, and under it a row with its details, which the script collapses.
 
 use probity_model::facets::Sight;
 use probity_report::{BookChapter, ClauseReport, Word};

@@ -37,7 +37,7 @@ impl Html {
         self
     }
 
-    /// How long it is, in bytes.
+    /// The length of the part, in bytes.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
@@ -48,8 +48,9 @@ impl Html {
     }
 }
 
-/// Escapes a text, so that no character has a meaning in HTML. Control characters are replaced with visible ones. So are
-/// characters that change the direction of writing, with which a text could hide what it says.
+/// Escapes a text, so that no character has a meaning in HTML. Control characters are replaced with visible characters.
+/// Characters that change the direction of writing are replaced, too, because a text could use them to hide its
+/// content.
 fn escape(page: &mut String, text: &str) {
     for c in text.chars() {
         match c {

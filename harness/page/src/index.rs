@@ -1,4 +1,5 @@
-//! Where to find what: cases by the names of their histories, their anchors, and the events that clauses cite in them.
+//! An index of the page: the cases by the names of their histories, the anchors of the cases, and the events that
+//! clauses cite in them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +13,7 @@ const MARKED: (usize, usize) = (200, 16);
 
 /// A case of the run.
 pub(crate) struct CaseEntry<'p> {
-    /// The report's entry for it.
+    /// The report's entry for the case.
     pub(crate) report: &'p CaseReport,
     /// Its history, if it could be read.
     pub(crate) history: Option<&'p History>,
@@ -75,7 +76,8 @@ impl<'p> Index<'p> {
         self.by_name.get(name).copied()
     }
 
-    /// What to mark for a clause, the deciding case first. Without evidence, the cases that were written for it.
+    /// The events to mark for a clause, by case, the deciding case first. Without evidence, the cases that were written
+    /// for the clause.
     pub(crate) fn marks(&self, clause: &ClauseReport) -> Vec<Marks> {
         let most = if clause.verdict == Word::Holds { MARKED.1 } else { MARKED.0 };
         let cited = clause.evidence.iter().filter_map(|found| {
@@ -96,7 +98,7 @@ impl<'p> Index<'p> {
         meant.map(|case| Marks { case, events: Vec::new() }).collect()
     }
 
-    /// What to mark in a case for its own verdict: the evidence.
+    /// The events to mark in a case for its own verdict: the evidence.
     pub(crate) fn marks_of_case(&self, at: usize) -> Vec<EventId> {
         let Some(entry) = self.cases.get(at) else { return Vec::new() };
         let case = entry.report;

@@ -2,7 +2,8 @@
 //!
 //! Each pod has a group with its phase, its conditions and the events recorded for it. Each container has a group with
 //! its instances, its status, its probes by kind and its signals. The last groups are the endpoints, the node and the
-//! harness. Events without a lane are dropped, unless a verdict cites them: those are in the lane of other evidence.
+//! harness. Events without a lane are dropped, unless a verdict cites them. Cited events without a lane are in the lane
+//! of other evidence.
 
 mod cluster;
 mod container;
@@ -21,7 +22,7 @@ const LONGEST: usize = 240;
 
 /// Lanes that belong together.
 pub(crate) struct LaneGroup {
-    /// The object that they are about.
+    /// The object that the lanes are about.
     pub(crate) name: String,
     /// The lanes, in their order.
     pub(crate) lanes: Vec<Lane>,
@@ -44,9 +45,9 @@ pub(crate) struct Item {
     pub(crate) length: i64,
     /// How it is drawn.
     pub(crate) look: Look,
-    /// What it is, in words.
+    /// The item in words.
     pub(crate) text: String,
-    /// Its events: the first at its beginning, others at its end.
+    /// The events of the item: the first at its beginning, the others at its end.
     pub(crate) events: Vec<EventId>,
 }
 
@@ -146,7 +147,8 @@ fn words(run: &Timeline<'_>, id: EventId) -> String {
     words.split_once(" s ").map_or(words.clone(), |(_, what)| what.to_owned())
 }
 
-/// When something happened on the harness's clock, as precisely as the clocks allow. Otherwise, when it was received.
+/// When something happened, on the harness's clock and as precisely as the clocks allow. If the clocks cannot be
+/// compared, when its event was received.
 fn when(run: &Timeline<'_>, stamp: &Stamp, id: EventId) -> i64 {
     run.clocks.on_harness(stamp).map_or_else(|| heard(run, id), |at| at.lo + (at.hi - at.lo) / 2)
 }

@@ -1,11 +1,12 @@
-//! Pages that need no network: `report.html` of a run, many reports side by side, and what changed between two.
+//! Pages that need no network: the `report.html` of a run, many reports side by side, and the changes between two
+//! reports.
 //!
 //! ```text
 //! Report, histories  ->  Page  ->  one text: markup, style, script and data
 //! ```
 //!
-//! [`MatrixPage`] and [`DiffPage`] are generated only from reports. All three share the style sheet, the script, the
-//! top and the table.
+//! [`MatrixPage`] and [`DiffPage`] are generated only from reports. All three kinds of page share the style sheet, the
+//! script, the top and the table.
 //!
 //! A page sends no requests: its policy forbids them, and only its own script runs. Everything that a reader needs to
 //! judge a verdict is in the markup: verdicts, findings, evidence in words, facets, measurements, commands. The script
@@ -42,7 +43,7 @@ use case_data::CaseData;
 use html::Html;
 use index::Index;
 
-/// The maximum size of a page, in bytes. Such a page fits into an email, and a phone opens it quickly.
+/// The maximum size of a page, in bytes. A page of this size fits into an email, and a phone opens it quickly.
 const LARGEST: usize = 3_000_000 - 1000;
 
 const STYLE: &str = concat!(include_str!("page.css"), include_str!("timeline.css"));

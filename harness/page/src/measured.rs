@@ -1,4 +1,5 @@
-//! Measurements with their bounds: the tightest one of a clause for its row, and all of them by kind for its details.
+//! Measurements with their bounds. A clause's row has its tightest measurement; the details have all its measurements
+//! by kind.
 
 use probity_model::measure::{Fit, Unit, seconds};
 use probity_model::{Bound, Interval, Measurement};

@@ -1,4 +1,4 @@
-//! The last part of the page: what ran, where, and how to judge everything again.
+//! The last part of the page: what ran and where, and how to judge everything again.
 
 use probity_report::run_log::Suite;
 

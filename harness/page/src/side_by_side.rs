@@ -1,4 +1,5 @@
-//! Many reports as one page: the changes of verdicts, the facts of each report, and a table with a column for each.
+//! Many reports as one page: the changes of verdicts, the facts of each report, and a table with a column for each
+//! report.
 //!
 //! Even without the script, the table can be limited to differences, and a link to a clause shows its details.
 
@@ -10,10 +11,10 @@ use crate::sides::{self, Link};
 use crate::words::{counted, level};
 use crate::{COMPARING_SCRIPT, COMPARING_STYLE, measured};
 
-/// How many clauses with a changed verdict the top lists.
+/// How many clauses with a changed verdict are listed at the top.
 const LISTED: usize = 10;
 
-/// From this many reports on, the table scrolls sideways.
+/// The number of reports from which the table scrolls sideways.
 const MANY: usize = 6;
 
 /// The filters apart from text and verdicts: the name for the script, and the name for users.
@@ -64,7 +65,7 @@ impl MatrixPage<'_> {
         page.raw("</section>\n");
     }
 
-    /// An item for each clause with such a change of verdict, with the report in which it changed.
+    /// An item for each clause with such a change of verdict, with the report in which the verdict changed.
     fn turned(&self, is: fn(Turn) -> bool) -> Vec<Html> {
         let mut items = Vec::new();
         for row in &self.matrix.clauses {
@@ -156,7 +157,8 @@ impl MatrixPage<'_> {
         page.raw("</tr>\n");
     }
 
-    /// The verdict in its cell. If the report's own page is in its folder, the verdict is a link to its place there.
+    /// The verdict in its cell. If the report's own page is in its folder, the verdict is a link to the clause in that
+    /// page.
     fn verdict(&self, page: &mut Html, row: &MatrixRow, at: usize, cell: &MatrixCell) {
         let Some(verdict) = cell.verdict else {
             page.raw("<span class=\"absent\">not in its book</span>");
@@ -269,7 +271,7 @@ fn tally(rows: &[&MatrixRow]) -> String {
     if differ == 0 { all } else { format!("{all}, {differ} not the same in all reports") }
 }
 
-/// The filters. The filters for differences work without the script. The script shows the others.
+/// The filters. The filters for differences work without the script. The script shows all other filters.
 fn filters(page: &mut Html, matrix: &Matrix, chapters: &[(&str, Vec<&MatrixRow>)]) {
     page.raw("<form class=\"filters\" id=\"filters\" role=\"search\" aria-label=\"Filter the clauses\">\n")
         .raw("<label class=\"search\"><span class=\"unseen\">Text</span><input type=\"search\" name=\"text\" ")

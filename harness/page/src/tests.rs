@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 
 use super::Page;
 
-/// A run with every verdict, on a cluster that sends markup wherever it can.
+/// A run with every verdict, on a cluster that sends markup in every text that it controls.
 fn run() -> Run {
     probity_sample::everything().hostile()
 }

@@ -96,7 +96,8 @@ fn facts(top: &mut Html, index: &Index<'_>) {
     top.raw("</dl>\n");
 }
 
-/// What is violated or failed. If there is nothing, what is undecided. Then warnings and objects that were left behind.
+/// The violations and failures or, if there are none, the undecided findings; then warnings, and objects that were left
+/// behind.
 fn findings(top: &mut Html, index: &Index<'_>) {
     let report = index.report;
     let open = |word: Word| report.causes_of(word).collect::<Vec<_>>();
@@ -124,7 +125,7 @@ fn findings(top: &mut Html, index: &Index<'_>) {
     top.raw("</section>\n");
 }
 
-/// Whether an expectation of the case itself was violated. No clause covers this.
+/// Whether an expectation of the case itself was violated, which no clause covers.
 fn is_finding_of_its_own(case: &probity_report::CaseReport) -> bool {
     case.expected.iter().any(|expected| Word::of(&expected.verdict) == Word::Violated)
 }

@@ -24,7 +24,7 @@ pub struct BookFacts {
 pub struct BookCase {
     /// What the log of a run must contain about it.
     pub planned: Planned,
-    /// What it needs from the cluster.
+    /// What the case needs from the cluster.
     pub needs: BTreeSet<Need>,
 }
 

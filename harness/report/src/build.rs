@@ -20,9 +20,9 @@ use crate::word::{Reason, Word};
 /// A history from the run's folder, or why it could not be read.
 #[derive(Debug)]
 pub struct StoredHistory {
-    /// Its path relative to the folder, as the log names it.
+    /// The path relative to the folder, as the log names it.
     pub file: String,
-    /// Its contents, or a sentence that states why it cannot be read.
+    /// The contents, or a sentence that states why they cannot be read.
     pub contents: Result<ReadHistory, String>,
 }
 
@@ -105,9 +105,9 @@ impl Report {
 pub(super) struct CaseRun<'a> {
     /// Its entry in the report.
     pub(super) report: CaseReport,
-    /// Whether it is one of several tries of a case that left something undecided.
+    /// Whether this run is one of several tries of a case that left something undecided.
     pub(super) is_a_try: bool,
-    /// The verdict on each clause that it targets, if it has no history.
+    /// The verdict on each clause that the case targets, if this run has no history.
     pub(super) instead: Option<Verdict>,
     /// Its history.
     pub(super) history: Option<&'a History>,
@@ -176,7 +176,7 @@ fn fate(line: &LogLine) -> Option<(&CaseName, Fate<'_>)> {
     }
 }
 
-/// The order of repetitions. They end in any order, but their files are numbered.
+/// The key that sorts repetitions. Repetitions end in any order, but their files are numbered.
 fn by_file(fate: &Fate<'_>) -> (usize, String) {
     match fate {
         Fate::Ended { history, .. } => (history.len(), (*history).to_owned()),
@@ -184,7 +184,7 @@ fn by_file(fate: &Fate<'_>) -> (usize, String) {
     }
 }
 
-/// A case that the log reports but did not list at the start.
+/// A case that has a result in the log but is not in the list at the start of the log.
 fn stranger(case: &CaseName) -> Planned {
     Planned {
         case: case.clone(),
@@ -265,8 +265,8 @@ fn read<'a>(histories: &'a [StoredHistory], file: &str, sha256: &str) -> Result<
     Ok(found)
 }
 
-/// The verdict of a case. It depends on the clauses that the case was written for, on its own expectations, and on
-/// everything else that was decided in it.
+/// The verdict of a case. It depends on the clauses that the case was written for, on the case's own expectations, and
+/// on everything else that was decided in the case.
 pub(crate) fn conclude(report: &mut CaseReport) {
     let judged = report.judgements.iter().map(|judgement| (judgement.intended, &judgement.verdict));
     let expected = report.expected.iter().map(|expected| (true, &expected.verdict));

@@ -1,9 +1,9 @@
 //! Causes before effects: which of several violated clauses explains the others.
 //!
-//! One fault of a kubelet can violate many clauses. For example, a probe that goes to the wrong port fails, the failures
-//! are counted, and the container restarts. A violation is likely the effect of another if, in every case that shows it,
-//! the other clause is violated too, for the same pods, at an earlier [`Stage`]. This is a guess that saves a reader
-//! time, and not a verdict: the effect stays violated.
+//! One fault of a kubelet can violate many clauses. For example, a probe that goes to the wrong port fails, the
+//! failures are counted, and the container restarts. A violation is likely the effect of another if, in every case that
+//! shows it, the other clause is violated too, for the same pods, at an earlier [`Stage`]. The cause is a guess that
+//! saves readers time, and not a verdict: the effect stays violated.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,7 +35,7 @@ pub(super) fn name(registry: &Registry, clauses: &mut [ClauseReport], case_runs:
     }
 }
 
-/// The clause of the earliest stage that is violated wherever this one is.
+/// The clause of the earliest stage that is violated wherever this clause is violated.
 fn cause_of<'a>(effect: &ClauseId, cases: &'a [Vec<Violation<'a>>]) -> Option<&'a ClauseId> {
     let mut common: Option<BTreeSet<(Stage, &ClauseId)>> = None;
     for case in cases {

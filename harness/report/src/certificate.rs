@@ -1,8 +1,9 @@
 //! The conformance level of a run, and the certificate that states what it is based on.
 //!
-//! A level is a statement only about the MUST clauses of the book: each holds, or diverges as the book records it. A run
-//! that left out cases of the level has not reached it, whatever it found. If a cluster cannot show a clause because it
-//! lacks a feature that a case declares under `needs`, the clause is an exception, and the certificate names it.
+//! A level is a statement only about the MUST clauses of the book: each holds, or diverges as the book records it. A
+//! run that left out cases of the level has not reached the level, whatever the other cases showed. If a cluster cannot
+//! show a clause because it lacks a feature that a case declares under `needs`, the clause is an exception, and the
+//! certificate names it.
 //!
 //! The certificate repeats parts of the report, so that a reader finds them in one place. `probity verify` compares all
 //! of it with the log and the histories.
@@ -84,7 +85,7 @@ fn subject(report: &Report) -> Subject {
     }
 }
 
-/// The names in `found` that are not in `known`, for a list without repetitions.
+/// The values without repetitions, sorted.
 fn distinct<T: Ord + Clone>(found: impl IntoIterator<Item = T>) -> Vec<T> {
     found.into_iter().collect::<BTreeSet<T>>().into_iter().collect()
 }

@@ -7,7 +7,7 @@ use probity_model::ClauseId;
 /// The title of the group of clauses without a chapter, such as clauses of a newer book.
 const OTHERS: &str = "Other clauses";
 
-/// A chapter of the book, as far as reports need it.
+/// The facts about a chapter of the book that reports need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BookChapter {
     /// Its subject.

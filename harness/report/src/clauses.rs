@@ -15,7 +15,7 @@ use crate::run_log::ClusterFacts;
 use crate::word::{Reason, Word};
 use crate::words::event_in_words;
 
-/// How many histories a clause cites, and how many events and measurements of each.
+/// How many histories a clause cites, and how many events and measurements of each history.
 const CITED: (usize, usize, usize) = (8, 8, 2);
 
 /// The combined verdict of some case runs on a clause, in a word. `None` if none of them has a verdict.
@@ -121,13 +121,14 @@ fn half_seen(verdict: &Verdict, facets: &[FacetSeen]) -> Option<Verdict> {
     Some(Verdict::Inconclusive { doubt: Doubt::HalfSeen, why, events })
 }
 
-/// Cases that were written for other clauses may show only a part of a clause. If no case that was written for it ran,
-/// the clause is not inconclusive but skipped: the user did not select its cases, or the cluster cannot show it.
+/// Cases that were written for other clauses may show only a part of a clause. If no case ran that was written for the
+/// clause, the clause is not inconclusive but skipped: the user did not select its cases, or the cluster cannot show
+/// it.
 fn not_asked(answer: &Verdict, votes: &[Vote<'_>]) -> Option<Verdict> {
     let Verdict::Inconclusive { why, .. } = answer else { return None };
     let mut intended = votes.iter().filter(|vote| vote.intended);
     let Some(first) = intended.clone().next() else {
-        let why = format!("no case of this run targets it, and the others cannot decide it: {why}");
+        let why = format!("no case of this run targets it, and the other cases cannot decide it: {why}");
         return Some(Verdict::Skipped { reason: Skip::Filtered, why });
     };
     let none_ran = intended.all(|vote| matches!(vote.verdict, Verdict::Skipped { .. }));
@@ -151,7 +152,7 @@ fn nobody_asked(registry: &Registry, clause: &Clause, ground: Option<&ClusterFac
     }
 }
 
-/// The histories with the same verdict as the deciding one, which comes first.
+/// The histories with the same verdict as the deciding history, which comes first.
 fn evidence(decided: Vote<'_>, votes: &[Vote<'_>], case_runs: &[CaseRun<'_>]) -> Vec<EvidenceRef> {
     let word = Word::of(decided.verdict);
     let others = votes.iter().filter(|vote| vote.place != decided.place && Word::of(vote.verdict) == word);
@@ -170,11 +171,11 @@ fn evidence(decided: Vote<'_>, votes: &[Vote<'_>], case_runs: &[CaseRun<'_>]) ->
     std::iter::once(&decided).chain(others).filter_map(cited).take(CITED.0).collect()
 }
 
-/// With fewer measurements, there is no summary.
+/// The minimum number of measurements for a summary.
 const FEW: usize = 10;
 
-/// How the measured times compare with their upper bounds. A bound that is not positive is left out, because a time is
-/// not a share of it.
+/// How the measured times compare with their upper bounds. A bound that is not positive is left out, because a time
+/// cannot be expressed as a share of it.
 fn spread<'m>(measurements: impl Iterator<Item = &'m Measurement>) -> Option<Spread> {
     let times = measurements.filter(|measured| measured.unit == Unit::Us);
     let mut parts: Vec<i64> = times
@@ -190,7 +191,7 @@ fn spread<'m>(measurements: impl Iterator<Item = &'m Measurement>) -> Option<Spr
     (parts.len() >= FEW).then_some(Spread { count: parts.len(), median, nine_in_ten, most })
 }
 
-/// The tightest measurements of a case run: those that are closest to their bounds, or furthest beyond them.
+/// The tightest measurements of a case run: the measurements that are closest to their bounds, or furthest beyond them.
 fn measurements(clause: &Clause, case_run: &CaseRun<'_>) -> Vec<MeasuredIn> {
     let mut all: Vec<&Measurement> =
         judgement(clause, case_run).iter().flat_map(|of| &of.measurements).collect();

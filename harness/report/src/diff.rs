@@ -43,7 +43,8 @@ pub struct Diff {
     pub changed: Vec<Moved>,
     /// How many clauses have the same verdict.
     pub unchanged: usize,
-    /// Clauses whose measured numbers changed, the most serious first. Each has the measurement that changed most.
+    /// Clauses whose measured numbers changed, the most serious first. For each clause, only the measurement that
+    /// changed most is listed.
     pub measured: Vec<MovedMeasurement>,
     /// How many clauses have measurements in both reports that changed too little to be listed.
     pub steady: usize,
@@ -60,7 +61,7 @@ pub struct ClauseFound {
     pub id: ClauseId,
     /// Its verdict in that report.
     pub verdict: Word,
-    /// What happened. Empty if it holds.
+    /// What happened. Empty if the clause holds.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub finding: String,
 }
@@ -78,7 +79,7 @@ pub struct Moved {
     pub to: Word,
     /// The kind of change.
     pub turn: Turn,
-    /// What happened in the newer run. Empty if it holds.
+    /// What happened in the newer run. Empty if the clause holds.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub finding: String,
 }

@@ -1,4 +1,4 @@
-//! The report as a document: every field that a reader can meet.
+//! The report as a document: every field that it can contain.
 
 use std::collections::BTreeMap;
 
@@ -48,14 +48,14 @@ pub struct Report {
     /// Which part of a run this is, if the run was divided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
-    /// The runs that this one was merged from.
+    /// The runs that this run was merged from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub merged: Vec<MergedFrom>,
     /// The program that ran.
     pub tool: Tool,
     /// The book that was run.
     pub suite: Suite,
-    /// The book that judged the histories, if it is a different one.
+    /// The book that judged the histories, if it differs from the book that was run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged_by: Option<Suite>,
     /// The cluster. Absent if the run never reached it.
@@ -133,8 +133,8 @@ pub struct ProfileReport {
     pub result: ProfileOutcome,
     /// Why, in a sentence.
     pub why: String,
-    /// The number of its clauses by verdict: those that a case of the profile was written for, and those that were
-    /// violated in such a case.
+    /// The number of the profile's clauses by verdict: the clauses that a case of the profile was written for, and the
+    /// clauses that were violated in such a case.
     pub counts: Counts,
     /// Their names by verdict.
     pub clauses: BTreeMap<Word, Vec<ClauseId>>,
@@ -169,7 +169,7 @@ pub struct ClauseReport {
     pub text: String,
     /// Where it promises this.
     pub source: Source,
-    /// The known deviation of upstream, if there is one: what it does instead.
+    /// The known deviation of upstream, if there is one: what upstream does instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actual: Option<String>,
     /// The verdict over all histories.
@@ -181,13 +181,13 @@ pub struct ClauseReport {
     /// an earlier stage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follows_from: Option<ClauseId>,
-    /// What happened, in a sentence. Empty if it holds.
+    /// What happened, in a sentence. Empty if the clause holds.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub finding: String,
-    /// The histories with the evidence for the verdict, and their events. The deciding one is first.
+    /// The histories with the evidence for the verdict, and their events. The deciding history is first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<EvidenceRef>,
-    /// The facets that must be observed before it holds, and the result of each.
+    /// The facets that must be observed before the clause holds, and the result of each facet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub facets: Vec<FacetSeen>,
     /// What was measured.
@@ -196,7 +196,7 @@ pub struct ClauseReport {
     /// How the measurements of all cases compare with their upper bounds. Absent if there are only a few.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<Spread>,
-    /// Every case in which it was judged.
+    /// Every case in which the clause was judged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub judged_in: Vec<JudgedIn>,
     /// Doubts that do not count, because a case that was written for the clause decided it.
@@ -215,7 +215,7 @@ pub struct EvidenceRef {
     pub history: String,
     /// The first of the cited events.
     pub events: Vec<Cited>,
-    /// How many more there are. The judgement in the case names all of them.
+    /// How many more events there are. The judgement in the case names all of them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more: usize,
 }
@@ -227,11 +227,11 @@ pub struct EvidenceRef {
 pub struct Cited {
     /// Its position in the history.
     pub id: EventId,
-    /// What it is, and when the harness received it.
+    /// What happened, and when the harness received the event.
     pub what: String,
 }
 
-/// A measurement and the case that it was taken in.
+/// A measurement, and the case in which it was taken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -265,7 +265,7 @@ pub struct Spread {
 pub struct JudgedIn {
     /// The case.
     pub case: CaseName,
-    /// Whether it was written for the clause.
+    /// Whether the case was written for the clause.
     pub intended: bool,
     /// Its verdict.
     pub verdict: Word,
@@ -292,7 +292,7 @@ pub struct CaseReport {
     /// The number of the repetition, if the case was to run several times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repetition: Option<u32>,
-    /// Whether it left something undecided and ran again. The later run then counts.
+    /// Whether the case left something undecided and ran again. The later run then counts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tried_again: bool,
     /// The file that contains it.
@@ -302,7 +302,7 @@ pub struct CaseReport {
     /// The clauses that it was written for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub judges: Vec<ClauseId>,
-    /// The verdict on everything that was judged in it.
+    /// The verdict on everything that was judged in the case.
     pub verdict: Word,
     /// The reason, for verdicts with a closed set of reasons.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -341,7 +341,7 @@ pub struct HistoryRef {
 }
 
 impl ClauseReport {
-    /// Whether it held wherever it was observed, but was not observed for all its facets.
+    /// Whether the clause held wherever it was observed, but was not observed for all its facets.
     #[must_use]
     pub fn is_half_seen(&self) -> bool {
         self.reason == Some(Reason::Doubt(Doubt::HalfSeen))

@@ -49,7 +49,7 @@ pub enum Undecided {
 /// What the user counts as a failure, in addition to violations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Standard {
-    /// What undecided cases and clauses mean.
+    /// How undecided cases and clauses affect the exit status.
     pub undecided: Undecided,
     /// Whether a divergence counts as a violation, so that only the documentation counts and not the known behavior of
     /// upstream.
@@ -75,7 +75,7 @@ pub struct ExitFacts {
     pub diverges: bool,
     /// The cluster, the harness or a file failed, or the run did not finish.
     pub failed: bool,
-    /// A case is undecided, or a clause that a case was written for.
+    /// A case is undecided, or a clause for which a case was written.
     pub undecided: bool,
     /// Something was decided about the cluster.
     pub decided: bool,
@@ -137,7 +137,7 @@ pub struct VerifyFacts {
     pub not_a_run: bool,
     /// A file could not be read because of a problem of this machine.
     pub failed: bool,
-    /// Something could not be checked: the run used a different book, or a report has no histories.
+    /// Something could not be checked, because the run used a different book or a report has no histories.
     pub unchecked: bool,
 }
 

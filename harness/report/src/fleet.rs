@@ -1,8 +1,8 @@
 //! A fleet: cases that ran on each of several nodes, and what differs between the nodes.
 //!
-//! Nodes with the same known facts (kubelet, runtime, system, kernel, architecture) and the same verdicts are one group.
-//! A group names the clauses whose verdict differs between groups. If all nodes of a fleet behave the same, no group
-//! names any.
+//! Nodes with the same known facts (kubelet, runtime, system, kernel, architecture) and the same verdicts are one
+//! group. A group names the clauses whose verdict differs between groups. If all nodes of a fleet behave the same, no
+//! group names any clauses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +26,7 @@ const NAMED: usize = 12;
 pub struct NodeGroup {
     /// Their names.
     pub nodes: Vec<String>,
-    /// What is known about each of them. The texts are empty without permission to read nodes.
+    /// What is known about each node of the group. The texts are empty without permission to read nodes.
     pub facts: NodeFacts,
     /// The clauses that were judged in cases on these nodes, by verdict.
     pub clauses: Counts,

@@ -52,13 +52,13 @@ pub struct Matrix {
 pub struct MatrixCounts {
     /// All clauses that any report has.
     pub clauses: usize,
-    /// Those whose verdict differs between the reports that have them.
+    /// The clauses whose verdict differs between the reports that have them.
     pub differing: usize,
-    /// Those that at least one report does not have.
+    /// The clauses that at least one report does not have.
     pub missing: usize,
-    /// Those that get worse in at least one report.
+    /// The clauses whose verdict gets worse in at least one report.
     pub regressions: usize,
-    /// Those that get better in at least one report.
+    /// The clauses whose verdict gets better in at least one report.
     pub recoveries: usize,
 }
 
@@ -75,7 +75,7 @@ pub struct MatrixRow {
     pub level: Level,
     /// What the documentation promises, from the last report that has the clause.
     pub text: String,
-    /// Whether its verdict differs between the reports that have it.
+    /// Whether the verdict differs between the reports that have the clause.
     pub differs: bool,
     /// What each report says, in the order of the reports.
     pub cells: Vec<MatrixCell>,
@@ -86,13 +86,14 @@ pub struct MatrixRow {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct MatrixCell {
-    /// Its verdict; absent if its book does not have the clause.
+    /// The verdict; absent if the report's book does not have the clause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Word>,
-    /// How the verdict differs from the previous reports. Absent if it does not, or if none of them has the clause.
+    /// How the verdict differs from the previous reports. Absent if the verdict does not differ, or if no previous
+    /// report has the clause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<Turn>,
-    /// What happened, in a sentence. Empty if it holds.
+    /// What happened, in a sentence. Empty if the clause holds.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub finding: String,
     /// The measurement that is closest to its bound, or furthest beyond it.
@@ -101,7 +102,7 @@ pub struct MatrixCell {
     /// How its measurements compare with their upper bounds. Absent if there are only a few.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<Spread>,
-    /// The facets for which it was not observed, although this is required before it holds.
+    /// The facets for which the clause was not observed, although it holds only after such an observation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unseen: Vec<FacetSeen>,
 }
@@ -164,13 +165,13 @@ impl MatrixRow {
         self.cells.iter().any(|cell| cell.verdict.is_none())
     }
 
-    /// Whether it gets worse in any report.
+    /// Whether the verdict gets worse in any report.
     #[must_use]
     pub fn is_regression(&self) -> bool {
         self.cells.iter().filter_map(|cell| cell.turn).any(Turn::is_regression)
     }
 
-    /// Whether it gets better in any report.
+    /// Whether the verdict gets better in any report.
     #[must_use]
     pub fn is_recovery(&self) -> bool {
         self.cells.iter().filter_map(|cell| cell.turn).any(Turn::is_recovery)
@@ -220,8 +221,8 @@ struct Before {
 }
 
 impl Before {
-    /// How a verdict differs from the previous ones. A verdict is compared with the last decided one, because skipped and
-    /// undecided verdicts in between say nothing about the cluster.
+    /// How a verdict differs from the previous verdicts. A verdict is compared with the last decided verdict, because
+    /// skipped and undecided verdicts in between say nothing about the cluster.
     fn turn(&self, now: Word) -> Option<Turn> {
         let from = if now.decided() { self.decided.or(self.last) } else { self.last };
         Turn::between(from?, now)

@@ -24,7 +24,7 @@ impl Part<'_> {
     }
 }
 
-/// The request of all runs together. The parts are in the order of their starts.
+/// The request of all runs together. The parts are in the order in which the runs started.
 pub(crate) fn facts(parts: &[Part<'_>], command: &[String]) -> RunFacts {
     let first = parts.first().map(|part| part.facts.clone()).unwrap_or_default();
     let others = parts.len().saturating_sub(1);
@@ -59,8 +59,8 @@ fn labels(parts: &[Part<'_>]) -> BTreeMap<String, String> {
     values.into_iter().map(|(key, values)| (key.clone(), joined(values))).collect()
 }
 
-/// The cases of all runs, each once, in the order of the first run. A case on several nodes is at the place of the case.
-/// The case without a node, which the other shards of the run name, is left out.
+/// The cases of all runs, each once, in the order of the first run. A case that ran on several nodes keeps the place of
+/// the case without a node. The case without a node, which the other shards of the run name, is left out.
 fn cases(parts: &[Part<'_>]) -> Vec<Planned> {
     let mut order: BTreeMap<CaseName, usize> = BTreeMap::new();
     let mut known: BTreeMap<&CaseName, &Planned> = BTreeMap::new();
@@ -99,7 +99,7 @@ pub(crate) fn environment(parts: &[Part<'_>]) -> Option<ClusterFacts> {
     })
 }
 
-/// The resources that all runs used together. `None` if one of them has no end.
+/// The resources that all runs used together. `None` if the log of one of the runs has no end.
 pub(crate) fn usage(parts: &[Part<'_>]) -> Option<Usage> {
     let mut all = Usage::default();
     for part in parts {

@@ -2,7 +2,7 @@
 //!
 //! Only logs are merged. Histories do not change, and each is judged like a history of the merged run. So the report is
 //! the same whether its histories come from one run or from several. Runs that do not belong together (different
-//! clusters, books or programs, or a missing shard) are rejected, unless the user allows it.
+//! clusters, books or programs, or a missing shard) are rejected, unless the user allows such a merge.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +26,7 @@ pub struct RunToMerge {
 pub struct Allowed {
     /// Different clusters, books and programs.
     pub mixed: bool,
-    /// Missing shards. Their cases count as never ended.
+    /// Missing shards. The report states that their cases never ended.
     pub incomplete: bool,
 }
 
@@ -81,7 +81,7 @@ pub enum MergeError {
     /// A shard is missing.
     #[error("of the {of} shards of the run, {} {} missing", .missing.join(", "), if .missing.len() == 1 { "is" } else { "are" })]
     Incomplete {
-        /// How many shards there should be.
+        /// The number of shards that the run was divided into.
         of: u32,
         /// The missing shards.
         missing: Vec<String>,
@@ -101,7 +101,7 @@ impl MergeError {
     }
 }
 
-/// A run with its facts, and how long after the first run it began.
+/// A run with its facts, and the time from the beginning of the first run to its beginning.
 pub(crate) struct Part<'r> {
     pub(crate) run: usize,
     pub(crate) place: &'r str,
@@ -233,7 +233,7 @@ fn cluster(part: &Part<'_>) -> String {
     part.ground().map(|ground| ground.cluster_uid.clone()).unwrap_or_default()
 }
 
-/// The maximum number of shards that are named. A log from elsewhere can claim to be one of billions.
+/// The maximum number of shards that are named. A log from elsewhere can claim to belong to one of billions of shards.
 const NAMED: usize = 20;
 
 /// The error for missing shards, if there are any.
@@ -248,8 +248,8 @@ fn missing_shards(parts: &[Part<'_>]) -> Option<MergeError> {
     })
 }
 
-/// The cases that ran in some run, or were to run there and have no result. It does not matter that other runs left them
-/// out.
+/// The cases that ran in some run, or were to run there and have no result. It does not matter whether other runs left
+/// out these cases.
 fn settled(parts: &[Part<'_>]) -> BTreeSet<CaseName> {
     let mut settled = BTreeSet::new();
     for part in parts {

@@ -1,4 +1,4 @@
-//! The facts of a report in short, for several reports side by side: what ran, where, when, and with what result.
+//! The main facts of a report, to show several reports side by side: what ran, where, when, and with what result.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,12 +20,12 @@ pub struct ReportFacts {
     pub run_id: String,
     /// When the run started.
     pub began: String,
-    /// How long it took. Absent if it did not finish.
+    /// How long the run took. Absent if the run did not finish.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took_us: Option<i64>,
     /// The name of the cluster's context. Empty if the run never reached the cluster.
     pub cluster: String,
-    /// The version of the API server. Empty if the run never reached it.
+    /// The version of the API server. Empty if the run never reached the API server.
     pub server: String,
     /// The nodes and the versions of their kubelets. Empty without permission to read nodes.
     pub nodes: BTreeMap<String, String>,
@@ -88,7 +88,7 @@ impl ReportFacts {
         }
     }
 
-    /// The versions of its kubelets, or of the API server without permission to read nodes.
+    /// The versions of the kubelets or, without permission to read nodes, of the API server.
     #[must_use]
     pub fn version(&self) -> String {
         let kubelets: BTreeSet<&str> =

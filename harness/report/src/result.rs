@@ -37,7 +37,7 @@ impl Counts {
         *self.slot(word)
     }
 
-    /// How many of them say something about the cluster.
+    /// How many of the verdicts say something about the cluster.
     #[must_use]
     pub fn decided(self) -> u64 {
         self.holds + self.diverges + self.violated
@@ -55,8 +55,8 @@ impl Counts {
     }
 }
 
-/// If a node is overloaded for more of the time than this, lateness can no longer be distinguished from a fault, whatever
-/// the verdicts are.
+/// The maximum percentage of the time during which nodes may be overloaded. Above it, lateness can no longer be
+/// distinguished from a fault, whatever the verdicts are.
 const TOO_NOISY_PERCENT: i64 = 50;
 
 /// The result of a profile whose cases were written for these clauses.

@@ -48,7 +48,7 @@ pub enum LogLine {
         /// When it ended.
         us: i64,
     },
-    /// These cases left a clause undecided that they were written for, so they run again.
+    /// These cases left a clause undecided for which they were written, so they run again.
     TriedAgain {
         /// The cases.
         cases: Vec<CaseName>,
@@ -110,10 +110,10 @@ pub struct RunFacts {
     /// Which part of a run this is, if the run was divided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
-    /// The runs that this one was merged from.
+    /// The runs that this run was merged from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub merged: Vec<MergedFrom>,
-    /// The cases that were meant to run, and those left out by the user's filter.
+    /// The cases that were meant to run, and the cases that the user's filter left out.
     pub cases: Vec<Planned>,
 }
 
@@ -202,7 +202,7 @@ pub struct Planned {
 }
 
 impl Planned {
-    /// The facts for the log about a case in the file `source`.
+    /// The facts that the log has about a case in the file `source`.
     #[must_use]
     pub fn of(case: &Case, source: &str) -> Self {
         Self {
@@ -253,9 +253,9 @@ pub struct Leftover {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
-    /// From the zero to the end of the clean-up.
+    /// The time from the run's zero to the end of the clean-up.
     pub wall_us: i64,
-    /// From the zero to the first case.
+    /// The time from the run's zero to the first case.
     pub laid_us: i64,
     /// The longest single case, from its beginning to its end.
     pub longest_us: i64,
@@ -269,7 +269,7 @@ pub struct Usage {
     pub peak_memory: u64,
     /// How often the harness itself was stalled for more than 50 ms.
     pub stalls: u64,
-    /// For how long in total.
+    /// How long the harness was stalled in total.
     pub stalled_us: i64,
     /// Whether the run was interrupted.
     pub interrupted: bool,

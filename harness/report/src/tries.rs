@@ -1,7 +1,7 @@
 //! Which cases of a run are worth another try, in the same run.
 //!
-//! A case that a busy machine left undecided is worth it. This hides no violation, because both tries are judged, and a
-//! clause that one of them violated stays violated.
+//! A case that was left undecided because a machine was busy is worth another try. The second try hides no violation,
+//! because both tries are judged, and a clause that is violated in one of them stays violated.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ use crate::word::Word;
 pub struct JudgedCase {
     /// The case.
     pub case: CaseName,
-    /// The verdict on it as a whole.
+    /// The verdict on the case as a whole.
     pub verdict: Word,
     /// The judgement on each clause that applies to it.
     pub judgements: Vec<Judgement>,
@@ -28,8 +28,8 @@ pub struct JudgedCase {
     pub expected: Vec<Expected>,
 }
 
-/// The cases that left a clause or an expectation undecided. Violated and broken cases need no other try, and cases that
-/// are still running may decide the clauses that they were written for.
+/// The cases that left a clause or an expectation undecided. Violated and broken cases are not tried again, and cases
+/// that are still running may yet decide the clauses that they were written for.
 #[must_use]
 pub fn undecided(
     registry: &Registry,
@@ -48,9 +48,10 @@ pub fn undecided(
     again.map(|one| &one.case).filter(|case| chosen.contains(case)).cloned().collect()
 }
 
-/// The cases that may decide a clause that the run left undecided: those that were written for it and are undecided, or
-/// else all that were written for it. If the run left out one of these, that one may be the case that shows the rest.
-/// Then only those cases count that a busy machine may have disturbed.
+/// The cases that may decide a clause that the run left undecided: the undecided cases that were written for the clause
+/// or, if there are none, all cases that were written for it. If the run left out a case that was written for the
+/// clause, the clause may be undecided only because that case is missing. Then only cases that a busy machine may have
+/// disturbed run again.
 fn of_clause<'j>(clause: &Clause, planned: &[Planned], judged: &'j [JudgedCase]) -> Vec<&'j CaseName> {
     let on = |one: &'j JudgedCase| one.judgements.iter().find(|judgement| judgement.clause == clause.id);
     let asked: Vec<_> = judged.iter().filter_map(|one| Some((&one.case, on(one)?))).collect();

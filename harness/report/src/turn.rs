@@ -26,7 +26,7 @@ pub enum Turn {
 }
 
 impl Turn {
-    /// How a verdict changed. `None` if it did not.
+    /// How a verdict changed. `None` if the verdict is the same.
     #[must_use]
     pub fn between(from: Word, to: Word) -> Option<Self> {
         let turn = match (from, to) {
@@ -42,7 +42,7 @@ impl Turn {
         Some(turn)
     }
 
-    /// Whether it got worse, measured by the documentation.
+    /// Whether the verdict got worse, measured by the documentation.
     #[must_use]
     pub fn is_regression(self) -> bool {
         matches!(self, Self::NewViolation | Self::NewDivergence)
@@ -68,7 +68,7 @@ impl Turn {
         }
     }
 
-    /// Its sign, if it says something about the cluster.
+    /// The symbol for the change, if the change says something about the cluster.
     #[must_use]
     pub fn sign(self) -> Option<&'static str> {
         match self {

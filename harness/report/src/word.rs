@@ -14,7 +14,7 @@ pub enum Word {
     Violated,
     /// The harness or its environment failed.
     Error,
-    /// It ran, but the evidence does not decide it.
+    /// The case ran, but its evidence does not decide the clause.
     Inconclusive,
     /// The behavior contradicts the documentation but matches a known upstream deviation.
     Diverges,
@@ -66,7 +66,7 @@ impl Word {
         }
     }
 
-    /// A symbol for it, which a terminal can show.
+    /// The symbol for the word, which a terminal can show.
     #[must_use]
     pub fn sign(self) -> &'static str {
         match self {
@@ -79,7 +79,7 @@ impl Word {
         }
     }
 
-    /// Whether it says something about the cluster.
+    /// Whether the verdict says something about the cluster.
     #[must_use]
     pub fn decided(self) -> bool {
         matches!(self, Self::Violated | Self::Diverges | Self::Holds)

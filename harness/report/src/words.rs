@@ -1,7 +1,7 @@
 //! Verdicts and events in words.
 //!
 //! A verdict that needs attention is shown in a few aligned lines: the promise, the observation, the evidence, and the
-//! command that judges it again. The words are generated from the typed values, so they always match them.
+//! command that judges it again. The text is generated from the typed values, so it always matches them.
 
 mod course;
 mod event;
@@ -81,7 +81,7 @@ pub fn paragraph(clause: &ClauseReport) -> String {
         say(
             "spread",
             &format!(
-                "{count} times: half use at most {median} % of their bounds, nine in ten {nine_in_ten} %, all {most} %"
+                "{count} times: half of them are at most {median} % of their bounds, nine in ten at most {nine_in_ten} %, all at most {most} %"
             ),
         );
     }
@@ -105,7 +105,7 @@ pub(crate) fn counted(count: usize, one: &str, several: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { several })
 }
 
-/// What was measured in the deciding case, without what the finding already contains.
+/// The measurements in the deciding case, except measurements that the finding already contains.
 fn measured(clause: &ClauseReport) -> Vec<String> {
     let decided = clause.evidence.first().map(|found| &found.case);
     let here = clause.measurements.iter().filter(|measured| Some(&measured.case) == decided);
@@ -142,12 +142,12 @@ impl Report {
         )
     }
 
-    /// The clauses with a verdict, without the violations that likely follow from another.
+    /// The clauses with this verdict, without the violations that likely follow from another violation.
     pub fn causes_of(&self, word: Word) -> impl Iterator<Item = &ClauseReport> {
         self.clauses.iter().filter(move |clause| clause.verdict == word && clause.follows_from.is_none())
     }
 
-    /// The violations that likely follow from this one, one line for each clause. Empty if there are none.
+    /// The violations that likely follow from this violation, one line for each clause. Empty if there are none.
     #[must_use]
     pub fn effects(&self, cause: &ClauseReport) -> String {
         let follow = self.clauses.iter().filter(|clause| clause.follows_from.as_ref() == Some(&cause.id));

@@ -26,7 +26,7 @@ pub struct Change {
     pub on_stop: Option<Script<TerminationAnswer>>,
 }
 
-/// The parts of a listener that change. The others stay the same.
+/// The parts of a listener that change. All other parts stay the same.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
@@ -64,7 +64,7 @@ impl Change {
     ///
     /// # Errors
     ///
-    /// If the change names a listener that does not exist or gives it a script that it cannot have.
+    /// If the change names a listener that does not exist, or gives a listener a script that it cannot have.
     pub fn apply(self, plan: &Plan) -> Result<(Plan, Vec<Endpoint>), String> {
         let mut plan = plan.clone();
         let known: Vec<_> = plan.listeners.keys().cloned().collect();
@@ -102,7 +102,7 @@ impl Change {
     }
 }
 
-/// The sentence about a listener that does not exist.
+/// The error for a listener that does not exist.
 fn unknown(name: &str, known: &[String]) -> String {
     let hint = nearest(name, known.iter().map(String::as_str));
     let hint = hint.map(|word| format!("; did you mean `{word}`?")).unwrap_or_default();

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 /// Something that has a script in the plan and a count in the witness.
 ///
-/// It is written as one string, in plans, changes and witness lines alike: `http:/ready` (listener and path),
+/// An endpoint is written as one string, in plans, changes and witness lines alike: `http:/ready` (listener and path),
 /// `grpc:liveness` (listener and service), `web@connections`, `web@listen`, `exec live`, `stop`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Endpoint {
@@ -31,7 +31,7 @@ pub enum Endpoint {
 }
 
 impl Endpoint {
-    /// The name with which the chances of the endpoint are drawn; see [`crate::Plan::dice`].
+    /// The name from which the random numbers of the endpoint are derived; see [`crate::Plan::dice`].
     #[must_use]
     pub fn chance_name(&self) -> Cow<'_, str> {
         match self {

@@ -1,13 +1,13 @@
 //! The words that the harness and the target share.
 //!
-//! Two documents pass between them, and both are defined here and nowhere else:
+//! Two documents are exchanged between them, and both are defined only in this crate:
 //!
 //! * the [`Plan`], which is sent with the pod and defines how the target answers, and
 //! * the [`WitnessLine`], one fact that the target saw, with the time at which it saw it.
 //!
-//! The crate is pure: it turns text into values, a [`Moment`] into the answer that is due, and an answer into what
-//! goes on the [`wire`]. It never reads a clock, a file or the environment, so the same plan gives the same answers in
-//! the target, in the harness and in a simulator.
+//! The crate is pure: it turns text into values, a [`Moment`] into the answer that is due, and an answer into the bytes
+//! on the [`wire`]. It never reads a clock, a file or the environment, so the same plan gives the same answers in the
+//! target, in the harness and in a simulator.
 
 pub mod answer;
 pub mod change;

@@ -1,4 +1,4 @@
-//! A listener of the plan: a port, what it speaks, and a script for each of its endpoints.
+//! A listener of the plan: a port, its protocol, and a script for each of its endpoints.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -28,11 +28,12 @@ pub struct Listener {
     pub listen: Script<ListenState>,
     /// What happens to each connection.
     pub connections: Script<ConnectionAnswer>,
-    /// For HTTP: the script of each path (without its query). `*` is for all other paths. Without it, they get 404.
+    /// For HTTP: the script of each path (without its query). `*` is for all other paths. Without `*`, all other paths
+    /// get 404.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub paths: BTreeMap<String, Script<HttpAnswer>>,
-    /// For gRPC: the script of each health service, including the empty name. `*` is for all other services. Without it,
-    /// they get NOT_FOUND.
+    /// For gRPC: the script of each health service, including the empty name. `*` is for all other services. Without
+    /// `*`, all other services get NOT_FOUND.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub services: BTreeMap<String, Script<GrpcAnswer>>,
     /// For HTTP: limits the number of requests that are served at the same time.
@@ -122,7 +123,7 @@ pub struct Workers {
     /// How many requests are served at the same time.
     pub count: u16,
     /// The maximum number of waiting requests. Further requests are answered with 503 immediately. Without a limit, all
-    /// wait.
+    /// requests wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<u16>,
 }
@@ -181,7 +182,7 @@ impl Listener {
         self.services.get_key_value(name).or_else(|| self.services.get_key_value("*"))
     }
 
-    /// The contradiction between its parts, if there is one, pinned to the part.
+    /// The contradiction between the parts of the listener, if there is one, pinned to a part.
     pub(crate) fn contradiction(&self) -> Option<String> {
         let word = self.protocol.word();
         if self.protocol != Protocol::Http && !self.paths.is_empty() {
@@ -236,7 +237,7 @@ impl Tls {
 }
 
 impl Protocol {
-    /// The word for it in a plan.
+    /// The word for the protocol in a plan.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {

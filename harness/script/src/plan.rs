@@ -8,7 +8,7 @@ use crate::answer::{ExecAnswer, HttpAnswer};
 use crate::problem::pin;
 use crate::{Endpoint, Listener, Process, Script};
 
-/// How the target behaves, counted from each start of its process.
+/// The behavior of the target. All times count from the start of its process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "WrittenPlan", rename_all = "kebab-case")]
@@ -69,7 +69,8 @@ impl Plan {
         script.steps().get(step).map(|step| &step.answer)
     }
 
-    /// The seed mixed with the name of an endpoint (FNV-1a), so that the chances of endpoints are independent.
+    /// The seed combined with the name of an endpoint (FNV-1a), so that the random numbers of endpoints are
+    /// independent.
     #[must_use]
     pub fn dice(&self, endpoint: &str) -> u64 {
         let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3);

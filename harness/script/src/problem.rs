@@ -16,7 +16,8 @@ pub struct Place {
     pub width: usize,
 }
 
-/// What is wrong with a document. It is displayed in several lines: a sentence, the excerpt, the allowed words.
+/// What is wrong with a document. A problem is displayed in several lines: a sentence, the excerpt, and the allowed
+/// words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problem {
     /// The document's name: a path, `standard input`, or the like.
@@ -27,11 +28,11 @@ pub struct Problem {
     pub sentence: String,
     /// The wrong word, if it is one.
     pub word: Option<String>,
-    /// The allowed word that is most similar to it.
+    /// The allowed word that is most similar to the wrong word.
     pub nearest: Option<String>,
     /// All words that are allowed there.
     pub allowed: Vec<String>,
-    /// The line of the text, cut if it is too long, and how many characters precede the place in it.
+    /// The line of the text, cut if it is too long, and the number of characters that precede the place in this line.
     excerpt: Option<(String, usize)>,
 }
 
@@ -107,7 +108,7 @@ fn excerpt(line: &str, column: usize) -> (String, usize) {
     (shown, indent)
 }
 
-/// The word that is most similar to the wrong one, if any is similar.
+/// The word that is most similar to the wrong word, if any word is similar.
 #[must_use]
 pub fn nearest<'a>(wrong: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |word: &str| word.to_lowercase().replace('_', "-");
@@ -122,7 +123,7 @@ pub fn nearest<'a>(wrong: &str, words: impl IntoIterator<Item = &'a str>) -> Opt
         .min_by_key(|word| (far(word), std::cmp::Reverse(like(word))))
 }
 
-/// Adds to a sentence the part of the value that it is about, as a JSON pointer from the value that is being read.
+/// Adds to a sentence the path of the part that it is about, as a JSON pointer from the value that is being read.
 ///
 /// Serde passes on only sentences. [`unpin`] separates the two again.
 #[must_use]

@@ -1,4 +1,5 @@
-//! What the target does as a process: how it starts, consumes, calls, and ends.
+//! The behavior of the target as a process: its start, the resources that it consumes, the requests that it sends, and
+//! its end.
 
 mod trials;
 
@@ -14,18 +15,19 @@ pub use trials::PlannedTrial;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Process {
-    /// Environment variables without which the process ends with status 78 before anything else.
+    /// Required environment variables. If one of them is missing, the process exits with status 78 before it does
+    /// anything else.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub require_env: Vec<String>,
     /// Things to wait for, one after the other, before any port is opened.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub wait_for: Vec<Dependency>,
-    /// Whether the process records at its start what it sees from inside the container.
+    /// Whether the process records at its start what the container looks like from inside.
     pub dump: bool,
     /// Things to try, one after the other, when everything under `wait_for` is available.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trials: Vec<PlannedTrial>,
-    /// Whether orphans are reaped when the process is the container's first.
+    /// Whether orphans are reaped if the process is the container's first process.
     pub reap: bool,
     /// Child processes that run beside the process.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -36,7 +38,7 @@ pub struct Process {
     /// Traffic that the process sends.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub clients: Vec<Client>,
-    /// When the process ends by itself: the first entry for this attempt counts.
+    /// When the process ends by itself. The first entry for the current attempt counts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exit: Vec<ExitPlan>,
     /// What the process does when it receives a stop signal.
@@ -205,7 +207,7 @@ pub enum ExitWay {
     Abort,
     /// By SIGSEGV.
     Segfault,
-    /// By SIGKILL, which it sends to itself. The first process of a container cannot do that, and exits with 137.
+    /// It sends SIGKILL to itself. The first process of a container cannot do that, and exits with 137.
     Kill,
 }
 
@@ -230,7 +232,7 @@ impl ExitFrom {
 }
 
 impl ExitWay {
-    /// The status that a container runtime reports for such an end of a process that would exit with `code`.
+    /// The status that a container runtime reports after such an end, for a process that would exit with `code`.
     #[must_use]
     pub fn status(self, code: u8) -> u8 {
         match self {

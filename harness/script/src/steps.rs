@@ -1,11 +1,11 @@
 //! Scripts: which answer is due at which moment.
 //!
-//! A script is a list of steps. The first step whose conditions hold at the moment of the probe gives the answer. The
-//! last step has no conditions, so there is always an answer. `for` and `times` are the short way to write a sequence in
-//! time or in probes: each such step begins when the previous step ends.
+//! A script is a list of steps. The first step whose conditions hold when a probe arrives gives the answer. The last
+//! step has no conditions, so there is always an answer. `for` and `times` are a short way to write a sequence, in time
+//! or in numbers of probes. Each such step begins when the previous step ends.
 //!
-//! The choice is a pure function of the [`Moment`]. This includes chance: it is drawn from the plan's seed and the
-//! probe's number, so the same plan gives the same answers everywhere.
+//! The choice is a pure function of the [`Moment`]. Even chance follows from the moment: it is derived from the plan's
+//! seed and the probe's number, so the same plan gives the same answers everywhere.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::problem::pin;
 use crate::{Counts, Span, Times};
 
-/// What is known about a probe when its answer is chosen.
+/// The facts about a probe from which its answer is chosen.
 #[derive(Clone, Debug)]
 pub struct Moment<'a> {
     /// The attempt of the container, counted from 0 as Kubernetes counts restarts.
@@ -76,7 +76,8 @@ pub struct When {
     /// Time since an event: `sigterm`, or a mark set by a step or by a control call.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub since: BTreeMap<String, Times>,
-    /// The probability, from 0 to 1, that the step answers. It is drawn for each probe from the plan's seed.
+    /// The probability, from 0 to 1, that the step answers. The random number is derived from the plan's seed for each
+    /// probe.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chance: Option<f64>,
 }
@@ -124,7 +125,7 @@ pub struct Script<A> {
     windows: Vec<Window>,
 }
 
-/// The part of the sequence for which a `for` or `times` step lasts.
+/// The part of the sequence that a `for` or `times` step covers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Window {
     Open,
@@ -216,7 +217,7 @@ impl<A> Script<A> {
         &self.steps
     }
 
-    /// Whether some step depends on the named event.
+    /// The events on which the steps depend.
     pub fn waits_for<'a>(&'a self) -> impl Iterator<Item = &'a str> + 'a {
         self.steps.iter().flat_map(|step| step.when.since.keys().map(String::as_str))
     }

@@ -15,7 +15,7 @@ pub struct Span(pub Duration);
 
 const TIME_UNITS: [(&str, f64); 5] = [("ms", 1e-3), ("us", 1e-6), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
 
-/// Ten years. Anything longer is a mistake and would overflow arithmetic later on.
+/// The longest span: ten years. A longer span is a mistake, and would cause overflows later.
 const LONGEST_SECONDS: f64 = 315_360_000.0;
 
 impl Span {

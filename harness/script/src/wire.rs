@@ -1,9 +1,9 @@
-//! What planned answers put on the wire: the one interpretation of the plan's words.
+//! What planned answers put on the wire: the only interpretation of the plan's words.
 //!
-//! The target performs these values, the simulated target turns them into events, and the readings of a history derive
-//! from them what a client can have received. A new fault is a word in [`crate::answer`] and its composition here. The
-//! target needs new code only for an action that no value here expresses. Nothing here waits, reads a clock or opens a
-//! connection.
+//! The target performs the actions in these values, the simulated target turns them into events, and the readings of a
+//! history derive from them what a client can have received. A new fault is a word in [`crate::answer`] and its
+//! composition here. The target needs new code only for an action that no value here expresses. Nothing here waits,
+//! reads a clock or opens a connection.
 
 mod body;
 mod connection;

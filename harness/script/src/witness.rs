@@ -1,7 +1,7 @@
 //! The witness line: one fact that the target saw, with the time at which it saw it.
 //!
-//! Lines are JSON objects, one per row, with the version of their format. Sequence numbers begin at 0 in each process and
-//! have no gaps, so a missing line is noticed. `boot` distinguishes the processes.
+//! Lines are JSON objects, one per row, with the version of their format. Sequence numbers begin at 0 in each process
+//! and have no gaps, so a reader notices a missing line. `boot` distinguishes the processes.
 
 mod network;
 mod process;
@@ -29,7 +29,7 @@ pub const VERSION: u32 = 1;
 pub struct WitnessLine {
     /// The version of the format.
     pub v: u32,
-    /// A random name for this process.
+    /// A random name of this process.
     pub boot: String,
     /// The attempt of the container, counted from 0; see [`Started::attempt_known`].
     pub attempt: u64,
@@ -64,7 +64,7 @@ pub enum Fact {
     Closed(Closed),
     /// A command run by a probe or a hook began.
     Exec(ExecSeen),
-    /// Such a command ended, or was cut off.
+    /// A command run by a probe or a hook ended, or was cut off.
     ExecEnded(ExecEnded),
     /// A signal arrived.
     Signal(SignalSeen),
@@ -94,7 +94,7 @@ pub enum Fact {
     Saturated(Saturated),
     /// Lines that will never arrive at some reader.
     Lost(Lost),
-    /// Something about the target itself went wrong. The reader should not trust what depends on it.
+    /// Something about the target itself went wrong. The reader should not trust conclusions that depend on it.
     Trouble(Trouble),
     /// The process looked for its file on a volume of the pod just before it ends.
     Volume(VolumeSeen),
@@ -116,9 +116,9 @@ pub struct Started {
     pub host: String,
     /// A digest of the plan in force.
     pub plan: String,
-    /// The seed of its chances.
+    /// The seed of the plan's random numbers.
     pub seed: u64,
-    /// Whether the attempt was counted on a volume. If not, it is always 0.
+    /// Whether the attempt was counted on a volume. If not, the attempt is always 0.
     pub attempt_known: bool,
     /// The instant at which `main` began, on the monotonic clock. Times in the plan count from here.
     pub began_mono_us: u64,
@@ -187,9 +187,9 @@ pub struct Stall {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Saturated {
-    /// For how long, in microseconds.
+    /// How long they were busy, in microseconds.
     pub for_us: u64,
-    /// Whether many tasks were waiting for each of them.
+    /// Whether many tasks were waiting for each processor.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub overloaded: bool,
 }
@@ -202,7 +202,7 @@ pub struct Lost {
     pub to: String,
     /// How many lines.
     pub lines: u64,
-    /// The number of the first of them.
+    /// The number of the first of these lines.
     pub first: u64,
 }
 

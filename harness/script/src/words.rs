@@ -1,8 +1,8 @@
 //! Answers that are written as one word, as a number, or as a map of settings.
 //!
-//! `answer: hang`, `answer: 503` and `answer: { status: 503, delay: 2s }` are values of the same type. Serde's own way to
-//! express this (`untagged`) loses the position and the cause of an error. So this module distinguishes the three forms
-//! by the kind of value in the document, and then reads each form with its own precise errors.
+//! `answer: hang`, `answer: 503` and `answer: { status: 503, delay: 2s }` are values of the same type. Serde's own way
+//! to express this (`untagged`) loses the position and the cause of an error. So this module distinguishes the three
+//! forms by the kind of value in the document, and then reads each form with precise errors.
 
 /// Defines the written forms of an enum of plain words with one variant for settings.
 ///

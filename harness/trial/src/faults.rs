@@ -1,8 +1,8 @@
-//! The standard faults: a generated case for each, with the promises of the settings.
+//! The standard faults. Each has a generated case, with the promises of the settings.
 //!
-//! A fault affects one container of a healthy pod, while a client calls it through a Service. If its probes detect the
-//! fault, the promise is an interval. If they do not, the promise is that nothing happens. If the result does not follow
-//! from the settings, there is no promise.
+//! A fault affects one container of a healthy pod, while a client calls the pod through a Service. If the container's
+//! probes detect the fault, the promise is an interval. If they do not detect it, the promise is that nothing happens.
+//! If the result does not follow from the settings, there is no promise.
 
 mod builder;
 mod life;
@@ -29,11 +29,11 @@ pub enum Fault {
     Errors,
     /// It has two outages that are too short to matter.
     Flapping,
-    /// More requests come than it can answer.
+    /// More requests arrive than it can answer.
     Overload,
     /// Its dependency is down, and its readiness endpoint reports it.
     DependencyLoss,
-    /// It takes its time to stop.
+    /// It needs several seconds to stop.
     SlowShutdown,
 }
 
@@ -56,7 +56,7 @@ impl Fault {
         self.described().0
     }
 
-    /// A sentence that describes it.
+    /// A sentence that describes the fault.
     #[must_use]
     pub fn story(self) -> &'static str {
         self.described().1
@@ -133,7 +133,7 @@ impl Quantity {
         }
     }
 
-    /// A value of it for users: `20.0-31.0 s`, `2`, or `never`.
+    /// A value of this quantity for users: `20.0-31.0 s`, `2`, or `never`.
     #[must_use]
     pub fn show(self, value: Interval) -> String {
         match self.unit() {
@@ -151,9 +151,9 @@ pub struct Promised {
     pub quantity: Quantity,
     /// Its promised value.
     pub promise: Promise,
-    /// How much earlier it may happen, because of the clocks.
+    /// How much earlier the observation may be, because of the clocks.
     pub early: i64,
-    /// How much later it may happen, because of the cluster's own work.
+    /// How much later the observation may be, because of the cluster's own work.
     pub late: i64,
 }
 
@@ -178,7 +178,7 @@ pub struct Trial {
     pub promised: Vec<Promised>,
     /// The container that has the fault.
     pub subject: String,
-    /// The maximum time that it takes, in microseconds, with the formula.
+    /// The maximum time that the trial takes, in microseconds, with the formula.
     pub takes: Promise,
 }
 

@@ -5,8 +5,9 @@
 //! pod -> StandIn -> Trial (a case and its promises) for each fault -> History -> TrialResult
 //! ```
 //!
-//! A trial judges the settings and not the kubelet. The clauses judge the kubelet, over the same histories. A result is
-//! compared with its promise as in every judgement, with an interval, a bound, and the noise at the time.
+//! A trial judges the settings and not the kubelet. The clauses judge the kubelet, on the same histories. A result is
+//! compared with its promise in the same way as in every judgement: as an interval, with a bound and the noise at the
+//! time.
 
 mod faults;
 mod pod;

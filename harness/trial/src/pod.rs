@@ -2,7 +2,7 @@
 //! unchanged.
 //!
 //! Every field that is replaced or left out is noted. A pod that every API server would reject is rejected here, by the
-//! same rules as in cases. All errors are sentences pinned to their place.
+//! same rules as in cases. All errors are sentences that are pinned to their places in the file.
 
 mod container;
 mod draft;
@@ -35,7 +35,7 @@ const LISTS: [&str; 2] = ["initContainers", "containers"];
 pub struct Workload {
     /// Its kind.
     pub kind: String,
-    /// Its name. Empty if it has none.
+    /// Its name. Empty if the workload has no name.
     pub name: String,
     /// The pod or the pod template, which has a `spec` with containers.
     pub template: Value,
@@ -95,7 +95,7 @@ pub struct Note {
     pub kind: NoteKind,
     /// The field, such as `containers[web].env`.
     pub field: String,
-    /// What replaces it, or why it differs.
+    /// What replaces the field, or why it differs.
     pub why: String,
 }
 
@@ -127,8 +127,8 @@ pub struct StandIn {
     pub post_start: i64,
     /// The pod's grace period in microseconds.
     pub grace: i64,
-    /// The maximum time that the whole pod takes to become ready after the subject, in microseconds. It covers containers
-    /// that start before the subject, and slower containers.
+    /// The maximum time in microseconds from the readiness of the subject to the readiness of the whole pod. It covers
+    /// containers that start before the subject, and slower containers.
     pub slower: i64,
     /// The restart policy that applies to the subject.
     pub policy: String,
@@ -139,7 +139,7 @@ pub struct StandIn {
 }
 
 impl StandIn {
-    /// Creates a pod that replaces the workload's.
+    /// Creates a pod that replaces the workload's pod.
     ///
     /// # Errors
     ///
@@ -148,8 +148,8 @@ impl StandIn {
         Self::made(workload, false)
     }
 
-    /// Creates a pod that replaces the workload's, and keeps more of its fields: those that a lifecycle bug may depend
-    /// on.
+    /// Creates a pod that replaces the workload's, and keeps more of its fields: the fields on which a lifecycle bug
+    /// may depend.
     ///
     /// # Errors
     ///
@@ -240,7 +240,7 @@ impl StandIn {
         }
     }
 
-    /// Whether its postStart hook uses one of its ports.
+    /// Whether the subject's postStart hook uses one of the subject's ports.
     pub(crate) fn post_start_asks(&self) -> bool {
         self.hooks.iter().any(|(hook, _)| *hook == "postStart")
     }
@@ -273,8 +273,8 @@ fn endpoint(handler: &Handler) -> (&'static str, Option<u16>, String) {
     }
 }
 
-/// Which container has the faults. Among the containers that keep running, one with probes is preferred, then a main
-/// container over a sidecar, then the one with the most probes, then the first.
+/// Which container has the faults. Among the containers that keep running, a container with probes is preferred, then a
+/// main container over a sidecar, then the container with the most probes, then the first container.
 fn subject_of(containers: &[ContainerDraft]) -> usize {
     let stay = containers.iter().enumerate().filter(|(_, one)| one.stays);
     let best = stay.max_by_key(|(at, one)| {
@@ -283,8 +283,8 @@ fn subject_of(containers: &[ContainerDraft]) -> usize {
     best.map(|(at, _)| at).unwrap_or_default()
 }
 
-/// The maximum time that the whole pod takes to become ready after the subject. Sidecars start one after the other, and a
-/// postStart hook delays all later containers.
+/// The maximum time from the readiness of the subject to the readiness of the whole pod. Sidecars start one after the
+/// other, and a postStart hook delays all later containers.
 fn slower(containers: &[ContainerDraft], subject: usize) -> i64 {
     let probe = |one: &ContainerDraft, kind| one.probes.iter().find(|probe| probe.kind == kind).cloned();
     let ready = |one: &ContainerDraft| {

@@ -1,6 +1,6 @@
-//! What probe settings promise by arithmetic: intervals of time, each with its formula.
+//! The promises that follow from probe settings by arithmetic: intervals of time, each with its formula.
 //!
-//! A promise covers the kubelet's conclusions from answers, counted from the moment at which the answers change, or from
+//! A promise covers the time until the kubelet draws a conclusion, from the moment at which the answers change, or from
 //! the start of the container. The settings do not determine how long the kill itself and the propagation of a status
 //! take. A comparison with an observation must allow for both and document this.
 
@@ -18,16 +18,16 @@ const ANYTHING: Interval = Interval { lo: i64::MIN, hi: i64::MAX };
 /// What follows from the settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Promise {
-    /// The range of values, in microseconds if it is a time. [`NEVER`] if it does not happen.
+    /// The range of values, in microseconds for a time. [`NEVER`] if the event does not happen.
     pub span: Interval,
-    /// The formula, or why it does not happen, or why it does not follow from the settings.
+    /// The formula, or why the event does not happen, or why nothing follows from the settings.
     pub formula: String,
 }
 
 /// How a probe fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failing {
-    /// Immediately, by a bad answer or a refused connection.
+    /// The probe fails immediately, because of a bad answer or a refused connection.
     AtOnce,
     /// By its timeout.
     ByTimeout,
@@ -45,23 +45,23 @@ impl Promise {
         Self::new(value, value, formula)
     }
 
-    /// A promise that it does not happen.
+    /// A promise that the event does not happen.
     pub(crate) fn never(why: impl Into<String>) -> Self {
         Self { span: NEVER, formula: why.into() }
     }
 
-    /// No promise, because it does not follow from the settings.
+    /// No promise, because nothing follows from the settings.
     pub(crate) fn open(why: impl Into<String>) -> Self {
         Self { span: ANYTHING, formula: why.into() }
     }
 
-    /// Whether it does not follow from the settings.
+    /// Whether nothing follows from the settings.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.span == ANYTHING
     }
 
-    /// The same promise, but it may happen this much later.
+    /// The same promise, but the event may happen this much later.
     pub(crate) fn or_later(mut self, by: i64, formula: impl AsRef<str>) -> Self {
         self.span.hi += by;
         self.formula += formula.as_ref();
@@ -136,7 +136,7 @@ pub fn failures(probe: &ProbeSpec, failing: Failing) -> Promise {
 }
 
 /// When a probe has succeeded `successThreshold` times in a row, from the moment at which the answers become successes.
-/// Between the first and the last of them, the kubelet may run one extra readiness probe.
+/// Between the first and the last of these probes, the kubelet may run one extra readiness probe.
 #[must_use]
 pub fn successes(probe: &ProbeSpec) -> Promise {
     let lo = (probe.successes - 2).max(0) * probe.period;
@@ -147,9 +147,9 @@ pub fn successes(probe: &ProbeSpec) -> Promise {
     Promise::new(lo, probe.successes * probe.period, formula)
 }
 
-/// How long a container may take to answer successfully before this probe kills it, from its start. It always survives if
-/// it takes less than the lower end, and never if it takes more than the upper end. A closed port refuses a connection
-/// immediately, but a gRPC dial tries again until its timeout.
+/// How long after its start a container may take to answer successfully before this probe kills it. It always survives
+/// if it takes less than the lower end, and never if it takes more than the upper end. A closed port refuses a
+/// connection immediately, but a gRPC client tries to connect until its timeout.
 #[must_use]
 pub fn patience(probe: &ProbeSpec) -> Promise {
     let ((pace, word), dial, more) = match probe.handler {
@@ -165,8 +165,8 @@ pub fn patience(probe: &ProbeSpec) -> Promise {
     Promise::new(lo, lo + probe.period + dial, format!("{delay}(failureThreshold - 1) × {word}, {more}"))
 }
 
-/// The time from one probe to the next if each takes until its timeout, and the field that determines it. A probe that
-/// takes longer than its period delays the next one.
+/// The time from one probe to the next if each probe takes until its timeout, and the field that determines this time.
+/// A probe that takes longer than its period delays the next one.
 fn pace(probe: &ProbeSpec) -> (i64, &'static str) {
     if probe.timeout > probe.period {
         (probe.timeout, "timeoutSeconds")
@@ -175,7 +175,7 @@ fn pace(probe: &ProbeSpec) -> (i64, &'static str) {
     }
 }
 
-/// When a container is ready, from its start, if it answers successfully after `boot`.
+/// The time from a container's start until it is ready, if it answers successfully after `boot`.
 #[must_use]
 pub fn ready(startup: Option<&ProbeSpec>, readiness: Option<&ProbeSpec>, boot: i64) -> Promise {
     let begins = |probe: &ProbeSpec| match probe.initial_delay {

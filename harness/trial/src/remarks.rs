@@ -11,7 +11,7 @@ use crate::promise::{self, Failing, SECOND, tenths};
 pub struct Remark {
     /// The remark, in a sentence.
     pub says: String,
-    /// The clause of the book that says so.
+    /// The clause of the book on which the remark is based.
     pub clause: &'static str,
 }
 

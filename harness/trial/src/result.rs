@@ -1,8 +1,8 @@
 //! The result of a fault, read from the history of its case, with the promises.
 //!
 //! If possible, times come from the target's own clock: the change of its plan, the stop signal, the client's calls.
-//! Otherwise, they are the moments at which the watch reported something. If an observation was not possible, its promise
-//! never counts as kept.
+//! Otherwise, times are the moments at which the watch reported a change. If an observation was not possible, its
+//! promise never counts as kept.
 
 use probity_model::history::{Did, Happening};
 use probity_model::measure::{Blur, Fit, Interval, Measurement, Unit};
@@ -18,9 +18,9 @@ use crate::promise::{NEVER, SECOND};
 pub struct Observation {
     /// The quantity, and what the settings promise for it.
     pub promised: Promised,
-    /// What happened ([`NEVER`] if it did not happen), or why this is unknown.
+    /// The observed value ([`NEVER`] if the event did not happen), or why it is unknown.
     pub seen: Result<Interval, String>,
-    /// How this compares with the promise. `None` if there is no promise.
+    /// How the observed value compares with the promise. `None` if there is no promise.
     pub fit: Option<Fit>,
     /// The events on which it is based.
     pub events: Vec<EventId>,
@@ -54,14 +54,15 @@ impl TrialResult {
         }
     }
 
-    /// How the worst of its observations fits its promise.
+    /// How the worst of the observations fits its promise.
     #[must_use]
     pub fn fit(&self) -> Fit {
         self.observations.iter().filter_map(|one| one.fit).fold(Fit::Met, Fit::worse)
     }
 }
 
-/// Why a trial ended early, if it did. What did not happen before its end then says nothing about the settings.
+/// Why a trial ended early, if it did. If it ended early, something that did not happen before its end says nothing
+/// about the settings.
 fn cut_short(history: &History) -> Option<String> {
     history.events().find_map(|(_, event)| match &event.what {
         Happening::Deed(deed) => match &deed.did {
@@ -73,7 +74,7 @@ fn cut_short(history: &History) -> Option<String> {
     })
 }
 
-/// What happened, with the events at its ends.
+/// The observed value, with the events at its start and its end.
 type Seen = (Result<Interval, String>, Vec<EventId>);
 
 /// A request of the client.
@@ -212,7 +213,8 @@ impl<'t, 'h> FaultRun<'t, 'h> {
         }
     }
 
-    /// The time from the first request that failed to the first that succeeded again, for all such times.
+    /// The total time during which requests failed. Each period lasts from the first request that failed to the first
+    /// that succeeded again.
     fn downtime(&self) -> Seen {
         let (mut total, mut since, mut events) = (0, None, Vec::new());
         for call in &self.calls {
@@ -278,8 +280,9 @@ fn measurement(
     }
 }
 
-/// The first revision that meets a condition and shows a change of a container's readiness. The container's own readiness
-/// is used because the promises follow from the probes of one container, but the pod's readiness from those of all.
+/// The first revision that meets a condition and shows a change of a container's readiness. The container's own
+/// readiness is used because the promises follow from the probes of one container, but the pod's readiness depends on
+/// the probes of all its containers.
 fn turn<'t, 'h>(
     pod: &'t PodLife<'h>,
     container: &str,

@@ -1,4 +1,4 @@
-//! Readiness gates: what keeps a pod from being ready, and how its status shows this.
+//! Hand-written histories of pods with readiness gates: when such a pod is ready, and how its status names the gates.
 
 use super::*;
 
@@ -20,7 +20,7 @@ fn a_gate_without_a_condition_is_shut() {
     assert_eq!(judged(clause, &gated(), &[ready_as("False", "False", &[])]), "inconclusive");
 }
 
-/// A pod with two gates: when each of its statuses comes.
+/// Judges a pod with two gates that has these statuses at these times.
 fn through(statuses: &[(f64, Value)]) -> &'static str {
     let clause = "readinessgate.ready-needs-both";
     let mut run = pod(clause, &gated());
@@ -49,8 +49,8 @@ fn a_pod_is_ready_with_its_containers_and_all_of_its_gates() {
         ]
     };
     assert_eq!(through(&course(0.2)), "holds");
-    assert_eq!(through(&course(7.0)), "violated", "it notices the gate late");
-    assert_eq!(through(&course(0.2)[..2]), "violated", "it never notices the gate");
+    assert_eq!(through(&course(7.0)), "violated", "the kubelet notices the gate late");
+    assert_eq!(through(&course(0.2)[..2]), "violated", "the kubelet never notices the gate");
     assert_eq!(through(&[(2.0, ready_as("True", "True", &one))]), "violated", "one gate is enough");
     assert_eq!(through(&[]), "inconclusive");
 }
@@ -69,7 +69,11 @@ fn containers_behind_a_gate_are_shown_as_ready() {
     hidden["containerStatuses"][0]["ready"] = json!(true);
     assert_eq!(judged(clause, &gated(), &[missing, shut(WAITS, GATE)]), "holds");
     assert_eq!(judged(clause, &gated(), &[shut(WAITS, OTHER)]), "violated", "the gate is not named");
-    assert_eq!(judged(clause, &gated(), &[shut("ContainersNotReady", GATE)]), "violated", "they are ready");
+    assert_eq!(
+        judged(clause, &gated(), &[shut("ContainersNotReady", GATE)]),
+        "violated",
+        "the containers are ready"
+    );
     let soon = judged(clause, &gated(), &[shut(WAITS, OTHER), shut(WAITS, GATE)]);
     assert_ne!(soon, "violated", "the kubelet had not heard of the gate yet");
     assert_eq!(judged(clause, &gated(), &[hidden]), "violated");

@@ -1,4 +1,4 @@
-//! Conditions that stay wrong, and which containers they name as those that a pod waits for.
+//! Conditions that stay wrong, and the containers that a condition names because the pod waits for them.
 
 use super::*;
 
@@ -27,13 +27,29 @@ fn what_is_not_ready_has_its_own_reason_only() {
     let judged = |status: Value| judged(clause, &plain(), &[status, whole()]);
     assert_eq!(judged(low()), "holds");
     assert_eq!(judged(both("reason", "Unwell")), "violated");
-    assert_eq!(judged(both("reason", "UnknownContainerStatuses")), "violated", "there are statuses");
-    assert_eq!(judged(with(low(), "Ready", "reason", json!("Unwell"))), "violated", "the two differ");
-    assert_eq!(judged(with(low(), "Ready", "message", json!("target"))), "violated", "the two differ");
+    assert_eq!(
+        judged(both("reason", "UnknownContainerStatuses")),
+        "violated",
+        "there are container statuses"
+    );
+    assert_eq!(
+        judged(with(low(), "Ready", "reason", json!("Unwell"))),
+        "violated",
+        "Ready and ContainersReady differ"
+    );
+    assert_eq!(
+        judged(with(low(), "Ready", "message", json!("target"))),
+        "violated",
+        "Ready and ContainersReady differ"
+    );
     let mut unknown = both("reason", "UnknownContainerStatuses");
     unknown["containerStatuses"] = json!([]);
     assert_ne!(judged(unknown), "violated");
-    assert_ne!(judged(both("reason", "PodFailed")), "violated", "it may be about to be ended from outside");
+    assert_ne!(
+        judged(both("reason", "PodFailed")),
+        "violated",
+        "something outside may be about to end the pod"
+    );
 }
 
 #[test]
@@ -44,7 +60,7 @@ fn a_pod_whose_main_container_runs_is_initialized() {
     assert_ne!(judged(clause, &plain(), &[whole()]), "violated");
 }
 
-/// A pod with a sidecar that starts at 1 s: its statuses from 2 s on, one each second.
+/// Judges a pod with a sidecar that starts at 1 s, and these statuses from 2 s on, one each second.
 fn helped(statuses: &[Value]) -> &'static str {
     let clause = "pod.condition.initialized";
     let helper = json!({ "name": "helper", "restartPolicy": "Always" });
@@ -64,9 +80,9 @@ fn a_pod_is_initialized_after_its_last_sidecar() {
     started["initContainerStatuses"] =
         json!([{ "name": "helper", "started": true, "restartCount": 0, "state": { "running": {} } }]);
     assert_ne!(helped(&[low.clone(), started.clone()]), "violated");
-    assert_eq!(helped(std::slice::from_ref(&low)), "violated", "it never is");
+    assert_eq!(helped(std::slice::from_ref(&low)), "violated", "the pod is never initialized");
     let late: Vec<Value> = (0..8).map(|_| low.clone()).chain([started]).collect();
-    assert_eq!(helped(&late), "violated", "it is late");
+    assert_eq!(helped(&late), "violated", "the condition is late");
     let unnamed = with(low, "Initialized", "message", json!("something is incomplete"));
     assert_eq!(helped(&[unnamed]), "violated", "the sidecar is not named");
     assert_eq!(helped(&[]), "violated", "nothing is ever shown");
@@ -77,6 +93,6 @@ fn times_of_one_status_may_be_a_second_apart() {
     let clause = "ptsc.initialized-order-init";
     let spec = json!({ "initContainers": [{ "name": "first" }], "containers": [{ "name": "target" }] });
     let at = |second| with(whole(), "ContainersReady", "lastTransitionTime", json!(timestamp(second)));
-    assert_eq!(judged(clause, &spec, &[at(0.0)]), "holds", "the seconds are cut one by one");
+    assert_eq!(judged(clause, &spec, &[at(0.0)]), "holds", "each time is rounded down separately");
     assert_eq!(judged(clause, &spec, &[at(-2.0)]), "violated");
 }

@@ -1,4 +1,4 @@
-//! Hand-written histories of HTTP hooks.
+//! Hand-written histories of containers with HTTP hooks.
 
 use probity_composer::Told;
 use serde_json::json;

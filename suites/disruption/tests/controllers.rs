@@ -17,7 +17,7 @@ fn workload(run: &mut Composer, kind: &str, name: &str, replicas: u64) {
     run.deed(0.2, Did::Created { kind, name, manifest });
 }
 
-/// What the status of a budget with a share shows when there are four pods, and when there are five.
+/// Judges a budget with a share. Its status shows `steady` while there are four pods, and `more` while there are five.
 fn counted((field, share): (&str, &str), steady: (u64, u64), more: (u64, u64)) -> &'static str {
     let mut story = Story { run: Composer::new(&[SHARE]), names: Vec::new() };
     let (kind, name) = ("PodDisruptionBudget".to_owned(), "half".to_owned());
@@ -54,7 +54,7 @@ fn shares_are_rounded_up() {
     assert_eq!(counted(least, (4, 2), (4, 2)), "violated", "rounded down");
     assert_eq!(counted(most, (4, 3), (4, 3)), "holds");
     assert_eq!(counted(most, (4, 4), (4, 4)), "violated", "rounded down");
-    assert_eq!(counted(most, (4, 1), (4, 1)), "violated", "taken for those that must be available");
+    assert_eq!(counted(most, (4, 1), (4, 1)), "violated", "maxUnavailable was treated as minAvailable");
 }
 
 /// A budget with `maxUnavailable: 20%` and four pods. Two evictions are requested, one after the other, and each is
@@ -88,7 +88,7 @@ fn evictions_count_against_a_share_of_what_controllers_want() {
 }
 
 /// A Deployment whose three pods are all needed is updated at 10 s. An old pod terminates, and the eviction of another
-/// one is requested.
+/// pod is requested.
 fn updated(gone: Option<f64>, granted: bool) -> &'static str {
     let mut story = Story::of(UPDATE, 3, &["web-a", "web-b", "web-c"]);
     workload(&mut story.run, "Deployment", "web", 3);
@@ -122,8 +122,8 @@ fn shown(run: &mut Composer, at: f64, uid: &str, change: Change) {
     run.sighting(at, "Pod", "db-0", change, object);
 }
 
-/// The pod of a StatefulSet is evicted at 5 s and is removed at 11 s; another one is created at the given time, or not
-/// at all.
+/// The pod of a StatefulSet is evicted at 5 s and is removed at 11 s; a new pod is created at the given time, or not at
+/// all.
 fn replaced(next: Option<f64>) -> &'static str {
     let mut run = Composer::new(&[STATEFUL]);
     workload(&mut run, "StatefulSet", "db", 1);

@@ -1,4 +1,4 @@
-//! `kubectl drain`: what it evicts, what it retries, and when it ends.
+//! Histories of `kubectl drain`: the pods that it evicts, the evictions that it retries, and when it ends.
 
 use probity_composer::{Composer, NODE, us};
 use probity_model::history::{Change, Deed, Did, Happening, Printed};
@@ -77,8 +77,8 @@ impl Story {
     }
 }
 
-/// One of two pods is needed: the first is evicted at once, the second when a third pod is ready at 18 s. A later drain of
-/// another node is refused until its timeout.
+/// One of two pods is needed: the first is evicted at once, and the second when a third pod is ready at 18 s. A later
+/// drain of another node is refused until its timeout.
 fn retried(
     second: Option<(f64, &str)>,
     first_ends: f64,

@@ -1,4 +1,4 @@
-//! How evicted pods terminate, and pods that nobody disturbs.
+//! Histories of evicted pods that terminate, and of pods that nobody disturbs.
 
 use probity_composer::{Composer, running_status};
 use probity_model::history::{Change, Did};
@@ -14,7 +14,7 @@ fn evicted(run: &mut Composer, at: f64) {
     run.deed(at, Did::Evicted { pod: "pod".to_owned(), refused: None, code: None, cause: None });
 }
 
-/// A revision of a terminating pod with this condition.
+/// Adds a revision of a terminating pod with this condition.
 fn going(run: &mut Composer, at: f64, target: &Value) {
     let object = json!({
         "metadata": {
@@ -107,7 +107,7 @@ fn pods_that_nobody_touches_stay() {
     let idle = json!({ "name": "target" });
     let same = running_status("target", 1.2, true, true, 0);
     assert_eq!(judged(&idle, &same, false, 30.0), "holds");
-    assert_eq!(judged(&idle, &same, false, 10.5), "inconclusive", "nobody looked for long enough");
+    assert_eq!(judged(&idle, &same, false, 10.5), "inconclusive", "the pod was not watched for long enough");
     let again = running_status("target", 10.0, true, true, 1);
     assert_eq!(judged(&idle, &again, false, 30.0), "violated");
     let failed = json!({ "phase": "Failed" });

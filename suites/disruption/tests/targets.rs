@@ -11,7 +11,7 @@ const TAINT: &str = "disruptiontarget.taint-manager";
 const PREEMPTION: &str = "disruptiontarget.preemption";
 const POLICY: &str = "disruptiontarget.job-policy";
 
-/// A revision of a pod: its spec, its phase, and if it is terminating, the reason.
+/// A revision of a pod with this spec and phase; if the pod is terminating, `going` is the reason in its condition.
 fn pod(name: &str, spec: &Value, phase: &str, going: Option<&str>) -> Value {
     let mut conditions = vec![json!({ "type": "Ready", "status": "True" })];
     let mut metadata = json!({ "name": name, "uid": format!("uid-{name}"), "labels": { "probity.dev/pod": name, "place": "only" } });
@@ -50,7 +50,8 @@ fn tolerating(seconds: &Value) -> Value {
     json!({ "tolerations": [{ "key": "probity.dev/away", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds }] })
 }
 
-/// Three pods on a node that is tainted at 10 s: when the first two terminate and why, and whether the third does.
+/// Judges three pods on a node that is tainted at 10 s. The first two terminate at these times and for this reason, and
+/// the third terminates or stays.
 fn tainted(at_once: Option<f64>, later: Option<f64>, reason: &str, third: bool) -> &'static str {
     let mut run = Composer::new(&[TAINT]);
     let (none, limited, unlimited) =
@@ -94,8 +95,8 @@ fn a_pod_that_the_harness_deleted_says_nothing_about_taints() {
     assert_eq!(verdict(&run.done(), TAINT), "inconclusive");
 }
 
-/// A pod with a low priority has the only place when a pod with a higher priority is created at 10 s; it is then
-/// preempted, or not.
+/// A pod with a low priority occupies the only place when a pod with a higher priority is created at 10 s. The first
+/// pod is then preempted, or not.
 fn preempted(going: Option<(f64, &str)>, grace: i64, stopped: bool) -> &'static str {
     let mut run = Composer::new(&[PREEMPTION]);
     for (name, value) in [("low", -2), ("high", -1)] {
@@ -147,7 +148,7 @@ struct JobStory {
 }
 
 impl JobStory {
-    /// A Job with these actions for disruptions, whose pod is evicted at 10 s and fails at 12 s.
+    /// A Job whose rules about disruptions have these actions. Its pod is evicted at 10 s and fails at 12 s.
     fn of(actions: &[&str]) -> Self {
         let mut run = Composer::new(&[POLICY]);
         for action in actions {

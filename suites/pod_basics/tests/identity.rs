@@ -88,7 +88,7 @@ fn one_container_is_privileged_and_the_other_is_not() {
     assert_eq!(judged("000001ffffffffff", "000001ffffffffff"), "violated");
 }
 
-/// One container writes a file at 2 s, and another one waits for it and finds it, or not.
+/// One container writes a file at 2 s. Another container waits for the file, and finds it or does not.
 fn file(found: bool, until: f64) -> &'static str {
     let clause = "pod.shared.volumes";
     let mut run = Composer::new(&[clause]);
@@ -119,10 +119,11 @@ fn file(found: bool, until: f64) -> &'static str {
 fn a_file_of_one_container_is_there_for_the_other() {
     assert!(RIGHT.contains(&file(true, 40.0)));
     assert_eq!(file(false, 40.0), "violated");
-    assert_eq!(file(false, 3.0), "inconclusive", "it may come");
+    assert_eq!(file(false, 3.0), "inconclusive", "the file may still appear");
 }
 
-/// A Deployment gets another variable at 5 s; its old pod and its new pod have this value at the end.
+/// The template of a Deployment gets another variable at 5 s. In the end, its old pod and its new pod have these
+/// values.
 fn updated(old: &str, new: &str) -> &'static str {
     let clause = "pod.template-change";
     let mut run = Composer::new(&[clause]);

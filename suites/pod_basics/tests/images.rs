@@ -63,7 +63,7 @@ fn its_hook_runs_before_its_stop_signal() {
     assert_eq!(judged(false), "violated");
 }
 
-/// A container waits for its image, and is shown in this way at 4 s; the target also runs.
+/// A container waits for its image, and has this status at 4 s. The target runs beside it.
 fn corrected(later: &Value) -> &'static str {
     let mut run = Composer::new(&[REPLACES]);
     let plan = json!({ "name": "target", "image": "registry/target:1", "env": [{ "name": "AGNHOST_PLAN", "value": "{}" }] });

@@ -25,7 +25,8 @@ fn with_ips(ips: &[&str]) -> Value {
     json!({ "phase": "Running", "podIP": ips[0], "podIPs": all })
 }
 
-/// The processes of two containers, and perhaps of another pod, with a namespace of a kind and an address each.
+/// Judges the processes of two containers of a pod and of another pod, with these namespaces of one kind and this
+/// address.
 fn namespaces(clause: &str, kind: &str, [a, b, other]: [u64; 3], address: &str) -> &'static str {
     let mut run = Composer::new(&[clause]);
     for (pod, container, number) in [("pod", "a", a), ("pod", "b", b), ("other", "a", other)] {
@@ -55,7 +56,7 @@ fn containers_share_namespaces_and_pods_do_not() {
     assert_eq!(namespaces(IPC, "net", [1, 1, 1], "10.0.0.7"), "inconclusive", "it was not recorded");
 }
 
-/// One container calls localhost at 3 s, and another one opens the port at this time.
+/// One container calls localhost at 3 s, and another container opens the port at the time `opens`.
 fn localhost(opens: f64, status: Option<u16>) -> &'static str {
     let mut run = Composer::new(&[NETWORK]);
     run.of("pod", "a").create(0.0, &spec()).start(1.0, 0);
@@ -76,7 +77,7 @@ fn containers_reach_each_other_by_localhost() {
     assert_eq!(localhost(4.0, None), "inconclusive", "nobody listened yet");
 }
 
-/// The addresses of two pods, and when the first one ends.
+/// Judges two pods with these addresses, of which the first ends at the given time.
 fn addresses(one: &[&str], other: &[&str], over: Option<f64>) -> &'static str {
     let mut run = Composer::new(&[ADDRESSES]);
     run.of("one", "a").create(0.0, &spec()).status(1.0, &with_ips(one));

@@ -24,7 +24,7 @@ fn object() -> Value {
     })
 }
 
-/// A pod that is patched at 3 s: the patch, why it was rejected (if it was), and the pod afterwards.
+/// A pod that is patched at 3 s, with the reason for a rejection (if there was one), and the pod afterwards.
 fn patched(
     clause: &str,
     before: &Value,

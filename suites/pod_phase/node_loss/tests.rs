@@ -36,7 +36,7 @@ fn verb(run: &mut Composer, at: f64, verb: &str) {
     run.deed(at, Did::verb(NODE, verb, Some(0), None));
 }
 
-/// A pod runs on the node, whose network is cut.
+/// A pod runs on a node, and the network of the node is cut.
 fn cut(clause: &str) -> Composer {
     let mut run = Composer::new(&[clause]);
     shown(&mut run, 1.0, "lost", ("Running", true), false);
@@ -51,7 +51,7 @@ fn back(mut run: Composer, clause: &str) -> &'static str {
     verdict(&run.done(), clause)
 }
 
-/// The verdict if the pod has this phase from the moment at which the loss was noticed.
+/// The verdict if the pod has this phase from the moment when the loss is noticed.
 fn phase(clause: &str, phase: &str) -> &'static str {
     let mut run = cut(clause);
     shown(&mut run, NOTICED, "lost", (phase, false), false);
@@ -67,7 +67,7 @@ fn the_phase_of_a_pod_on_a_lost_node() {
     let mut heard = cut(UNKNOWN);
     shown(&mut heard, NOTICED, "lost", ("Running", false), false);
     heard.of("lost", "target").start(NOTICED + 5.0, 1);
-    assert_eq!(back(heard, UNKNOWN), "inconclusive", "the node was not away");
+    assert_eq!(back(heard, UNKNOWN), "inconclusive", "the node was not cut off");
 }
 
 /// The loss is noticed, and the pod is deleted at this time.
@@ -96,7 +96,7 @@ fn a_lost_node_must_be_noticed() {
     assert_eq!(verdict(&run.done(), DELETED), "violated");
 }
 
-/// Another pod is bound to the node while it is lost; `more` adds what the pod shows and does then.
+/// Another pod is bound to the node while the node is lost; `more` adds what the pod then shows and does.
 fn late(more: impl FnOnce(&mut Composer)) -> &'static str {
     let mut run = cut(NEVER);
     shown(&mut run, NOTICED, "lost", ("Running", false), false);

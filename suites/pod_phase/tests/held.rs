@@ -37,8 +37,8 @@ fn a_deleted_pod_that_is_kept_is_over_when_its_containers_are() {
     assert_eq!(judged(3, Some((4.0, "Succeeded"))), "violated");
     assert_eq!(judged(0, Some((4.0, "Failed"))), "violated");
     assert_eq!(judged(0, Some((11.0, "Succeeded"))), "holds", "a kubelet that is slow");
-    assert_eq!(judged(0, Some((15.0, "Succeeded"))), "violated", "it is late");
-    assert_eq!(judged(0, None), "violated", "it never is");
+    assert_eq!(judged(0, Some((15.0, "Succeeded"))), "violated", "the phase is late");
+    assert_eq!(judged(0, None), "violated", "the pod never reaches a terminal phase");
     assert_eq!(held(0, None, &plain, 8.0), "inconclusive", "the history ends early");
 }
 

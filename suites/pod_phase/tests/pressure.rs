@@ -90,8 +90,8 @@ fn a_pod_within_its_limit_is_left_alone() {
     assert_eq!(verdict(&run.done(), CLAUSE), "inconclusive");
 }
 
-/// A container exits with this code on its stop signal at 10 s. Its pod is shown as Failed for this reason at 11 s, with the
-/// container still running, and as Succeeded at 12 s.
+/// A container gets its stop signal at 10 s and exits with this code. Its pod is shown as Failed for this reason at 11
+/// s, with the container still running, and as Succeeded at 12 s.
 fn changed(clause: &str, reason: &str, code: u8) -> &'static str {
     let mut run = Composer::new(&[clause]);
     run.create(0.0, &json!({ "containers": [{ "name": "target" }] }))

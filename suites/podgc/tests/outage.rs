@@ -1,4 +1,4 @@
-//! Pods on a node that is down, before and after it has the taint of a node that is out of service.
+//! Pods on a node that is down, before and after the node has the out-of-service taint.
 
 use probity_composer::{Composer, NODE};
 use probity_model::history::{Change, Did};
@@ -18,8 +18,8 @@ fn pod(ready: bool, going: bool, phase: &str) -> Value {
     json!({ "metadata": metadata, "spec": { "nodeName": NODE, "containers": [{ "name": "target" }] }, "status": status })
 }
 
-/// The node goes down at 5 s. At 50 s this is noticed and the pod is deleted, and at 80 s the node gets the taint. The pod is
-/// removed at the given time and in the given phase.
+/// The node goes down at 5 s. At 50 s the cluster notices this and the pod is deleted, and at 80 s the node gets the
+/// taint. The pod is removed at the given time and in the given phase.
 fn outage(noticed: bool, gone: Option<(f64, &str)>) -> &'static str {
     let mut run = Composer::new(&[CLAUSE]);
     run.sighting(1.0, "Pod", "pod", Change::Added, pod(true, false, "Running"));

@@ -19,8 +19,8 @@ fn shown(run: &mut Composer, at: f64, name: &str, created: usize, change: Change
     run.sighting(at, "Pod", name, change, object);
 }
 
-/// Four pods have ended and two may be left. The given pods are removed at 40 s, and the case lasts until the given
-/// time.
+/// Four pods have ended, and the threshold allows two. The given pods are removed at 40 s, and the case lasts until the
+/// given time.
 fn collected(removed: &[&str], output: &Value, until: f64) -> &'static str {
     let mut run = Composer::new(&[THRESHOLD]);
     for (created, name) in PODS.iter().enumerate() {
@@ -44,11 +44,11 @@ fn runs() -> Value {
 fn the_oldest_pods_are_removed_until_no_more_are_left_than_may_be() {
     assert_eq!(collected(&["a", "b"], &runs(), 100.0), "holds");
     assert_eq!(collected(&[], &runs(), 100.0), "violated");
-    assert_eq!(collected(&["a"], &runs(), 100.0), "violated", "three are left");
-    assert_eq!(collected(&["c", "d"], &runs(), 100.0), "violated", "the newest went");
-    assert_eq!(collected(&["a", "b"], &runs(), 50.0), "inconclusive", "more might have gone");
+    assert_eq!(collected(&["a"], &runs(), 100.0), "violated", "three pods are left");
+    assert_eq!(collected(&["c", "d"], &runs(), 100.0), "violated", "the newest pods were removed");
+    assert_eq!(collected(&["a", "b"], &runs(), 50.0), "inconclusive", "more pods may still be removed");
     assert_eq!(collected(&["a", "b", "c"], &runs(), 100.0), "inconclusive", "pods of others may count");
-    assert_eq!(collected(&[], &runs(), 40.0), "inconclusive", "they may still go");
+    assert_eq!(collected(&[], &runs(), 40.0), "inconclusive", "the pods may still be removed");
 }
 
 #[test]

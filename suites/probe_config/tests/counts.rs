@@ -52,10 +52,10 @@ fn slowly(clause: &str, first: u16, shown: f64) -> &'static str {
 #[test]
 fn the_last_of_so_many_successes_is_enough() {
     assert_eq!(slowly(AFTER, 503, 17.2), "holds");
-    assert_eq!(slowly(AFTER, 503, 21.9), "violated", "the fourth may not be waited for");
+    assert_eq!(slowly(AFTER, 503, 21.9), "violated", "a kubelet must not wait for the fourth success");
     assert_eq!(slowly(AFTER, 503, 13.0), "violated");
     assert_eq!(slowly(FIRST, 200, 12.2), "holds");
-    assert_eq!(slowly(FIRST, 200, 16.9), "violated", "the fourth may not be waited for");
+    assert_eq!(slowly(FIRST, 200, 16.9), "violated", "a kubelet must not wait for the fourth success");
     assert_eq!(slowly(FIRST, 200, 8.0), "violated");
 }
 
@@ -98,8 +98,8 @@ fn after_a_restart_no_more_successes_are_needed_either() {
     assert_eq!(judged(19.3), "violated");
 }
 
-/// A container with a startup and a liveness probe. Its first instance has started when its liveness probe stops it; the next
-/// one is stopped after these failures of its startup probe.
+/// A container with a startup and a liveness probe. Its first instance has started when its liveness probe stops it;
+/// the next instance is stopped after these failures of its startup probe.
 fn stopped_while_starting(threshold: u32, failures: &[f64]) -> &'static str {
     let startup = json!({
         "httpGet": { "path": "/start", "port": 8080 }, "periodSeconds": 2, "failureThreshold": threshold,
@@ -128,7 +128,7 @@ fn stopped_while_starting(threshold: u32, failures: &[f64]) -> &'static str {
 fn a_second_instance_has_all_the_failures_of_its_startup_probe() {
     assert_ne!(stopped_while_starting(3, &[8.0, 10.0, 12.0]), "violated");
     assert_eq!(stopped_while_starting(30, &[8.0, 10.0, 12.0]), "violated");
-    assert_ne!(stopped_while_starting(4, &[8.0, 10.0, 12.0]), "violated", "one may have been refused");
+    assert_ne!(stopped_while_starting(4, &[8.0, 10.0, 12.0]), "violated", "one probe may have been refused");
 }
 
 /// A liveness probe with the threshold three, these answers, and maybe a stop signal.
@@ -242,8 +242,8 @@ fn flickers(times: &[(f64, f64)]) -> &'static str {
 #[test]
 fn an_older_status_that_arrives_last_and_is_soon_corrected_is_a_race_once() {
     assert_eq!(flickers(&[(2.02, 2.3)]), "inconclusive");
-    assert_eq!(flickers(&[(2.02, 4.9)]), "violated", "that is not soon");
-    assert_eq!(flickers(&[(2.02, 2.3), (2.4, 2.6)]), "violated", "twice is no accident");
+    assert_eq!(flickers(&[(2.02, 4.9)]), "violated", "the status is corrected too late");
+    assert_eq!(flickers(&[(2.02, 2.3), (2.4, 2.6)]), "violated", "two such races are too many");
 }
 
 #[test]
@@ -336,7 +336,7 @@ fn stopped_unasked(stop: f64) -> &'static str {
 #[test]
 fn a_container_that_nothing_reached_is_stopped_for_no_reason_or_its_network_failed() {
     assert_eq!(stopped_unasked(2.0), "violated", "three probes cannot have failed by then");
-    assert_eq!(stopped_unasked(6.0), "inconclusive", "they may all have been lost on the way");
+    assert_eq!(stopped_unasked(6.0), "inconclusive", "all probes may have been lost on the way");
 }
 
 /// A readiness probe every three seconds with `failureThreshold: 2`. The container is ready long before the fault at 12
@@ -364,7 +364,11 @@ fn window_of_readiness(failures: &[f64], down: f64) -> &'static str {
 #[test]
 fn the_action_follows_the_last_failure_of_the_window() {
     assert_eq!(window_of_readiness(&[14.0, 17.0], 17.2), "holds");
-    assert_eq!(window_of_readiness(&[14.0, 17.0, 20.0], 20.2), "violated", "one failure more was waited for");
+    assert_eq!(
+        window_of_readiness(&[14.0, 17.0, 20.0], 20.2),
+        "violated",
+        "the kubelet waited for one more failure"
+    );
     assert_eq!(
         window_of_readiness(&[12.5, 13.0], 13.2),
         "violated",
@@ -397,8 +401,8 @@ fn a_fault_is_seen_within_its_window() {
     assert_eq!(window(3.0, &[5.0]), "inconclusive");
 }
 
-/// A liveness probe with `failureThreshold: 2`: these answers, a second apart, and the stop signal right after the
-/// last.
+/// A liveness probe with `failureThreshold: 2`: it gets these answers, one second apart, and the stop signal comes
+/// right after the last of them.
 fn stopped_after(statuses: &[u16], stalled: bool) -> &'static str {
     let probe = http(json!({ "failureThreshold": 2 }));
     let mut run = pod(EXACT, json!({ "livenessProbe": probe }));

@@ -1,4 +1,4 @@
-//! Which grace period counts.
+//! Histories that show which grace period applies.
 
 use probity_composer::Composer;
 use probity_model::history::Did;
@@ -12,8 +12,8 @@ const INHERITS: &str = "probe.tgps.default-inherits";
 const DELETION: &str = "probe.tgps.not-used-on-deletion";
 const EXAMPLE: &str = "probe.config.doc-example";
 
-/// A failure at 3 s, the stop signal 0.1 s later, and the forced end this long after it. The pod's grace period is ten
-/// seconds.
+/// A failure at 3 s, the stop signal 0.1 s later, and the forced end this long after the signal. The pod's grace period
+/// is ten seconds.
 fn killed(clause: &str, kind: &str, own: Option<u64>, after: f64) -> &'static str {
     let mut probe = http(json!({ "failureThreshold": 1 }));
     if let Some(own) = own {
@@ -71,8 +71,8 @@ fn a_deletion_uses_the_pods() {
     assert_eq!(killed(DELETION, "livenessProbe", Some(3), 3.0), "inconclusive");
 }
 
-/// A sidecar that gets its stop signal at this time, after the main container has ended, and that ends this long after
-/// it.
+/// A sidecar in a deleted pod that gets its stop signal at this time, after the main container has ended, and that ends
+/// this long after the signal.
 fn sidecar_deleted(turn: f64, after: f64) -> &'static str {
     let probe = http(json!({ "terminationGracePeriodSeconds": 3 }));
     let mut run = Composer::new(&[DELETION]);

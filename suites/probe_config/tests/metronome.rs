@@ -27,7 +27,11 @@ fn a_kubelet_that_is_late_for_an_idle_pod_is_accused() {
     assert_eq!(judged(false, &[]), "holds");
     assert_eq!(judged(false, &[(Listener::Metronome, 4.0, 4.2)]), "holds", "within the slack");
     assert_eq!(judged(false, &[(Listener::Metronome, 4.0, 6.0)]), "violated");
-    assert_ne!(judged(true, &[(Listener::Metronome, 4.0, 6.0)]), "violated", "it was restarted on purpose");
+    assert_ne!(
+        judged(true, &[(Listener::Metronome, 4.0, 6.0)]),
+        "violated",
+        "the case restarted the kubelet"
+    );
 }
 
 #[test]

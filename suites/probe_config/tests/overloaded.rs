@@ -31,5 +31,9 @@ fn slow_answer(took: f64, overloaded: Option<(f64, f64)>) -> &'static str {
 fn a_slow_answer_may_have_been_too_late_for_a_kubelet_that_waited_for_a_processor() {
     assert_eq!(slow_answer(0.6, None), "violated");
     assert_ne!(slow_answer(0.6, Some((4.5, 6.0))), "violated");
-    assert_eq!(slow_answer(0.1, Some((4.8, 5.3))), "violated", "an answer that was in time all the same");
+    assert_eq!(
+        slow_answer(0.1, Some((4.8, 5.3))),
+        "violated",
+        "the answer was in time in spite of the overload"
+    );
 }

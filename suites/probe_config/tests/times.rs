@@ -1,4 +1,4 @@
-//! When probes come.
+//! Histories about the times at which probes arrive.
 
 use probity_composer::{Composer, Told, running_status};
 use probity_script::witness::{Call, Fact, Listening};
@@ -88,7 +88,11 @@ fn after(kill: bool, clause: &str, shown: f64, at: &[f64]) -> &'static str {
 fn what_comes_before_a_new_life_is_shown_belongs_to_the_life_before() {
     assert_eq!(restarted(AGAIN, 10.5, &[14.5]), "holds");
     assert_eq!(restarted(AGAIN, 11.5, &[10.6, 15.5]), "diverges");
-    assert_eq!(after(false, AGAIN, 11.5, &[10.6, 15.5]), "violated", "only after a kill is it known");
+    assert_eq!(
+        after(false, AGAIN, 11.5, &[10.6, 15.5]),
+        "violated",
+        "this is a known deviation only after a kill"
+    );
     assert_eq!(restarted(DELAY, 11.5, &[10.6, 15.5]), "holds");
     assert_eq!(restarted(AGAIN, 10.5, &[11.6, 14.5]), "violated");
     assert_eq!(restarted(DELAY, 10.5, &[11.6, 14.5]), "violated");
@@ -196,7 +200,7 @@ fn the_period_of_readiness_probes_is_kept_once_the_container_is_ready() {
     assert_eq!(judged(&[2.0, 4.0]), "inconclusive");
 }
 
-/// A liveness probe every second for twenty seconds, each early or late by the given time.
+/// A liveness probe every second for twenty seconds, each shifted by the time that `off` returns.
 fn off_beat(off: impl Fn(u32) -> f64) -> &'static str {
     let mut run = pod(PERIOD, json!({ "livenessProbe": http(json!({})) }));
     for turn in 0..=20 {
@@ -218,7 +222,7 @@ fn a_drift_of_three_in_a_hundred_is_noticed_though_no_turn_is_late() {
     assert_eq!(off_beat(|turn| -0.03 * f64::from(turn)), "violated");
 }
 
-/// A command every second, at these instants.
+/// A probe that runs a command every second; the commands are recorded at these times.
 fn commands(times: &[f64]) -> &'static str {
     let probe = json!({ "exec": { "command": ["/agnhost-rs", "exec", "live"] }, "periodSeconds": 1 });
     let mut run = pod(PERIOD, json!({ "livenessProbe": probe }));

@@ -36,8 +36,8 @@ fn serving_is_success_and_nothing_else_is() {
     assert_eq!(answered(SERVING, "half-frame", true), "inconclusive");
 }
 
-/// Eight seconds of SERVING, four seconds of this answer, then SERVING again; and whether the container is shown as not
-/// ready, and as ready again.
+/// Judges a run with eight seconds of SERVING, four seconds of `answer`, and then SERVING again. `falls` and `rises`
+/// say whether the status changes to not ready, and back to ready.
 fn between(answer: &str, falls: bool, rises: bool) -> &'static str {
     let mut scene = scene(SERVING, &json!({ "port": 9090, "protocol": "grpc" }));
     scene.run.running(2.2, true, true, 0);
@@ -57,7 +57,7 @@ fn each_answer_is_judged_by_itself() {
         assert_eq!(between(answer, true, true), "holds", "{answer}");
         assert_eq!(between(answer, false, true), "violated", "{answer}");
     }
-    assert_eq!(between("status 2", true, false), "violated", "SERVING after NOT_SERVING");
+    assert_eq!(between("status 2", true, false), "violated", "the container does not become ready again");
 }
 
 #[test]
@@ -91,8 +91,8 @@ fn nobody_who_could_answer_is_a_failure() {
     }
 }
 
-/// A sidecar whose liveness probe fails until this second, beside a main container that only sleeps. The sidecar may get its
-/// stop signal before.
+/// A sidecar whose liveness probe fails until the second `end`, beside a main container that only sleeps. The sidecar
+/// may get its stop signal before `end`.
 fn vain_sidecar(main: &Value, stop: Option<f64>, end: f64) -> &'static str {
     let plan = json!({ "listeners": { "grpc": { "port": 9091, "protocol": "grpc" } } });
     let env = json!([{ "name": "AGNHOST_PLAN", "value": plan.to_string() }]);

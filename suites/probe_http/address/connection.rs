@@ -8,9 +8,8 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use crate::reading::arrivals::{Arrival, arrivals};
 use crate::reading::ports::stays_open;
 
-/// A probe's request is the first and only one on its connection. Two probes of the same kind are needed to show
-/// this. Over HTTP/2, different probes at the same time may share a connection: nothing is concluded from those
-/// that do.
+/// A probe's request is the only request on its connection. Two probes of the same kind are needed to show this. Over
+/// HTTP/2, different probes that run at the same time may share a connection. Nothing is concluded from such probes.
 pub(super) fn fresh_each_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let mut before: BTreeMap<(&str, String), EventId> = BTreeMap::new();
     let all = arrivals(run);
@@ -26,7 +25,7 @@ pub(super) fn fresh_each_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
         }
         if asked.request.nth > 1 {
             let (words, nth, peer) = (get.words(), asked.request.nth, &connection.accepted.peer);
-            let finding = format!("{words} was request {nth} on a connection from {peer}");
+            let finding = format!("{words} sent request {nth} on a connection from {peer}");
             seen.violated(finding, [connection.id, asked.id]);
         } else if let Some(previous) = before.insert((hit.attempt.boot, get.words()), asked.id) {
             seen.fine([previous, asked.id]);

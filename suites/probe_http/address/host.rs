@@ -1,4 +1,5 @@
-//! The host that a probe goes to: the pod's address, unless `host` names another; and its Host header.
+//! The host that a probe goes to, which is the pod's address unless `host` names another host. Also the Host header of
+//! the probe.
 
 use std::net::IpAddr;
 
@@ -9,7 +10,8 @@ use super::{port, tcp_host};
 use crate::reading::arrivals::{Arrival, Get, arrivals, gets, has_ip, hits, on_node_network};
 use crate::reading::unvisited::must_be_visited;
 
-/// Without `host`, a probe goes to the pod's address and names it in its Host header, unless `httpHeaders` has one.
+/// Without `host`, a probe goes to the pod's address. It also names this address in its Host header, unless
+/// `httpHeaders` has such a header.
 pub(super) fn pod_ip_by_default(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for get in gets(run).iter().filter(|get| get.host.is_none() && get.port.number.is_some()) {
         must_be_visited(run, clause, seen, (get.pod, get.container, get.spec));
@@ -25,7 +27,7 @@ pub(super) fn pod_ip_by_default(run: &Timeline<'_>, clause: &Clause, seen: &mut 
     }
 }
 
-/// A Host header changes only the named host, not where the probe goes.
+/// A Host header in the spec changes only the named host, not the address that the probe goes to.
 pub(super) fn virtual_host(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for (arrival, at_own_ip) in without_host(run) {
         let wanted: Vec<&str> = arrival.get.sets("Host").map(str::trim).collect();
@@ -53,7 +55,7 @@ fn came_elsewhere(arrival: &Arrival<'_, '_>, though: &str, seen: &mut Seen) {
     seen.violated(finding, [hit.connection.id, hit.asked.id]);
 }
 
-/// The request names this host; without one, it may name any.
+/// The request names the host `wanted`; if this is `None`, it may name any host.
 fn names_host(arrival: &Arrival<'_, '_>, wanted: Option<&str>, seen: &mut Seen) {
     let (hit, hosts) = (&arrival.hit, arrival.hit.hosts());
     let finding = || {
@@ -127,7 +129,7 @@ fn is_of(asked: &Asked<'_>, port: u16, get: &Get<'_, '_>) -> bool {
     get.port.number == Some(port) && target == get.path.trim_start_matches('/')
 }
 
-/// `10.0.0.7:8080`, `[fd00::7]:8080`
+/// An address and port as in a Host header: `10.0.0.7:8080`, `[fd00::7]:8080`.
 fn authority(address: &str, port: u16) -> String {
     if address.contains(':') { format!("[{address}]:{port}") } else { format!("{address}:{port}") }
 }

@@ -10,7 +10,7 @@ use super::port::{counted_as_success, event_about};
 use crate::reading::arrivals::{Get, arrivals, gets, on_node_network};
 use crate::reading::unvisited::local_port;
 
-/// With `host: 127.0.0.1` the probe arrives from there; without `host` it does not arrive, and fails.
+/// With `host: 127.0.0.1`, the probe arrives from the loopback address. Without `host`, it does not arrive, and fails.
 pub(super) fn needs_host(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     let arrivals = arrivals(run);
     let is_loopback = |host: &str| host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
@@ -35,7 +35,7 @@ pub(super) fn needs_host(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// The probe that cannot arrive is recorded as a failure and never counts as a success.
+/// A probe that cannot arrive is recorded as a failure and never counts as a success.
 fn fails(get: &Get<'_, '_>, listening: EventId, seen: &mut Seen) {
     if let Some(shown) = counted_as_success(get.pod, get.container, get.spec.kind) {
         let finding = format!("{} has no host and cannot arrive, but succeeded", get.words());
@@ -47,7 +47,7 @@ fn fails(get: &Get<'_, '_>, listening: EventId, seen: &mut Seen) {
     }
 }
 
-/// The line by which a container of the pod opened the probe's port on the loopback address, and only there.
+/// The record of a container of the pod that opened the probe's port on the loopback address, and only there.
 fn on_loopback(get: &Get<'_, '_>) -> Option<EventId> {
     let attempts = get.pod.containers.iter().flat_map(|container| &container.attempts);
     let opened = attempts.flat_map(|attempt| &attempt.lines).filter_map(|line| {

@@ -29,7 +29,7 @@ pub(super) fn by_name(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// An undeclared name is accepted if it is a valid port name; such a probe does not arrive anywhere, is
+/// An undeclared name is accepted if it is a valid port name; a probe with such a name does not arrive anywhere, is
 /// recorded as an error, and does not count.
 pub(super) fn undeclared_name(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     refusals::judge(run, clause, seen);
@@ -71,7 +71,8 @@ fn named<'t, 'h>(
     })
 }
 
-/// The first event for a container with this reason, whose message contains this text, in upper or lower case.
+/// The first event for a container with this reason, whose message contains this lower-case text, whatever the case of
+/// the message.
 pub(super) fn event_about(
     pod: &PodLife<'_>,
     container: &ContainerLife<'_>,
@@ -83,7 +84,7 @@ pub(super) fn event_about(
         .map(|event| event.id)
 }
 
-/// The revision that shows what only a success of such a probe can cause.
+/// The first revision that shows an effect that only a success of a probe of this kind can have.
 pub(in crate::probe_http) fn counted_as_success(
     pod: &PodLife<'_>,
     container: &ContainerLife<'_>,
@@ -99,7 +100,7 @@ pub(in crate::probe_http) fn counted_as_success(
     shown.map(|shown| shown.id)
 }
 
-/// Whether a port is written as a name: digits in a text are a number.
+/// Whether a port is written as a name. A text that consists of digits is a number.
 fn is_name(port: &Port) -> bool {
     !port.written.is_empty() && port.written.parse::<i64>().is_err()
 }

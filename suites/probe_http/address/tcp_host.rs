@@ -17,13 +17,13 @@ struct TcpElsewhere<'t, 'h> {
     container: &'t ContainerLife<'h>,
     spec: &'t ProbeSpec,
     port: u16,
-    /// The process that listens there.
+    /// The instance that listens at this address and port.
     server: Life<'t, 'h>,
-    /// When its port was opened.
+    /// When this instance opened the port.
     opened: At,
 }
 
-/// A probe with the address of another pod connects there, and its own container becomes ready.
+/// A probe with the address of another pod connects to that pod, and its own container becomes ready.
 pub(super) fn connects_there(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (pod, container, spec) in run.probes() {
         let Some(probe) = TcpElsewhere::of(run, (pod, container, spec)) else { continue };
@@ -46,7 +46,7 @@ impl<'t, 'h> TcpElsewhere<'t, 'h> {
     ) -> Option<Self> {
         let Handler::Tcp { host: Some(host), .. } = &spec.handler else { return None };
         let (ip, port) = (host.parse::<IpAddr>().ok()?, spec.handler.port()?);
-        // Another probe of the port could be mistaken for it.
+        // Another probe of the port could be mistaken for this probe.
         let alone = run.probes().filter(|(.., other)| other.handler.port() == Some(port)).count() == 1;
         let there = run.lives().only(|life| has_ip(life.pod, ip) && !has_ip(pod, ip));
         let server = there.iter().find_map(|life| Some((*life, At::of(opened(life.attempt, port)?))));
@@ -54,12 +54,12 @@ impl<'t, 'h> TcpElsewhere<'t, 'h> {
         Some(Self { run, pod, container, spec, port, server, opened })
     }
 
-    /// Whether a connection to the other pod can belong to this probe: it comes from a node.
+    /// Whether a connection to the other pod can belong to this probe, which means that it comes from a node.
     fn can_be(&self, connection: &Connection<'_>) -> bool {
         connection.port() == Some(self.port) && !from_a_pod(self.run, connection)
     }
 
-    /// When the container of the probe began, if nothing but the probe decides when it becomes ready.
+    /// When the container of the probe started, if nothing but the probe decides when the container becomes ready.
     fn began(&self) -> Option<&'t At> {
         let gated = self.spec.kind != ProbeKind::Startup
             && (self.container.probe(ProbeKind::Startup).is_some()
@@ -69,7 +69,7 @@ impl<'t, 'h> TcpElsewhere<'t, 'h> {
         (whole && attempt.lives_on()).then_some(&attempt.began)
     }
 
-    /// Until when the probe was due: the deletion of its pod, or the end of the case.
+    /// The time until which the probe was due: the deletion of its pod, or the end of the case.
     fn end(&self) -> Option<At> {
         let deleted = self.pod.deleted.map(|id| At::new(id, self.run.heard(id)));
         let leaving = || self.pod.revisions.iter().find(|shown| shown.terminating()).map(At::of);
@@ -98,7 +98,7 @@ impl<'t, 'h> TcpElsewhere<'t, 'h> {
         self.must_be_over("it connected, but its container is not ready", &At::of(connection), bound, seen);
     }
 
-    /// A violation if a state lasts for longer than it may.
+    /// Reports a state that lasts for longer than the bound allows.
     fn must_be_over(&self, what: &str, from: &At, bound: Bound, seen: &mut Seen) {
         let Some(end) = self.end() else { return };
         let of = format!("the {} probe of {}/{}", self.spec.kind.word(), self.pod.key, self.container.name);

@@ -1,4 +1,4 @@
-//! What the event about a failed probe reports: the status, not the body.
+//! The event about a failed probe reports the status and not the body.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::reading::http::exchange::{Exchange, HttpOutcome, exchanges};
 use crate::reading::http::exchanges::Exchanges;
 use crate::reading::http::reaction::Reaction;
 
-/// The failure event carries the status code, not the response body.
+/// The failure event contains the status code, but not the response body.
 pub(super) fn omits_the_body(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let all = exchanges(run);
     for course in &all {
@@ -54,7 +54,7 @@ pub(super) fn omits_the_body(run: &Timeline<'_>, clause: &Clause, seen: &mut See
             seen.violated(finding, [event.id, id]);
         } else if reaction.shows_by_the_end(first) && !reaction.is_crowded(&course.exchanges[first]) {
             let codes = failures.codes.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
-            let finding = format!("no event names the status ({codes}); the first says `{message}`");
+            let finding = format!("no event names the status ({codes}); the first event says `{message}`");
             seen.violated(finding, others.iter().map(|(event, _)| event.id).chain([id]));
         }
     }
@@ -71,8 +71,8 @@ fn told(message: &str) -> Option<u16> {
     code.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// The statuses that a probe of this kind may have received: all that any instance of the container sent, and those at the end
-/// of redirects.
+/// The statuses that a probe of this kind may have received: all statuses that any instance of the container sent, and
+/// the statuses at the end of redirects.
 fn statuses(all: &[Exchanges<'_, '_>], course: &Exchanges<'_, '_>) -> BTreeSet<u16> {
     let is_same = |other: &&Exchanges<'_, '_>| {
         (other.word(), &other.pod.name, &other.container.name)
@@ -88,7 +88,7 @@ fn statuses(all: &[Exchanges<'_, '_>], course: &Exchanges<'_, '_>) -> BTreeSet<u
     own.chain(ends).collect()
 }
 
-/// The statuses with which the probes of a course failed, and the bodies that can be recognized in a message.
+/// The statuses with which the probes of an instance failed, and the bodies that can be recognized in a message.
 struct Failures {
     codes: BTreeSet<u16>,
     bodies: BTreeSet<String>,

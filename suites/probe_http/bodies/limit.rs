@@ -11,7 +11,7 @@ use crate::reading::http::exchanges::Exchanges;
 use crate::reading::http::reaction::{CountsAs, Reaction};
 use crate::reading::http::response::{LIMIT, ResponseSeen};
 
-/// The kubelet stops reading at 10 KiB; the status alone decides.
+/// The kubelet stops reading a body at 10 KiB, and only the status decides.
 pub(super) fn no_more_is_read(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for course in exchanges(run) {
         let lasts = course.exchanges.iter().filter_map(|exchange| exchange.last());
@@ -70,7 +70,7 @@ fn at_once(course: &Exchanges<'_, '_>, hop: &Hop<'_, '_>, seen: &mut Seen) {
     });
 }
 
-/// For bodies beyond 10 KiB the kubelet closes the connection, which the application sees as a reset.
+/// If a body is larger than 10 KiB, the kubelet closes the connection, which the application sees as a reset.
 pub(super) fn closes_at_the_limit(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let taken = clause.tolerance_times("taken") as u64;
     let buffers = clause.tolerance_times("buffers") as u64;

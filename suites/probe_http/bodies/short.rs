@@ -1,5 +1,5 @@
-//! Truncated bodies that are shorter than the limit. According to the documentation the status decides; upstream
-//! treats such an answer as an error: it makes three attempts without a pause, and then discards the result.
+//! Truncated bodies that are shorter than the limit. According to the documentation the status decides; upstream treats
+//! such an answer as an error: the kubelet makes three attempts without a pause, and then discards the result.
 
 use std::ops::Range;
 
@@ -12,10 +12,10 @@ use crate::reading::http::exchange::{Exchange, HttpOutcome, exchanges};
 use crate::reading::http::exchanges::Exchanges;
 use crate::reading::http::reaction::{CountsAs, Reaction};
 
-/// How many attempts upstream makes before it gives up (`maxProbeRetries` of the kubelet's prober).
+/// How many attempts the upstream kubelet makes before it gives up (`maxProbeRetries` of the kubelet's prober).
 const TRIES: usize = 3;
 
-/// Success depends solely on the status code in the headers.
+/// The result of a probe depends only on the status code in the headers.
 pub(super) fn the_status_decides(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for course in exchanges(run) {
         let runs = course.runs(|exchange| {
@@ -33,11 +33,11 @@ fn judge(reaction: &Reaction<'_, '_, '_>, status: u16, range: &Range<usize>, see
     let Some(bursts) = bursts(reaction, range) else { return };
     let course = reaction.course;
     let Some(taken) = reaction.taken(range, seen) else { return };
-    // A container that is not ready may be probed out of turn: then the requests of several probes follow one another,
-    // and their number proves nothing.
+    // A container that is not ready may get extra probes. The requests of several probes then follow one another, and
+    // their number proves nothing.
     let settled = course.spec.kind != ProbeKind::Readiness || (taken.success && taken.nothing);
-    // A probe that took longer than its period is followed by the next one at once, and a kubelet that restarts begins a new
-    // schedule.
+    // A probe that took longer than its period is followed by the next probe at once, and a kubelet that restarts
+    // begins a new schedule.
     let regular = course.spec.timeout <= course.spec.period && !course.run.node_was_touched();
     let in_turn = settled && regular;
     let each = |count: usize| bursts.iter().all(|tries| *tries == count);
@@ -73,8 +73,8 @@ fn judge(reaction: &Reaction<'_, '_, '_>, status: u16, range: &Range<usize>, see
     }
 }
 
-/// How many requests each probe of the sequence made, without the last ones if they may be incomplete. None if probes
-/// follow one another so closely that they cannot be told apart.
+/// How many requests each probe of the sequence made, without the last probe if its requests may be incomplete. `None`
+/// if probes follow one another so closely that they cannot be told apart.
 fn bursts(reaction: &Reaction<'_, '_, '_>, range: &Range<usize>) -> Option<Vec<usize>> {
     let course = reaction.course;
     if !apart(course, range) {
@@ -83,7 +83,7 @@ fn bursts(reaction: &Reaction<'_, '_, '_>, range: &Range<usize>) -> Option<Vec<u
     let mut bursts = Vec::new();
     let mut first = range.start;
     for at in range.clone() {
-        // If the next attempt got a different answer, the number of attempts is not known.
+        // If the next attempt got a different answer, the number of attempts of this probe is not known.
         if !again(course, at) {
             if reaction.settled(at) && begins(course, first) {
                 bursts.push(at + 1 - first);
@@ -94,8 +94,8 @@ fn bursts(reaction: &Reaction<'_, '_, '_>, range: &Range<usize>) -> Option<Vec<u
     (!bursts.is_empty()).then_some(bursts)
 }
 
-/// Whether a probe starts here on schedule: not among attempts with other answers, nor after a probe that lasted into
-/// the next period.
+/// Whether a probe starts on schedule at this index: it neither follows attempts with other answers, nor a probe that
+/// lasted into the next period.
 fn begins(course: &Exchanges<'_, '_>, at: usize) -> bool {
     let Some(before) = at.checked_sub(1) else { return true };
     let long = course.spec.period - gaps(course);
@@ -119,8 +119,8 @@ fn closeness(course: &Exchanges<'_, '_>) -> i64 {
     BETWEEN_PROBES.of(course.spec.period).min(BETWEEN_TRIES)
 }
 
-/// The minimum by which probes with several attempts can be told apart: the time before an attempt plus the time before
-/// the next probe.
+/// The minimum time that is needed to tell apart probes with several attempts: the longest time before another attempt,
+/// plus as much again before the next probe.
 fn gaps(course: &Exchanges<'_, '_>) -> i64 {
     closeness(course) + closeness(course)
 }

@@ -97,7 +97,7 @@ fn a_body_that_the_buffers_took_tells_nothing() {
     assert_eq!(scene.at(4.0), "inconclusive");
 }
 
-/// Truncated answers to a probe every two seconds, with this many requests each.
+/// A probe every two seconds that makes `tries` requests and gets truncated answers.
 fn short(status: u16, tries: u32, was_ready: bool, is_ready: bool) -> Scene {
     let get = json!({ "path": "/r", "port": 8080 });
     let probe = json!({ "readinessProbe": { "httpGet": get, "periodSeconds": 2, "failureThreshold": 1 } });
@@ -132,7 +132,7 @@ fn three_tries_without_a_result_are_the_catalogued_way() {
 fn one_try_by_the_status_is_the_documented_way() {
     assert_eq!(short(200, 1, false, true).at(14.0), "holds");
     assert_eq!(short(500, 1, true, false).at(14.0), "holds");
-    assert_eq!(short(500, 3, true, false).at(14.0), "holds", "how often it is asked is not documented");
+    assert_eq!(short(500, 3, true, false).at(14.0), "holds", "the number of requests is not documented");
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn a_container_that_is_deleted_meanwhile_is_doubt() {
     assert_eq!(scene.at(8.0), "inconclusive");
 }
 
-/// A connection that is broken off before any request.
+/// A connection that breaks before any request.
 fn broken(scene: &mut Scene, at: f64, conn: u64) {
     let (peer, local) = ("10.0.0.1:40000".to_owned(), "10.0.0.7:8080".to_owned());
     let (listener, answer) = ("web".to_owned(), "reset".to_owned());
@@ -270,11 +270,15 @@ fn a_port_that_closes_ends_a_live_container() {
     };
     assert_eq!(judged(true, 14.0), "holds");
     assert_eq!(judged(false, 14.0), "violated");
-    assert_eq!(judged(false, 9.0), "inconclusive", "the worker of the pod may be busy for so long");
+    assert_eq!(
+        judged(false, 9.0),
+        "inconclusive",
+        "the kubelet's worker for the pod may be busy for that long"
+    );
 }
 
-/// A startup probe of a port that never opens, what the API shows of its container, when an event reports its kill, and when
-/// it really receives the stop signal.
+/// A startup probe of a port that never opens. `started` is what the API shows for its container, `told` says whether
+/// an event reports that the container is killed, and `stopped` is the time of its stop signal.
 fn unopened(started: bool, (told, stopped): (bool, Option<f64>), end: f64) -> &'static str {
     let plan = json!({ "listeners": { "web": { "port": 8080, "paths": { "/r": 200 } } } }).to_string();
     let get = json!({ "path": "/r", "port": 9999 });
@@ -303,7 +307,11 @@ fn a_port_that_never_opens_is_a_failure() {
     assert_eq!(unopened(false, (true, Some(35.0)), 40.0), "violated", "too late");
     assert_eq!(unopened(true, (false, None), 8.0), "violated");
     assert_eq!(unopened(false, (false, None), 40.0), "violated");
-    assert_eq!(unopened(false, (true, None), 40.0), "violated", "it is reported as killed, and was not");
+    assert_eq!(
+        unopened(false, (true, None), 40.0),
+        "violated",
+        "an event reports a kill that did not happen"
+    );
     assert_eq!(unopened(false, (false, None), 15.0), "inconclusive", "a busy kubelet may be late");
     assert_eq!(unopened(false, (true, None), 8.0), "inconclusive", "an event alone proves nothing");
 }

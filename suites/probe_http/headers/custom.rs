@@ -27,7 +27,7 @@ pub(super) fn sent_with_every_probe(run: &Timeline<'_>, _: &Clause, seen: &mut S
     }
 }
 
-/// Over HTTP/1.1 a name is sent in its canonical form, however the spec spells it. HTTP/2 has lower case only.
+/// Over HTTP/1.1 a name is sent in its canonical form, however the spec spells it. HTTP/2 has only lower-case names.
 fn judge_names(arrival: &Arrival<'_, '_>, seen: &mut Seen) {
     let asked = arrival.hit.asked;
     let custom = arrival.get.headers.iter().map(|(name, _)| name).filter(|name| is_custom_header(name));
@@ -57,7 +57,7 @@ fn canonical(name: &str) -> String {
     name.chars().map(letter).collect()
 }
 
-/// If a name occurs several times, all values arrive, in their order.
+/// If a name occurs several times, all of its values arrive, in the order of the spec.
 pub(super) fn all_values_of_a_name(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for arrival in arrivals(run) {
         let (get, asked) = (arrival.get, arrival.hit.asked);

@@ -1,4 +1,5 @@
-//! Redirects that are not followed: to other hosts, or without a target. They count as success, with a warning.
+//! Redirects that the kubelet does not follow, because they lead to other hosts or have no target. They count as
+//! successes, with a warning.
 
 use std::ops::Range;
 
@@ -12,12 +13,12 @@ use crate::reading::http::exchanges::Exchanges;
 use crate::reading::http::location::Url;
 use crate::reading::http::reaction::{CountsAs, Reaction};
 
-/// A redirect to a different hostname is not followed; it is a success with a warning.
+/// A redirect to a different hostname is not followed, and is a success with a warning.
 pub(super) fn other_hosts_are_not_asked(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     parted(run, clause, seen, |_, _, _| true);
 }
 
-/// A different spelling of the same machine is a different host; a relative redirect keeps the custom Host header.
+/// A different name of the same machine is a different host. A relative redirect keeps the custom Host header.
 pub(super) fn another_name_is_another_host(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     parted(run, clause, seen, is_another_spelling);
     for course in exchanges(run) {
@@ -49,7 +50,8 @@ fn custom_host<'c>(course: &'c Exchanges<'_, '_>) -> Option<&'c str> {
     Some(host.split(':').next().unwrap_or(host)).filter(|host| !host.is_empty())
 }
 
-/// Whether this URL names the requested machine, with the custom Host header or with its address mapped to IPv6.
+/// Whether this URL names the requested machine in another way: by the custom Host header, or by its address mapped to
+/// IPv6.
 fn is_another_spelling(course: &Exchanges<'_, '_>, to: &Hop<'_, '_>, url: &Url) -> bool {
     let own = to.connection.map(Connection::address).unwrap_or_default();
     custom_host(course) == Some(url.host.as_str()) || url.host.strip_prefix("::ffff:") == Some(own)
@@ -94,7 +96,7 @@ fn succeeds_with_a_warning(
     reaction.expect_warning(range, seen);
 }
 
-/// A request that reached any of the targets through such a redirect.
+/// A request that followed this redirect and reached any of the targets.
 fn trespass(run: &Timeline<'_>, last: &Hop<'_, '_>, url: &Url, timeout: i64) -> Option<EventId> {
     let latest = timeout.saturating_add(REDIRECTED_LATE);
     for life in run.lives().iter() {
@@ -114,8 +116,8 @@ fn trespass(run: &Timeline<'_>, last: &Hop<'_, '_>, url: &Url, timeout: i64) -> 
     None
 }
 
-/// A 3xx answer without a redirect target is a success with a warning; one with a target that cannot be requested
-/// is a failure.
+/// A 3xx answer without a redirect target is a success with a warning. A 3xx answer whose target cannot be requested is
+/// a failure.
 pub(super) fn nowhere_is_a_warning(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for course in exchanges(run) {
         let reaction = Reaction::new(run, clause, &course);

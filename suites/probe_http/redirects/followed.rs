@@ -1,4 +1,5 @@
-//! Redirects to the probe's original host: they are followed, with the pod's own headers, and the last answer decides.
+//! Redirects to the probe's original host: the kubelet follows them with the custom headers of the probe, and the last
+//! answer decides.
 
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
@@ -11,12 +12,13 @@ use crate::reading::http::exchanges::Exchanges;
 use crate::reading::http::location::Url;
 use crate::reading::http::reaction::{CountsAs, Reaction};
 
-/// Redirects to the same host are followed and the final answer decides.
+/// Redirects to the same host, port and scheme are followed, and the final answer decides.
 pub(super) fn same_host_followed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     followed(run, clause, seen, |from, to| from.scheme == to.scheme && from.port == to.port);
 }
 
-/// Host comparison ignores the port: a redirect to the pod's address on another port is followed, also from HTTPS to HTTP.
+/// The port does not matter when hosts are compared: a redirect to the pod's address on another port is followed, even
+/// from HTTPS to HTTP.
 pub(super) fn other_port_followed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     followed(run, clause, seen, |from, to| from.port != to.port && !is_to_https(from, to));
 }
@@ -30,7 +32,7 @@ pub(super) fn https_followed(run: &Timeline<'_>, clause: &Clause, seen: &mut See
     followed(run, clause, seen, is_to_https);
 }
 
-/// Judges the redirects of one sort: from one URL to another.
+/// Judges the redirects of one sort, which depends on the two URLs.
 fn followed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, sort: impl Fn(&Url, &Url) -> bool) {
     for course in exchanges(run) {
         let reaction = Reaction::new(run, clause, &course);
@@ -50,7 +52,7 @@ fn followed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, sort: impl Fn(
     }
 }
 
-/// Every redirect of this sort led to another request, unless the limit was reached or nothing serves there.
+/// Every redirect of this sort led to another request, unless the limit was reached or no target serves the port.
 fn each_is_followed(
     reaction: &Reaction<'_, '_, '_>,
     at: usize,

@@ -1,4 +1,4 @@
-//! How many redirects are followed.
+//! The limit on the number of redirects that are followed.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::reading::http::exchange::{Exchange, HttpOutcome, Leads, exchanges};
 use crate::reading::http::exchanges::Exchanges;
 use crate::reading::http::reaction::{CountsAs, Reaction};
 
-/// How many requests upstream makes for one probe (`maxRedirects` of `net/http`).
+/// How many requests the upstream kubelet makes for one probe (`maxRedirects` of `net/http`).
 pub(super) const MOST_REQUESTS: usize = 10;
 
 /// The number of redirects that is too many, according to the documentation.
@@ -19,13 +19,14 @@ const TOO_MANY: u64 = 11;
 /// A chain of redirects in one probe that is long enough for the clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Chain {
-    /// How many redirects there would be.
+    /// How many redirects the chain has if all are followed.
     length: u64,
     /// How many requests were made.
     requests: usize,
 }
 
-/// Too many redirects are a success with a warning; the known upstream deviation is to fail at the tenth.
+/// Too many redirects are a success with a warning; in the known upstream deviation, the probe fails at the tenth
+/// redirect.
 pub(super) fn too_many_are_a_warning(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for course in exchanges(run) {
         let reaction = Reaction::new(run, clause, &course);
@@ -69,7 +70,7 @@ fn judge(chain: Chain, reaction: &Reaction<'_, '_, '_>, range: &Range<usize>, se
 }
 
 /// Whether any instance answered the same probe with another redirect that is not followed: a warning may be about that
-/// one.
+/// redirect.
 fn warned_for_others(course: &Exchanges<'_, '_>) -> bool {
     let same = |other: &Exchanges<'_, '_>| {
         other.pod.name == course.pod.name
@@ -80,7 +81,7 @@ fn warned_for_others(course: &Exchanges<'_, '_>) -> bool {
     exchanges(course.run).iter().any(|other| same(other) && other.exchanges.iter().any(parted))
 }
 
-/// The chain of a probe, if the plan or the observed requests have at least ten redirects.
+/// The chain of a probe, if the planned or the observed redirects number at least ten.
 fn chain(exchange: &Exchange<'_, '_>) -> Option<Chain> {
     let requests = exchange.hops.len();
     let first = exchange.hops.first()?;

@@ -299,7 +299,8 @@ fn hop(nth: u64, hops: u64) -> Told {
     }
 }
 
-/// A ready container that then answers with a chain of redirects: the kubelet sends this many requests.
+/// A container that is shown as ready and then answers with a chain of `hops` redirects, for which the kubelet sends
+/// `requests` requests. `ready` says whether the container stays ready.
 fn chain(hops: u64, requests: u64, ready: bool) -> Scene {
     let mut scene = Scene::new(
         LIMIT,

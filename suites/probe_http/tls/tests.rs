@@ -7,7 +7,7 @@ use crate::tests::verdict;
 const TRUST: &str = "probe.http.https-skips-verification";
 const WIRE: &str = "probe.http.https-wire-details";
 
-/// A target with a listener of these settings on 8443, and an HTTPS probe of it.
+/// A target with an HTTPS probe of port 8443, on which a listener has these settings.
 fn listening(clause: &str, tls: &str) -> Composer {
     let plan = format!(r#"{{ "listeners": {{ "web": {{ "port": 8443{tls} }} }} }}"#);
     let get = json!({ "path": "/ready", "port": 8443, "scheme": "HTTPS" });
@@ -18,7 +18,7 @@ fn listening(clause: &str, tls: &str) -> Composer {
     run
 }
 
-/// A request over TLS that agreed on a protocol.
+/// Adds a request over TLS, whose handshake negotiated `alpn`.
 fn asked(run: &mut Composer, alpn: Option<&str>, protocol: &str) {
     let told = Told { port: 8443, protocol: protocol.to_owned(), ..Told::get("/ready", 200) };
     run.http(2.0, &told);

@@ -83,7 +83,7 @@ fn runs(pid: u64, host: &str) -> &'static str {
     given(|command| Command { host: host.to_owned(), ..command }, pid)
 }
 
-/// A command in its container, changed by `of`.
+/// Judges a command that ran in its container and whose record is changed by `of`.
 fn given(of: impl Fn(Command) -> Command, pid: u64) -> &'static str {
     let mut scene = exec(INSIDE, "readinessProbe", json!(0));
     let namespaces =
@@ -119,9 +119,13 @@ fn a_command_has_the_user_the_folder_and_the_environment_of_its_container() {
     };
     let plan = json!({ "exec": { "x": [{ "answer": 0 }] } }).to_string();
     assert_eq!(with("AGNHOST_PLAN", &plan), "holds");
-    assert_eq!(with("AGNHOST_PLAN", &format!("{}...", &plan[..9])), "holds", "it was too long");
+    assert_eq!(
+        with("AGNHOST_PLAN", &format!("{}...", &plan[..9])),
+        "holds",
+        "the value was too long to be recorded whole"
+    );
     assert_eq!(with("AGNHOST_PLAN", "{}"), "violated");
-    assert_eq!(with("PATH", "/bin"), "violated", "it lacks the one of the container");
+    assert_eq!(with("PATH", "/bin"), "violated", "the command lacks the variable of the container");
     let of_user = |ids| given(|command| Command { ids, ..command }, 1);
     assert_eq!(of_user((0, 0)), "violated");
     assert_eq!(of_user((1000, 0)), "violated");
@@ -153,7 +157,7 @@ fn a_missing_command_is_an_error() {
     assert_eq!(missing("Pulled", "image", false), "inconclusive");
 }
 
-/// One command every five seconds hangs and is ended after the given time; the timeout is one second.
+/// One command every five seconds hangs and is killed after the given time. The timeout is one second.
 fn ended_after(spans: &[f64]) -> &'static str {
     let mut scene = exec(LATE, "readinessProbe", json!("hang"));
     for (nth, span) in (0_u32..).zip(spans) {
@@ -174,8 +178,8 @@ fn ended_after(spans: &[f64]) -> &'static str {
 
 #[test]
 fn several_commands_tell_the_timeout_more_exactly_than_one() {
-    assert_eq!(ended_after(&[1.0, 2.9, 1.0, 1.0]), "holds", "one was ended late");
-    assert_eq!(ended_after(&[2.0, 2.0, 2.0, 2.0]), "violated", "all were ended a second late");
-    assert_eq!(ended_after(&[0.5, 0.5, 0.5, 0.5]), "violated", "all were ended early");
-    assert_eq!(ended_after(&[2.0, 2.0]), "holds", "two say too little");
+    assert_eq!(ended_after(&[1.0, 2.9, 1.0, 1.0]), "holds", "only one command was killed late");
+    assert_eq!(ended_after(&[2.0, 2.0, 2.0, 2.0]), "violated", "all commands were killed a second late");
+    assert_eq!(ended_after(&[0.5, 0.5, 0.5, 0.5]), "violated", "all commands were killed early");
+    assert_eq!(ended_after(&[2.0, 2.0]), "holds", "two commands are too few");
 }

@@ -27,7 +27,8 @@ fn below_four_hundred_is_success_and_above_is_not() {
     }
 }
 
-/// Four seconds of a status between two periods of the opposite result, and whether the container's readiness follows.
+/// Judges four seconds of this status between two periods with the opposite result. `turns` says whether the
+/// container's readiness follows.
 fn between(status: u16, turns: bool) -> &'static str {
     let (good, other) = (status < 400, if status < 400 { 500 } else { 200 });
     let steps =
@@ -141,7 +142,7 @@ fn a_path_has_one_slash_at_its_beginning() {
     assert_eq!(slashed("/a/b", "//a/b"), "violated");
     assert_eq!(slashed("a/b", "//a/b"), "violated");
     assert_eq!(slashed("a/b", "a/b"), "violated");
-    assert_eq!(slashed("//a", "/a"), "holds", "what becomes of such a path is not considered");
+    assert_eq!(slashed("//a", "/a"), "holds", "how such a path is sent is not judged");
 }
 
 #[test]

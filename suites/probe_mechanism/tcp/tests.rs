@@ -83,7 +83,7 @@ fn an_application_in_trouble_does_not_matter() {
     }
 }
 
-/// A container with a TCP liveness probe that is stopped at `stop`, while something else sends requests to its port.
+/// A container with a TCP liveness probe. It is stopped at `stop`, while something else sends requests to its port.
 fn stopped_at(clause: &str, stop: f64, delay: u64) -> &'static str {
     let plan = json!({ "listeners": { "web": { "port": 8080 } } });
     let probe = json!({ "tcpSocket": { "port": 8080 }, "initialDelaySeconds": delay });

@@ -1,4 +1,4 @@
-//! How deletion alone affects the readiness of a pod and its endpoints.
+//! The effects of deletion alone on the readiness of a pod and on its endpoints.
 
 use probity_model::clocks::Stamp;
 use probity_model::measure::Bound;
@@ -19,9 +19,10 @@ struct Leaving<'t, 'h> {
     pod: &'t PodLife<'h>,
     /// The revision that showed the deletion.
     shown: &'t Revision<'h>,
-    /// How long after that its containers certainly kept running, and only the deletion affected its readiness.
+    /// How long after this revision the containers certainly kept running, so that only the deletion affected the pod's
+    /// readiness.
     lasted: i64,
-    /// The event that ended this.
+    /// The event that ended this time.
     until: Option<EventId>,
 }
 
@@ -46,7 +47,7 @@ fn leaving<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Leaving<'t, 'h>> {
     all
 }
 
-/// How long a container kept running and passed its readiness probes, if it has any. None if this is not known.
+/// How long a container kept running and passed its readiness probes, if it has any. `None` if this is not known.
 fn steady_until(
     run: &Timeline<'_>,
     pod: &PodLife<'_>,
@@ -69,15 +70,15 @@ fn steady_until(
     Some(first.into_iter().chain([over]).min_by_key(|(after, _)| *after).unwrap_or(over))
 }
 
-/// When a port was closed: after that, probes fail without a record.
+/// When a port was closed. After that, probes fail without a record.
 fn closed<'t, 'h>(attempt: &'t Attempt<'h>) -> Option<&'t Line<'h>> {
     let closed =
         |line: &&Line<'_>| matches!(&line.line.fact, Fact::Listening(listening) if listening.state != "open");
     attempt.lines.iter().find(closed)
 }
 
-/// A deleted pod becomes not ready by itself. (In reality, its Ready condition still follows its containers, and
-/// only its endpoints change.)
+/// A deleted pod becomes not ready because of the deletion. (In real kubelets, its Ready condition still follows its
+/// containers, and only its endpoints change.)
 pub(super) fn unready_on_delete(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let services = services(run);
     for leaving in &leaving(run) {
@@ -124,7 +125,7 @@ fn all_running(pod: &PodLife<'_>, revision: &Revision<'_>) -> bool {
     lasting.all(|container| revision.container(&container.name).is_some_and(|seen| seen.is_running()))
 }
 
-/// What upstream does: Ready stays, and the endpoints of the pod are not ready.
+/// The known behavior of upstream: Ready stays True, and the endpoints of the pod become not ready.
 fn only_endpoints_change(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -192,7 +193,7 @@ fn traffic_goes_elsewhere(
         requests.iter().rfind(|asked| (1..leaving.lasted).contains(&run.at_least(&shown.at, &asked.at)));
     if let Some(late) = late {
         let bound = Bound::at_most(most, "slack + 2 s for the node's proxy");
-        let quantity = format!("from deletion to the last new connection through `{}`", service.name);
+        let quantity = format!("from the deletion to the last new connection through `{}`", service.name);
         seen.within(run, &leaving.pod.node, quantity, (shown, *late), bound);
     }
     let calls = calls_after(run, leaving.pod, service, (&shown.at, most, leaving.lasted));

@@ -1,4 +1,4 @@
-//! What happens to a pod's endpoints and traffic when its readiness probe fails.
+//! The effects of a failing readiness probe on a pod's endpoints and traffic.
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::Fit;
@@ -28,9 +28,9 @@ fn falls<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Fall<'t, 'h>> {
     falls
 }
 
-/// How long a pod that is shown as not ready certainly stays so: until a probe that may have passed reaches one of
-/// the failed containers, or the pod is shown as ready again, or it is deleted. None if no readiness probe explains
-/// it.
+/// How long a pod that is shown as not ready certainly stays so: until a probe that may have passed reaches one of the
+/// failed containers, or the pod is shown as ready again, or the pod is deleted. `None` if no failed readiness probe
+/// explains the revision.
 fn lasted(run: &Timeline<'_>, pod: &PodLife<'_>, shown: &Revision<'_>) -> Option<i64> {
     let mut until = run.ended_us - shown.at.at.hi;
     let mut explained = false;
@@ -60,7 +60,7 @@ fn lasted(run: &Timeline<'_>, pod: &PodLife<'_>, shown: &Revision<'_>) -> Option
     explained.then_some(until.min(end))
 }
 
-/// A pod with failing readiness gets no traffic through any service that selects it.
+/// A pod whose readiness probe fails gets no traffic through any Service that selects it.
 pub(super) fn traffic_stops(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let services = services(run);
     for fall in &falls(run) {
@@ -95,14 +95,14 @@ fn no_request_after(
     }
 }
 
-/// The requests that reached a pod through a Service.
+/// The requests that reached a pod through this Service.
 pub(super) fn requests<'t, 'h>(pod: &'t PodLife<'h>, service: &Service<'_, '_>) -> Vec<&'t Asked<'h>> {
     let attempts = pod.containers.iter().flat_map(|container| &container.attempts);
     let requests = attempts.flat_map(|attempt| &attempt.requests);
     requests.filter(|asked| service.brought(pod, asked)).collect()
 }
 
-/// The calls of our clients to a Service that began within this time after an instant.
+/// The calls of the case's own clients to a Service that began at least `least` and less than `most` after an instant.
 pub(super) fn calls_after(
     run: &Timeline<'_>,
     pod: &PodLife<'_>,
@@ -126,8 +126,8 @@ pub(super) fn calls_after(
         .collect()
 }
 
-/// The address of a pod whose readiness probe fails is removed from the EndpointSlices. (In reality, it stays there as
-/// not ready.)
+/// The address of a pod whose readiness probe fails is removed from the EndpointSlices. (In real clusters, it stays in
+/// the slices as not ready.)
 pub(super) fn endpoint_removed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let services = services(run);
     for fall in &falls(run) {
@@ -152,7 +152,7 @@ pub(super) fn endpoint_removed(run: &Timeline<'_>, clause: &Clause, seen: &mut S
     }
 }
 
-/// If legacy Endpoints were watched, they no longer list the address as ready.
+/// If the legacy Endpoints object was watched, it no longer lists the address as ready.
 fn legacy_follows(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -171,7 +171,7 @@ fn legacy_follows(
     }
 }
 
-/// A service that publishes addresses that are not ready shows them as ready.
+/// The slices of a Service that publishes addresses that are not ready show them as ready.
 pub(super) fn publishes_not_ready(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for service in services(run).iter().filter(|service| service.publishes) {
         for pod in run.pods.iter().filter(|pod| service.selects(pod)) {

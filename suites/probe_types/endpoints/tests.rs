@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::tests::verdict;
 
-/// A service that selects the pod.
+/// Adds a Service that selects the pod.
 fn serve(run: &mut Composer, name: &str, publishes: bool) {
     let selector = json!({ "probity.dev/pod": "pod" });
     let manifest = json!({ "spec": { "selector": selector, "publishNotReadyAddresses": publishes } });
@@ -17,7 +17,7 @@ fn serve(run: &mut Composer, name: &str, publishes: bool) {
     run.sighting(0.0, "Service", name, Change::Added, object);
 }
 
-/// A pod in the service `web`, ready from 2.1 s on.
+/// A pod in the Service `web` that is ready from 2.1 s on.
 fn ready_pod(clause: &str, probed: bool, publishes: bool) -> Composer {
     let probe =
         json!({ "httpGet": { "path": "/ready", "port": 8080 }, "periodSeconds": 1, "failureThreshold": 1 });
@@ -36,8 +36,8 @@ fn ready_pod(clause: &str, probed: bool, publishes: bool) -> Composer {
     run
 }
 
-/// The same pod, which fails from 4 s on and is shown as not ready at 4.2 s; `each` is requested every second
-/// until 14 s.
+/// The same pod, whose probe fails from 4 s on, and which is shown as not ready at 4.2 s. `each` is called for every
+/// second until 14 s.
 fn failing(clause: &str, publishes: bool, mut each: impl FnMut(&mut Composer, u16)) -> &'static str {
     let mut run = ready_pod(clause, true, publishes);
     for second in 3..15 {
@@ -54,7 +54,8 @@ fn endpoint(run: &mut Composer, second: u16, conditions: &Value) {
     run.slice(f64::from(second) + 0.5, "web", conditions);
 }
 
-/// A client's request, as the pod and as the client saw it; here, the pod's own witness also records the client's side.
+/// A client's request, as the client saw it and, if it arrives, as the pod saw it. In these histories, the pod's own
+/// witness also records the client's side.
 fn request(run: &mut Composer, second: u16, arrives: bool) {
     let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     let headers = vec![header("Host", "10.96.0.9:80"), header("User-Agent", "agnhost-rs/0.1.0")];
@@ -283,7 +284,7 @@ mod drain_without_probe {
         assert_eq!(with_another(false), "holds");
     }
 
-    /// A second ready pod in the same Service, and a client that still reaches the first one, or does not.
+    /// A second ready pod in the same Service, and a client that still reaches the first pod, or no longer does.
     fn with_another(arrives: bool) -> &'static str {
         let mut run = ready_pod(CLAUSE, false, false);
         let both = |ready: bool| {

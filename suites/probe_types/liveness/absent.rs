@@ -1,4 +1,4 @@
-//! Without a liveness probe a container is live, whatever it answers.
+//! Without a liveness probe, a container counts as live, whatever it answers.
 
 use probity_model::clocks::Stamp;
 use probity_model::timeline::{ContainerLife, Life, PodLife, ProbeKind, ProbeOutcome};
@@ -6,13 +6,16 @@ use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::silent::{judge_silent_ends, silent_end};
 
-/// A container that answers with errors, but has no liveness probe, is not killed because of them.
+/// A container that has no liveness probe is not killed because it answers with errors.
 pub(super) fn unprobed_lives_on(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (pod, container) in run.containers().filter(|(pod, container)| left_alone(run, pod, container)) {
         let accused = pod.event_of(&container.name, "Killing", "failed liveness probe");
         let message = accused.and_then(|id| pod.events.iter().find(|event| event.id == id));
         if let Some(event) = message {
-            let finding = format!("killed by a liveness probe that it does not have: {}", event.message);
+            let finding = format!(
+                "a container was killed because of a liveness probe that it does not have: {}",
+                event.message
+            );
             seen.violated(finding, [event.id]);
         }
     }
@@ -44,8 +47,8 @@ pub(super) fn unprobed_lives_on(run: &Timeline<'_>, clause: &Clause, seen: &mut 
     }
 }
 
-/// The time from which no probe can stop an instance without a liveness probe: its start, or the success of its startup probe.
-/// None if the kubelet may have missed the success.
+/// The time from which no probe can stop an instance without a liveness probe: its start, or the success of its startup
+/// probe. `None` if the kubelet may have missed the success.
 fn safe_from(life: &Life<'_, '_>) -> Option<Stamp> {
     let Some(startup) = life.probed(ProbeKind::Startup) else { return Some(life.began.stamp.clone()) };
     let success = startup.first_success().filter(|success| {

@@ -12,7 +12,8 @@ use serde_json::Value;
 
 use crate::reading::termination::{Exhausted, KILLED, Stop, exhausted};
 
-/// A process that accepts connections but does not answer is detected by the probe's timeouts, and stopped.
+/// A process that accepts connections but does not answer is detected by the timeouts of its liveness probe, and
+/// stopped.
 pub(super) fn hang_is_noticed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for spent in exhausted(run, ProbeKind::Liveness).iter().filter(|spent| spent.by_timeouts()) {
         let (life, Some(first)) = (&spent.life, spent.failures.first()) else { continue };
@@ -63,7 +64,7 @@ pub(super) fn kill_is_graceful(run: &Timeline<'_>, clause: &Clause, seen: &mut S
     }
 }
 
-/// An end without a stop signal: a violation if the process was killed, but not if it crashed.
+/// Judges an end without a stop signal, which is a violation if the process was killed, but not if it crashed.
 fn judge_abrupt_end(spent: &Exhausted<'_, '_>, ended: EventId, seen: &mut Seen) {
     if let Some((revision, KILLED)) = spent.life.termination() {
         let finding = "the container was killed without a stop signal after its probe had failed too often";
@@ -111,14 +112,14 @@ fn judge_hook(spent: &Exhausted<'_, '_>, stop: &Line<'_>, seen: &mut Seen) {
     }
 }
 
-/// A run of a hook, as recorded by the target.
+/// One execution of a hook, as recorded by the target.
 struct HookRun<'t> {
     id: EventId,
     at: &'t Stamp,
     ended: Option<&'t Stamp>,
 }
 
-/// Whether a process listened on a port all the time: then a hook without a record was not sent.
+/// Whether a process listened on a port all the time. If so, a hook without a record was not sent.
 fn listens(attempt: &Attempt<'_>, port: u16) -> bool {
     let ending = format!(":{port}");
     let states = || {
@@ -130,7 +131,7 @@ fn listens(attempt: &Attempt<'_>, port: u16) -> bool {
     states().all(|of| of.state == "open") && states().any(|of| of.address.ends_with(&ending))
 }
 
-/// When the target recorded the hook; `None` if it leaves no record there.
+/// The executions of the hook that the target recorded; `None` if the hook cannot leave a record in this process.
 fn hook_runs<'t>(attempt: &'t Attempt<'_>, hook: &Value) -> Option<Vec<HookRun<'t>>> {
     if !attempt.holes.is_empty() {
         return None;
@@ -174,9 +175,9 @@ fn judge_end(clause: &Clause, spent: &Exhausted<'_, '_>, stop: &Line<'_>, seen: 
     let grace = life.spec.grace.unwrap_or_else(|| pod.grace());
     let hooked = life.container.lifecycle("preStop").is_some();
     let left = grace - if hooked { stop.at.at.hi - spent.at.at.lo } else { 0 };
-    // The time of a hook is counted in whole seconds.
+    // The kubelet counts the time of a hook in whole seconds.
     let exact = if hooked { WHOLE_SECOND } else { NEAR };
-    // The kubelet gives no less than two seconds, but the document promises no more than the grace period.
+    // The kubelet gives the process at least two seconds, but the documentation promises only the grace period.
     let least = (left - exact).max(LEAST_GRACE.min(grace) - exact);
     let most = (left + exact).max(LEAST_GRACE) + clause.slack_us();
     let (slack, exact) = (seconds(clause.slack_us()), seconds(exact));

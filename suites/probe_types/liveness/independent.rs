@@ -1,11 +1,11 @@
-//! Liveness does not wait for readiness.
+//! Liveness probes do not wait for readiness.
 
 use probity_model::clocks::Stamp;
 use probity_model::measure::seconds;
 use probity_model::timeline::{Handler, Life, Probe, ProbeKind, ProbeOutcome, ProbedLife};
 use probity_model::{Clause, Seen, Timeline};
 
-/// Liveness probes arrive while readiness has not succeeded, as early as without a readiness probe.
+/// Liveness probes arrive as early as they would without a readiness probe, even while readiness has not succeeded.
 pub(super) fn does_not_wait_for_readiness(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for liveness in run.lives().of(ProbeKind::Liveness) {
         let Some(readiness) = liveness.probed(ProbeKind::Readiness) else { continue };
@@ -25,8 +25,8 @@ pub(super) fn does_not_wait_for_readiness(run: &Timeline<'_>, clause: &Clause, s
     }
 }
 
-/// Whether a liveness probe would have been recorded: it goes where the readiness probes arrive, or runs a
-/// command.
+/// Whether a liveness probe would have been recorded: it goes to the port at which the readiness probes arrive, or runs
+/// a command.
 fn port_is_open(liveness: &ProbedLife<'_, '_>, readiness: &ProbedLife<'_, '_>) -> bool {
     let port = liveness.spec.handler.port();
     let same = port.is_some() && port == readiness.spec.handler.port();
@@ -35,7 +35,8 @@ fn port_is_open(liveness: &ProbedLife<'_, '_>, readiness: &ProbedLife<'_, '_>) -
     (same || command) && known && liveness.pod.sees(&liveness.container.name, liveness.spec)
 }
 
-/// No liveness probe arrived before readiness succeeded. This is a violation only if there was time for one.
+/// Judges a container that got no liveness probe before readiness succeeded. This is a violation only if there was time
+/// for such a probe.
 fn judge_wait(
     clause: &Clause,
     life: &ProbedLife<'_, '_>,
@@ -51,7 +52,7 @@ fn judge_wait(
         Some(end) => life.before_deletion(end) && end.at.lo - base.at.hi > allowed + life.noise(&base, end),
         None => life.ended.is_none() && life.watched_for(&base, allowed),
     };
-    // If the liveness probe shares its endpoint, its probes cannot be told from others.
+    // If another probe shares the endpoint, the liveness probes cannot be told from others.
     if long_enough && life.is_unmistaken() {
         let finding = format!(
             "no liveness probe within {} of the start while readiness had not succeeded",

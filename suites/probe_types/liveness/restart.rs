@@ -1,4 +1,5 @@
-//! What follows the end of a container: a restart or none, depending on the policy, and no other change in the pod.
+//! The effects of the end of a container: depending on the restart policy, it is restarted or not, and nothing else
+//! changes in the pod.
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::timeline::{At, ContainerLife, Life, Line, ProbeKind, Revision};
@@ -11,8 +12,8 @@ use crate::reading::termination::{
     Exhausted, KILLED, exhausted, judge_count, judge_no_restart, judge_restart,
 };
 
-/// If a container's liveness probe reaches its failure threshold, this container and no other is killed and restarted.
-/// A probe that never arrived has no failures and does not protect anything.
+/// If a container's liveness probe reaches its failure threshold, only this container is killed and restarted. It is
+/// also a violation if the probes are due but never arrive.
 pub(super) fn failure_restarts(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in run.lives().of(ProbeKind::Liveness) {
         judge_absence(clause, &life, seen);
@@ -29,7 +30,8 @@ pub(super) fn failure_restarts(run: &Timeline<'_>, clause: &Clause, seen: &mut S
     }
 }
 
-/// After a kill because of liveness the container restarts unless the policy is Never, whatever its exit status.
+/// After a kill because of its liveness probe, the container restarts unless the policy is Never, whatever its exit
+/// status.
 pub(super) fn kill_follows_policy(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for spent in exhausted(run, ProbeKind::Liveness) {
         let Some(stop) = spent.stopped(clause) else { continue };
@@ -43,7 +45,7 @@ pub(super) fn kill_follows_policy(run: &Timeline<'_>, clause: &Clause, seen: &mu
     }
 }
 
-/// The other containers of a pod keep running when one is killed for good.
+/// The other containers of a pod keep running when one container is killed and not restarted.
 fn judge_neighbors(spent: &Exhausted<'_, '_>, stop: &Line<'_>, seen: &mut Seen) {
     let (life, pod) = (&spent.life, spent.life.pod);
     let before = pod.revisions.iter().rfind(|revision| revision.id < stop.id);
@@ -88,7 +90,7 @@ fn judge_rest_of_pod(life: &Life<'_, '_>, used_up: &Stamp, stop: &Line<'_>, seen
             match old == new {
                 true => seen.fine([before.id, after.id]),
                 false => seen.violated(
-                    format!("the pod's {what} changed from {old} to {new} by a container's restart"),
+                    format!("the pod's {what} changed from {old} to {new} when a container restarted"),
                     [before.id, stop.id, after.id],
                 ),
             }
@@ -107,8 +109,8 @@ fn judge_rest_of_pod(life: &Life<'_, '_>, used_up: &Stamp, stop: &Line<'_>, seen
     }
 }
 
-/// Another container keeps running: it is the same instance before and after, without a stop signal that its own
-/// probes do not explain.
+/// Another container keeps running: it is the same instance before and after, and it gets no stop signal unless its own
+/// probes explain the signal.
 fn judge_other(
     other: &Life<'_, '_>,
     (stop, used_up): (&Line<'_>, &Stamp),
@@ -138,7 +140,7 @@ fn judge_other(
     }
 }
 
-/// When an instance was killed without a stop signal, as its process and the API agree.
+/// When an instance was killed without a stop signal, if its record and the API agree on this.
 fn killed_unsignalled(life: &Life<'_, '_>) -> Option<At> {
     let unsignalled = life.stop().is_none() && life.only_probes_stop_it();
     let shown = matches!(life.termination(), Some((_, KILLED)));

@@ -18,7 +18,7 @@ fn http(path: &str, port: u16, period: u64, failures: u64) -> Value {
     })
 }
 
-/// A pod with these containers, the process of `target` started at 1 s.
+/// A pod with these containers, in which the process of `target` starts at 1 s.
 fn pod(clause: &str, policy: &str, containers: Value) -> Composer {
     let mut run = Composer::new(&[clause]);
     let spec = json!({
@@ -38,7 +38,7 @@ fn exiting(run: &mut Composer, at: f64, code: u8, why: &str) {
     run.left(at + 0.01);
 }
 
-/// A status of the target alone.
+/// A status of a pod that shows only the target.
 fn status(phase: &str, restarts: u64, state: Value, last: Value) -> Value {
     json!({
         "phase": phase, "podIP": "10.0.0.7",

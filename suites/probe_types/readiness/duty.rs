@@ -1,4 +1,4 @@
-//! Readiness as a way to stop traffic: the container reports that it cannot serve, and keeps running.
+//! Readiness as a way to stop traffic: a container reports that it cannot serve, and keeps running.
 
 use probity_model::timeline::{Line, ProbeKind, ProbeOutcome, ProbedLife};
 use probity_model::{Clause, EventId, Seen, Timeline};
@@ -39,7 +39,8 @@ fn has_a_liveness_probe_of_its_own(life: &ProbedLife<'_, '_>) -> bool {
     live.is_some_and(|live| live.handler != life.spec.handler)
 }
 
-/// The last liveness probe during a series of readiness failures, if all liveness probes passed and there were enough.
+/// The last liveness probe during a series of readiness failures, if all liveness probes in this time passed and there
+/// were enough of them.
 fn alive_during(clause: &Clause, life: &ProbedLife<'_, '_>, turn: &Turn<'_, '_>) -> Option<EventId> {
     let liveness = life.probed(ProbeKind::Liveness)?;
     let span = turn.first.at.at.lo..=turn.last.at.at.hi;
@@ -80,7 +81,8 @@ fn backend_calls<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Vec<(&'t Line<'h>, &'h Ca
     life.attempt.lines.iter().filter_map(call).collect()
 }
 
-/// Whether the first probe of a change was answered according to the backend's response, or its absence.
+/// Whether the backend decided the answer to the first probe of a change: a call during this probe succeeded, or
+/// failed.
 fn answered_for(calls: &[(&Line<'_>, &Call)], turn: &Turn<'_, '_>, there: bool) -> bool {
     let Some(settled) = &turn.first.settled else { return false };
     let span = turn.first.at.at.lo..=settled.at.hi;

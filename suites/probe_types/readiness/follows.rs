@@ -1,4 +1,4 @@
-//! Whether the API follows the probes: both changes of readiness, down and up, and what must not happen during them.
+//! The API follows the probes when readiness changes, down and up, and nothing else changes meanwhile.
 
 use probity_model::clocks::Order;
 use probity_model::measure::seconds;
@@ -9,7 +9,7 @@ use crate::reading::readiness::{
     Turn, comes_up, falls, goes_down, readiness_lives, rises, stays_alive, turns,
 };
 
-/// A failed readiness check makes container and pod not ready, and kills nothing.
+/// A failed readiness probe makes the container and the pod not ready, and no container is killed.
 pub(super) fn failure_marks_unready(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in readiness_lives(run) {
         for turn in falls(&life) {
@@ -23,8 +23,8 @@ pub(super) fn failure_marks_unready(run: &Timeline<'_>, clause: &Clause, seen: &
     }
 }
 
-/// While the probes keep failing, nothing makes the container ready: it is a violation if a revision shows it as ready
-/// again, unless an earlier success can have caused it.
+/// While the probes keep failing, nothing makes the container ready. It is a violation if a revision shows the
+/// container as ready again, unless an earlier success can have caused this.
 fn stays_down(clause: &Clause, seen: &mut Seen, life: &ProbedLife<'_, '_>, turn: &Turn<'_, '_>) {
     let run = life.run;
     let revisions: Vec<_> = life.revisions().filter(|(_, status)| status.is_running()).collect();

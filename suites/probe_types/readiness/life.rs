@@ -1,4 +1,4 @@
-//! Readiness probing continues until the container ends, even while its pod terminates.
+//! Readiness probes continue until the container ends, even while its pod terminates.
 
 use probity_model::clocks::Stamp;
 use probity_model::measure::{Bound, Fit, Measurement, seconds};
@@ -21,7 +21,7 @@ pub(super) fn runs_for_life(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
         judge_absence(clause, &life, seen);
     }
     for life in readiness_lives(run).only(is_countable) {
-        // A probe before the startup success passed a gate that was open by mistake, which other clauses judge.
+        // A probe before the startup success passed a gate that was open by mistake. Other clauses judge this.
         let gate = match life.container.probe(ProbeKind::Startup) {
             Some(_) => life.attempt.first_success(ProbeKind::Startup).map(|success| success.at.at.lo),
             None => Some(i64::MIN),
@@ -72,8 +72,8 @@ fn goes_on_in_a_kill(clause: &Clause, seen: &mut Seen, life: &ProbedLife<'_, '_>
     );
 }
 
-/// Whether each of its probes is recorded and can be counted: none belongs to another kind, none is refused without a
-/// record.
+/// Whether all readiness probes of an instance are recorded and can be counted: none can belong to another kind, and
+/// none is refused without a record.
 fn is_countable(life: &ProbedLife<'_, '_>) -> bool {
     life.is_unmistaken() && always_open(life.attempt, &life.spec.handler)
 }
@@ -105,8 +105,8 @@ fn last_sign(life: &ProbedLife<'_, '_>) -> Option<At> {
     life.attempt.end().map(At::of).or_else(last_event)
 }
 
-/// A long series of probes is also not late: an extra probe comes early, and nothing makes a probe late. They are
-/// counted from the first to the last one with a known time.
+/// A long series of probes is not late as a whole either: extra probes come early, and nothing makes a probe late. The
+/// probes are counted from the first to the last that has a precisely known time.
 fn keeps_pace(clause: &Clause, seen: &mut Seen, life: &ProbedLife<'_, '_>, probes: &[At], pace: i64) {
     let is_exact = |probe: &&At| life.run.stalled_at(probe) == 0;
     let exact = |(from, to): (usize, usize)| probes.get(from..=to);
@@ -124,14 +124,14 @@ fn keeps_pace(clause: &Clause, seen: &mut Seen, life: &ProbedLife<'_, '_>, probe
     );
     let quantity = format!("from the first to the last of {count} readiness probes");
     let Some(mut measured) = life.run.measure(quantity, &life.node, first, last, bound) else { return };
-    // Each probe has its scheduled time. So only delays of the last one excuse it; earlier delays count only if they made
-    // the kubelet skip probes.
+    // Each probe has its own scheduled time. So only delays of the last probe excuse a longer time; earlier delays
+    // count only if they made the kubelet skip probes.
     let late = life.run.stalled_at(&last.stamp).max(life.run.saturated_before(&life.node, &last.stamp));
     measured.noise = measured.noise.min(late + left_out(life, counted, pace));
     seen.measure(measured);
 }
 
-/// How much of the pauses between probes that are longer than their pace was taken by noise.
+/// How much of the pauses that are longer than the pace of the probes was noise.
 fn left_out(life: &ProbedLife<'_, '_>, probes: &[At], pace: i64) -> i64 {
     let pauses = probes.windows(2).filter_map(|pair| {
         let (from, to) = (pair.first()?, pair.get(1)?);
@@ -141,7 +141,7 @@ fn left_out(life: &ProbedLife<'_, '_>, probes: &[At], pace: i64) -> i64 {
     pauses.sum()
 }
 
-/// The longest pause between consecutive probes is one period, plus or minus the slack.
+/// The longest pause between consecutive probes is at most one period plus the slack.
 fn longest_pause(clause: &Clause, seen: &mut Seen, life: &ProbedLife<'_, '_>, points: &[At], pace: i64) {
     let pauses = points.windows(2).filter_map(|pair| {
         let bound = Bound::at_most(pace + clause.slack_us(), "periodSeconds + slack");
@@ -164,7 +164,7 @@ pub(super) fn continues_while_terminating(run: &Timeline<'_>, clause: &Clause, s
     for life in readiness_lives(run) {
         let terminating = life.pod.revisions.iter().find(|revision| revision.terminating());
         let (Some(terminating), Some(stop)) = (terminating, life.stop()) else { continue };
-        // Once a pod is removed from the API, there is nothing to publish results to.
+        // Once a pod is removed from the API, results can no longer be published.
         let gone = life.pod.revisions.iter().find(|revision| revision.gone).map(At::of);
         let ends = [last_sign(&life), gone].into_iter().flatten();
         let Some(last) = ends.reduce(|one, other| if run.before(&other, &one) { other } else { one }) else {
@@ -178,7 +178,8 @@ pub(super) fn continues_while_terminating(run: &Timeline<'_>, clause: &Clause, s
         let after = |stamp: &Stamp| stamp.at.lo > stop.at.at.lo;
         let probes = life.probes.iter().map(At::of);
         let (later, before): (Vec<At>, Vec<At>) = probes.partition(|probe| after(probe));
-        // Only probes that had begun must continue: the container may not have counted as started yet.
+        // Probing must continue only if it had begun before: otherwise, the container may not have counted as started
+        // yet.
         let Some(before) = before.last() else { continue };
         let points = [std::slice::from_ref(before), &later, &[last]].concat();
         longest_pause(clause, seen, &life, &points, pace);
@@ -194,7 +195,7 @@ pub(super) fn continues_while_terminating(run: &Timeline<'_>, clause: &Clause, s
     }
 }
 
-/// Whether the target recorded at the stop signal that its ports stay open, and they did.
+/// Whether the target recorded at the stop signal that its ports stay open, and the ports did stay open.
 pub(crate) fn keeps_serving(attempt: &Attempt<'_>) -> bool {
     let said = attempt
         .signals()

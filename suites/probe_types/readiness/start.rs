@@ -1,4 +1,5 @@
-//! The initial readiness: not ready with a probe, ready immediately without one.
+//! The initial readiness: a container with a readiness probe starts as not ready, and a container without one is ready
+//! immediately.
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::{Fit, seconds};
@@ -12,7 +13,7 @@ use crate::reading::began::began;
 use crate::reading::readiness::{earliest_success, readiness_lives};
 use crate::reading::services::{Service, services};
 
-/// With a readiness probe a container is not ready before its first success, and gets no traffic.
+/// A container with a readiness probe is not ready before the first success of the probe, and gets no traffic.
 pub(super) fn starts_unready(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     let services = services(run);
     for life in readiness_lives(run) {
@@ -36,7 +37,7 @@ fn not_ready_before(seen: &mut Seen, life: &ProbedLife<'_, '_>, first: Option<&A
     for (revision, container) in life.revisions().filter(|(_, container)| container.is_running()) {
         let pod_ready = revision.is("Ready");
         if container.ready || pod_ready == Some(true) {
-            let what = format!("container `{}` or its pod was shown ready", life.container.name);
+            let what = format!("container `{}` or its pod was shown as ready", life.container.name);
             too_early(seen, life, &what, revision, first);
         } else if pod_ready == Some(false) {
             unready = Some(revision.id);
@@ -56,14 +57,14 @@ fn no_traffic_before(
         |at: &Stamp| next.is_none_or(|next| life.run.clocks.order(at, &next.began) == Order::Before);
     let ready = service.entries(life.pod).into_iter().find(|entry| entry.ready());
     if let Some(entry) = ready.filter(|entry| of_this_life(entry.at)) {
-        too_early(seen, life, "an EndpointSlice showed the pod ready", &entry, first);
+        too_early(seen, life, "an EndpointSlice showed the pod as ready", &entry, first);
     }
     if let Some(request) = life.requests.iter().find(|asked| service.brought(life.pod, asked)) {
         too_early(seen, life, "a Service forwarded a request", request, first);
     }
 }
 
-/// What must not come before the first success.
+/// Reports something that came before the first success, as it must not.
 fn too_early(
     seen: &mut Seen,
     life: &ProbedLife<'_, '_>,
@@ -90,7 +91,7 @@ fn too_early(
     }
 }
 
-/// Without a readiness probe a container is ready as soon as it runs and counts as started.
+/// A container without a readiness probe is ready as soon as it runs and counts as started.
 pub(super) fn absent_means_ready(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (pod, container) in run.containers() {
         if container.stays() && container.probe(ProbeKind::Readiness).is_none() {
@@ -146,7 +147,7 @@ fn ready_once_started<'h>(
     }
 }
 
-/// The revisions of one instance, from the first that shows it as started.
+/// Judges the revisions of one instance, from the first that shows it as started.
 fn soon_ready<'h>(
     run: &Timeline<'h>,
     clause: &Clause,
@@ -156,7 +157,8 @@ fn soon_ready<'h>(
 ) {
     let Some(first) = revisions.first() else { return };
     let number = first.container(&container.name).map_or(0, |status| status.restarts);
-    // With a startup probe, it counts when the container is shown as started; without one, it counts from its start.
+    // With a startup probe, the time counts from when the container is shown as started; without one, from the start of
+    // the container.
     let gated = container.probe(ProbeKind::Startup).is_some();
     let began = began(run, pod, container, number).filter(|_| !gated);
     let (from, since) = began.map_or((At::of(*first), "started=true"), |began| (began, "the start"));
@@ -186,7 +188,7 @@ fn soon_ready<'h>(
     }
 }
 
-/// Nothing makes a started container without a readiness probe unready before it ends, not even the deletion of its pod.
+/// A started container without a readiness probe stays ready until it ends, even if its pod is deleted.
 fn stays_ready(seen: &mut Seen, container: &str, revisions: &[&Revision<'_>]) {
     let shown =
         |of: &&&Revision<'_>, ready: bool| of.container(container).is_some_and(|now| now.ready == ready);

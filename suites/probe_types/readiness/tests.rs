@@ -25,7 +25,7 @@ fn ready_and_live() -> Value {
     json!({ "name": "target", "readinessProbe": http("/ready"), "livenessProbe": http("/live") })
 }
 
-/// One answer a second to a path.
+/// Adds one answer each second to probes of a path.
 fn answers(run: &mut Composer, path: &str, status: u16, seconds: std::ops::Range<u16>) {
     for second in seconds {
         run.probe(f64::from(second), path, status);
@@ -42,7 +42,7 @@ fn ready_from_two(clause: &str, container: &Value) -> Composer {
     run
 }
 
-/// The same, failing from 4 s to 12 s, and shown as not ready at `shown`.
+/// The same container, whose probe fails from 4 s to 12 s, and which is shown as not ready at `shown`.
 fn fails_from_four(clause: &str, container: &Value, shown: Option<u16>) -> Composer {
     let mut run = ready_from_two(clause, container);
     for second in 4..12 {

@@ -1,4 +1,4 @@
-//! Histories about a pod's containers together, and about two probes of one endpoint.
+//! Histories about the readiness of all containers of a pod, and about two probes of one endpoint.
 
 use probity_composer::{Composer, running_status};
 use serde_json::{Value, json};
@@ -75,7 +75,7 @@ mod same_endpoint {
 
     const CLAUSE: &str = "probe.pair.same-endpoint-higher-threshold";
 
-    /// One endpoint fails from 5 s on; the container is shown as not ready at `shown`, and killed at `killed`.
+    /// One endpoint fails from 5 s on. The container is shown as not ready at `shown`, and is killed at `killed`.
     fn judged(shown: Option<u16>, killed: Option<u16>, failures: u16) -> &'static str {
         let mut run = Composer::new(&[CLAUSE]);
         let (ready, live) = (probe("/health", 2), probe("/health", failures));

@@ -1,5 +1,5 @@
-//! A container that never starts is killed because of its startup probe; one that starts slowly is protected from its
-//! liveness probe.
+//! A container that never starts is killed because of its startup probe; a container that starts slowly is protected
+//! from its liveness probe.
 
 use probity_model::measure::seconds;
 use probity_model::timeline::{ProbeKind, ProbeOutcome, ProbedLife};
@@ -9,8 +9,8 @@ use super::gate::opening;
 use crate::reading::absence::judge_absence;
 use crate::reading::termination::{Exhausted, Stop, exhausted, judge_no_restart, judge_restart};
 
-/// If a startup probe reaches its failure threshold, the container is killed, and then the restart policy applies. A
-/// probe that never arrives can neither cause a kill nor let anything start.
+/// If a startup probe reaches its failure threshold, the container is killed, and then the restart policy applies. It
+/// is also a violation if startup probes are due but never arrive.
 pub(super) fn failure_kills(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in run.lives().of(ProbeKind::Startup) {
         judge_absence(clause, &life, seen);
@@ -48,7 +48,7 @@ pub(super) fn startup_protects(run: &Timeline<'_>, clause: &Clause, seen: &mut S
     }
 }
 
-/// With a startup probe, no stop signal arrives before startup succeeds, unless that probe itself reaches its
+/// With a startup probe, no stop signal arrives before startup succeeds, unless the startup probe itself reaches its
 /// threshold.
 fn judge_protected(
     clause: &Clause,
@@ -73,26 +73,27 @@ fn judge_protected(
     let Some(stop) = stop else { return };
     let lived = stop.at.at.hi - began.at.lo;
     let patience = least_time(startup);
-    // A series of startup failures may begin in the previous instance, so it is counted only for the first one. It
+    // A series of startup failures may begin in the previous instance, so only the first instance is judged. The series
     // may also begin before the process starts.
     let early = startup.number == 0 && lived + clause.slack_us() < patience;
     let hooked = startup.container.lifecycle("postStart").is_some();
     let own_doing = startup.only_probes_stop_it() && !hooked;
     if early && own_doing && startup.pod.sees(&startup.container.name, startup.spec) {
         let (lived, patience) = (seconds(lived), seconds(patience));
-        let finding =
-            format!("stopped {lived} after its start, although its startup probe tolerates {patience}");
+        let finding = format!(
+            "a container was stopped {lived} after its start, although its startup probe tolerates {patience}"
+        );
         seen.violated(finding, [began.id, stop.id]);
     }
 }
 
-/// The least time from the start of a container to the last failure that its probe tolerates.
+/// The shortest time from the start of a container to the failure that reaches the threshold of its probe.
 fn least_time(life: &ProbedLife<'_, '_>) -> i64 {
     life.spec.initial_delay + (life.spec.failures - 1) * life.spec.period
 }
 
-/// Without a startup probe, a startup that takes longer than tolerated ends with a stop signal before liveness ever
-/// succeeded.
+/// Without a startup probe, a container whose startup takes longer than its liveness probe tolerates gets a stop signal
+/// before liveness ever succeeds.
 fn judge_unprotected(clause: &Clause, liveness: &ProbedLife<'_, '_>, seen: &mut Seen) {
     let may_have_passed =
         liveness.probes.iter().any(|probe| liveness.outcome(probe) != ProbeOutcome::Failure);
@@ -107,7 +108,8 @@ fn judge_unprotected(clause: &Clause, liveness: &ProbedLife<'_, '_>, seen: &mut 
     }
 }
 
-/// No stop signal came. This is a violation only if the target itself recorded enough liveness failures.
+/// Judges a container that got no stop signal. This is a violation only if the target itself recorded enough liveness
+/// failures.
 fn judge_survival(clause: &Clause, liveness: &ProbedLife<'_, '_>, seen: &mut Seen) {
     let Some(spent) = Exhausted::of(liveness.clone()) else { return };
     if let Stop::Missing(line) = spent.stop(clause) {

@@ -1,8 +1,8 @@
 //! The gate: in each instance of a container, no other probe arrives before its startup probe has succeeded.
 //!
-//! Kubelets from 1.35 on are known to leave the gate open for a moment: when they kill a started container and restart
-//! it, the new instance inherits `started: true` by its name, until its startup probe next runs. Only a probe that
-//! arrives in that moment is reported as the known divergence.
+//! Kubelets since 1.35 are known to leave the gate open for a moment: when they kill a started container and restart
+//! it, the new instance inherits `started: true` because it has the same name, until its startup probe next runs. Only
+//! a probe that arrives in that moment is reported as the known divergence.
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::{Bound, Fit, Interval, seconds};
@@ -17,11 +17,11 @@ use crate::reading::absence::judge_absence;
 
 /// The first probe that can have opened the gate.
 pub(super) struct Opening<'t, 'h> {
-    /// The probe.
+    /// The probe that can have opened the gate.
     pub(super) probe: &'t Probe<'h>,
-    /// Its result, and the earliest time at which the kubelet can have had it.
+    /// The event of the probe's result, with the earliest time at which the kubelet can have had the result.
     pub(super) at: At,
-    /// Whether it was certainly a startup probe and a success.
+    /// Whether the probe certainly was a startup probe, and certainly succeeded.
     pub(super) certain: bool,
 }
 
@@ -32,7 +32,7 @@ pub(super) fn opening<'t, 'h>(startup: &ProbedLife<'t, 'h>) -> Option<Opening<'t
     if startup.outcome(probe) != ProbeOutcome::Success {
         return Some(Opening { probe, at: At::of(probe), certain: false });
     }
-    // The target records its answer only after it has sent it, so the kubelet may be a little faster.
+    // The target records its answer only after it has sent it, so the kubelet may have the result a little earlier.
     let answered = startup.result(probe).at().earlier(NEAR);
     let at = Interval::new(answered.at.lo.max(probe.at.at.lo), answered.at.hi.max(probe.at.at.hi));
     let id = probe.settled.as_ref().map_or(probe.id, |settled| settled.id);
@@ -76,7 +76,7 @@ pub(super) fn restart_shuts_the_gate(run: &Timeline<'_>, clause: &Clause, seen: 
 }
 
 /// The instances of all containers with a startup probe and a probe of this kind. Another clause,
-/// `prober.kubelet-restart.nothing-gained`, covers what a restarted kubelet considers started.
+/// `prober.kubelet-restart.nothing-gained`, covers containers that a restarted kubelet considers started.
 fn with_both<'t, 'h>(run: &'t Timeline<'h>, kind: ProbeKind) -> Lives<ProbedLife<'t, 'h>> {
     run.lives().of(ProbeKind::Startup).undisturbed().only(|startup| startup.container.probe(kind).is_some())
 }
@@ -108,7 +108,7 @@ fn judge_gate(clause: &Clause, startup: &ProbedLife<'_, '_>, kind: ProbeKind, se
     }
 }
 
-/// No revision shows the container ready before the gate opened.
+/// No revision shows the container as ready before the gate opened.
 fn judge_unready(clause: &Clause, startup: &ProbedLife<'_, '_>, seen: &mut Seen) {
     let opening = opening(startup);
     for (revision, status) in startup.pod.changes_of(&startup.container.name) {
@@ -126,7 +126,7 @@ fn judge_unready(clause: &Clause, startup: &ProbedLife<'_, '_>, seen: &mut Seen)
     }
 }
 
-/// Whether a revision was shown before the gate opened, if it ever did.
+/// Whether a revision was shown before the gate opened, or the gate never opened.
 pub(super) fn is_before(
     life: &Life<'_, '_>,
     revision: &Revision<'_>,
@@ -139,13 +139,13 @@ pub(super) fn is_before(
 pub(super) struct Early<'a, 't, 'h> {
     pub(super) revision: &'a Revision<'h>,
     pub(super) opening: Option<&'a Opening<'t, 'h>>,
-    /// Whether a status shows it.
+    /// Whether a status shows the state that is too early.
     pub(super) shows: &'a dyn Fn(&ContainerSeen<'h>) -> bool,
 }
 
 impl<'h> Early<'_, '_, 'h> {
-    /// The end of the time in which it was shown too early: a revision no longer showed it, or the gate opened. If neither
-    /// is known, its beginning.
+    /// The end of the time in which the state was shown too early: a revision no longer shows it, or the gate opens. If
+    /// neither is known, this is the beginning of the time.
     fn until(&self, startup: &ProbedLife<'_, 'h>) -> At {
         let mut later =
             startup.revisions().skip_while(|(revision, _)| revision.id != self.revision.id).skip(1);
@@ -157,7 +157,7 @@ impl<'h> Early<'_, '_, 'h> {
     }
 }
 
-/// Judges what a revision showed before the gate opened, and for how long it was shown.
+/// Judges a state that a revision showed before the gate opened, and how long the state was shown.
 pub(super) fn judge_shown_early<'h>(
     clause: &Clause,
     startup: &ProbedLife<'_, 'h>,
@@ -202,8 +202,9 @@ fn judge_early(
         }
         Some(Fit::Undecided) => seen.doubt(Doubt::Straddles, finding, events),
         Some(Fit::Missed) | None if disordered(startup, at) => {
-            let why =
-                format!("{finding}, but the node was stalled, and the target may have recorded it late");
+            let why = format!(
+                "{finding}, but the node was stalled, and the target may have recorded the success late"
+            );
             seen.doubt(Doubt::TooClose, why, events);
         }
         None if startup.before().is_some_and(|before| !before.holes.is_empty()) => {
@@ -222,7 +223,7 @@ fn disordered(startup: &ProbedLife<'_, '_>, at: &Stamp) -> bool {
         .is_some_and(|opening| startup.run.at_least(at, &opening.at) <= startup.run.stalled_at(&opening.at))
 }
 
-/// How a time compares with the period in which an instance can have inherited `started`; `None` if there was nothing
+/// How a time compares with the time during which an instance can have inherited `started`; `None` if there was nothing
 /// to inherit. The kubelet must have killed the previous instance, and that instance must have started.
 fn inherited(clause: &Clause, startup: &ProbedLife<'_, '_>, at: &Stamp) -> Option<Fit> {
     let before = startup.before()?.probed(ProbeKind::Startup)?;
@@ -239,7 +240,8 @@ fn inherited(clause: &Clause, startup: &ProbedLife<'_, '_>, at: &Stamp) -> Optio
     measured.map(|measured| measured.fit())
 }
 
-/// Whether the kubelet killed an instance that had already exited: its probes had failed before the kubelet knew.
+/// Whether the kubelet killed an instance that had already exited, because its probes had failed before the kubelet
+/// learned of the exit.
 fn killed_late(before: &Life<'_, '_>) -> bool {
     let killing =
         |event: &KubeEvent<'_>| event.is_of(&before.container.name, "Killing") && event.id > before.began.id;

@@ -1,5 +1,5 @@
-//! What follows a startup success: no more startup probes, `started` in the status, and an immediate readiness probe.
-//! And what applies without a startup probe.
+//! The effects of a startup success: no more startup probes, `started` in the status, and an immediate readiness probe.
+//! Also the status of containers without a startup probe.
 
 use std::collections::BTreeSet;
 
@@ -37,7 +37,8 @@ pub(super) fn success_is_the_last(run: &Timeline<'_>, _: &Clause, seen: &mut See
         }
         let (events, later) = ([success.at.id, again.id], seconds(again.at.at.lo - success.at.at.lo));
         let finding = format!("a startup probe came {later} after the startup probe had succeeded");
-        // A stalled kubelet may have timed out before an answer that the target recorded as in time.
+        // In a stalled kubelet, the probe may have timed out before the answer came, although the target recorded the
+        // answer as in time.
         if startup.noise(&success.probe.at, &again.at) > DOUBTFUL.of(startup.spec.timeout) {
             seen.doubt(Doubt::Ambiguous, format!("{finding}, but the node was stalled"), events);
         } else {
@@ -46,8 +47,7 @@ pub(super) fn success_is_the_last(run: &Timeline<'_>, _: &Clause, seen: &mut See
     }
 }
 
-/// What the status showed about an instance, identified by the restart count: each change while the container was
-/// running.
+/// Each change in the status of an instance while the container was running. The restart count identifies the instance.
 fn shows<'t, 'h>(
     pod: &'t PodLife<'h>,
     container: &str,
@@ -96,7 +96,7 @@ fn taken_back(
     race
 }
 
-/// A race is rare: it may affect one instance of a history.
+/// A race is rare, so at most one instance of a history may be affected.
 fn judge_races(races: &[[EventId; 2]], seen: &mut Seen) {
     let events = races.iter().copied().flatten();
     match races {
@@ -141,7 +141,7 @@ pub(super) fn started_is_published(run: &Timeline<'_>, clause: &Clause, seen: &m
     judge_races(&races, seen);
 }
 
-/// A container that does not run is not shown as started, even if its last instance was.
+/// A container that is not running is not shown as started, even if its last instance was started.
 fn what_does_not_run(run: &Timeline<'_>, seen: &mut Seen) {
     for (pod, container) in run.containers().filter(|(_, container)| container.kind != ContainerKind::Init) {
         let still = |shown: &&Revision<'_>| {
@@ -158,7 +158,7 @@ fn what_does_not_run(run: &Timeline<'_>, seen: &mut Seen) {
     }
 }
 
-/// After the success, a revision shows `started: true` in time.
+/// A revision shows `started: true` in time after the success.
 fn judge_published(
     clause: &Clause,
     startup: &ProbedLife<'_, '_>,
@@ -170,8 +170,8 @@ fn judge_published(
         .into_iter()
         .filter(|(revision, _)| startup.run.clocks.order(&revision.at, &success.at) != Order::Before);
     let Some((revision, _)) = shown.find(|(_, status)| status.started == Some(true)) else {
-        // If it was published before this success, for example after an earlier success whose record was lost, it need
-        // not be published again.
+        // If `started` was already published before this success, for example after an earlier success whose record was
+        // lost, it need not be published again.
         let published = shows(pod, &container.name, startup.number)
             .last()
             .is_some_and(|(_, status)| status.started == Some(true));
@@ -182,7 +182,7 @@ fn judge_published(
         }
         return;
     };
-    // The status is sent with the next change, so an instance that ends at once may never show it.
+    // The status is sent with the next change, so `started` may never be shown for an instance that ends at once.
     let quantity = "from the startup success to `started: true`";
     let fit = seen.within(startup.run, &pod.node, quantity, (&success.at, revision), in_seconds(slack));
     if fit == Some(Fit::Met) {
@@ -191,7 +191,7 @@ fn judge_published(
     }
 }
 
-/// At most the slack, which the formula names by its value.
+/// At most the slack, with the value of the slack as the formula.
 fn in_seconds(slack: i64) -> Bound {
     Bound::at_most(slack, seconds(slack))
 }
@@ -203,7 +203,8 @@ pub(super) fn absent_is_started(run: &Timeline<'_>, clause: &Clause, seen: &mut 
             continue;
         }
         let last = pod.restarts(&container.name).map_or(0, |(_, restarts)| restarts);
-        // Only the restart counts that were shown are judged, and not every number up to the last, which may be wrong.
+        // Only the restart counts that were shown are judged, and not all numbers up to the last count, because that
+        // count may be wrong.
         let numbers: BTreeSet<u64> =
             pod.changes_of(&container.name).map(|(_, status)| status.restarts).collect();
         for number in numbers {
@@ -213,8 +214,8 @@ pub(super) fn absent_is_started(run: &Timeline<'_>, clause: &Clause, seen: &mut 
     }
 }
 
-/// One instance of a container without a startup probe: from its start, if known, or else from the first revision that
-/// shows it as running.
+/// Judges one instance of a container without a startup probe, from its start, if that is known, or else from the first
+/// revision that shows it as running.
 fn judge_unprobed(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -238,7 +239,7 @@ fn judge_unprobed(
         seen.violated(finding, [from.id, first.id]);
     } else if !is_last
         && !run.node_was_touched()
-        // The next revision after the last one of this instance. The API would have shown any change before it.
+        // The next revision after the last revision of this instance. The API would have shown any change in between.
         && let Some(next) = pod.revisions.iter().find(|next| next.id > last.id)
         && run.before_deletion(pod, &next.at)
     {
@@ -260,7 +261,8 @@ pub(super) fn readiness_follows(run: &Timeline<'_>, clause: &Clause, seen: &mut 
             continue;
         }
         match readiness.probes.first() {
-            // The clauses of the gate judge a probe before the success, after which readiness may already be known.
+            // The clauses of the gate judge a probe that comes before the success. After such a probe, readiness may
+            // already be known.
             Some(first) if first.at.at.lo < success.at.at.hi => {}
             Some(first) => {
                 if startup.before_deletion(&first.at) {
@@ -281,8 +283,8 @@ pub(super) fn readiness_follows(run: &Timeline<'_>, clause: &Clause, seen: &mut 
     }
 }
 
-/// Whether a readiness probe at the startup success would have been recorded: it uses the port that has just answered,
-/// or runs a command.
+/// Whether a readiness probe at the startup success would have been recorded: the probe uses the port that has just
+/// answered, or runs a command.
 fn is_seen_at_success(startup: &ProbedLife<'_, '_>, readiness: &ProbedLife<'_, '_>) -> bool {
     let port = readiness.spec.handler.port();
     let command = matches!(readiness.spec.handler, Handler::Exec { .. });

@@ -16,7 +16,7 @@ fn http(path: &str, period: u64, failures: u64) -> Value {
     })
 }
 
-/// A pod with one container that has these probes, its process started at 1 s.
+/// A pod whose only container has these probes. Its process starts at 1 s.
 fn pod(clause: &str, policy: &str, probes: Value) -> Composer {
     let mut container = probes;
     container["name"] = json!("target");
@@ -25,7 +25,7 @@ fn pod(clause: &str, policy: &str, probes: Value) -> Composer {
     run
 }
 
-/// All three probes with a period of one second.
+/// A pod whose container has all three probes, each with a period of one second.
 fn three(clause: &str) -> Composer {
     let probes = json!({
         "startupProbe": http("/start", 1, 30),
@@ -42,8 +42,8 @@ fn started(run: &mut Composer) -> &mut Composer {
     run
 }
 
-/// The first instance starts, is probed, and ends at 6 s: by the kubelet's signal, or by itself. The second begins at 7
-/// s.
+/// The first instance starts, is probed, and ends at 6 s, either because of the kubelet's stop signal or by itself. The
+/// second begins at 7 s.
 fn restarted(clause: &str, killed: bool) -> Composer {
     let mut run = three(clause);
     started(&mut run).running(3.1, true, true, 0);

@@ -24,7 +24,7 @@ fn pod(clause: &str, probes: &Value) -> Composer {
     run
 }
 
-/// The kubelet is restarted at this second, which takes one second.
+/// The kubelet is restarted at this second, and the restart takes one second.
 fn restart(run: &mut Composer, at: f64) {
     let shown = |starts| KubeletSigns { starts: Some(starts), process_us: None };
     let proof = NodeProof { ended_us: probity_composer::us(at + 1.0), before: shown(1), after: shown(2) };
@@ -77,11 +77,11 @@ fn only_a_container_that_has_just_started_is_known_to_be_shown_as_ready() {
         verdict(&run.done(), GAINED)
     };
     assert_eq!(told(8.0, None, 9.5, Some(10.7)), "diverges");
-    assert_eq!(told(12.0, None, 13.5, Some(14.7)), "violated", "it has run for longer");
-    assert_eq!(told(8.0, Some(false), 9.5, Some(10.7)), "violated", "an earlier status was right");
-    assert_eq!(told(8.0, None, 9.5, Some(14.0)), "violated", "it stays ready too long");
-    assert_eq!(told(8.0, None, 9.5, None), "violated", "it stays ready");
-    assert_eq!(told(8.0, None, 21.0, Some(22.5)), "violated", "it comes too late");
+    assert_eq!(told(12.0, None, 13.5, Some(14.7)), "violated", "the container has run for too long");
+    assert_eq!(told(8.0, Some(false), 9.5, Some(10.7)), "violated", "an earlier status was correct");
+    assert_eq!(told(8.0, None, 9.5, Some(14.0)), "violated", "the container stays ready for too long");
+    assert_eq!(told(8.0, None, 9.5, None), "violated", "the container stays ready");
+    assert_eq!(told(8.0, None, 21.0, Some(22.5)), "violated", "the status comes too late");
 }
 
 #[test]
@@ -110,7 +110,8 @@ fn what_is_shown_as_started_later_without_a_success_is_no_known_deviation() {
     assert_eq!(verdict(&run.done(), GAINED), "violated");
 }
 
-/// Readiness and startup probes, and whether the due one resumes.
+/// A container with a readiness and a startup probe. Of these, the startup probe is due, and arrives again at these
+/// times.
 fn resumed(next: &[f64]) -> &'static str {
     let mut run = pod(RESUMES, &json!({ "startupProbe": http("/s", 2), "readinessProbe": http("/r", 2) }));
     run.probe(3.0, "/s", 503);
@@ -156,7 +157,7 @@ fn ill(failures: u16, stop: Option<f64>) -> &'static str {
 fn failures_after_a_restart_kill() {
     assert_eq!(ill(3, Some(24.3)), "holds");
     assert_eq!(ill(30, None), "violated");
-    assert_eq!(ill(2, Some(24.3)), "inconclusive", "it may have counted from an unseen probe on");
+    assert_eq!(ill(2, Some(24.3)), "inconclusive", "the count may have begun with an unseen probe");
 }
 
 /// One failure before the restart of the kubelet, one after it, and a stop signal at this time.
@@ -180,7 +181,7 @@ fn one_failure_after_a_restart_is_not_enough() {
 fn ended(next: Option<u64>) -> &'static str {
     let mut run = pod(ENDS, &json!({}));
     shown(&mut run, 1.5, true, true);
-    // Its end is recorded before the deed has ended.
+    // The end of the container is recorded before the deed has ended.
     run.left(20.5);
     restart(&mut run, 20.0);
     if let Some(restarts) = next {

@@ -1,4 +1,4 @@
-//! Workers, instances and the ends of pods.
+//! Histories of workers, of instances and of the ends of pods.
 
 use probity_composer::Told;
 use probity_model::history::{Change, KubeletSigns, NodeProof};
@@ -52,7 +52,7 @@ fn a_delay_that_the_node_shares_is_a_doubt() {
     assert_eq!(verdict(&run.done(), ALONE), "inconclusive");
 }
 
-/// What a node shows of a kubelet restart that had ended at this second.
+/// The proof from a node of a kubelet restart that had ended at this second.
 fn proof(over: f64, starts: u64) -> Option<NodeProof> {
     let shown = |starts| KubeletSigns { starts: Some(starts), process_us: None };
     Some(NodeProof { ended_us: probity_composer::us(over), before: shown(1), after: shown(starts) })
@@ -108,7 +108,7 @@ fn a_readiness_probe_out_of_turn_starts_its_period_anew() {
     assert_eq!(verdict(&held_up.done(), TRIGGER), "inconclusive");
 }
 
-/// The hook sleeps for five seconds; the first probe comes at `first`.
+/// The postStart hook sleeps for five seconds, and the first probe comes at `first`.
 fn hooked(first: f64) -> Composer {
     let container = json!({
         "lifecycle": { "postStart": { "sleep": { "seconds": 5 } } }, "livenessProbe": http("/live", 8080, 1),
@@ -201,7 +201,7 @@ fn what_failed_for_good_is_not_asked_again_in_this_life() {
     assert_eq!(verdict(&held_up.done(), HALT), "inconclusive");
 }
 
-/// A container that was ready ends, and is shown as ended.
+/// A container that was ready ends, and is shown as terminated.
 fn ended(ready: bool) -> Composer {
     let mut run = one(NOT_RUNNING, &json!({ "readinessProbe": http("/ready", 8080, 1) }));
     run.running(2.0, true, true, 0);
@@ -297,7 +297,7 @@ fn kubelet_restarted(at: f64, ready: bool) -> Composer {
     restarted_by(at, ready, proof(at + 1.0, 2))
 }
 
-/// The same, with what the node showed of the restart.
+/// The same container, with this proof of the restart from the node.
 fn restarted_by(at: f64, ready: bool, proof: Option<NodeProof>) -> Composer {
     let mut run = one(KEPT, &json!({ "readinessProbe": http("/ready", 8080, 5) }));
     run.running(2.0, true, true, 0);
@@ -380,6 +380,6 @@ fn a_restart_of_the_kubelet_restarts_no_young_container() {
         run.status(21.0, &status);
         verdict(&run.done(), KEPT)
     };
-    assert_eq!(judged(0), "inconclusive", "it may be shown as new");
+    assert_eq!(judged(0), "inconclusive", "the container may be shown as new");
     assert_eq!(judged(1), "violated");
 }

@@ -1,4 +1,4 @@
-//! Results, attempts, counters and rejections.
+//! Histories of results, attempts, counters and rejections.
 
 use probity_composer::Told;
 use probity_model::history::Change;
@@ -63,7 +63,7 @@ fn a_change_of_readiness_is_written_at_once() {
     assert_eq!(verdict(&held_up.done(), AT_ONCE), "inconclusive");
 }
 
-/// A liveness probe every four seconds fails with this number of requests at once.
+/// A liveness probe every four seconds fails, each time with this number of requests at once.
 fn tried(times: u16) -> Composer {
     let mut run = one(TRIES, &json!({ "livenessProbe": http("/live", 8080, 4) }));
     for turn in 0..4_u16 {

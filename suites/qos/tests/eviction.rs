@@ -11,7 +11,8 @@ const CANDIDATE: &str = "qos.request-exceeded-candidate";
 const SMALL: &str = "4000Mi";
 const LARGE: &str = "400Gi";
 
-/// Four pods on a node that is short of memory from 5 s to 40 s; some are evicted, one every five seconds from 10 s on.
+/// The verdict on four pods on a node that is short of memory from 5 s to 40 s. The pods in `gone` are evicted, one
+/// every five seconds from 10 s on.
 fn order(hungry: Uses, gone: &[&str]) -> &'static str {
     let pods = [
         ("hungry", hungry),

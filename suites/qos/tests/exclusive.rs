@@ -25,8 +25,8 @@ fn pod(scene: &mut Scene, at: f64, name: &str, cpu: Option<&str>) {
     scene.run.of(name, "target").create(at, &spec).start(at + 0.5, 0);
 }
 
-/// The verdict if a container that requests one CPU may run on the first set of CPUs, a container that began before it
-/// on the second, and one that begins later on the third.
+/// The verdict on three containers. A container that requests one CPU may run on the CPUs `owner`, a container that
+/// began earlier on `before`, and a container that begins later on `later`.
 fn judged(owner: &str, before: &str, later: &str) -> &'static str {
     let mut scene = Scene::new(CLAUSE, "4000Mi", &[]);
     pod(&mut scene, 1.0, "before", None);

@@ -1,4 +1,4 @@
-//! Periods in which a probed port was closed: probes are refused during them, and no target records them.
+//! Periods in which a probed port was closed: probes are refused in such a period, and no target records these probes.
 
 use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::mechanisms::{TO_STOP, UNNOTICED};
@@ -47,7 +47,7 @@ fn closed_times(course: &Exchanges<'_, '_>) -> Vec<ClosedTime> {
 }
 
 impl ClosedTime {
-    /// Judges such a time if it is long enough: then the refused probes must have an effect.
+    /// Judges a period that is so long that the refused probes must have an effect.
     fn judge(&self, reaction: &Reaction<'_, '_, '_>, seen: &mut Seen) {
         let course = reaction.course;
         let stop =
@@ -104,7 +104,8 @@ impl ClosedTime {
     }
 
     /// Reports a kubelet that showed a container as not ready before `failureThreshold` probes can have been refused, or later
-    /// than that number of periods. Returns whether it did. Until the port closed, all its probes must have passed.
+    /// than that number of periods. Returns whether the kubelet did so. Until the port closed, all probes of the
+    /// container must have passed.
     fn fell_untimely(&self, reaction: &Reaction<'_, '_, '_>, seen: &mut Seen) -> bool {
         let course = reaction.course;
         let Some((fell, since)) = self.fell(reaction).filter(|_| course.is_asked_alone()) else {
@@ -112,7 +113,7 @@ impl ClosedTime {
         };
         let mut before = course.probes.iter().filter(|probe| probe.at.at.lo <= self.from.at.hi);
         let Some(last) = before.next_back() else { return false };
-        // A result from before the container became ready shows in its status by then.
+        // A result from before `since` already shows in the status of the container at that time.
         let recent = before.filter(|probe| course.run.before(&since, &probe.at)).chain([last]);
         let passed = recent.into_iter().all(|probe| course.surely(probe) == ProbeOutcome::Success);
         // A kubelet that could not run may have missed a success, and the next probe then comes early.
@@ -143,9 +144,9 @@ impl ClosedTime {
         true
     }
 
-    /// When the container was first shown as not ready after its port closed, if nothing else can have caused this, and since
-    /// when it had been shown as ready. That must be at least a period, because a kubelet may send extra probes to a container
-    /// that is not ready.
+    /// When the container was first shown as not ready after its port closed, if nothing else can have caused this, and
+    /// since when it had been shown as ready. The container must have been ready for at least a period, because a
+    /// kubelet may send extra probes to a container that is not ready.
     fn fell(&self, reaction: &Reaction<'_, '_, '_>) -> Option<(At, Stamp)> {
         let course = reaction.course;
         let on_harness = |at: &Stamp| course.run.clocks.on_harness(at);

@@ -1,8 +1,8 @@
 //! One complete HTTP probe: the request, the answer, and the redirects.
 //!
-//! A probe that is redirected makes several requests, on other ports and perhaps to other containers of its pod. They are
-//! put together here, and each answer is read with the plan that was in force. If the requests of a probe cannot be
-//! distinguished from those of another probe, there are no [`Exchanges`] for it, and no judge uses it.
+//! A probe that is redirected makes several requests, on other ports and perhaps to other containers of its pod. These
+//! requests are combined here, and each answer is read with the plan that was in force. If the requests of a probe
+//! cannot be distinguished from those of another probe, there are no [`Exchanges`] for it, and no judge uses it.
 
 use std::collections::BTreeSet;
 
@@ -33,9 +33,9 @@ pub(crate) struct Exchange<'t, 'h> {
     pub(crate) at: Stamp,
     /// When the target had finished its last answer, as far as is known.
     pub(crate) done: Option<Stamp>,
-    /// It took so much of the probe's timeout that the kubelet may have given up before its end.
+    /// Whether the probe took so much of its timeout that the kubelet may have given up before the end.
     pub(crate) late: bool,
-    /// Its requests; none for a connection that broke before the first.
+    /// Its requests; none for a connection that broke before the first request.
     pub(crate) hops: Vec<Hop<'t, 'h>>,
     /// All its events.
     pub(crate) events: Vec<EventId>,
@@ -69,9 +69,9 @@ pub(crate) enum Leads {
     Here(Url),
     /// To another host.
     Elsewhere(Url),
-    /// Nowhere: it has no Location, or a status that does not ask for another request.
+    /// Nowhere: the redirect has no Location, or has a status that does not ask for another request.
     Nowhere,
-    /// To something that cannot be requested: it is not a URL, or not one of HTTP.
+    /// To something that cannot be requested, because it is not an HTTP URL.
     Unusable,
     /// It cannot be determined.
     Unclear,
@@ -158,7 +158,7 @@ struct TargetLife<'t, 'h> {
     life: Life<'t, 'h>,
     /// Each plan, and the instant from which it was in force; none if a change could not be read.
     plans: Vec<(i64, Option<Plan>)>,
-    /// The requests that were probes of their own.
+    /// The requests that were the first request of a probe.
     first: BTreeSet<EventId>,
 }
 
@@ -188,7 +188,7 @@ impl<'t, 'h> TargetLife<'t, 'h> {
     }
 }
 
-/// What is needed to put the requests of one probe together.
+/// Everything that is needed to combine the requests of one probe.
 struct Attribution<'a, 't, 'h> {
     targets: &'a [TargetLife<'t, 'h>],
     target: &'a TargetLife<'t, 'h>,
@@ -294,7 +294,7 @@ impl<'t, 'h> Attribution<'_, 't, 'h> {
             .iter()
             .filter(|target| target.life.node == self.life.node)
             .flat_map(|target| target.life.attempt.requests.iter().map(move |asked| (target, asked)))
-            // Most requests of a pod are far away in time, which is the cheapest check.
+            // The check of the time comes first: it is the cheapest, and it excludes most requests of a pod.
             .filter(|(target, asked)| in_time(asked) && fits(target, asked))
             .min_by_key(|(_, asked)| asked.at.at.lo)
             .map(|(target, asked)| self.hop(target, asked, to.clone()))

@@ -32,7 +32,7 @@ impl<'t, 'h> Deref for Exchanges<'t, 'h> {
 }
 
 impl<'t, 'h> Exchanges<'t, 'h> {
-    /// Runs of probes that are alike: places in [`Exchanges::exchanges`], each run as long as it can be.
+    /// Runs of probes that are alike, as ranges of places in [`Exchanges::exchanges`]. Each run is as long as possible.
     pub(crate) fn runs<K: PartialEq>(
         &self,
         like: impl Fn(&Exchange<'t, 'h>) -> Option<K>,
@@ -48,7 +48,7 @@ impl<'t, 'h> Exchanges<'t, 'h> {
         runs
     }
 
-    /// The probe's name as events write it: `Readiness`.
+    /// The name of the probe's kind as events write it, such as `Readiness`.
     pub(crate) fn word(&self) -> &'static str {
         match self.spec.kind {
             ProbeKind::Startup => "Startup",
@@ -62,7 +62,7 @@ impl<'t, 'h> Exchanges<'t, 'h> {
         self.exchanges[range.clone()].iter().flat_map(|exchange| exchange.events.iter().copied()).collect()
     }
 
-    /// The headers that the pod gives the probe.
+    /// The headers that the pod's spec sets for the probe.
     pub(crate) fn headers(&self) -> &[(String, String)] {
         match &self.spec.handler {
             Handler::Http { headers, .. } => headers,

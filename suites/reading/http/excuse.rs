@@ -1,4 +1,4 @@
-//! What noise excuses: at most its own duration, for each probe.
+//! The results of probes that noise excuses. For each probe, noise excuses at most its own duration.
 //!
 //! A stall of some milliseconds does not explain an answer that was seconds too late, and a stall during one probe does
 //! not explain eleven others.
@@ -11,8 +11,8 @@ use super::exchange::Exchange;
 use super::reaction::{CountsAs, Due, PossibleResults, Reaction};
 
 impl Reaction<'_, '_, '_> {
-    /// The first part of a run that did not count as it should and that no noise excuses. Lateness of the node during one
-    /// probe excuses that probe, and not the others of the run.
+    /// The first part of a run that did not count as it should and that no noise excuses. Lateness of the node during
+    /// one probe excuses only that probe, and not the other probes of the run.
     pub(crate) fn without_excuse(
         &self,
         range: &Range<usize>,

@@ -1,4 +1,4 @@
-//! Where a `Location` leads, as parsed by the reference implementation's HTTP client.
+//! The URL to which a `Location` leads, as the HTTP client of the reference implementation parses it.
 //!
 //! Only a `Location` that all clients read in the same way is used. Any other is [`Reference::Odd`], and no judge
 //! decides anything from it.

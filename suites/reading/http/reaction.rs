@@ -69,7 +69,7 @@ impl PossibleResults {
         }
     }
 
-    /// The success or failure that it must have been, if the other one is ruled out and nothing is unclear.
+    /// The success or failure that the run must have counted as, if the other one is ruled out and nothing is unclear.
     pub(crate) fn only(&self) -> Option<CountsAs> {
         match (self.success, self.failure) {
             (true, false) => Some(CountsAs::Success),
@@ -78,7 +78,7 @@ impl PossibleResults {
         }
     }
 
-    /// Whether it can have been what the clause requires.
+    /// Whether the run can have counted as the clause requires.
     pub(crate) fn allows(&self, promise: CountsAs) -> bool {
         match promise {
             CountsAs::Success => self.success,
@@ -87,7 +87,7 @@ impl PossibleResults {
         }
     }
 
-    /// Whether it cannot have been the opposite.
+    /// Whether the run cannot have counted as the opposite.
     pub(crate) fn denies(&self, promise: CountsAs) -> bool {
         match promise {
             CountsAs::Success => !self.failure,
@@ -100,7 +100,7 @@ impl PossibleResults {
 /// The time from which a result must show if the node was stalled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
-    /// Noise delays it: a kubelet that is reported for a missing result gets this additional time.
+    /// Noise delays it: the kubelet gets this additional time before a missing result is reported.
     AfterNoise,
     /// Noise does not delay it: a result that shows in spite of noise is proven.
     AtOnce,
@@ -150,8 +150,8 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
         }
     }
 
-    /// What a run of probes can have counted as. None if too little followed to know, or if something may have been
-    /// missed, which is a doubt.
+    /// What a run of probes can have counted as. None if too few records follow to know this, or if something may have
+    /// been missed, which is recorded as a doubt.
     pub(crate) fn taken(&self, range: &Range<usize>, seen: &mut Seen) -> Option<PossibleResults> {
         if self.doubt_if_hidden(range, seen) { None } else { self.by_kind(range, Due::AfterNoise) }
     }
@@ -183,8 +183,7 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
             let why = format!("the container was being stopped, and the kubelet may drop its {of} then");
             seen.doubt(Doubt::Ambiguous, why, events);
         } else if self.is_crowded(first) {
-            let why =
-                format!("the number of events was so high that one about the {of} may have been dropped");
+            let why = format!("there were so many events that one about the {of} may have been dropped");
             seen.doubt(Doubt::Ambiguous, why, events);
         } else {
             seen.violated(format!("no ProbeWarning was recorded about the {of}"), events);
@@ -265,8 +264,8 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
         exchange.done.as_ref()
     }
 
-    /// Whether a probe has certainly ended and nothing of it was missed: another probe came, or nothing for long
-    /// enough.
+    /// Whether a probe has certainly ended and nothing of it was missed: another probe came, or nothing arrived for
+    /// long enough.
     pub(crate) fn settled(&self, at: usize) -> bool {
         let Some(this) = self.course.exchanges.get(at) else { return false };
         if let Some(next) = self.course.exchanges.get(at + 1) {
@@ -280,7 +279,8 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
             && !self.deaf_after(done)
     }
 
-    /// Whether the target left no records for some time after this, so that what it saw then is not known.
+    /// Whether records of the target may be missing from the time after `done`, so that it is not known what the target
+    /// saw.
     fn deaf_after(&self, done: &Stamp) -> bool {
         let (of_pod, of_container) = (&self.course.pod.name, &self.course.container.name);
         let about = |of: &Source| match of {
@@ -303,8 +303,8 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
         self.end_of_life(self.course.exchanges.get(range.end).map(|exchange| exchange.at.clone()))
     }
 
-    /// The earliest of this instant, the container's end, and the end of the records. Once something was done to a node,
-    /// the kubelet may be down, and nothing follows from its silence.
+    /// The earliest of the instant `next`, the container's end, and the end of the records. Once something has been
+    /// done to a node, its kubelet may be down, and nothing follows from its silence.
     pub(crate) fn end_of_life(&self, next: Option<Stamp>) -> Option<Stamp> {
         let (run, course) = (self.run, self.course);
         let later = course.container.attempts.iter().find(|other| other.number > course.number);
@@ -353,8 +353,8 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
         shown.filter_map(|(revision, seen)| Some((revision.id, revision.at.at.hi, flag(&seen)?))).collect()
     }
 
-    /// The revisions that show whether the container is ready in this instance. Before it has started and after it has
-    /// ended it is not ready, whatever the result of its readiness probe.
+    /// The revisions that show whether the container is ready in this instance. A container that has not started or
+    /// that has ended is not ready, whatever the result of its readiness probe.
     pub(crate) fn shown_ready(&self) -> Vec<(EventId, i64, bool)> {
         let counts = |status: &ContainerSeen<'h>| status.is_running() && status.started != Some(false);
         self.shown(|status| counts(status).then_some(status.ready))
@@ -404,7 +404,7 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
         Some(PossibleResults::of(&[Success, Nothing], last))
     }
 
-    /// How long the pod's worker may be busy with the end of another container before it handles this one.
+    /// How long the pod's worker may be busy with the end of another container before it handles this container.
     pub(super) fn others_to_end(&self, from: &Stamp) -> i64 {
         let course = self.course;
         let since = from.at.lo - course.pod.grace();

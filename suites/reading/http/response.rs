@@ -22,7 +22,7 @@ pub(crate) enum ResponseSeen {
     /// A status, and a body that can be read to its end or to the limit.
     Whole {
         status: u16,
-        /// How long the body is; endless is the largest number, none if the plan is not known.
+        /// The length of the body; the largest number stands for an endless body. None if the plan is not known.
         bytes: Option<u64>,
     },
     /// A status, and a body of which neither the end nor the limit can be reached within the timeout.
@@ -74,7 +74,8 @@ impl ResponseSeen {
     }
 }
 
-/// The meaning of a response that was sent after a delay, complete or not as far as the witness knows.
+/// The meaning of a response that was sent after a delay. `whole` says whether, according to the witness, it was
+/// complete.
 fn said_by(response: &PlannedResponse, delay: i64, whole: bool, timeout: i64) -> ResponseSeen {
     let status = response.status;
     let known = |bytes| if whole { ResponseSeen::Whole { status, bytes } } else { ResponseSeen::Unknown };

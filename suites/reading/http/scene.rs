@@ -38,7 +38,7 @@ impl Scene {
         Self { run, clause: clause.to_owned() }
     }
 
-    /// Probes at these seconds: each makes these requests, one after the other.
+    /// Adds a probe at each of these seconds. Each probe makes these requests, one after the other.
     pub(crate) fn probes(&mut self, seconds: std::ops::Range<u32>, requests: &[Told]) -> &mut Self {
         for second in seconds {
             self.probe(f64::from(second), requests);
@@ -55,7 +55,7 @@ impl Scene {
         self
     }
 
-    /// The container's readiness from here on.
+    /// Shows the container as ready or not ready from this time on.
     pub(crate) fn ready(&mut self, at: f64, ready: bool) -> &mut Self {
         self.run.running(at, ready, true, 0);
         self
@@ -69,7 +69,7 @@ impl Scene {
         self
     }
 
-    /// The verdict, if nothing else happens until then.
+    /// The verdict if nothing else happens before `end`.
     pub(crate) fn at(mut self, end: f64) -> &'static str {
         self.run.reading(end);
         let history: History = self.run.done();

@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 
 use crate::tests::verdict_of_all_facets;
 
-/// What a pod takes and requests.
+/// How much memory a pod requests and takes, in mebibytes.
 pub(crate) enum Uses {
     /// It has no requests, and takes this many mebibytes.
     Unclassed(u64),
-    /// It requests the first, and takes the second.
+    /// It requests the first amount, and takes the second.
     Burstable(u64, u64),
-    /// The first is its request and its limit, and it takes the second.
+    /// Its request and its limit are the first amount, and it takes the second.
     Guaranteed(u64, u64),
 }
 
@@ -72,7 +72,8 @@ impl Scene {
         self.kubelet(at, "restore-kubelet", None, 2)
     }
 
-    /// A verb; the node then shows this number of starts of its kubelet, after one before.
+    /// Applies a verb to the node. The node shows one start of its kubelet before the verb, and this number of starts
+    /// after it.
     pub(crate) fn kubelet(&mut self, at: f64, verb: &str, input: Option<Value>, starts: u64) -> &mut Self {
         let shown = |starts| KubeletSigns { starts: Some(starts), process_us: None };
         let proof = Some(NodeProof { ended_us: us(at), before: shown(1), after: shown(starts) });

@@ -12,7 +12,7 @@ pub(crate) fn opened(run: &mut Composer, at: f64, address: &str) {
     run.fact(at, Fact::Listening(Listening { listener, address: address.to_owned(), state }));
 }
 
-/// A container with such a readiness probe, whose port 8080 is open. It declares that port as `web`.
+/// A container with this `httpGet` in its readiness probe. Its port 8080 is open, and is declared as `web`.
 pub(crate) fn listening(clause: &str, get: &Value) -> Composer {
     let mut run = Composer::new(&[clause]);
     run.create(0.0, &pod(&json!({ "httpGet": get, "periodSeconds": 1 }))).start(1.0, 0);

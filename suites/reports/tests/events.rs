@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// Some events of a pod with three kinds of containers: the first at 2 s, then one each second.
+/// The verdict on these events of a pod with three kinds of containers. The first event comes at 2 s, and the others
+/// follow one per second.
 fn judged(clause: &str, events: &[Value]) -> &'static str {
     let mut run = pod(clause, &three());
     for (at, event) in (2_u32..).zip(events) {
@@ -260,7 +261,7 @@ fn an_event_about_a_failure_names_a_probe_of_the_container() {
     assert_eq!(verdict(&failing(clause, 0, 30.0).done(), clause), "inconclusive");
 }
 
-/// A container that runs twice, and the events of its starts: how many of each reason.
+/// A container that runs twice, with this number of Created and Started events.
 fn twice(clause: &str, created: u32, started: u32) -> Composer {
     let mut run = pod(clause, &one(json!({ "name": "target" })));
     for nth in 0..2_u32 {

@@ -1,4 +1,4 @@
-//! Events that occur more often than what they are about, and a wait that no event reports.
+//! Events that were recorded more often than the things that they report happened, and waits that no event reports.
 
 use super::*;
 
@@ -59,7 +59,8 @@ fn no_more_failed_hooks_are_reported_than_can_have_failed() {
     assert_eq!(judged(3), "violated");
 }
 
-/// A container that ends at 3 s and, in its second instance, at 6 s; the third one begins at this time.
+/// A container whose first instance ends at 3 s and whose second instance ends at 6 s. The third instance begins at
+/// `third`.
 fn pauses(clause: &str, third: Option<f64>, reported: bool) -> &'static str {
     let mut run = pod(clause, &one(json!({ "name": "target" })));
     run.start(1.0, 0);

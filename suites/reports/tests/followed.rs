@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// A pod whose revisions show these generations, and which of them its status is about. The history ends at a time.
+/// The verdict on a pod whose revisions show, at each time, the generation of the pod and the generation that its
+/// status is about. The history ends at `end`.
 fn followed(spec: &Value, shown: &[(f64, i64, i64)], end: f64) -> &'static str {
     let clause = "report.status.observed-generation";
     let mut run = Composer::new(&[clause]);

@@ -1,4 +1,4 @@
-//! What a container leaves behind, and what it was given: its termination message, resources, volumes and user.
+//! What a container leaves behind and what it is given: its termination message, and its resources, volumes and user.
 
 use probity_model::History;
 use probity_model::history::Happening;
@@ -56,7 +56,7 @@ fn leaves_in(
     concluded(run, clause)
 }
 
-/// The log of the target: its records, one a line.
+/// The log of the target: its records, one per line.
 fn log(history: &History) -> String {
     let lines = history.events().filter_map(|(_, event)| match &event.what {
         Happening::Witness(heard) => match &heard.entry {
@@ -175,7 +175,7 @@ fn the_end_of_a_log_is_the_last_bytes_of_its_last_lines() {
     assert_eq!(end("", 80, 99), Some(""));
 }
 
-/// A pod that is shown in some statuses.
+/// The verdict on a pod that is shown with these statuses.
 fn judged(clause: &str, spec: &Value, statuses: &[Value]) -> &'static str {
     let mut run = pod(clause, spec);
     for (at, status) in (2_u32..).zip(statuses) {

@@ -116,7 +116,7 @@ fn a_failed_hook_is_reported_and_no_other() {
     assert_eq!(hooked(true, None, true), "inconclusive", "nobody saw it run");
 }
 
-/// A container is stopped whose hook is a request to this port; only port 8080 is open.
+/// A container whose hook is a request to this port is stopped. Only port 8080 is open.
 fn refused(hook: &str, port: u16, reported: bool) -> &'static str {
     let mut container = json!({ "name": "target" });
     container["lifecycle"][hook] = json!({ "httpGet": { "path": "/", "port": port } });

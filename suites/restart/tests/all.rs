@@ -22,7 +22,8 @@ fn shows(run: &mut Composer, at: f64, address: &str, restarts: u64) {
     run.status(at, &json!({ "phase": "Running", "podIP": address, "containerStatuses": mains }));
 }
 
-/// A container exits with a status at 5 s. The init container begins again at the first time, the others at the second.
+/// A container exits with a status at 5 s. The init container begins again at `again`, and the main containers begin
+/// again at `others`.
 fn restarted(
     clause: &str,
     code: u8,

@@ -30,7 +30,7 @@ fn waiting(clause: &str, changed: f64) -> Composer {
     run
 }
 
-/// It is changed at 19 s, restarts and exits a second later, and restarts again.
+/// The container is changed at 19 s, restarts and exits a second later, and restarts again.
 fn changed(clause: &str, starts: f64, again: Option<f64>) -> &'static str {
     let mut run = waiting(clause, 19.0);
     run.start(starts, 3);

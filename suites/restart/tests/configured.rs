@@ -1,4 +1,4 @@
-//! Hand-written histories of kubelets with another maximum back-off.
+//! Hand-written histories of kubelets with a configured maximum back-off.
 
 use probity_composer::{Composer, NODE, us};
 use probity_model::history::{CONFIGURE_KUBELET, Did, KubeletSigns, NodeProof};
@@ -11,7 +11,8 @@ const MAXIMUM: &str = "restart.backoff.configurable";
 const SHORT: &str = "restart.backoff.max-below-initial";
 const RANGE: &str = "restart.backoff.config-range";
 
-/// The kubelet gets a maximum; the command prints this, and the node shows this many starts after one.
+/// Configures a maximum. The command prints `output`, and the node shows one start of its kubelet before it and
+/// `starts` starts after it.
 fn configure(run: &mut Composer, at: f64, maximum: &str, output: Option<Value>, starts: u64) {
     let shown = |starts| KubeletSigns { starts: Some(starts), process_us: None };
     let proof = Some(NodeProof { ended_us: us(at), before: shown(1), after: shown(starts) });

@@ -1,4 +1,4 @@
-//! Hand-written histories of containers with policies and rules of their own.
+//! Hand-written histories of containers with their own policies and rules.
 
 use probity_composer::Composer;
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ fn after(clause: &str, policy: &str, fields: &Value, code: u8, again: bool) -> &
     verdict(&run.done(), clause)
 }
 
-/// The same, with a restart at this time.
+/// Like [`after`] under a policy, with a restart at this time.
 fn restarted_at(clause: &str, fields: &Value, code: u8, at: f64) -> &'static str {
     let mut run = pod(clause, "Never", fields);
     exits(&mut run, 3.0, code, "plan");

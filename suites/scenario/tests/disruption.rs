@@ -174,7 +174,8 @@ mod rollout {
         assert_eq!(verdict(&run.done(), CRASHES), "violated");
     }
 
-    /// The new version stays ready through its restart and is counted as available, with these seconds to be ready.
+    /// The new version stays ready through its restart and is counted as available. `settle` is the Deployment's
+    /// minReadySeconds.
     fn counted(settle: u64) -> Composer {
         let mut run = updated(CRASHES, &json!({ "livenessProbe": http("/live", 1, 2) }));
         run.running(6.5, true, true, 0);

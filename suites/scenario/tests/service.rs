@@ -122,7 +122,7 @@ mod overload {
         run.sighting(0.2, "Service", name, Change::Added, object);
     }
 
-    /// Two services of two pods; one pod with a probe is killed if it fails.
+    /// Two services with two pods each. `killed` says whether a pod is killed after its probe failed.
     fn loaded(killed: bool, stopped_for_nothing: bool) -> Composer {
         let mut run = Composer::new(&[CLAUSE]);
         service(&mut run, "probed", "10.1.0.1");
@@ -173,7 +173,7 @@ mod overload {
         assert_eq!(verdict(&loaded(true, true).done(), CLAUSE), "violated");
     }
 
-    /// Two probes of `a` with these answers, and a stop signal if it comes.
+    /// Two probes of `a` that are answered with this status, and a stop signal at `stop`, if it comes.
     fn probed(status: u16, stop: Option<f64>) -> &'static str {
         let mut run = loaded(false, false);
         run.of("a", "target");

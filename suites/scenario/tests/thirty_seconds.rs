@@ -7,7 +7,7 @@ mod unavailable {
 
     const CLAUSE: &str = "scenario.defaults.unavailable-after-30s";
 
-    /// Trouble at 12 s; probes at 10, 20, 30… s.
+    /// A fault at 12 s, if there is one, and probes at 10 s, 20 s, 30 s and so on.
     fn ill(trouble: bool, probes: u32) -> Composer {
         let probe = json!({ "httpGet": { "path": "/ready", "port": 8080 } });
         let mut run = pod(CLAUSE, &target(&json!({ "readinessProbe": probe }), &json!({})));

@@ -32,7 +32,7 @@ fn behind(clause: &str, container: &Value) -> Composer {
     run
 }
 
-/// What the slice shows after the deletion; the pod ends at 30 s.
+/// The verdict if the slice shows these endpoints after the deletion. The pod ends at 30 s.
 fn slices(clause: &str, all: &[(f64, Option<Value>)]) -> &'static str {
     let mut run = behind(clause, &json!({ "name": "target" }));
     for (after, conditions) in all {
@@ -71,12 +71,13 @@ fn an_endpoint_is_not_ready() {
     assert_eq!(slices(NOT_READY, &[]), "violated");
 }
 
-/// The readiness probe passes each second, and fails from 15 s on; the endpoint serves until then.
+/// The readiness probe passes every second until 15 s, and then fails. The endpoint serves from the deletion on if
+/// `first` is set, and stops serving at `until`.
 fn serving(first: bool, until: Option<f64>) -> &'static str {
     probed(first, until, true)
 }
 
-/// The same, but the failing probes may find the port closed, which leaves no record.
+/// Like [`serving`], but if `seen` is not set, the failing probes find the port closed, which leaves no record.
 fn probed(first: bool, until: Option<f64>, seen: bool) -> &'static str {
     let probe =
         json!({ "httpGet": { "path": "/ready", "port": 8080 }, "periodSeconds": 1, "failureThreshold": 1 });
@@ -182,8 +183,8 @@ fn open_requests_are_answered_within_the_grace_period() {
     assert_eq!(open(false, 35.3), "inconclusive", "the grace period was over");
 }
 
-/// A Deployment is scaled up by one pod at 12 s, while one of its pods terminates, which ends at 30 s. The next pod is
-/// created at this time. The request takes 0.2 s.
+/// A Deployment is scaled up by one pod at 12 s, while one of its pods is terminating until 30 s. The next pod is
+/// created at `next`. The request takes 0.2 s.
 fn counted(next: Option<f64>) -> &'static str {
     let mut run = Composer::new(&[COUNTED]);
     let pod = |name: &str, going: bool| {

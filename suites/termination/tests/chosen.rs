@@ -30,7 +30,7 @@ fn judged(clause: &str, container: &Value, signal: Option<&str>) -> &'static str
     judged_by(clause, container, signal, true)
 }
 
-/// The same, with a runtime that knows of stop signals or does not.
+/// Like [`judged`], with a runtime that knows of stop signals or does not know of them.
 fn judged_by(clause: &str, container: &Value, signal: Option<&str>, known: bool) -> &'static str {
     let spec = json!({ "terminationGracePeriodSeconds": 3, "containers": [container] });
     let mut run = pod(clause, &spec);

@@ -147,7 +147,8 @@ fn a_long_hook_needs_a_long_grace_period() {
     assert_eq!(judged(Some(40), Some(3.0), 3.1), "inconclusive", "it took no time");
 }
 
-/// A container fails its liveness probe at 3 s. Its hook runs or not, and ends after a second.
+/// A container fails its liveness probe at 3 s. If `comes` is set, its hook runs for a second. The stop signal comes at
+/// `stop`.
 fn failing(clause: &str, grace: u64, comes: bool, stop: f64) -> Composer {
     failing_of(clause, "livenessProbe", grace, comes, stop)
 }

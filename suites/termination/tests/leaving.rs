@@ -11,7 +11,7 @@ const FIRST: &str = "termination.prestop-runs-first";
 const PROMPT: &str = "termination.starts-promptly";
 const AGAIN: &str = "termination.no-restart-while-terminating";
 const EXTENSION: &str = "termination.prestop-2s-extension";
-/// A name that the containers of all pods here may have.
+/// The name of the sidecar or init container in these histories.
 const HELPER: &str = "helper";
 
 fn target(mut of: Value) -> Value {

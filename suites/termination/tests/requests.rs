@@ -24,7 +24,7 @@ fn grace_period_and_deadline_are_recorded() {
     assert_eq!(judged(50.0, 20), "violated");
 }
 
-/// A pod is deleted twice, and this is shown after the second request.
+/// A pod is deleted twice, and this deadline and grace period are shown after the second request.
 fn twice(second: u64, deadline: f64, grace: i64) -> &'static str {
     let mut run = one(SHORTENS, Some(60));
     delete(&mut run, ASKED, Some(8));

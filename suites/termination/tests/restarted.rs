@@ -8,7 +8,7 @@ use crate::tests::verdict;
 
 const AGAIN: &str = "termination.kubelet-restart-restarts-grace";
 
-/// The kubelet is restarted; the node shows this many starts after one.
+/// The kubelet is restarted. The node shows one start of it before the restart, and `starts` starts after it.
 fn restart(run: &mut Composer, at: f64, starts: u64) {
     let shown = |starts| KubeletSigns { starts: Some(starts), process_us: None };
     let proof = Some(NodeProof { ended_us: us(at), before: shown(1), after: shown(starts) });

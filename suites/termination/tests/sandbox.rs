@@ -1,4 +1,4 @@
-//! Hand-written histories of what the runtime has of a pod.
+//! Hand-written histories of the sandboxes that the runtime lists for a pod.
 
 use probity_composer::{Composer, NODE};
 use probity_model::history::{DESCRIBE_POD, Did};
@@ -17,7 +17,7 @@ fn described(run: &mut Composer, at: f64, exit: i32, states: &[&str]) {
     run.deed(at, Did::NodeVerb { node, verb, uid, input: None, exit: Some(exit), output, proof: None });
 }
 
-/// A pod that is removed at 12 s, with its sandboxes before, soon after and long after that.
+/// A pod that is removed at 12 s, with the states of its sandboxes before, soon after and long after the removal.
 fn cleaned(before: &[&str], soon: &[&str], late: &[&str]) -> &'static str {
     let mut run = one(CLEANED, Some(2));
     run.status(1.5, &json!({ "phase": "Running" }));

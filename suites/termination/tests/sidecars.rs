@@ -33,8 +33,8 @@ fn plain(name: &str) -> Value {
     json!({ "name": name })
 }
 
-/// The main container ends at the first time. The sidecars get their stop signals at the other times, and end a second
-/// later.
+/// The main container ends at `main`. The sidecars get their stop signals at `first` and `second`, and each ends a
+/// second later.
 fn stopped(clause: &str, main: f64, (first, second): (f64, f64)) -> &'static str {
     let mut run = group(clause, 40, plain);
     told(&mut run, "main", ASKED + 0.1);

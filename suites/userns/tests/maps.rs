@@ -9,7 +9,8 @@ use crate::tests::verdict_of_all_facets as verdict;
 
 const OWN: &str = "0 131072 65536\n";
 
-/// Two pods without the field, and one with these maps and this user namespace.
+/// Two pods that do not request their own users, in the user namespaces `plain`, and one that does, with these maps and
+/// the user namespace `space`.
 fn opted(maps: (&str, &str), space: u64, plain: [u64; 2]) -> &'static str {
     let clause = "userns.optin";
     let mut run = Composer::new(&[clause]);
@@ -63,7 +64,7 @@ fn no_two_pods_have_a_user_in_common() {
     assert_eq!(overlapping(OWN, "0 65535 100\n", true), "violated", "the node keeps the first ones");
 }
 
-/// A pod with these ids inside and this group of its volume, and another pod whose user does not exist.
+/// A pod with these ids inside and a volume with this group, and another pod whose user does not exist.
 fn inside(ids: &[u32], owner: &str, starts: bool) -> &'static str {
     let clause = "userns.ids-inside";
     let mut run = Composer::new(&[clause]);
@@ -107,7 +108,7 @@ fn from_outside(own: u64, seen: [u32; 2]) -> &'static str {
     watching["hostPID"] = json!(true);
     run.of("node", "target").create(0.0, &watching).start(2.0, 0);
     let process = |users, uid| ProcessSeen { users: Some(users), uid: Some(uid), ..ProcessSeen::default() };
-    // The sandbox of the first pod has another user of its own.
+    // The sandbox of the first pod runs as a different user of that pod.
     let processes =
         vec![process(OF_NODE, 0), process(own, seen[0]), process(own, 131_172), process(8, seen[1])];
     let namespaces = [("user".to_owned(), OF_NODE)].into();

@@ -15,7 +15,7 @@ fn trial(what: &str, path: Option<&str>, ok: bool, value: Option<&str>) -> Fact 
     Fact::Tried(TrialSeen { trial, path, ok, value, denied: !ok, error: None })
 }
 
-/// The results of the attempts of a pod with its own users, and of one with those of its node.
+/// The verdict on the attempts of a pod with its own users, and of a pod with the users of its node.
 fn capable(own: [bool; 2], node: [bool; 2]) -> &'static str {
     let clause = "userns.capabilities-scoped";
     let mut run = Composer::new(&[clause]);

@@ -1,6 +1,6 @@
-//! The programs that are compared. Each is started alone on a free port, and ended when it is dropped.
+//! The programs that are compared. Each program is started alone on a free port, and ended when its handle is dropped.
 //!
-//! The output of a program goes to a pipe that a thread of the benchmark reads, as a container runtime does.
+//! A thread of the benchmark reads the output of a program from a pipe, as a container runtime does.
 
 use std::io::{self, Read};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The number of worker threads in the target, and so in the floor. agnhost's runtime uses one thread for each
+/// The number of worker threads in the target, and therefore in the floor. agnhost's runtime uses one thread for each
 /// processor.
 const WORKERS: &str = "2";
 
@@ -54,12 +54,12 @@ pub struct Programs {
     pub floor: PathBuf,
 }
 
-/// A program that runs, until this is dropped.
+/// A running program, which is ended when this value is dropped.
 pub struct Running {
     child: Child,
     /// Where it answers.
     pub address: SocketAddr,
-    /// From just before it was started to its first accepted connection.
+    /// The time from just before the start of the program to its first accepted connection.
     pub started_in: Duration,
     printed: Arc<Mutex<Printed>>,
 }
@@ -84,7 +84,7 @@ impl Programs {
         run(&mut command, port)
     }
 
-    /// agnhost is healthy only once its UDP server is up.
+    /// The command that starts a program. agnhost is healthy only when its UDP server is up.
     fn command(&self, who: Who, port: u16) -> Command {
         let number = port.to_string();
         let (program, args): (_, &[&str]) = match who {
@@ -159,13 +159,13 @@ impl Running {
         self.child.id()
     }
 
-    /// How many lines it has printed.
+    /// The number of lines that the program has printed.
     #[must_use]
     pub fn lines(&self) -> u64 {
         self.printed.lock().unwrap_or_else(PoisonError::into_inner).lines
     }
 
-    /// The last whole line that it has printed.
+    /// The last complete line that the program has printed.
     #[must_use]
     pub fn last_line(&self) -> Option<String> {
         let printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);

@@ -74,7 +74,7 @@ pub fn flat(address: SocketAddr, load: Flat) -> io::Result<Answered> {
     })
 }
 
-/// The loopback address of a client, so that each has all ports for itself.
+/// The loopback address of a client. Each client has its own address, so that it can use all ports.
 #[must_use]
 pub fn source(client: u8) -> SocketAddr {
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(127, 0, 1, client.max(1))), 0)
@@ -105,7 +105,7 @@ async fn connect(address: SocketAddr, source: SocketAddr) -> io::Result<tokio::n
     Ok(stream)
 }
 
-/// One request on a connection of its own.
+/// One request on a separate connection.
 async fn once(address: SocketAddr, source: SocketAddr) -> io::Result<bool> {
     let mut stream = connect(address, source).await?;
     stream.write_all(ONCE).await?;
@@ -140,7 +140,7 @@ fn is_whole(bytes: &[u8]) -> io::Result<bool> {
     let begin = GOOD.len().min(bytes.len());
     if bytes[..begin] != GOOD[..begin] {
         let line = String::from_utf8_lossy(bytes.split(|byte| *byte == b'\r').next().unwrap_or_default());
-        return Err(io::Error::other(format!("the answer is not good: {line}")));
+        return Err(io::Error::other(format!("the status of the answer is not 200: {line}")));
     }
     Ok(length(bytes).is_some_and(|length| bytes.len() >= length))
 }
@@ -158,8 +158,8 @@ fn length(bytes: &[u8]) -> Option<usize> {
 
 /// Sends requests at a fixed rate on one connection and notes how long each answer took, in nanoseconds.
 ///
-/// A request that is late because the answer before it was slow counts from when it was due, so that a stall is not
-/// counted only once.
+/// The time of a request that was sent late, because the previous answer was slow, counts from the time at which it was
+/// due. So a stall affects every request that it delays.
 ///
 /// # Errors
 ///

@@ -111,7 +111,7 @@ fn measure(bench: &Bench, only: &[String]) -> io::Result<Vec<Section>> {
     Ok(sections)
 }
 
-/// Ten thousand connections need the same number of file descriptors here.
+/// Raises the limit of file descriptors, because ten thousand connections need as many descriptors in this process.
 fn raise_descriptor_limit() {
     if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
         // If it stays low, the measure that needs it reports this.

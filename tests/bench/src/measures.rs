@@ -26,7 +26,7 @@ pub struct Bench {
     pub programs: Programs,
     /// The image's archive.
     pub image: PathBuf,
-    /// In how many rounds the programs take turns.
+    /// The number of rounds in which the programs take turns.
     pub rounds: usize,
     /// How long one load lasts.
     pub lasts: Duration,

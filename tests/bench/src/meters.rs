@@ -1,4 +1,4 @@
-//! What the system reports about a process and about the machine.
+//! Measurements that the system reports about a process and about the machine.
 
 use std::fs;
 use std::io;
@@ -27,7 +27,7 @@ pub fn memory(pid: u32) -> io::Result<Memory> {
     Ok(Memory { resident: field("Rss:"), proportional: field("Pss:") })
 }
 
-/// The processor time that a process has used so far, in seconds, user and system together.
+/// The CPU time that a process has used so far, in seconds, user and system together.
 ///
 /// # Errors
 ///
@@ -64,7 +64,7 @@ pub fn load() -> String {
     text.split_whitespace().take(3).collect::<Vec<_>>().join(" ")
 }
 
-/// The size of a file; nothing if there is none.
+/// The size of a file; `None` if the file does not exist.
 #[must_use]
 pub fn size(path: &Path) -> Option<u64> {
     fs::metadata(path).ok().map(|data| data.len())

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 pub struct Section {
     /// Its title.
     pub title: &'static str,
-    /// How it was measured, in a few sentences.
+    /// The method of the measure, in a few sentences.
     pub method: String,
     /// The heads of the columns.
     pub columns: Vec<String>,
@@ -24,7 +24,7 @@ pub struct Finding {
     pub aim: String,
     /// The measured result.
     pub measured: String,
-    /// Whether the aim is met; nothing if it could not be measured.
+    /// Whether the aim is met; `None` if it could not be measured.
     pub met: Option<bool>,
 }
 
@@ -47,7 +47,7 @@ pub struct Setting {
     pub machine: Vec<String>,
     /// Load averages at the beginning and at the end.
     pub load: [String; 2],
-    /// Rounds in which the programs took turns.
+    /// The number of rounds in which the programs took turns.
     pub rounds: usize,
     /// The version of agnhost's module.
     pub agnhost: String,

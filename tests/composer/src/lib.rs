@@ -1,8 +1,8 @@
 //! Writes histories without a cluster, for tests of judges and for the simulator.
 //!
 //! A [`Composer`] keeps the same accounts as a real run: event times, sequence numbers, connection numbers, resource
-//! versions. Times are seconds since the run's zero, on one node whose monotonic clock is ahead of the harness's by a
-//! constant, which the readings show to within a millisecond.
+//! versions. Times are seconds since the run's zero, on one node whose monotonic clock is ahead of the harness's clock
+//! by a constant. The readings show this constant to within a millisecond.
 
 mod lines;
 mod objects;

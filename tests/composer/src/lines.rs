@@ -1,4 +1,4 @@
-//! An instance of a container's process, as its lines show it: the start, commands, signals, and lines that are lost.
+//! The lines of an instance of a container's process: its start, its commands, its signals, and lines that are lost.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What the API server shows: pods, events, EndpointSlices, and answers to dry runs.
+//! Objects that the API server shows: pods, events, EndpointSlices, and answers to dry runs.
 
 use probity_model::EventId;
 use probity_model::history::{Change, Did, Happening, Sighting, Tried};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{Composer, NODE, ZERO_WALL_US, us};
 
-/// A composed pod is never changed.
+/// The generation of a composed pod, which is never changed.
 const GENERATION: u64 = 1;
 
 impl Composer {

@@ -25,9 +25,9 @@ pub struct Told {
     pub answer: String,
     /// Why the answer was cut off.
     pub error: Option<String>,
-    /// From the connection until the target reads the request, in seconds.
+    /// The time from the connection until the target reads the request, in seconds.
     pub unread: f64,
-    /// From arrival to the end of the answer, in seconds.
+    /// The time from the arrival to the end of the answer, in seconds.
     pub took: f64,
     /// How the connection ended.
     pub ending: Ending,
@@ -46,7 +46,7 @@ pub struct Told {
 }
 
 impl Told {
-    /// What a conforming kubelet sends to a path on port 8080, and the answer.
+    /// The request that a conforming kubelet sends to a path on port 8080, and the answer.
     #[must_use]
     pub fn get(target: &str, answer: impl ToString) -> Self {
         let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
@@ -85,8 +85,8 @@ impl Composer {
         id
     }
 
-    /// A bare connection, as a TCP probe opens it: no data is sent, and it ends in the given way after the given
-    /// time. Returns the event of the connection.
+    /// A bare connection, as a TCP probe opens it: no data is sent, and the connection ends in the given way after the
+    /// given time. Returns the event of the connection.
     pub fn tcp(&mut self, at: f64, told: &Told) -> EventId {
         let (conn, id) = self.accept(at, told);
         let lived_us = u64::try_from(us(told.took)).unwrap_or_default();

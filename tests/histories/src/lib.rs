@@ -1,9 +1,9 @@
 //! Runs that were recorded on real clusters.
 //!
-//! They are next to this file, with one folder for each cluster (`kubernetes-VERSION`) and, inside it, one for each
-//! chapter, as a run of `probity` writes them. `tests/verdicts.rs` defines which verdicts they must get;
-//! `tests/damage.rs` damages them on purpose and defines which clauses must detect it. This library reads them and
-//! judges nothing.
+//! They are next to this file, in one folder for each cluster (`kubernetes-VERSION`), which has one folder for each
+//! chapter, as a run of `probity` writes them. `tests/verdicts.rs` defines which verdicts the runs must get.
+//! `tests/damage.rs` damages them on purpose, and defines which clauses must detect the damage. This library only reads
+//! the runs and judges nothing.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};

@@ -1,12 +1,13 @@
 //! Recorded histories are damaged on purpose, and the judges must detect the damage.
 //!
 //! The simulator shows that the judges detect a defective kubelet in a simulated world. This test does the same with
-//! histories of a real cluster, with its jitter, its coalesced revisions and its noise. Each damage changes one thing
-//! in a copy, at a place that it finds in the history itself, and then a clause that it names must be `violated`. The
-//! exception is a damage that looks like lost evidence, and is marked as such.
+//! histories of a real cluster, which have jitter, coalesced revisions and noise. Each damage changes one thing in a
+//! copy of a history, at a place that it finds in the history itself. Then one of the clauses that the damage names
+//! must be `violated`. The exceptions are damages that look like lost evidence, which are marked.
 //!
-//! `damage.txt` is the table: each damage, how many histories it applies to, and which clauses detect it in how many of
-//! them. `PROBITY_DAMAGE=write` generates it again after an intended change; review the difference.
+//! The table `damage.txt` lists each damage, the number of histories to which it applies, and the clauses that detect
+//! it, each with the number of these histories. `PROBITY_DAMAGE=write` generates it again after an intended change;
+//! review the difference.
 
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "tests")]
 
@@ -70,17 +71,17 @@ use probity_model::{History, Registry, Timeline};
 
 /// A damage.
 pub(crate) struct Damage {
-    /// A sentence that describes it: the damage's name in the table.
+    /// A sentence that describes the damage. It is the damage's name in the table.
     what: &'static str,
-    /// The clauses that should detect it: one of them must.
+    /// The clauses that should detect the damage. At least one of them must detect it.
     by: &'static [&'static str],
-    /// The verdict that they must give.
+    /// The verdict that these clauses must give.
     word: &'static str,
-    /// Applies it; `None` if the history has no place for it.
+    /// Applies the damage; `None` if the history has no place for it.
     make: fn(&Timeline<'_>) -> Option<History>,
 }
 
-/// A damage that must violate a clause.
+/// A damage that a clause must detect as a violation.
 pub(crate) const fn violated(
     what: &'static str,
     by: &'static [&'static str],
@@ -189,7 +190,7 @@ fn each<R: Send>(count: usize, what: impl Fn(usize) -> R + Sync) -> Vec<R> {
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Whether one of the clauses that should detect it did so in one history.
+/// Whether one of the clauses that should detect the damage detected it in one history.
 fn noticed(damage: &Damage, found: &Found) -> bool {
     found.by.iter().any(|clause| damage.by.contains(&clause.as_str()))
 }

@@ -1,8 +1,8 @@
 //! Recorded histories with hostile values in them: whatever a kubelet, an API server or a file from another source contains,
 //! reading and judging it never panics.
 //!
-//! A judge that panics makes its clause undecided, so a panic does not cause a false verdict. But a faulty kubelet could use
-//! it to avoid a clause.
+//! A judge that panics makes its clause undecided, so a panic does not cause a false verdict. But a faulty kubelet
+//! could cause a panic to avoid a violation.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -19,7 +19,8 @@ const REPLACED: usize = 3;
 /// How many times each history is changed. `PROBITY_HOSTILE` sets a higher number.
 const TIMES: u64 = 20;
 
-/// A history is judged in milliseconds; a loop up to a hostile number would take years.
+/// The maximum time to judge a history. Usually it takes milliseconds, but a loop up to a hostile number would take
+/// years.
 const LONGEST: Duration = Duration::from_secs(30);
 
 /// Values that are difficult to handle.
@@ -70,7 +71,7 @@ fn changed(text: &str, random: &mut fastrand::Rng) -> String {
         paths(&line, "", &mut all);
         let path = &all[random.usize(0..all.len())];
         let before = line.pointer_mut(path).unwrap();
-        // A value of the same kind is read without an error, so it gets furthest.
+        // A value of the same kind is read without an error, so it reaches the most code.
         let mut value = hostile(random);
         for _ in 0..8 {
             if std::mem::discriminant(&value) == std::mem::discriminant(before) {

@@ -1,8 +1,9 @@
-//! Recorded histories of a stock kubelet that are changed in unusual but correct ways, and must not be judged as violations:
-//! as another cluster, another runtime, a slow API server or a busy watch would have recorded the same containers.
+//! Recorded histories of a stock kubelet that are changed in unusual but correct ways, and must not be judged as
+//! violations. They look as if another cluster, another runtime, a slow API server or a busy watch had recorded the
+//! same containers.
 //!
-//! A damage, in contrast, is something that only a defective kubelet leaves. Here nothing is wrong: a verdict may become
-//! inconclusive, but never a violation.
+//! A damage, in contrast, is something that only a defective kubelet leaves. In these histories nothing is wrong, so a
+//! verdict may become inconclusive, but never a violation.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -57,7 +58,7 @@ fn events(of: &History) -> Vec<Event> {
     of.events().map(|(_, event)| event.clone()).collect()
 }
 
-/// When the case ended: later events are not received.
+/// The time at which the case ended. Later events are not received.
 fn over(of: &History) -> i64 {
     let is_over = |event: &&Event| matches!(&event.what, Happening::Deed(Deed { did: Did::Over { .. }, .. }));
     events(of).iter().find(is_over).map_or(i64::MAX, |event| event.us)
@@ -85,7 +86,7 @@ fn delayed(of: &History, by: impl Fn(&Event, i64) -> i64) -> Vec<Event> {
     all
 }
 
-/// Leaves out each revision of a kind that another one of the same object follows within this time.
+/// Leaves out each revision of a kind if another revision of the same object follows within this time.
 fn without_followed(of: &History, kind: &str, within: i64) -> Vec<Event> {
     let all = events(of);
     let name = |event: &Event| match &event.what {

@@ -1,8 +1,9 @@
 //! The proxy between a kubelet and the API server, or between the controllers and the API server: TLS on both sides,
 //! HTTP/1.1 and HTTP/2. It understands the pod statuses and events that the kubelet writes, the lists and watches from
-//! which the kubelet learns of pods, and what the controllers write, all in JSON: the kubelet must be configured with
-//! `contentType: application/json`, and the controller manager with `--kube-api-content-type=application/json`. Every
-//! other request passes unchanged, and so do these while no defect affects them.
+//! which the kubelet learns of pods, and what the controllers write. All of this must be in JSON: the kubelet must be
+//! configured with `contentType: application/json`, and the controller manager with
+//! `--kube-api-content-type=application/json`. All other requests pass unchanged, and so do these requests while no
+//! defect affects them.
 
 pub mod alter;
 mod events;
@@ -38,7 +39,7 @@ use forward::Proxy;
 use heard::Ear;
 use upstream::{CONNECTION_WINDOW, STREAM_WINDOW, Upstream};
 
-/// Where the proxy listens and what it forwards to.
+/// Where the proxy listens, and the server to which it forwards.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ApiOptions {
     /// Listen here for the kubelet.
@@ -99,13 +100,13 @@ pub async fn serve(options: ApiOptions, board: Board, client: Client) -> io::Res
     loop {
         let (kubelet, _) = listener.accept().await?;
         let (proxy, acceptor) = (proxy.clone(), acceptor.clone());
-        // Nothing is done about a broken connection: the kubelet connects again.
+        // A broken connection is ignored, because the kubelet connects again.
         tokio::spawn(async move { connect(proxy, acceptor, kubelet).await.ok() });
     }
 }
 
-/// Serves one connection of the kubelet with one of its own to the API server. If either connection ends, the other one
-/// ends too.
+/// Serves one connection of the kubelet, with a separate connection to the API server. If either connection ends, the
+/// other one ends too.
 async fn connect(proxy: Proxy, acceptor: TlsAcceptor, kubelet: TcpStream) -> io::Result<()> {
     kubelet.set_nodelay(true)?;
     let kubelet = acceptor.accept(kubelet).await?;

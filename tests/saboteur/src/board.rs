@@ -1,5 +1,5 @@
-//! The shared state of all proxies: the active defects, and the identities on this node. Cheap to clone; every clone
-//! is the same board. Decides nothing about bytes.
+//! The shared state of all proxies: the active defects, and the identities on this node. A board is cheap to clone, and
+//! every clone is the same board. It decides nothing about bytes.
 
 mod inventory;
 
@@ -75,11 +75,11 @@ struct InForce {
 pub struct Count {
     /// The defect's name.
     pub name: String,
-    /// The namespace that it is bound to.
+    /// The namespace to which the defect is bound.
     pub namespace: String,
     /// How many occasions there were.
     pub occasions: u32,
-    /// On how many of them it struck.
+    /// On how many of the occasions it struck.
     pub strikes: u32,
 }
 
@@ -169,8 +169,8 @@ impl Board {
         self.0.moments.0.subscribe()
     }
 
-    /// All active defects for which `pick` finds something, whatever they strike, with the current number of pods on
-    /// the node.
+    /// All active defects for which `pick` finds something, whatever their targets are, with the current number of pods
+    /// on the node.
     #[must_use]
     pub fn all<T>(&self, pick: impl Fn(&Fault) -> Option<T>) -> Vec<(Active, T)> {
         let pods = lock(&self.0.inventory).pods();
@@ -188,7 +188,8 @@ impl Board {
         found
     }
 
-    /// The first of them. It strikes only if [`Active::strikes`] returns true.
+    /// The first active defect for `target` for which `pick` finds something. It strikes only if [`Active::strikes`]
+    /// returns true.
     #[must_use]
     pub fn in_force<T>(&self, pick: impl Fn(&Fault) -> Option<T>, target: &Target) -> Option<(Active, T)> {
         self.matching(pick, target).into_iter().next()
@@ -201,7 +202,7 @@ impl Board {
         found.into_iter().filter(|(active, _)| active.strikes(target)).map(|(_, picked)| picked).collect()
     }
 
-    /// Remembers a pod. An address or a sandbox that is not known yet is left out.
+    /// Remembers a pod. The address and the sandbox are left out if they are not known yet.
     pub fn learn_pod(&self, namespace: &str, name: &str, uid: &str, ip: Option<IpAddr>, sandbox: &str) {
         lock(&self.0.inventory).learn_pod(KnownPod {
             namespace: namespace.to_owned(),

@@ -11,7 +11,8 @@ use tokio::{io::AsyncWriteExt as _, process::Command};
 ///
 /// # Errors
 ///
-/// If it cannot be started, or fails; then the message is the last line that it wrote to standard error.
+/// If the program cannot be started, or fails. If it fails, the message is the last line that it wrote to standard
+/// error.
 pub async fn call(command: &mut Command, input: &str) -> io::Result<String> {
     let mut child = command
         .stdin(Stdio::piped())
@@ -20,7 +21,7 @@ pub async fn call(command: &mut Command, input: &str) -> io::Result<String> {
         .kill_on_drop(true)
         .spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
-        // A program that reads nothing may have closed it already.
+        // A program that reads nothing may have closed its standard input already.
         stdin.write_all(input.as_bytes()).await.ok();
     }
     let Output { status, stdout, stderr } = child.wait_with_output().await?;
@@ -28,5 +29,5 @@ pub async fn call(command: &mut Command, input: &str) -> io::Result<String> {
         return Ok(String::from_utf8_lossy(&stdout).into_owned());
     }
     let complaint = String::from_utf8_lossy(&stderr);
-    Err(io::Error::other(complaint.lines().last().unwrap_or("a command failed and said nothing").to_owned()))
+    Err(io::Error::other(complaint.lines().last().unwrap_or("a command failed without a message").to_owned()))
 }

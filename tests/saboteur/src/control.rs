@@ -33,11 +33,11 @@ pub enum Instruction {
     List,
 }
 
-/// The line that answers it.
+/// The line that answers the request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum Acknowledgement {
-    /// The defects that are active, or were until now.
+    /// The defects that are active, or were active until now.
     Counts(Vec<Count>),
     /// Why the request was rejected.
     Refused(String),

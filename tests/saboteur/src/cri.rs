@@ -1,6 +1,6 @@
-//! The proxy between kubelet and container runtime: gRPC over a unix socket, altered message by message. It knows only
-//! the numbers of a few fields of the runtime's API, so that it works with every release. Calls and fields that it does
-//! not know pass unchanged.
+//! The proxy between kubelet and container runtime: gRPC over a unix socket, altered message by message. The proxy
+//! knows only the numbers of a few fields of the runtime's API, so that it works with every release. Calls and fields
+//! that it does not know pass unchanged.
 
 mod call;
 mod events;
@@ -26,7 +26,7 @@ use tokio::net::UnixStream;
 use crate::{board::Board, control::listen};
 use proxy::Proxy;
 
-/// Where the proxy listens and what it forwards to.
+/// Where the proxy listens, and the socket to which it forwards.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CriOptions {
     /// Listen here for the kubelet.
@@ -48,17 +48,17 @@ pub async fn serve(options: CriOptions, board: Board) -> io::Result<()> {
     loop {
         let (kubelet, _) = listener.accept().await?;
         let (proxy, forward) = (proxy.clone(), options.cri_forward.clone());
-        // Nothing is done about a broken connection: both sides connect again.
+        // A broken connection is ignored, because both sides connect again.
         tokio::spawn(async move { connect(proxy, kubelet, &forward).await.ok() });
     }
 }
 
-/// More concurrent calls than a kubelet with hundreds of pods has. The runtime sets no limit, so the proxy must not set
-/// one either.
+/// The limit of concurrent calls, which is more than a kubelet with hundreds of pods makes. The runtime sets no limit,
+/// so the proxy must not set one either.
 const CALLS: u32 = 10_000;
 
-/// Serves one connection of the kubelet with one of its own to the runtime. If either connection ends, the other one
-/// ends too.
+/// Serves one connection of the kubelet, with a separate connection to the runtime. If either connection ends, the
+/// other one ends too.
 async fn connect(proxy: Arc<Proxy>, kubelet: UnixStream, forward: &Path) -> io::Result<()> {
     let runtime = UnixStream::connect(forward).await?;
     let (upstream, runtime) = hyper::client::conn::http2::Builder::new(TokioExecutor::new())

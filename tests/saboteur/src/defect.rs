@@ -1,5 +1,5 @@
-//! The definition of a defect: a [`Defect`] names one fault, the pods that it affects and the occasions. It only
-//! defines the vocabulary; the proxies implement it.
+//! The definition of a defect: a [`Defect`] names one fault, the pods that it affects, and the occasions. This module
+//! only defines the vocabulary; the proxies implement it.
 
 use serde::{Deserialize, Serialize};
 
@@ -84,7 +84,7 @@ pub struct When {
     /// Only one occasion in this many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<u32>,
-    /// Not on the first occasions, up to this number.
+    /// How many of the first occasions are left out.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub after: u32,
     /// At most this many times.
@@ -98,7 +98,7 @@ fn is_zero(number: &u32) -> bool {
 }
 
 impl When {
-    /// Whether the occasion number `seen` (the first is 0) is one of them.
+    /// Whether the defect strikes on the occasion with the number `seen`, counted from 0.
     #[must_use]
     pub fn includes(self, seen: u32) -> bool {
         let Some(eligible) = seen.checked_sub(self.after) else { return false };
@@ -137,7 +137,8 @@ impl Scope {
         Self { namespace: namespace.to_owned(), ..Self::default() }
     }
 
-    /// Whether `target` is struck. A target that does not name a container is not struck by a defect that does.
+    /// Whether `target` is struck. A target that does not name a container is not struck by a defect that names a
+    /// container.
     #[must_use]
     pub fn covers(&self, target: &Target) -> bool {
         self.namespace == target.namespace

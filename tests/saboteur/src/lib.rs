@@ -1,5 +1,5 @@
 //! The saboteur: it makes a *real* kubelet defective from outside, so that no source is changed and any kubelet can
-//! be used. One process runs on each node, between the kubelet and everything that the kubelet talks to:
+//! be used. One process runs on each node, between the kubelet and everything with which the kubelet communicates:
 //!
 //! - [`cri`]: the container runtime, by a gRPC proxy on a unix socket;
 //! - [`api`]: the API server, by a TLS proxy;

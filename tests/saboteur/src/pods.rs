@@ -38,7 +38,8 @@ use crate::board::Board;
 /// Where the proxy listens, and which connections it handles.
 #[derive(Clone, Debug, clap::Args)]
 pub struct PodsOptions {
-    /// The addresses of this node's pods, such as 10.244.1.0/24; repeatable. Without any, the proxy does not run.
+    /// The addresses of this node's pods, such as 10.244.1.0/24; may be repeated. Without such a range, the proxy does
+    /// not run.
     #[arg(long)]
     pub pods_range: Vec<String>,
     /// Connections that are taken over go to this port of the loopback address.
@@ -51,7 +52,7 @@ pub struct PodsOptions {
 
 /// A connection of either side, plain or with TLS.
 trait Io: AsyncRead + AsyncWrite + Send + Sync + Unpin {
-    /// It ends with a reset when it is dropped.
+    /// Makes the connection end with a reset when it is dropped.
     fn reset(&mut self);
 }
 
@@ -129,7 +130,7 @@ async fn accept(shared: &Arc<Shared>, listener: &TcpListener) -> io::Result<()> 
         let SocketAddr::V4(source) = source else { continue };
         // Connections from another source are dropped.
         let Some(session) = shared.flows.session(source) else { continue };
-        // Nothing is done about a broken connection.
+        // A broken connection is ignored.
         tokio::spawn(async move { session.run(kubelet).await.ok() });
     }
 }

@@ -1,5 +1,5 @@
 //! Faults of the kubelet's own process: it is stopped and continued, starved of CPU, killed, or given a wrong time of
-//! day. They affect everything on the node, so no other run may use it at the same time.
+//! day. These faults affect everything on the node, so no other run may use the node at the same time.
 
 #[cfg(target_arch = "x86_64")]
 pub mod clock;
@@ -39,14 +39,14 @@ pub enum ProcessDoes {
         /// How long it is stopped.
         r#for: Span,
     },
-    /// It stops for `for`, runs for `between`, and so on while the defect is active.
+    /// It stops for `for`, runs for `between`, and repeats this while the defect is active.
     Stuttering {
         /// How long it is stopped.
         r#for: Span,
         /// How long it runs in between.
         between: Span,
     },
-    /// It gets this percentage of one core while the defect is active.
+    /// It gets this percentage of the CPU time of one core while the defect is active.
     Starved {
         /// The percentage of one core.
         percent: u32,
@@ -136,7 +136,8 @@ async fn set_clock(board: &Board, name: &str, ahead_us: i64) -> Option<()> {
     Kubelet::find()?.kill()
 }
 
-/// The tracer that changes the clock supports only one architecture, so on this one the defect never strikes.
+/// The tracer that changes the clock supports only one architecture, so the defect never strikes on other
+/// architectures.
 #[cfg(not(target_arch = "x86_64"))]
 async fn set_clock(_: &Board, _: &str, _: i64) -> Option<()> {
     None

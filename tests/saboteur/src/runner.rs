@@ -33,7 +33,7 @@ pub struct RunnerOptions {
     /// The node whose saboteur receives the defects, and which runs all pods.
     #[arg(long, default_value = "node1")]
     pub node: String,
-    /// How many pods there are at the same time.
+    /// The maximum number of pods at the same time.
     #[arg(long, default_value_t = 60)]
     pub pods: u32,
     /// A row that is not detected is run again, with this many pods at the same time.
@@ -50,7 +50,7 @@ pub struct RunnerOptions {
     pub judge_again: bool,
 }
 
-/// A job: a row with its defects, or a case without any.
+/// A job: a row with its defects, or a case without defects.
 #[derive(Clone, Debug)]
 pub enum Job {
     /// A row of the table, and its number there.
@@ -129,7 +129,7 @@ pub async fn run(options: &RunnerOptions, rows: &[Row]) -> io::Result<Vec<Trial>
     Ok(trials)
 }
 
-/// The name of the run of all rows that share the node.
+/// The name of the run that contains all rows that share the node.
 const TOGETHER: &str = "together";
 
 /// Judges the last run of all rows again. Rows that were not in that run are left out.

@@ -1,5 +1,5 @@
-//! The table of defects, in the files of `defects/`: what each defect is, what it is modeled after, which cases to run
-//! with it, and which clauses must detect it.
+//! The table of defects, in the files of `defects/`: the definition of each defect, the bug after which it is modeled,
+//! the cases to run with it, and the clauses that must detect it.
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -32,7 +32,7 @@ pub struct Row {
     pub also: Vec<Also>,
     /// The cases of the book to run with it.
     pub cases: Vec<String>,
-    /// How many times each case runs in parallel: a crowd can show a fault that a single pod does not.
+    /// How many times each case runs in parallel, because a crowd can show a fault that a single pod does not show.
     #[serde(default = "once")]
     pub copies: u32,
     /// The clauses that must be violated.
@@ -41,7 +41,7 @@ pub struct Row {
     /// Why no clause detects it yet; then `notices` is empty.
     #[serde(default)]
     pub unnoticed: Option<String>,
-    /// No other row may run at the same time: it affects the whole node.
+    /// No other row may run at the same time, because this row affects the whole node.
     #[serde(default)]
     pub alone: bool,
     /// Its cases need something that the cluster may lack, such as another container runtime. If they are skipped, so is the
@@ -107,7 +107,7 @@ impl Row {
             } else if matches!(self.fault, Fault::Process(_)) && !self.alone {
                 "a fault of the process needs `alone: true`"
             } else if self.copies == 0 || (self.copies > 1 && !self.alone) {
-                "`copies` is 1 or more, and more than one of them need `alone: true`"
+                "`copies` must be at least 1, and more than one copy needs `alone: true`"
             } else {
                 return Ok(());
             };

@@ -1,4 +1,4 @@
-//! A command with a wrong time of day, as the program runs it.
+//! Tests a command that the program runs with a wrong time of day.
 #![cfg(target_arch = "x86_64")]
 
 use std::{

@@ -26,7 +26,7 @@ use tokio::net::{UnixListener, UnixStream};
 type Error = Box<dyn std::error::Error>;
 type Calls = Arc<Mutex<Vec<(String, Bytes)>>>;
 
-/// A runtime that answers each call with the message that it got, and remembers it.
+/// Plays a runtime that answers each call with the message that it received, and remembers the message.
 async fn play_runtime(path: PathBuf, calls: Calls) -> std::io::Result<()> {
     let listener = UnixListener::bind(path)?;
     loop {

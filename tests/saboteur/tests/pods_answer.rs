@@ -1,4 +1,4 @@
-//! Faults of a probe's request and of its answer, each on a real target behind a real packet filter.
+//! Tests faults of a probe's request and of its answer, each with a real target behind a real packet filter.
 
 mod scene;
 
@@ -54,7 +54,7 @@ fn an_answer_comes_late() {
     let began = Instant::now();
     assert_eq!(http(8080, "/ok"), Got::Status(200));
     assert!(began.elapsed() >= Duration::from_millis(700));
-    // So late that even a client that is stalled before it reads does not find the answer.
+    // The answer is so late that even a client that is stalled before it reads does not find it.
     scene.fault("{ does: { late: { by: 60s } } }");
     assert_eq!(http_in(8080, "/ok", Duration::from_millis(300)), Got::Timeout);
 }

@@ -1,4 +1,4 @@
-//! Faults of a probe's connection, each on a real target behind a real packet filter.
+//! Tests faults of a probe's connection, each with a real target behind a real packet filter.
 
 mod scene;
 

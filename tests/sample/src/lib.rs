@@ -27,7 +27,7 @@ pub const NOBODY_ASKS: &str = "demo.nobody-asks";
 pub const MARKUP: &str = "</script></td><script>alert(1)</script><img src=x onerror='alert(2)'>\" onclick=\"alert(3) | `code` *bold* \
                           </pre></details> @everyone";
 
-/// Times of probes that come one period apart, as far as the clause cares.
+/// Times of probes whose distances the clause accepts as one period.
 pub const PUNCTUAL: &[f64] = &[2.0, 3.0, 4.2];
 
 /// Times of probes; one probe is late.

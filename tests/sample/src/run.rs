@@ -55,14 +55,14 @@ impl Run {
         run.named("0198a1b2").on("node1", "v1.36.3")
     }
 
-    /// The same under another name.
+    /// The same run under another name.
     #[must_use]
     pub fn named(mut self, run_id: &str) -> Self {
         run_id.clone_into(&mut self.facts.run_id);
         self
     }
 
-    /// The same on a node with this kubelet, and an API server of its version.
+    /// The same run on a node with this kubelet, and with an API server of the same version.
     #[must_use]
     pub fn on(mut self, node: &str, version: &str) -> Self {
         let facts = NodeFacts { kubelet: version.to_owned(), ..NodeFacts::default() };
@@ -71,7 +71,7 @@ impl Run {
         self
     }
 
-    /// The same with a cluster and a command line that contain hostile text wherever possible.
+    /// The same run with a cluster and a command line that contain hostile text wherever possible.
     #[must_use]
     pub fn hostile(mut self) -> Self {
         self.facts.command = ["probity", "run", "--context", MARKUP].map(str::to_owned).to_vec();

@@ -1,4 +1,4 @@
-//! What containers request, as the API server adds it up: the class of a pod, and quotas.
+//! The requests of containers, as the API server adds them up: for the class of a pod, and for quotas.
 
 use probity_model::history::Change;
 use serde_json::{Value, json};

@@ -38,7 +38,7 @@ impl World<'_> {
         self.touch_budgets();
     }
 
-    /// A pod is written although nothing about it changed.
+    /// Shows a pod again although nothing about it changed.
     pub(crate) fn show_again(&mut self, pod: usize) {
         if !self.pods[pod].gone {
             self.show_pod(pod, Change::Modified);
@@ -99,7 +99,8 @@ impl World<'_> {
         self.touch(pod);
     }
 
-    /// The kubelet's status of a pod changed: it will be published soon, together with any other changes until then.
+    /// The kubelet's status of a pod changed: it will be published soon, together with any other changes in the
+    /// meantime.
     pub(crate) fn touch(&mut self, pod: usize) {
         if !self.pods[pod].publishing && !self.pods[pod].gone {
             self.pods[pod].publishing = true;
@@ -198,7 +199,7 @@ impl World<'_> {
         if !view.id.is_empty() {
             status["containerID"] = json!(view.id);
         }
-        // Most clusters do not know the field, so their statuses do not have it either.
+        // Most clusters do not have the field in the spec, so their statuses do not have it either.
         if !view.id.is_empty() && container.spec["lifecycle"]["stopSignal"].is_string() {
             status["stopSignal"] = json!(self.stop_signal_of(&container.spec));
         }

@@ -1,4 +1,4 @@
-//! Pod disruption budgets: what their controller writes into them, and which evictions they forbid.
+//! Pod disruption budgets: the status that their controller writes, and the evictions that they forbid.
 
 use probity_model::history::Change;
 use serde_json::{Map, Value, json};
@@ -14,7 +14,7 @@ pub(crate) struct Budget {
     pub(crate) name: String,
     object: Value,
     touched: bool,
-    /// The pods that were evicted under it.
+    /// The pods that were evicted under the budget.
     disrupted: Vec<usize>,
 }
 
@@ -65,8 +65,8 @@ impl World<'_> {
         };
         let all = i64::try_from(members.len()).unwrap_or(i64::MAX);
         let current = i64::try_from(members.iter().filter(healthy).count()).unwrap_or(i64::MAX);
-        // No pod here has a controller that defines how many there should be, so only an absolute number of available pods
-        // counts.
+        // No pod in the simulator has a controller that defines the number of pods, so only an absolute number of
+        // available pods counts.
         let (expected, desired) = spec["minAvailable"].as_i64().map_or((0, 0), |least| (all, least));
         let more = i64::from(self.has(Defect::BudgetAllowsOneMore));
         let allowed = if expected > 0 { (current - desired + more).max(0) } else { 0 };
@@ -135,12 +135,12 @@ impl World<'_> {
 }
 
 impl Budget {
-    /// How many disruptions it allows.
+    /// How many disruptions the budget allows.
     pub(crate) fn allowed(&self) -> i64 {
         self.object["status"]["disruptionsAllowed"].as_i64().unwrap_or_default()
     }
 
-    /// How many healthy pods it has counted, and how many there should be.
+    /// How many healthy pods the controller has counted, and how many there should be.
     pub(crate) fn health(&self) -> (i64, i64) {
         let of = |field: &str| self.object["status"][field].as_i64().unwrap_or_default();
         (of("currentHealthy"), of("desiredHealthy"))

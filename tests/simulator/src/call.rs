@@ -20,7 +20,8 @@ pub(crate) struct Call {
     pub(crate) deadline: i64,
     /// How much of a body is read.
     pub(crate) limit: u64,
-    /// A connection that is reused: the attempt, its number and how many requests it has carried.
+    /// A connection that is reused: the attempt, the connection's number, and the number of requests that it has
+    /// carried.
     pub(crate) kept: Option<(u64, u64, u64)>,
     /// Whether the connection is kept afterwards.
     pub(crate) keep: bool,
@@ -28,10 +29,12 @@ pub(crate) struct Call {
     pub(crate) manner: Manner,
 }
 
-/// What only defective clients do: where they connect from, and what they do with a bare connection.
+/// Behavior that only defective clients have: the place from which they connect, and what they do with a bare
+/// connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Manner {
-    /// The pod from inside which the call comes; then loopback addresses are those of this pod.
+    /// The pod from which the call comes, if it comes from inside a pod. Loopback addresses are then addresses of this
+    /// pod.
     pub(crate) inside: Option<usize>,
     /// How many bytes are sent over a bare connection.
     pub(crate) says: u64,
@@ -86,7 +89,7 @@ impl Request {
 pub(crate) enum CallResult {
     /// Nothing listens.
     Refused,
-    /// The client timed out before there was any answer.
+    /// The client timed out before it received any answer.
     TimedOut { connected: bool },
     /// The connection closed, or the data was not a response.
     Broken(String),
@@ -128,7 +131,7 @@ impl CallResult {
     }
 }
 
-/// Why a client has not got the whole body; `in_time` if it knows before its timeout.
+/// Why a client has not received the whole body. `in_time` is whether the client knows this before its timeout.
 pub(crate) fn cut_short(end: BodyEnd, in_time: bool) -> Option<&'static str> {
     match end {
         _ if !in_time => {
@@ -140,7 +143,7 @@ pub(crate) fn cut_short(end: BodyEnd, in_time: bool) -> Option<&'static str> {
     }
 }
 
-/// Reads a response; nothing if it is malformed.
+/// Reads a response; `None` if it is malformed.
 fn read(raw: &str, limit: u64) -> Option<ReceivedResponse> {
     let (head, body) = raw.split_once("\r\n\r\n")?;
     let mut lines = head.split("\r\n");

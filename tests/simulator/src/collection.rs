@@ -1,4 +1,5 @@
-//! The garbage collection of terminated pods, once there are more of them than the controller manager allows.
+//! The garbage collection of terminated pods, which begins when there are more of them than the controller manager
+//! allows.
 
 use probity_case::NodeStep;
 use probity_composer::NODE;

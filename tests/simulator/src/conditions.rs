@@ -1,5 +1,5 @@
-//! What components other than the kubelet write about pods: the scheduler, clients that set conditions, and the pod garbage
-//! collector.
+//! The actions of components other than the kubelet on pods: the scheduler, clients that set conditions, and the pod
+//! garbage collector.
 
 use probity_case::manifest::pod_name;
 use probity_case::{ONLY, PatchStep};
@@ -18,7 +18,7 @@ const COLLECTOR_LOOKS: i64 = 20 * SECOND;
 /// How soon a defective collector removes pods that have failed.
 const REMOVED: i64 = 5 * SECOND;
 
-/// The entry of a list of conditions with this type; it is added if there is none.
+/// The entry with this type in a list of conditions. If there is no such entry, it is added.
 pub(crate) fn entry<'v>(conditions: &'v mut Value, kind: &str) -> Option<&'v mut Value> {
     if !conditions.is_array() {
         *conditions = json!([]);
@@ -32,8 +32,8 @@ pub(crate) fn entry<'v>(conditions: &'v mut Value, kind: &str) -> Option<&'v mut
 }
 
 impl World<'_> {
-    /// Passes on a new pod: to no component while it is gated, to the garbage collector if its node does not exist, and
-    /// otherwise to the scheduler.
+    /// Passes on a new pod: to no component while it has scheduling gates, to the garbage collector if its node does
+    /// not exist, and otherwise to the scheduler.
     pub(crate) fn schedule(&mut self, pod: usize) {
         let spec = &self.pods[pod].object["spec"];
         let gated = spec["schedulingGates"].as_array().is_some_and(|gates| !gates.is_empty());

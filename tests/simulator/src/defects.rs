@@ -1,7 +1,7 @@
 //! The ways in which a kubelet, an API server or an endpoint controller can be wrong.
 //!
-//! Each is one deviation that a careless change of the real code could cause, and names the clauses that it should
-//! violate. `suites/defects.txt` lists which clauses detect it in all cases of the book.
+//! Each defect is one deviation that a careless change of the real code could cause. Its comment names the clauses that
+//! it should violate. `suites/defects.txt` lists which clauses detect it in all cases of the book.
 
 #[macro_use]
 mod list;

@@ -1,5 +1,5 @@
-//! The role of the harness: it creates the objects of the case and carries out its steps, each as soon as
-//! possible.
+//! Plays the role of the harness: it creates the objects of the case and performs the steps of the case, each as soon
+//! as possible.
 
 use std::borrow::Cow;
 
@@ -43,7 +43,7 @@ impl Default for EventId0 {
 }
 
 impl World<'_> {
-    /// Something arrived: the harness may be able to continue.
+    /// Something arrived, so the harness may be able to continue.
     pub(crate) fn heard(&mut self) {
         self.director.changed = true;
         if !self.director.looking {
@@ -88,7 +88,7 @@ impl World<'_> {
         }
     }
 
-    /// Creates the pods whose addresses are known; returns whether none is left.
+    /// Creates the wanted pods if the addresses that they need are known. Returns whether no wanted pod is left.
     fn create_wanted(&mut self) -> bool {
         let wanted = std::mem::take(&mut self.director.wanted);
         for key in wanted {
@@ -130,7 +130,7 @@ impl World<'_> {
         Cow::Owned(Step::Patch(PatchStep { patch, ..of.clone() }))
     }
 
-    /// Carries out a step; returns whether it is complete.
+    /// Performs a step. Returns whether it is complete.
     fn step(&mut self, step: &Step) -> bool {
         match step {
             Step::Wait(wait) => return self.wait(wait, step),
@@ -224,7 +224,7 @@ impl World<'_> {
         true
     }
 
-    /// The latest end of the current step, which starts with the first check.
+    /// The latest end of the current step. The step starts with the first call of this function.
     fn until(&mut self, span: i64) -> i64 {
         match self.director.waiting {
             Some(until) => until,

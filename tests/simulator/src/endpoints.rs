@@ -1,4 +1,5 @@
-//! Services: the EndpointSlices and Endpoints that a controller writes for them, and the proxy that learns from these.
+//! Services: the EndpointSlices and Endpoints that a controller writes for them, and the proxy that reads the
+//! EndpointSlices.
 
 use probity_model::history::Change;
 use serde_json::{Value, json};
@@ -14,7 +15,8 @@ pub(crate) struct Service {
     slice: Value,
     legacy: Value,
     touched: bool,
-    /// The state of the proxy: pods by position, whether each is ready, and whether it serves while it terminates.
+    /// The state of the proxy: the position of each pod, whether the pod is ready, and whether it serves while it
+    /// terminates.
     proxied: Vec<(usize, bool, bool)>,
     told: bool,
 }
@@ -234,7 +236,7 @@ impl World<'_> {
         self.services[service].proxied = proxied;
     }
 
-    /// Where a connection to a service's address goes: the pod's address and port.
+    /// The destination of a connection to a service's address: the address and port of a pod.
     pub(crate) fn routed(&mut self, ip: &str, port: u16) -> Option<Option<(String, u16)>> {
         let service = self.services.iter().position(|service| service.ip == ip)?;
         let of = &self.services[service];

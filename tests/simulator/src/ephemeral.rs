@@ -1,6 +1,6 @@
 //! Ephemeral containers: how the API server accepts them, and how the kubelet runs them.
 //!
-//! Each runs as a separate pod that the API does not show, so that it does not affect its real pod.
+//! Each ephemeral container runs as a separate pod that the API does not show, so that it does not affect its real pod.
 
 use probity_case::manifest::{self, pod_name};
 use probity_case::{EphemeralStep, ONLY, PatchStep, Step};
@@ -14,7 +14,7 @@ use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 
 const LIST: &str = "ephemeralContainers";
 const PART: &str = "ephemeralcontainers";
-/// Fields that an ephemeral container must not have, each with the defect that accepts it.
+/// Fields that an ephemeral container must not have, each with the defect that accepts the field.
 const FORBIDDEN: [(&str, Defect); 6] = [
     ("ports", Defect::ApiAcceptsEphemeralPorts),
     ("livenessProbe", Defect::ApiAcceptsEphemeralProbes),

@@ -1,4 +1,5 @@
-//! The API server's answer to the eviction of a pod, and the condition that it writes before it deletes the pod.
+//! The API server's answer to the eviction of a pod, and the condition that the API server writes before it deletes the
+//! pod.
 
 use probity_case::Step;
 use probity_case::manifest::pod_name;
@@ -72,7 +73,8 @@ impl World<'_> {
         self.ask_to_go(pod, grace);
     }
 
-    /// Whether a pod may be evicted; if a budget allows it, it allows one disruption less from now on.
+    /// Whether a pod may be evicted. If a budget allows the eviction, the budget allows one disruption less from now
+    /// on.
     fn answer(&mut self, pod: usize) -> Result<(), Refusal> {
         let over = |phase: &str| matches!(phase, "Succeeded" | "Failed");
         let bypasses = match self.pods[pod].object["status"]["phase"].as_str().unwrap_or_default() {
@@ -138,7 +140,7 @@ impl World<'_> {
         self.show_again(pod);
     }
 
-    /// A defective API server writes the same into a pod that is deleted.
+    /// A defective API server writes the same condition into a pod that is deleted.
     pub(crate) fn explain_deletion(&mut self, pod: usize) {
         if self.has(Defect::DeletionExplainedAsEviction) {
             self.explain(pod);
@@ -167,7 +169,7 @@ impl World<'_> {
         self.has(Defect::DeletionAwaitsBudget) && self.is_forbidden(pod)
     }
 
-    /// A defective cluster will disturb a pod that runs and has nothing to do.
+    /// A defective cluster will disturb a pod that only keeps running.
     pub(crate) fn tire_of(&mut self, pod: usize) {
         let mut containers = self.pods[pod].containers.iter();
         let idle = containers.all(|container| container.workers.is_empty() && container.kind != Kind::Init);

@@ -1,5 +1,5 @@
-//! What comes before and after a pod: its scheduling gates, which can be removed one after the other but not added, and a
-//! defective cluster that creates it again.
+//! The time before a pod is scheduled and after it is deleted: its scheduling gates, which can be removed one after the
+//! other but not added, and a defective cluster that creates the pod again.
 
 use probity_case::manifest::{self, pod_name};
 use probity_case::{ONLY, PatchStep, Step};

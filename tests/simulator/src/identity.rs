@@ -13,7 +13,7 @@ use crate::world::{At, LifeAt, MS, World};
 const LONGEST: usize = 253;
 
 impl World<'_> {
-    /// What is wrong with the name of a new pod.
+    /// The problem with the name of a new pod, if there is one.
     pub(crate) fn name_problem(&self, name: &str) -> Option<String> {
         let edge = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
         let part = |part: &str| {
@@ -34,7 +34,7 @@ impl World<'_> {
         }
     }
 
-    /// What is wrong with the operating system and the users of a pod's spec.
+    /// The problems with the operating system and the users in a pod's spec.
     pub(crate) fn identity_problems(&self, spec: &Value, of: &str, problems: &mut Vec<String>) {
         if let Some(name) = spec["os"]["name"].as_str() {
             let known = ["linux", "windows"].contains(&name) || self.has(Defect::ApiAcceptsAnySystem);

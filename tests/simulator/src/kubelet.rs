@@ -1,4 +1,4 @@
-//! The kubelet: its probe workers, what they send, the effects on containers, and the published status.
+//! The kubelet: its probe workers, the probes that they send, the effects on containers, and the published status.
 
 mod careless;
 mod conditions;

@@ -2,8 +2,9 @@
 //! defects.
 //!
 //! [`simulate`] takes a case and writes the history that the harness would have recorded on a cluster of one node. The
-//! targets send what `probity_script::wire` composes, as the real target does. It exists to plant defects that the
-//! judges must detect; it never replaces a cluster as evidence. It does not read a clock, files or real randomness:
+//! targets send what `probity_script::wire` composes, as the real target does. The simulator exists to plant defects
+//! that the judges must detect. It never replaces a cluster as evidence. It does not use a clock, files or real
+//! randomness:
 //! the same case, defects and seed give the same history, byte for byte.
 
 mod amounts;

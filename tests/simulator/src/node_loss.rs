@@ -1,5 +1,5 @@
-//! A node without a network: its containers keep running, its kubelet neither receives nor sends anything, and the cluster acts
-//! alone.
+//! A node without a network: its containers keep running, its kubelet neither receives nor sends anything, and the
+//! cluster acts without the kubelet.
 
 use probity_composer::NODE;
 use probity_model::history::{Did, Happening};
@@ -9,7 +9,7 @@ use crate::Defect;
 use crate::conditions::entry;
 use crate::world::{Act, MS, SECOND, World};
 
-/// How long the node controller waits for news from a node.
+/// How long the node controller waits for a heartbeat of a node.
 const UNHEARD: i64 = 46 * SECOND;
 /// How long a pod tolerates an unreachable node by default.
 const TOLERATED: i64 = 300;
@@ -78,7 +78,7 @@ impl World<'_> {
         }
     }
 
-    /// A pod is on a lost node: it is deleted when it no longer tolerates that.
+    /// Plans the deletion of a pod on a lost node, at the end of the time for which the pod tolerates the loss.
     pub(crate) fn tolerate(&mut self, pod: usize) {
         if !self.lost || self.held.is_none() || self.has(Defect::LostPodsKept) {
             return;
@@ -101,7 +101,8 @@ impl World<'_> {
         }
     }
 
-    /// Holds what a target sends or a kubelet does with the API while the node has no network; returns any other action.
+    /// Holds what a target sends, and the kubelet's actions that need the API, while the node has no network. Returns
+    /// any other action.
     pub(crate) fn hold(&mut self, act: Act) -> Option<Act> {
         let defective = self.has(Defect::DeadNodeStartsPods);
         match (&mut self.held, act) {

@@ -1,4 +1,4 @@
-//! Verbs that configure the kubelet or show what the node has of a pod.
+//! Verbs that configure the kubelet, or show what exists on the node for a pod.
 
 use probity_case::NodeStep;
 use probity_composer::NODE;
@@ -24,14 +24,14 @@ pub(crate) struct NodeSettings {
     pub(crate) longest_wait: Option<i64>,
     /// How much memory must stay free, in bytes.
     pub(crate) kept_free: Option<i64>,
-    /// Since when containers can get exclusive CPUs.
+    /// The time from which containers can get exclusive CPUs.
     pub(crate) gives_processors_since: Option<i64>,
     /// How many terminated pods the controller manager keeps.
     pub(crate) threshold: Option<usize>,
 }
 
 impl World<'_> {
-    /// A verb is done to the node.
+    /// Applies a verb to the node.
     pub(crate) fn do_to_node(&mut self, of: &NodeStep) -> Result<(), String> {
         match of.verb.as_str() {
             RESTART_KUBELET => self.restart_kubelet(of, None),
@@ -51,7 +51,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// The kubelet gets new settings. With some of them it does not run.
+    /// Gives the kubelet new settings. It does not run with invalid settings.
     fn configure_kubelet(&mut self, of: &NodeStep) {
         let setting =
             of.input.as_ref().and_then(|input| input.pointer("/crashLoopBackOff/maxContainerRestartPeriod"));
@@ -71,13 +71,13 @@ impl World<'_> {
         self.restart_kubelet(of, Some(json!({ "running": true })));
     }
 
-    /// A verb for which the node shows no proof.
+    /// Records a verb for which the node shows no proof.
     pub(crate) fn verb_done(&mut self, of: &NodeStep, uid: Option<String>, output: Option<Value>) {
         let (node, verb, input) = (NODE.to_owned(), of.verb.clone(), of.input.clone());
         self.did(Did::NodeVerb { node, verb, uid, input, exit: Some(0), output, proof: None });
     }
 
-    /// What the node has of a pod.
+    /// Describes what exists on the node for a pod.
     fn describe_pod(&mut self, of: &NodeStep) {
         let key = of.pod.as_deref().unwrap_or(probity_case::ONLY);
         let Some(pod) = self.pods.iter().rposition(|pod| pod.key == key) else { return };

@@ -1,4 +1,5 @@
-//! What exists on the node: pods, their containers and instances, and the workers of their probes. Only values.
+//! The values for everything that exists on the node: pods, their containers and instances, and the workers of their
+//! probes.
 
 use std::collections::BTreeMap;
 
@@ -30,17 +31,17 @@ pub(crate) struct Pod {
     /// The pod to which this ephemeral container belongs. The API does not show it as a pod.
     pub(crate) within: Option<usize>,
     pub(crate) publishing: bool,
-    /// How many times its status had to be written, and how many times it was removed from each Service.
+    /// How many times the pod's status had to be written, and how many times the pod was removed from each Service.
     pub(crate) written: u64,
     pub(crate) falls: BTreeMap<usize, u32>,
-    /// When the kubelet may sync it again, and whether it is going to.
+    /// When the kubelet may sync the pod again, and whether a sync is planned.
     pub(crate) next_sync: i64,
     pub(crate) syncing: bool,
     /// When the postStart hook that the kubelet waits for is done.
     pub(crate) hooked_until: i64,
     /// Whether its sandbox and network were created.
     pub(crate) sandbox: bool,
-    /// How long the kubelet waits before it retries to mount its volumes, and until when it waits.
+    /// How long the kubelet waits before it retries to mount the pod's volumes, and the end of this wait.
     pub(crate) mount_wait: i64,
     pub(crate) mounts_at: i64,
     pub(crate) terminal: bool,
@@ -48,19 +49,19 @@ pub(crate) struct Pod {
     pub(crate) expired: bool,
     /// All its containers are being restarted.
     pub(crate) resetting: bool,
-    /// Why it was evicted, if it was.
+    /// Why the pod was evicted, if it was evicted.
     pub(crate) evicted: Option<Cause>,
     pub(crate) gone: bool,
     /// When the API server removed it.
     pub(crate) gone_at: Option<i64>,
-    /// Whether it is a static pod, of which the API shows a mirror pod.
+    /// Whether the pod is static, so that the API shows a mirror pod for it.
     pub(crate) is_static: bool,
     /// How many events of each type were recorded about it, for the recorder's spam filter.
     pub(crate) recorded: BTreeMap<String, u32>,
 }
 
 impl Pod {
-    /// Its name in the cluster, which an ephemeral container has from its pod.
+    /// The name in the cluster; for an ephemeral container, the name of its pod.
     pub(crate) fn shown_name(&self) -> &str {
         self.name.trim_end_matches('/')
     }
@@ -85,40 +86,41 @@ pub(crate) struct Container {
     pub(crate) state: State,
     pub(crate) last: Option<Ended>,
     pub(crate) starts: u64,
-    /// When its image was last pulled, without success, and how long the next pull waits.
+    /// When the last pull of its image failed, and how long the next pull waits.
     pub(crate) pulled: Option<(i64, i64)>,
     /// How many times its creation failed.
     pub(crate) tries: u32,
     /// The image of its newest instance.
     pub(crate) image: Value,
-    /// Whether an update gave it an image that its node does not have.
+    /// Whether an update gave the container an image that the node does not have.
     pub(crate) absent: bool,
     pub(crate) life: Option<Life>,
-    /// The kubelet's own status of it, which its workers use.
+    /// The kubelet's own status of the container, which the probe workers use.
     pub(crate) view: View,
     pub(crate) workers: Vec<Worker>,
     pub(crate) results: Results,
     pub(crate) back_off: BackOff,
-    /// When the start that it waits for is planned, and the planned start that was replaced by an earlier one.
+    /// When the container's next start is planned, and the planned start that an earlier start has replaced.
     pub(crate) waits_until: i64,
     pub(crate) void_start: Option<i64>,
-    /// It must be created again, because all containers of its pod restart.
+    /// The container must be created again, because all containers of its pod restart.
     pub(crate) reset: bool,
-    /// It is being killed because of a probe of this kind, and whether it will be restarted.
+    /// The kind of the probe because of which the container is being killed, and whether the container will be
+    /// restarted.
     pub(crate) killing: Option<ProbeKind>,
     pub(crate) restarting: bool,
-    /// It needed more memory than its limit, and the kubelet reports this.
+    /// The container needed more memory than its limit, and the kubelet reports this.
     pub(crate) out_of_memory: bool,
-    /// It was ready in this instance, and then not ready.
+    /// The container was ready in this instance, and then not ready.
     pub(crate) was_ready: bool,
     pub(crate) spoiled: bool,
-    /// Its postStart hook has failed, and it is being stopped because of this.
+    /// The container's postStart hook has failed, so the container is being stopped.
     pub(crate) failing: bool,
     /// The restarts that a restarted kubelet does not know of.
     pub(crate) forgotten: u64,
     /// The instance that was no longer new when the kubelet was restarted.
     pub(crate) survived: Option<String>,
-    /// It is a sidecar that waits for its turn to stop.
+    /// The container is a sidecar that waits for its turn to stop.
     pub(crate) turn: Option<Turn>,
 }
 
@@ -164,7 +166,8 @@ pub(crate) struct View {
     pub(crate) ready: bool,
 }
 
-/// The results of a container's probes: for each, the instance and the result; none if it is not known yet.
+/// The results of a container's probes: for each probe, the instance and the result, which is `None` if it is not known
+/// yet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Results(BTreeMap<ProbeKind, (String, Option<bool>)>);
 
@@ -184,31 +187,31 @@ pub(crate) struct Worker {
     pub(crate) hold: bool,
     pub(crate) last: Option<bool>,
     pub(crate) streak: u64,
-    /// The total successes and failures of this instance, for a defective kubelet, and how many of its first scheduled probes
-    /// were skipped.
+    /// The total numbers of successes and failures of this instance, for a defective kubelet, and the number of its
+    /// first scheduled probes that were skipped.
     pub(crate) in_all: (u64, u64),
     pub(crate) waited: u64,
-    /// Its number of scheduled probes, and the successes and failures of all instances, for a kubelet that is sometimes
-    /// defective.
+    /// The number of scheduled probes, and the successes and failures of all instances, for a kubelet that is only
+    /// sometimes defective.
     pub(crate) turns: u64,
     pub(crate) results: (u64, u64),
     pub(crate) busy: bool,
     pub(crate) backlog: bool,
     pub(crate) trigger: bool,
     pub(crate) stopped: bool,
-    /// It waits for its first probe after a kubelet restart.
+    /// The worker waits for its first probe after a kubelet restart.
     pub(crate) asleep: bool,
     /// Its counters of results.
     pub(crate) passed: u64,
     pub(crate) failed: u64,
-    /// A connection that a defective kubelet keeps: its number and how many requests it has carried.
+    /// A connection that a defective kubelet keeps: its number, and the number of requests that it has carried.
     pub(crate) kept: Option<(u64, u64, u64)>,
-    /// When its last probe was sent, and how long that took, for a defective kubelet.
+    /// When the last probe was sent, and how long it took, for a defective kubelet.
     pub(crate) sent: i64,
     pub(crate) took: i64,
-    /// It does not wait for the start of its container.
+    /// The worker does not wait for the start of its container.
     pub(crate) ungated: bool,
-    /// The first report of a status code that failed it.
+    /// The first report of a status code with which the probe failed.
     pub(crate) said: Option<String>,
 }
 
@@ -226,19 +229,20 @@ pub(crate) struct Life {
     pub(crate) changes: u64,
     pub(crate) counts: BTreeMap<Endpoint, u64>,
     pub(crate) marks: BTreeMap<String, i64>,
-    /// Its ports were closed before its end.
+    /// The ports were closed before the end of the process.
     pub(crate) shut: bool,
-    /// It has got its stop signal.
+    /// The process has received its stop signal.
     pub(crate) stopping: bool,
-    /// It is not killed before this time, whatever was decided earlier: a restarted kubelet has started its termination again.
+    /// The process is not killed before this time, whatever was decided earlier, because a restarted kubelet has
+    /// started its termination again.
     pub(crate) spared_until: i64,
     pub(crate) doors: BTreeMap<String, ListenState>,
     pub(crate) is_target: bool,
     /// The workers of its listeners, if their number is limited.
     pub(crate) pools: BTreeMap<String, Pool>,
-    /// The end of its log, if it may be needed.
+    /// The end of the process's log, if it may be needed.
     pub(crate) log: String,
-    /// Children that its commands left behind: their ids, and when they end.
+    /// Child processes that commands left behind: their ids, and when they end.
     pub(crate) orphans: Vec<(u32, i64)>,
 }
 
@@ -246,7 +250,7 @@ pub(crate) struct Life {
 pub(crate) struct Pool {
     /// When each is free.
     pub(crate) free: Vec<i64>,
-    /// Until when each waiting request will have to wait.
+    /// The times until which the waiting requests will have to wait.
     pub(crate) waiting: Vec<i64>,
 }
 
@@ -327,7 +331,7 @@ impl Worker {
 }
 
 impl Life {
-    /// How long ago each event was from which steps can count.
+    /// The time since each event from which steps can count.
     pub(crate) fn since(&self, now: i64) -> BTreeMap<String, Span> {
         self.marks.iter().map(|(name, at)| (name.clone(), span(now - at))).collect()
     }
@@ -341,7 +345,7 @@ impl Life {
 }
 
 impl Pod {
-    /// The grace period of its spec, in microseconds.
+    /// The grace period in the pod's spec, in microseconds.
     pub(crate) fn grace(&self) -> i64 {
         self.object["spec"]["terminationGracePeriodSeconds"].as_i64().unwrap_or(30) * SECOND
     }
@@ -351,7 +355,7 @@ impl Pod {
     }
 }
 
-/// Microseconds as a span; none below zero.
+/// Microseconds as a span. A negative number becomes zero.
 pub(crate) fn span(us: i64) -> Span {
     Span::from_micros(u64::try_from(us).unwrap_or(0))
 }

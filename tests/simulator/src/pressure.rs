@@ -1,4 +1,4 @@
-//! Resources that processes take, and what happens to those that take more than their limits.
+//! Resources that processes take, and the consequences if they take more than their limits.
 
 use probity_script::witness::Consumed;
 use probity_script::{Consumer, Fact};
@@ -15,7 +15,7 @@ const GRACE: i64 = 2 * SECOND;
 /// Why a pod was evicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// It used more storage than its limit.
+    /// The pod used more storage than its limit.
     Storage,
     /// Its node was short of memory.
     Memory,
@@ -152,7 +152,7 @@ impl World<'_> {
         burning.sum()
     }
 
-    /// The limit of a file: of its volume, or of its container.
+    /// The storage limit that applies to a file: the limit of its volume, or of its container.
     fn storage_limit(&self, life: LifeAt, path: &str) -> Option<u64> {
         let of = &self.pods[life.at.pod];
         let container = &of.containers[life.at.container].spec;
@@ -197,7 +197,8 @@ impl World<'_> {
         }
     }
 
-    /// The phase of an evicted pod, and whether the reason is shown: if all containers exited with 0, this counts as success.
+    /// The phase of an evicted pod, and whether the reason is shown. If all containers exited with 0, the pod counts as
+    /// successful.
     pub(crate) fn end_of_evicted(&self, pod: usize) -> (&'static str, bool) {
         let well = |state: &State| matches!(state, State::Ended(ended) if ended.code == 0);
         let success = self.pods[pod].containers.iter().all(|of| well(&of.state));

@@ -7,10 +7,10 @@ use crate::world::{Act, MS, SECOND, World};
 
 /// How soon the scheduler acts.
 const SOON: (i64, i64) = (20 * MS, 120 * MS);
-/// How long it waits before it retries a pod.
+/// How long the scheduler waits before it retries a pod.
 const AGAIN: i64 = 500 * MS;
 
-/// How many pods, and with which labels, a constraint of a pod admits if all nodes are in one domain.
+/// The number and the labels of the pods that a constraint of a pod admits if all nodes are in one domain.
 fn places(spec: &Value) -> Option<(usize, &Value)> {
     let [only] = spec["topologySpreadConstraints"].as_array()?.as_slice() else { return None };
     (only["minDomains"].as_u64()? > 1).then_some(())?;
@@ -48,7 +48,7 @@ impl World<'_> {
         if holders.len() < count { Vec::new() } else { holders }
     }
 
-    /// Whether a pod wants places that others hold; then the scheduler will handle it.
+    /// Whether a pod wants a place that other pods hold. The scheduler will then handle it.
     pub(crate) fn awaits_place(&mut self, pod: usize) -> bool {
         let waits = !self.in_the_way(pod).is_empty();
         if waits {

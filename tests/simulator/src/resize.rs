@@ -1,5 +1,5 @@
-//! A change of a container's resources while its pod exists. A running container gets them in place, unless its policy restarts
-//! it; one that waits for its restart starts with a new back-off.
+//! A change of a container's resources while its pod exists. A running container gets the new resources in place,
+//! unless its policy restarts it. A container that waits for its restart starts with a new back-off.
 
 use std::collections::BTreeMap;
 
@@ -134,7 +134,7 @@ impl World<'_> {
         }
     }
 
-    /// What the cgroup of a container has after a resize.
+    /// The resources in the cgroup of a container after a resize.
     fn enacted(&self, old: &Value, new: &Value, kind: Kind) -> Value {
         let mut enacted = new.clone();
         for (defect, resource) in

@@ -1,5 +1,5 @@
-//! ConfigMaps and Secrets: what pods refer to in their environment and their volumes, and how they wait for missing
-//! objects.
+//! ConfigMaps and Secrets: the references to them in the environment and the volumes of pods, and how pods wait for
+//! missing objects.
 
 use probity_case::PatchStep;
 use probity_case::manifest::object_name;
@@ -29,7 +29,7 @@ const SOURCES: [(&str, &str); 6] = [
     ("secretRef", "Secret"),
 ];
 
-/// The kind of object that a source is about, and the field of its name.
+/// The kind of object to which a source refers, and the field with the object's name.
 fn source(of: &Value) -> Option<(&'static str, &Value)> {
     SOURCES.into_iter().find_map(|(field, kind)| Some((kind, of.get(field)?)))
 }
@@ -56,7 +56,7 @@ impl World<'_> {
         }
     }
 
-    /// What a reference needs but is missing.
+    /// The missing object or key that a reference needs.
     fn lack(&self, of: &Value) -> Option<String> {
         let (kind, source) = source(of)?;
         let name = source["name"].as_str().or(source["secretName"].as_str())?;
@@ -84,7 +84,7 @@ impl World<'_> {
         Some(format!("MountVolume.SetUp failed for volume {name} : {why}"))
     }
 
-    /// Why the environment of a container cannot be created.
+    /// Why the environment of a container cannot be built.
     fn environment_problem(&self, pod: usize, container: usize) -> Option<String> {
         let spec = &self.pods[pod].containers[container].spec;
         let all = list(spec, "envFrom").filter(|_| !self.has(Defect::EnvFromIgnored));

@@ -12,7 +12,7 @@ use crate::world::{ALLOCATABLE, Act, MS, SECOND, World};
 
 /// The interval at which the kubelet checks the memory of its node.
 const LOOKS_EVERY: i64 = 10 * SECOND;
-/// How long the kubelet waits after an eviction, until nothing of the pod is left.
+/// How long the kubelet waits after an eviction until the pod is cleaned up.
 const CLEANED_UP: i64 = 4 * SECOND;
 /// The memory that the program of a container needs in addition to its planned memory, in bytes.
 const PROGRAM: i64 = 5 << 20;
@@ -94,7 +94,7 @@ impl World<'_> {
         (class, within, of.object["spec"]["priority"].as_i64().unwrap_or_default(), amount)
     }
 
-    /// The condition which shows that a pod was evicted because its node lacks memory.
+    /// The condition that shows that a pod was evicted because its node lacks memory.
     pub(crate) fn told_eviction(&self, pod: usize, phase: &str) -> Option<Value> {
         let evicted = self.pods[pod].evicted == Some(Cause::Memory);
         if !evicted || self.has(Defect::ShortageUnexplained) {

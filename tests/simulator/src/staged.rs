@@ -18,7 +18,7 @@ fn list<'v>(spec: &'v Value, field: &str) -> impl Iterator<Item = &'v Value> + u
 }
 
 impl World<'_> {
-    /// Errors in the init containers of a pod's spec.
+    /// The problems with the init containers in a pod's spec.
     pub(crate) fn init_problems(&self, spec: &Value, of: &str, problems: &mut Vec<String>) {
         let mut names: Vec<&Value> = list(spec, "containers").map(|container| &container["name"]).collect();
         for (at, container) in list(spec, "initContainers").enumerate() {
@@ -65,7 +65,7 @@ impl World<'_> {
         status
     }
 
-    /// A patch of the init containers of a pod: only their images can be changed.
+    /// Applies a patch of the init containers of a pod. Only their images can be changed.
     pub(crate) fn patch_inits(&mut self, of: &PatchStep, step: &Step) {
         let name = pod_name(self.case, of.pod.as_deref().unwrap_or(ONLY));
         let entries: Vec<Value> = list(&of.patch["spec"], "initContainers").cloned().collect();
@@ -101,7 +101,7 @@ impl World<'_> {
         }
     }
 
-    /// The ports of a service that its pods have. A port name is looked up in the containers that keep running.
+    /// The ports of a service that its pods expose. A port name is looked up in the containers that keep running.
     pub(crate) fn ports_of(&self, service: &Value, members: &[usize]) -> Value {
         let all = list(&service["spec"], "ports");
         let known = |port: &&Value| {

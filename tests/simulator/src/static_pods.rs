@@ -1,4 +1,4 @@
-//! Static pods: the kubelet runs them from a manifest, and the API shows a mirror pod of each.
+//! Static pods: the kubelet runs them from a manifest, and the API shows a mirror pod for each of them.
 
 use probity_case::NodeStep;
 use probity_composer::NODE;

@@ -1,7 +1,8 @@
 //! The target's process: its lifetime, its witness, and the effects of the control port.
 //!
-//! As in the real target, [`probity_script::Script::choose`] chooses the answer that is due, and [`probity_script::wire`]
-//! composes what it puts on the wire. Only its time, and how a client interprets it, are decided here.
+//! As in the real target, [`probity_script::Script::choose`] chooses the answer that is due, and
+//! [`probity_script::wire`] composes what it puts on the wire. This module decides only the time of an answer, and how
+//! a client interprets the answer.
 
 mod awaited;
 mod client;
@@ -63,7 +64,7 @@ impl World<'_> {
         self.later(2 * MS, Act::Await(life, 0, 1));
     }
 
-    /// The process will end by itself, if the time in its plan counts from this event.
+    /// Plans the end of the process, if the time in its plan counts from this event.
     fn plan_exit(&mut self, life: LifeAt, from: ExitFrom) {
         let exit = self.life(life).and_then(|of| of.plan.process.exit_for(life.attempt).cloned());
         if let Some(exit) = exit.filter(|exit| exit.from == from) {
@@ -127,7 +128,7 @@ impl World<'_> {
         life.attempt + if self.has(Defect::VolumeGoesWithName) { found } else { 0 }
     }
 
-    /// The process, if this instance of its container is the current one.
+    /// The process, if this instance is the current instance of its container.
     pub(crate) fn life(&self, of: LifeAt) -> Option<&Life> {
         let life = self.pods.get(of.at.pod)?.containers.get(of.at.container)?.life.as_ref();
         life.filter(|life| life.attempt == of.attempt)
@@ -235,7 +236,7 @@ impl World<'_> {
         }
     }
 
-    /// The process is gone: the recorder sees the end of its connection.
+    /// The process is gone, so the recorder sees the end of its connection.
     pub(crate) fn leave(&mut self, life: LifeAt) {
         let last_mono_us = self.mono();
         self.break_flights(life);

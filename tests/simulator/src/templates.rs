@@ -1,6 +1,7 @@
 //! How the API server validates workloads with a pod template, and the hooks in a container's lifecycle.
 //!
-//! Templates follow the rules for pods, with the path of the template before each field. No workload is run here.
+//! Templates follow the rules for pods, with the path of the template before each field. The simulator does not run
+//! workloads.
 
 use serde_json::Value;
 
@@ -25,7 +26,7 @@ pub(crate) fn part<'o>(object: &'o mut Value, path: &str) -> Option<&'o mut Valu
 }
 
 impl World<'_> {
-    /// What is wrong with the HostProcess containers of a Windows pod.
+    /// The problems with the HostProcess containers of a Windows pod.
     pub(crate) fn host_process_problems(&self, spec: &Value, path: &str, problems: &mut Vec<String>) {
         let of = |holder: &Value| holder["securityContext"]["windowsOptions"]["hostProcess"].as_bool();
         let list = |field: &str| spec[field].as_array().cloned().unwrap_or_default();
@@ -50,7 +51,7 @@ impl World<'_> {
         }
     }
 
-    /// What is wrong with the sleeps in a container's lifecycle.
+    /// The problems with the sleeps in a container's lifecycle.
     pub(crate) fn sleep_problems(
         &self,
         path: &str,

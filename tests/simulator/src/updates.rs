@@ -1,4 +1,4 @@
-//! Updates of an existing pod: what a client may change in it, and the generation that counts the changes.
+//! Updates of an existing pod: the changes that a client may make, and the generation that counts them.
 
 use probity_case::manifest::pod_name;
 use probity_case::{ONLY, PatchStep, Step};

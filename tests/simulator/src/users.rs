@@ -1,4 +1,5 @@
-//! Pods with their own user namespace: their id maps, what their processes may do, and how they look from the node.
+//! Pods with their own user namespace: their id maps, the permissions of their processes, and how the pods look from
+//! the node.
 
 use probity_script::witness::{Dump, ProcessSeen, TrialSeen};
 use probity_script::{Fact, PlannedTrial};
@@ -56,7 +57,7 @@ impl World<'_> {
         if apart { 4_026_540_000 + pod as u64 } else { OF_NODE }
     }
 
-    /// The ids of a process, as it sees them itself.
+    /// The ids of a process, as the process itself sees them.
     pub(crate) fn ids_inside(&self, pod: usize, mut ids: Vec<u32>) -> Vec<u32> {
         if self.has_own_users(pod) && self.has(Defect::IdsOfNodeInside) {
             let first = u32::try_from(self.first_user(pod)).unwrap_or(u32::MAX);
@@ -86,7 +87,8 @@ impl World<'_> {
         }
     }
 
-    /// A container whose user does not exist inside waits in place of its start; returns whether it does.
+    /// Lets a container wait instead of starting it if its user does not exist in the pod's user namespace. Returns
+    /// whether it waits.
     pub(crate) fn lacks_user(&mut self, pod: usize, container: usize) -> bool {
         let user =
             self.ids_of(pod, &self.pods[pod].containers[container]).first().copied().unwrap_or_default();
@@ -130,7 +132,7 @@ impl World<'_> {
         }
     }
 
-    /// The user of the pod whose volume contains a path, if that volume is a folder of the node.
+    /// The user of the pod's files at a path, if the path is in a volume that is a folder of the node.
     fn user_of_files(&self, at: At, path: &str) -> Option<u64> {
         let spec = &self.pods[at.pod].object["spec"];
         let list = |value: &Value| value.as_array().cloned().unwrap_or_default();

@@ -106,7 +106,7 @@ impl World<'_> {
         }
     }
 
-    /// What is wrong with a pod's spec at this path.
+    /// The problems with a pod's spec at this path.
     fn problems(&self, spec: &Value, of: &str) -> Vec<String> {
         let mut problems = Vec::new();
         let policy = spec["restartPolicy"].as_str().unwrap_or_default();
@@ -269,7 +269,7 @@ fn declares(container: &Value, name: &str) -> bool {
     container["ports"].as_array().into_iter().flatten().any(|port| port["name"] == name)
 }
 
-/// What is wrong with the name of a port, according to the rules for IANA service names.
+/// The problem with the name of a port, according to the rules for IANA service names.
 fn port_name_problem(name: &str) -> Option<&'static str> {
     if name.len() > 15 {
         return Some("must be no more than 15 characters");

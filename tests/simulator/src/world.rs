@@ -1,4 +1,4 @@
-//! The clock and the queue: what happens when, and in which order the harness receives it.
+//! The clock and the queue: the time of each act, and the order in which the harness receives the results.
 //!
 //! Time is virtual and moves from one act to the next. Each received event (a revision, a witness line) is written into
 //! the history shortly after it happened, as on a real network. The world does not know how probes or pods behave.
@@ -72,12 +72,12 @@ pub(crate) enum Act {
     Retry(At),
     /// A container starts.
     Start(At),
-    /// A process checks for something that it waits for: which, and how many times it has checked. Then it opens
-    /// its ports.
+    /// A process checks a dependency for which it waits: the number of the dependency, and the number of checks so far.
+    /// When all are available, it opens its ports.
     Await(LifeAt, usize, u64),
     /// A process checks the plan for its ports.
     Doors(LifeAt),
-    /// A client of a process sends a request: which, and how many were sent.
+    /// A client of a process sends a request: the number of the client, and the number of requests so far.
     Ask(LifeAt, usize, u64),
     /// The kubelet syncs the pod.
     Sync(usize),
@@ -105,7 +105,7 @@ pub(crate) enum Act {
     Hook(LifeAt),
     /// An event about a container is recorded: its type, its reason, and its message.
     Report(At, &'static str, &'static str, &'static str),
-    /// A failed probe of a container is reported, long after it.
+    /// A failed probe of a container is reported, long after the failure.
     Unhealthy(At, String),
     /// The postStart hook of a container has failed.
     HookFailed(LifeAt),
@@ -190,9 +190,10 @@ pub(crate) struct World<'c> {
     pub(crate) out_of_service: bool,
     /// The value of each PriorityClass.
     pub(crate) priorities: BTreeMap<String, i64>,
-    /// The process that the last call reached.
+    /// The process that the most recent call reached.
     pub(crate) reached: Option<LifeAt>,
-    /// The events that were recorded, by pod and content: the number of each, its count, and when it first occurred.
+    /// The events that were recorded, by pod and content: the number of each event, its count, and when it first
+    /// occurred.
     pub(crate) events: BTreeMap<(usize, String), (u64, u64, i64)>,
 }
 
@@ -259,7 +260,7 @@ impl<'c> World<'c> {
         }
     }
 
-    /// Runs everything until the case ends.
+    /// Runs all acts until the case ends.
     pub(crate) fn run(mut self) -> History {
         self.later(0, Act::Read);
         self.later(10 * MS, Act::Direct);
@@ -345,12 +346,12 @@ impl<'c> World<'c> {
         Rc::clone(&self.depends_on)
     }
 
-    /// Does something after a while.
+    /// Schedules an act after this time.
     pub(crate) fn later(&mut self, after: i64, act: Act) {
         self.at(self.now + after.max(0), act);
     }
 
-    /// Does something at a given time.
+    /// Schedules an act for a given time.
     pub(crate) fn at(&mut self, when: i64, act: Act) {
         self.ticket += 1;
         self.queue.insert((when.max(self.now), self.ticket), act);

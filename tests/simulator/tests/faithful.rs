@@ -8,7 +8,7 @@ use probity_model::History;
 use probity_model::history::{Did, Happening};
 use probity_simulator::simulate;
 
-/// The seeds that every case is run with.
+/// The seeds with which every case is run.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=4;
 
 fn deeds(history: &History) -> impl Iterator<Item = &Did> {
@@ -25,7 +25,7 @@ fn is_rejection(why: &str) -> bool {
     rejected.iter().any(|words| why.contains(words))
 }
 
-/// What is wrong with a run of a case on the faithful cluster.
+/// The problems with a run of a case on the faithful cluster.
 fn complaints(case: &Case, seed: u64) -> Vec<String> {
     let history = simulate(case, &[], seed);
     let mut wrong: Vec<String> = deeds(&history)

@@ -1,4 +1,4 @@
-//! How a lossy recorder or a lost watch affects verdicts: they may become doubts, but never the opposite.
+//! The effect of a lossy recorder or a lost watch on verdicts: a verdict may become a doubt, but never its opposite.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -52,7 +52,7 @@ fn without_lines(history: &History, lost: impl Fn(usize) -> bool) -> History {
     rebuilt(history, kept.collect())
 }
 
-/// A history in which nothing was received from the recorder from a line on.
+/// A history in which nothing was received from the recorder after a certain line.
 fn without_recorder(history: &History, from: usize) -> History {
     let (mut number, mut stopped) = (0, None);
     let mut kept = Vec::new();
@@ -231,7 +231,7 @@ fn lost_lines_acquit_nobody() {
     assert!(turns.is_empty(), "{}", turns.join("\n"));
 }
 
-/// Events of the same instant in another order; events from one source keep their order.
+/// A history in which events of the same instant have another order. Events from one source keep their order.
 fn shuffled(history: &History, salt: u64) -> History {
     let source = |event: &Event| match &event.what {
         Happening::Witness(heard) => format!("{}/{}", heard.pod, heard.container),

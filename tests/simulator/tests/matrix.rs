@@ -1,10 +1,10 @@
 //! The checked-in matrix of defects against clauses, over all cases of the book.
 //!
-//! It lists for each planted defect which clauses it violates. It is in `suites/defects.txt`, where the program also finds
-//! it. A defect that no clause detects fails the build, and so does a testable clause that detects no defect. A third of
-//! the defects is simulated, a different third each day, and all of them with `PROBITY_THIRD=all`; the rest stays as
-//! checked in. After an intended change, `PROBITY_MATRIX=write` generates the whole matrix again, to be reviewed as a
-//! diff.
+//! It lists for each planted defect which clauses it violates. The matrix is in `suites/defects.txt`, from which the
+//! program also reads it. A defect that no clause detects fails the build, and so does a testable clause that detects
+//! no defect. A third of the defects is simulated, a different third each day, or all of them with `PROBITY_THIRD=all`.
+//! The other rows stay as they are checked in. After an intended change, `PROBITY_MATRIX=write` generates the whole
+//! matrix again, to be reviewed as a diff.
 
 #![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests")]
 
@@ -110,7 +110,7 @@ fn the_matrix_is_what_is_checked_in() {
     );
 }
 
-/// Each defect of a written matrix with one of its clauses.
+/// Each pair of a defect in a written matrix and one of the clauses that it violates.
 fn pairs(matrix: &str) -> BTreeSet<String> {
     let rows = read(matrix).into_iter();
     rows.flat_map(|(defect, clauses)| clauses.into_iter().map(move |clause| format!("{defect}: {clause}")))

@@ -1,5 +1,5 @@
-//! Faithful kubelets in unusual situations: with other random choices than the matrix, and with a kubelet restart after each
-//! step of a case. None of this may be a violation.
+//! Faithful kubelets in unusual situations: with random choices other than those of the matrix, and with a kubelet
+//! restart after each step of a case. None of these situations may cause a violation.
 
 mod book;
 
@@ -20,7 +20,7 @@ fn interrupted(case: &Case) -> Vec<Case> {
     let after = |at: usize| {
         let mut case = case.clone();
         case.steps.insert(at, restart());
-        // A step may now wait in vain, so no clause is required.
+        // A wait of the case may now time out, so no clause is required.
         case.judges.clear();
         case
     };

@@ -1,5 +1,5 @@
-//! A few defects instead of all: which clauses detect the defects that `PROBITY_DEFECTS` names, separated by commas, and in
-//! how many runs. It takes seconds, while the matrix takes many minutes.
+//! Simulates a few defects instead of all. Prints which clauses detect the defects that `PROBITY_DEFECTS` names,
+//! separated by commas, and in how many runs. This takes seconds, while the matrix takes many minutes.
 //!
 //! `PROBITY_DEFECTS=HttpOnly200Passes cargo test --workspace --all-features --test one -- --ignored --nocapture`
 
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use probity_case::Case;
 use probity_simulator::{Defect, simulate, simulate_faithful};
 
-/// The seeds that every case is run with.
+/// The seeds with which every case is run.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=2;
 
 /// The defects with these names.

@@ -1,5 +1,5 @@
-//! The publicly reported bugs: on a faithful cluster, the case of each meets its expectations, unless the current release
-//! also has the bug; with the bug planted, it does not.
+//! The publicly reported bugs. On a faithful cluster, the case of each bug meets its expectations, unless the current
+//! release also has the bug. With the bug planted, the case does not meet them.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -11,7 +11,7 @@ use probity_simulator::{Defect, simulate};
 
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=4;
 
-/// The planted defect that is nearest to each bug, which its expectations must detect.
+/// The planted defect that is most similar to each bug. The expectations of the bug's case must detect this defect.
 const PLANTED: &[(&str, Defect)] = &[
     ("crash-forgotten-beside-sidecar", Defect::CrashIsFinal),
     ("crash-loop-makes-pod-pending", Defect::PendingBetweenRestarts),
@@ -76,7 +76,8 @@ const UNPLANTED: &[(&str, &str)] = &[
     ("sidecars-never-signalled", "no defect lets a sidecar wait for the end of one that never started"),
 ];
 
-/// The bugs that the simulated cluster has without a defect, because it is like the current release, with what it does.
+/// The bugs that the simulated cluster has without a defect, because it behaves like the current release. Each has the
+/// resulting behavior.
 const LIKE_UPSTREAM: &[(&str, &str)] = &[
     ("eviction-shown-as-success", "it does not evict a pod whose containers have ended with success"),
     ("kills-wait-for-each-other", "it stops the containers of a pod one after the other"),

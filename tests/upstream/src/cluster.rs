@@ -14,10 +14,11 @@ use tokio::process::Command;
 
 use crate::outcome::{self, SpecOutcome};
 
-/// A spec that takes longer counts as failed: upstream's longest waits are ten minutes.
+/// The timeout of a spec. A spec that takes longer counts as failed; upstream's longest waits are ten minutes.
 const PATIENCE: &str = "--ginkgo.timeout=15m";
 
-/// Slow specs take up to half an hour. Without a filter, upstream's framework would also leave out all specs of features.
+/// The filter that leaves out slow specs, which take up to half an hour. Without any filter, upstream's framework would
+/// also leave out all specs about features.
 const LABELS: &str = "--ginkgo.label-filter=!Slow";
 
 /// A cluster with a saboteur on its node, and the program with the specs.
@@ -31,7 +32,7 @@ pub(crate) struct Cluster {
     pub(crate) specs: PathBuf,
     /// The kubeconfig of the cluster.
     pub(crate) kubeconfig: PathBuf,
-    /// Where the logs and Ginkgo's reports go.
+    /// The folder for the logs and Ginkgo's reports.
     pub(crate) out: PathBuf,
     /// The prefix of all namespace names: an earlier run may have left namespaces.
     pub(crate) run: String,

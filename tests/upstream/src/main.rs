@@ -1,6 +1,6 @@
-//! The program `upstream`: runs upstream's own end-to-end specs on a cluster of `ci/cluster`, first with a stock kubelet
-//! and then with a sample of the defects of `tests/saboteur`, and records which defects they detect, next to those that
-//! the book detects. `ci/upstream` calls it.
+//! The program `upstream`: runs upstream's own end-to-end specs on a cluster of `ci/cluster`, first with a stock
+//! kubelet and then with a sample of the defects of `tests/saboteur`, and records which defects they detect, next to
+//! the defects that the book detects. `ci/upstream` calls it.
 
 mod cluster;
 mod outcome;
@@ -119,7 +119,7 @@ fn chosen(rows: Vec<Row>, arguments: &Arguments) -> io::Result<Vec<Row>> {
         _ => rows.into_iter().filter(named).collect(),
     };
     match rows[..] {
-        [] => Err(io::Error::other("no row of the table has such a name")),
+        [] => Err(io::Error::other("no row of the table has a name that matches the filter")),
         _ => Ok(rows),
     }
 }

@@ -15,8 +15,8 @@ pub(crate) enum SpecOutcome {
     Skipped(String),
 }
 
-/// The outcome of the spec that was requested. A loop in the source creates several specs at the same line: they pass
-/// if all of them pass.
+/// The outcome of the spec that was requested. A loop in the source creates several specs at the same line: the
+/// requested spec passes if all of these specs pass.
 ///
 /// # Errors
 ///

@@ -30,24 +30,27 @@ fn beginning(results: &Results) -> String {
     );
     write!(
         text,
-        "The end-to-end suite of Kubernetes ({release}) has {all} specs on probes and the lifecycle of pods that can test a \
-         running cluster. `ci/upstream` builds them from upstream's own source and runs them on a cluster of `ci/cluster`, \
-         with images that it makes of upstream's agnhost and of busybox. It then makes the kubelet defective, with a sample \
-         of {count} rows from the table of [defective kubelets](../saboteur.md), and runs the specs again.\n\n\
+        "The end-to-end suite of Kubernetes ({release}) has {all} specs about probes and the pod lifecycle that can be run \
+         against an existing cluster. `ci/upstream` builds them from upstream's own source and runs them on a cluster of \
+         `ci/cluster`, with images that it builds from upstream's agnhost and from busybox. It then makes the kubelet \
+         defective, with a sample of {count} rows from the table of [defective kubelets](../saboteur.md), and runs the \
+         specs again.\n\n\
          | | upstream's specs | the book |\n|---|---|---|\n\
          | defects noticed, of {count} | **{theirs}** | **{ours}** |\n\n\
          How to read this:\n\n\
-         - The rows were drawn at random (seed {seed}) from all rows that need no node of their own. They are defects that \
-         this project thought of, so they favor the book: they show what upstream's specs do not look at, not how good \
-         they are.\n\
-         - Upstream's containers have other names than ours, so a defect of one container was made one of all containers of \
-         a pod.\n\
-         - With each defect ran the specs that check the same as a clause that the defect violates; with a defect of \
-         probes, all specs of probes. These were {runs} runs. For {uncovered} defects there is no such spec.\n\
-         - {met} of the defects struck while the specs ran. The others need a situation that no spec creates.\n\
-         - A spec notices a defect if it fails, and passed without a defect both alone and beside the others.\n\
+         - The rows were drawn at random (seed {seed}) from all rows that do not need a separate node. They are defects \
+         that this project thought of, so they favor the book. They show where upstream's specs do not look, not how good \
+         the specs are.\n\
+         - Upstream's containers have other names than ours, so a defect of one container became a defect of all \
+         containers of a pod.\n\
+         - For each defect, the specs ran that check the same as a clause that the defect violates; for a defect of \
+         probes, all specs about probes ran. There were {runs} runs in total. For {uncovered} defects there is no such \
+         spec.\n\
+         - {met} of the defects struck while the specs ran. The other defects need a situation that no spec creates.\n\
+         - A spec notices a defect if it fails with the defect, and passes without a defect, both alone and while other \
+         specs run.\n\
          - The book notices a defect if a clause is violated in `suites/real-defects.txt`, which `ci/saboteur` writes.\n\
-         - Without a defect, {passed} of the {all} specs passed here, in {seconds} s; the others are listed at the end.\n\n",
+         - Without a defect, {passed} of the {all} specs passed here, in {seconds} s. The others are listed at the end.\n\n",
         release = results.release,
         all = results.stock.len(),
         seed = results.seed,
@@ -87,7 +90,7 @@ fn times(strikes: u32) -> String {
     }
 }
 
-/// The first few of them.
+/// Links to the first few of these specs.
 fn links(release: &str, runs: &[&SpecRun]) -> String {
     const SHOWN: usize = 3;
     let shown = runs.iter().take(SHOWN).map(|run| link(release, &run.spec));
@@ -116,9 +119,8 @@ fn clauses(defect: &DefectResult) -> String {
 }
 
 fn stock(results: &Results) -> String {
-    let mut text = String::from(
-        "## Specs that did not pass without a defect\n\n| spec | what became of it |\n|---|---|\n",
-    );
+    let mut text =
+        String::from("## Specs that did not pass without a defect\n\n| spec | result |\n|---|---|\n");
     for run in &results.stock {
         let told = match &run.outcome {
             SpecOutcome::Passed => continue,

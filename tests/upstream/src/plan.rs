@@ -1,4 +1,5 @@
-//! Which of upstream's specs run, with which defects. Pure: it turns the tables into a list of trials.
+//! Decides which of upstream's specs run with which defects. The module is pure: it turns the tables into a list of
+//! trials.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,13 +9,14 @@ use probity_saboteur::{
 };
 use probity_suites::{Check, Upstream};
 
-/// The folder of the specs that can test a running cluster. Those in `test/e2e_node` start their own kubelet.
+/// The folder of the specs that can test an existing cluster. The specs in `test/e2e_node` start their own kubelet.
 const FOLDER: &str = "test/e2e/";
 
 /// The file with the specs of probes.
 const PROBES: &str = "test/e2e/common/node/container_probe.go";
 
-/// The line in the file of probes at which the specs of sidecars begin; those before it are for main containers.
+/// The line in the file of probes at which the specs for sidecars begin. The specs before this line are for main
+/// containers.
 const FIRST_OF_SIDECARS: u32 = 749;
 
 /// One of upstream's specs.
@@ -35,7 +37,7 @@ impl Spec {
     }
 }
 
-/// The specs of the table that can test a running cluster.
+/// The specs of the table that can test an existing cluster.
 pub(crate) fn specs(upstream: &Upstream) -> Vec<Spec> {
     let checks = upstream.areas.iter().flat_map(|area| &area.checks);
     let of_cluster = checks.filter(|check| check.file.starts_with(FOLDER));
@@ -50,8 +52,8 @@ fn of_check(check: &Check) -> impl Iterator<Item = Spec> {
     })
 }
 
-/// A sample of rows, drawn blindly. Only rows that need a node for themselves, minutes, or another runtime, and
-/// rows of the controllers are left out.
+/// A sample of rows, drawn at random. Only rows that need a separate node, several minutes or another runtime, and rows
+/// about the controllers, are left out.
 pub(crate) fn draw(rows: Vec<Row>, count: usize, seed: u64) -> Vec<Row> {
     let fits =
         |row: &Row| !row.alone && !row.slow && !row.skippable && !matches!(row.fault, Fault::Controllers(_));
@@ -72,8 +74,8 @@ pub(crate) fn noticing<'a>(real: &BTreeMap<&'a str, Vec<&'a str>>) -> BTreeMap<&
     noticing
 }
 
-/// The specs that might detect the defect of a row: those that check the same as a violated clause, and for a defect
-/// of probes, all specs about probes of that kind of container.
+/// The specs that might detect the defect of a row: the specs that check the same as a violated clause and, for a
+/// defect of probes, all specs about probes of that kind of container.
 pub(crate) fn relevant<'a>(row: &Row, violated: &BTreeSet<&str>, specs: &'a [Spec]) -> Vec<&'a Spec> {
     let of_probes =
         violated.iter().any(|clause| clause.starts_with("probe.") || clause.starts_with("prober."));

@@ -9,7 +9,7 @@ use crate::outcome::SpecOutcome;
 /// A comparison.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Results {
-    /// The release of Kubernetes that the specs are from.
+    /// The release of Kubernetes from which the specs are taken.
     pub(crate) release: String,
     /// The seed of the draw.
     pub(crate) seed: u64,
@@ -17,7 +17,7 @@ pub(crate) struct Results {
     pub(crate) seconds: u64,
     /// The specs with a stock kubelet.
     pub(crate) stock: Vec<SpecRun>,
-    /// The specs that ran without a defect while others ran with one.
+    /// The specs that ran without a defect while other specs ran with one.
     pub(crate) plain: Vec<SpecRun>,
     /// The results for each defect.
     pub(crate) defects: Vec<DefectResult>,
@@ -39,18 +39,18 @@ pub(crate) struct SpecRun {
 pub(crate) struct DefectResult {
     /// The name of the row.
     pub(crate) name: String,
-    /// What it is modeled after.
+    /// The bug or the class of defects after which it is modeled.
     pub(crate) like: String,
-    /// The clauses of the book that it violates.
+    /// The clauses of the book that the defect violates.
     pub(crate) violated: Vec<String>,
     /// How often it struck while upstream's specs ran.
     pub(crate) strikes: u32,
-    /// The specs that ran with it.
+    /// The specs that ran with the defect.
     pub(crate) runs: Vec<SpecRun>,
 }
 
 impl Results {
-    /// The specs that failed with this defect, but not without one.
+    /// The specs that failed with this defect, but not without a defect.
     pub(crate) fn noticed<'a>(&'a self, defect: &'a DefectResult) -> impl Iterator<Item = &'a SpecRun> {
         let sound: BTreeSet<&str> = self.sound().collect();
         defect.runs.iter().filter(move |run| failed(run) && sound.contains(run.spec.as_str()))

@@ -1,13 +1,13 @@
 //! Flag values as Go's pflag reads them, and the klog flags that every agnhost command takes.
 //!
-//! A boolean stands alone or is given with `=`; an integer may be octal, hexadecimal or binary; a duration is
-//! `1m30s`. The klog flags are read and have no effect: there is one log level.
+//! The value of a boolean flag is omitted or follows `=`; an integer may be octal, hexadecimal or binary; a duration
+//! has the form `1m30s`. The klog flags are accepted and have no effect, because there is only one log level.
 
 use std::time::Duration;
 
 use clap::Args;
 
-/// The klog flags of current and earlier agnhost images: accepted, without effect.
+/// The klog flags of current and earlier agnhost images. They are accepted and have no effect.
 #[derive(Args, Clone, Debug, Default)]
 pub struct KlogFlags {
     /// Log level (accepted for compatibility with agnhost, without effect)
@@ -26,10 +26,10 @@ pub struct KlogFlags {
     /// Time between flushes of the log (without effect)
     #[arg(long, alias = "log_flush_frequency", global = true, value_parser = duration, hide = true)]
     log_flush_frequency: Option<Duration>,
-    /// Log to standard error (always so)
+    /// Log to standard error (always on)
     #[arg(long, global = true, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = boolean, hide = true)]
     logtostderr: Option<bool>,
-    /// Log to standard error too (always so)
+    /// Log to standard error too (always on)
     #[arg(long, global = true, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = boolean, hide = true)]
     alsologtostderr: Option<bool>,
     /// Lowest severity that goes to standard error (without effect)
@@ -79,14 +79,14 @@ pub(crate) fn integer(text: &str) -> Result<i64, String> {
         .ok_or_else(|| format!("{text:?} is not an integer"))
 }
 
-/// Reads a duration that is not below zero, for a flag.
+/// Reads a duration that is not negative, for a flag.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     signed_duration(text)
         .map(|nanos| Duration::from_nanos(u64::try_from(nanos).unwrap_or(0)))
         .ok_or_else(|| format!("{text:?} is not a duration: write something like 1m30s, 250ms or 0"))
 }
 
-/// Reads a duration as Go's `ParseDuration` does and gives nanoseconds; nothing if it is none.
+/// Reads a duration as Go's `ParseDuration` does, in nanoseconds. `None` if the text is not a duration.
 pub(crate) fn signed_duration(text: &str) -> Option<i64> {
     let (sign, mut rest) = match text.strip_prefix('-') {
         Some(rest) => (-1.0, rest),

@@ -1,7 +1,8 @@
 //! Log lines as klog writes them: `I1121 04:00:08.085596       1 log.go:244] text`, on standard error.
 //!
-//! Tests match the part behind the bracket, log collectors the part before it. Times are UTC. A line is written
-//! with one call, so that lines of several threads never mix. A closed standard error does not stop the program.
+//! Tests match the part after the bracket, and log collectors match the part before it. Times are UTC. A line is
+//! written with one call, so that lines of several threads never mix. A closed standard error does not stop the
+//! program.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -34,7 +35,7 @@ pub(crate) fn fatal_from(place: &str, text: impl Display) -> ! {
 
 fn write(severity: char, place: &str, text: &str) {
     let line = line(severity, jiff::Timestamp::now(), std::process::id(), place, text);
-    // Nobody is left to tell when the log itself can't be written.
+    // If the log itself can't be written, the error cannot be reported anywhere.
     let _ = std::io::stderr().lock().write_all(line.as_bytes());
 }
 

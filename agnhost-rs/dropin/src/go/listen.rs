@@ -1,4 +1,5 @@
-//! Listening sockets as Go opens them: one dual-stack socket for IPv4 and IPv6, IPv4 alone where IPv6 is absent.
+//! Listening sockets as Go opens them: one dual-stack socket for IPv4 and IPv6, or a socket for IPv4 alone if IPv6 is
+//! not available.
 //!
 //! Errors read like Go's: `listen tcp :8080: bind: address already in use`.
 
@@ -9,7 +10,7 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::text;
 
-/// The backlog that Go asks for. The kernel cuts it down to its own limit.
+/// The backlog that Go asks for. The kernel reduces it to its own limit.
 const BACKLOG: i32 = 4096;
 
 /// The network of a socket, as Go names it.
@@ -37,7 +38,7 @@ impl Network {
     }
 }
 
-/// Listens on a port of every address, for the runtime that is running.
+/// Listens on a port of every address, for the current runtime.
 pub(crate) fn tcp_async(port: i64) -> Result<tokio::net::TcpListener, String> {
     let listener: std::net::TcpListener = socket(Network::Tcp, None, port)?.into();
     listener
@@ -46,7 +47,7 @@ pub(crate) fn tcp_async(port: i64) -> Result<tokio::net::TcpListener, String> {
         .map_err(|error| format!("listen tcp :{port}: {error}"))
 }
 
-/// Receives datagrams on a port of one address or of every address, for the runtime that is running.
+/// Receives datagrams on a port of one address or of every address, for the current runtime.
 pub(crate) fn udp_async(address: Option<IpAddr>, port: i64) -> Result<tokio::net::UdpSocket, String> {
     let socket: std::net::UdpSocket = socket(Network::Udp, address, port)?.into();
     socket

@@ -1,8 +1,8 @@
-//! The habits of Go programs that manifests and test scripts lean on: how a log line looks, how a flag is
-//! spelled, how a duration is printed, how `net/http` answers. The drop-ins share them here, so that each
-//! drop-in contains only its own behavior.
+//! The habits of Go programs that manifests and test scripts rely on: how a log line looks, how a flag is spelled, how
+//! a duration is printed, and how `net/http` answers. All drop-ins use this module, so that each drop-in contains only
+//! its own behavior.
 //!
-//! Refuses to be a port of Go's library: only what agnhost's own output shows is here.
+//! This is not a port of Go's library: it contains only what agnhost's own output shows.
 
 pub(crate) mod flags;
 pub(crate) mod http;

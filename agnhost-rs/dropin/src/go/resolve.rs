@@ -1,7 +1,7 @@
-//! From `host:port` to addresses, with the error texts of Go's resolver.
+//! Resolves `host:port` to addresses, with the error texts of Go's resolver.
 //!
-//! IPv4 comes first, as Go prefers it where only one address is used. Port names such as `http` are not looked up:
-//! no test uses them, and the image has no table of them.
+//! IPv4 comes first, because Go prefers it if only one address is used. Port names such as `http` are not looked up: no
+//! test uses them, and the image has no table of them.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 

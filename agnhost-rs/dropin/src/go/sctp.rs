@@ -1,8 +1,8 @@
-//! SCTP in its one-to-one style: the same calls as TCP with another protocol number, so that the few commands that
-//! speak it need no library. The protocol is a parameter: the tests run the same path over TCP, because few build
+//! SCTP in its one-to-one style: the same calls as for TCP with another protocol number, so that the few commands that
+//! use it need no library. The protocol is a parameter: the tests run the same path over TCP, because few build
 //! machines load the kernel's SCTP module.
 //!
-//! It does not support several streams, unordered messages and multi-homing: agnhost does not use them.
+//! It does not support several streams, unordered messages or multi-homing, because agnhost does not use them.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};

@@ -1,6 +1,6 @@
-//! How Go writes values: quoted strings, durations, stamps, system errors.
+//! Writes values as Go does: quoted strings, durations, stamps and system errors.
 //!
-//! Byte for byte what `%q`, `%v` and `%s` give in agnhost, because its output is matched by text.
+//! The texts are byte for byte those that `%q`, `%v` and `%s` give in agnhost, because tests match its output as text.
 
 use std::fmt::Write as _;
 use std::io;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 static STARTED: OnceLock<Instant> = OnceLock::new();
 
-/// The moment from which the monotonic part of printed stamps counts. The first caller sets it.
+/// The moment at which the monotonic part of printed stamps is zero. The first call sets it.
 pub(crate) fn process_start() -> Instant {
     *STARTED.get_or_init(Instant::now)
 }
@@ -28,7 +28,7 @@ impl Moment {
         Self { wall: jiff::Timestamp::now(), monotonic: Instant::now() }
     }
 
-    /// The time that went by since this moment.
+    /// The time that has passed since this moment.
     pub(crate) fn elapsed(self) -> Duration {
         self.monotonic.elapsed()
     }
@@ -119,7 +119,7 @@ pub(crate) fn errno(error: &io::Error) -> String {
 }
 
 fn lower_first(text: &str) -> String {
-    // "I/O error" and the like keep their capitals: only a plain first word is lowered.
+    // "I/O error" and similar texts keep their capitals: only a plain first word is changed to lower case.
     let mut chars = text.chars();
     match (chars.next(), chars.clone().next()) {
         (Some(first), Some(second)) if second.is_lowercase() => first.to_lowercase().chain(chars).collect(),
@@ -143,7 +143,7 @@ pub(crate) fn json(value: &impl serde::Serialize) -> Result<String, serde_json::
         .replace('\u{2029}', "\\u2029"))
 }
 
-/// The host's name, or a fatal line.
+/// The host's name. If it cannot be read, the process ends with a fatal line.
 pub(crate) fn host_name() -> String {
     match nix::unistd::gethostname() {
         Ok(name) => name.to_string_lossy().into_owned(),

@@ -1,7 +1,7 @@
 //! A TLS server side from two PEM files, on rustls with ring.
 //!
-//! agnhost's image carries a self-signed `/localhost.crt` with its key. The image contains `/localhost.crt` and
-//! `/localhost.key`. If a manifest names exactly that pair and the files do not exist, the command creates a
+//! agnhost's image contains a self-signed certificate and its key, `/localhost.crt` and `/localhost.key`, and so does
+//! this program's image. If a manifest names exactly this pair and the files do not exist, the command creates a
 //! self-signed pair at start, for `127.0.0.1`, `::1` and `example.com`.
 
 use std::io;
@@ -15,7 +15,7 @@ use super::text;
 
 type Pair = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
-/// Reads a certificate chain and its key and builds the server's side, offering the given protocols.
+/// Reads a certificate chain and its key, and builds the configuration of a server that offers the given protocols.
 pub(crate) fn server(certificate: &str, key: &str, protocols: &[&[u8]]) -> Result<Arc<ServerConfig>, String> {
     let (chain, key) = match pair_of_files(certificate, key) {
         Err(Unusable::Absent(_)) if is_image_pair(certificate, key) => made_pair()?,

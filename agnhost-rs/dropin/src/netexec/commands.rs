@@ -1,6 +1,6 @@
 //! The four commands that `netexec` answers over UDP and SCTP: hostname, echo, clientip, serverport.
 //!
-//! As in agnhost, a command is turned into lower case first, and echo returns lower case.
+//! As in agnhost, a command is first converted to lower case, so echo returns lower case.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -58,7 +58,7 @@ pub(super) fn over_sctp(port: i64, state: &NetexecState) {
         let (mut socket, peer) = sctp::accept(&listener).unwrap_or_else(|error| {
             klog::fatal(format!("Error occurred: failed accepting SCTP connections:{error}"))
         });
-        // agnhost would exit here because of one failed client.
+        // agnhost would exit here because a single client failed.
         let Ok(count) = socket.read(&mut buffer) else { continue };
         if let Some(response) = answer(&buffer[..count], peer, port, "SCTP", "SCTP") {
             let _ = socket.write_all(response.as_bytes());

@@ -1,7 +1,7 @@
 //! `/dial`: calls another server over HTTP, UDP or SCTP, and returns what it answered.
 //!
 //! Each try has five seconds. As in agnhost, the answers are listed only if the last try had one. Proxies from the
-//! environment are not used, and a redirect to https ends in an error: no root certificates are built in.
+//! environment are not used, and a redirect to https ends in an error, because no root certificates are built in.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -22,7 +22,7 @@ use crate::go::{klog, resolve, sctp};
 const LIMIT: Duration = Duration::from_secs(5);
 const UDP_ROOM: usize = 2048;
 const SCTP_ROOM: usize = 1024;
-/// As many redirects as Go follows.
+/// The maximum number of redirects that Go follows.
 const MOST_REDIRECTS: usize = 10;
 
 /// Answers 200 with both lists, or 400 for wrong arguments.

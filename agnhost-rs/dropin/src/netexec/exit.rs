@@ -1,4 +1,4 @@
-//! `/exit`: waits, lets connections end for a time, and ends the process with a status of the client's choice.
+//! `/exit`: waits, gives open connections some time to end, and exits with a status that the client chooses.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::go::http::{HttpRequest, HttpResult, ok};
 use crate::go::klog;
 use crate::go::text::{duration, quoted};
 
-/// Answers only if there is time left for it, which is with a timeout or after a wrong argument.
+/// Answers only if there is time for an answer, that is, with a timeout or after a wrong argument.
 pub(super) async fn exit(request: &mut HttpRequest, state: &Arc<NetexecState>) -> HttpResult {
     let form = request.form().await;
     let (wait_text, timeout_text, code_text) = (form.text("wait"), form.text("timeout"), form.text("code"));
@@ -46,7 +46,7 @@ async fn end(state: Arc<NetexecState>, timeout: Duration, code: i32) {
     std::process::exit(code);
 }
 
-/// A duration. One below zero counts as zero.
+/// Reads a duration. A negative duration is treated as zero.
 fn span(text: &str) -> Option<Duration> {
     match text {
         "" => Some(Duration::ZERO),

@@ -1,6 +1,7 @@
 //! `netexec`: many small endpoints over HTTP(S), and four commands over UDP and SCTP.
 //!
-//! Refuses `/shell` and `/upload` with 403 and a sentence: this program runs no command and keeps no file of others.
+//! It refuses `/shell` and `/upload` with 403 and a sentence, because this program runs no shell commands and stores no
+//! uploaded files.
 
 mod commands;
 mod dial;
@@ -21,7 +22,7 @@ use super::go::flags::integer;
 use super::go::http::{HttpRequest, Server};
 use super::go::{klog, listen, signals, tls};
 
-/// NetexecFlags of `netexec`.
+/// The flags of `netexec`.
 #[derive(Args, Debug)]
 pub struct NetexecFlags {
     /// Port of HTTP or HTTPS
@@ -33,16 +34,16 @@ pub struct NetexecFlags {
     /// Port of SCTP; none if -1
     #[arg(long, alias = "sctp_port", default_value = "-1", value_parser = integer, allow_hyphen_values = true)]
     sctp_port: i64,
-    /// Certificate chain (PEM): makes it HTTPS
+    /// Certificate chain (PEM), which enables HTTPS
     #[arg(long, alias = "tls_cert_file", default_value = "", hide_default_value = true)]
     tls_cert_file: String,
     /// Key of the certificate (PEM)
     #[arg(long, alias = "tls_private_key_file", default_value = "", hide_default_value = true)]
     tls_private_key_file: String,
-    /// HttpResult every request as if it were a GET of this path and query
+    /// Answer every request as if it were a GET of this path and query
     #[arg(long, alias = "http_override", default_value = "", hide_default_value = true)]
     http_override: String,
-    /// Addresses for UDP, with commas between; all if empty
+    /// Addresses for UDP, separated by commas; all addresses if empty
     #[arg(long, alias = "udp_listen_addresses", default_value = "", hide_default_value = true)]
     udp_listen_addresses: String,
     /// Seconds to keep running after SIGTERM, with /readyz answering 503
@@ -54,7 +55,7 @@ pub struct NetexecFlags {
 struct NetexecState {
     http_port: i64,
     http_override: String,
-    /// A datagram or SCTP server is up.
+    /// Whether a UDP or SCTP server has started.
     ready: AtomicBool,
     terminating: AtomicBool,
     server: Server,
@@ -114,11 +115,12 @@ async fn serve(flags: NetexecFlags, state: Arc<NetexecState>, wrong: Option<Stri
         async move { routes::answer(request, &state).await }
     };
     state.server.run(listener, answer).await;
-    // A request to /exit stopped the server; it ends the process when its time is over.
+    // A request to /exit stopped the server, and ends the process when its time is over.
     std::future::pending().await
 }
 
-/// The addresses of a list, each once and in order of their text; one `None` for all addresses if the list is empty.
+/// The addresses of a list, sorted by their text and without duplicates. If the list is empty, a single `None` stands
+/// for all addresses.
 fn addresses(list: &str) -> Vec<Option<(String, IpAddr)>> {
     if list.is_empty() {
         return vec![None];

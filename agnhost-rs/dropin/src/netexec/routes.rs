@@ -150,7 +150,7 @@ fn readiness(state: &NetexecState) -> HttpResponse {
 }
 
 async fn refused(request: &mut HttpRequest, path: &str, why: &str) -> HttpResult {
-    // A request that is read to its end lets the client see the answer.
+    // The request is read to its end, so that the client sees the answer.
     request.form().await;
     klog::info(format!("GET {path}: refused"));
     Ok(error_response(StatusCode::FORBIDDEN, &format!("{path} is not available: {why}")))

@@ -1,4 +1,4 @@
-//! A file as a response: type, length, date, preconditions, and the requested range.
+//! Turns a file into a response, with its type, length and date, its preconditions, and the requested range.
 //!
 //! A request with several ranges gets the whole file (which HTTP allows), not parts as in Go.
 
@@ -19,7 +19,7 @@ use crate::go::http::{Body, HttpRequest, HttpResponse, content_type, error_respo
 const LOOKED_AT: u64 = 512;
 const PIECE: u64 = 64 * 1024;
 
-/// Answers with a file, or with what its preconditions and its range demand.
+/// Answers with a file, or with the status that the preconditions or the range of the request require.
 pub(super) fn of_file(request: &HttpRequest, mut file: File, found: &Metadata, name: &[u8]) -> HttpResponse {
     if let Some(status) = precondition(request, found) {
         let mut response = with_status(status, Body::default());
@@ -83,7 +83,7 @@ fn date(text: &str) -> Option<i64> {
     jiff::fmt::rfc2822::parse(text).ok().map(|zoned| zoned.timestamp().as_second())
 }
 
-/// There are no entity tags here: a condition on one only matches as `*`.
+/// There are no entity tags here, so a condition on entity tags matches only if it is `*`.
 fn precondition(request: &HttpRequest, found: &Metadata) -> Option<StatusCode> {
     let star = |list: &str| list.trim_start_matches([',', ' ', '\t']).starts_with('*');
     let failed = match (header(request, "if-match"), header(request, "if-unmodified-since").and_then(date)) {
@@ -114,7 +114,7 @@ fn wanted_part(
     }
     let parts = ranges(range, size)?;
     match parts.as_slice() {
-        // A range beside an empty file is put up with.
+        // A range outside an empty file is tolerated.
         [] if size == 0 => Ok(None),
         [] if range.trim_end() == "bytes=" => Ok(None),
         [] => Err("invalid range: failed to overlap"),
@@ -161,7 +161,7 @@ fn sniffed(file: &mut File) -> io::Result<&'static str> {
     Ok(content_type(&beginning))
 }
 
-/// The next bytes of a file piece by piece, at most `length` of them. Ends early if the file does.
+/// The next bytes of a file, piece by piece, at most `length` of them. The iterator ends early if the file does.
 fn pieces(file: File, length: u64) -> impl Iterator<Item = io::Result<Frame<Bytes>>> {
     let mut part = file.take(length);
     std::iter::from_fn(move || {

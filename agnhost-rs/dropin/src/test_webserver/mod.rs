@@ -1,6 +1,6 @@
 //! `test-webserver`: serves the root file system over HTTP with the headers that a proxy of the API server needs.
 //!
-//! Serves files and listings, never writes. `If-Modified-Since` is ignored on purpose, as in agnhost.
+//! It serves files and listings, and never writes. `If-Modified-Since` is ignored on purpose, as in agnhost.
 
 mod content;
 mod kinds;
@@ -21,7 +21,7 @@ use super::go::http::{
 };
 use super::go::{klog, listen, signals};
 
-/// Sent with every response; an error response leaves the first one out.
+/// The headers that are sent with every response; an error response leaves the first one out.
 const HEADERS: [(&str, &str); 5] = [
     ("cache-control", "private"),
     ("access-control-allow-origin", "*"),
@@ -33,7 +33,7 @@ const HEADERS: [(&str, &str); 5] = [
     ),
 ];
 
-/// TestWebserverFlags of `test-webserver`.
+/// The flags of `test-webserver`.
 #[derive(Args, Debug)]
 pub struct TestWebserverFlags {
     /// Port
@@ -56,7 +56,7 @@ async fn answer(request: HttpRequest) -> HttpResult {
     if let Some(redirected) = clean_redirect(&request) {
         return redirected;
     }
-    // Files are read off the threads that serve connections.
+    // Files are not read on the threads that serve connections.
     let found = tokio::task::spawn_blocking(move || serve(&request)).await;
     let mut response = found.unwrap_or_else(|error| failure(&io::Error::other(error)));
     let skipped = usize::from(response.headers().contains_key("x-content-type-options"));

@@ -5,7 +5,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use super::super::head::AnnouncedBody;
 use super::{After, Http1};
 
-/// The largest request body that is read. A connection with a larger one ends after the answer.
+/// The largest request body that is read. A connection with a larger body ends after the answer.
 const LARGEST_BODY: u64 = 8 << 20;
 
 /// The maximum size of the trailers after the last chunk of a body.

@@ -125,8 +125,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
         self.outlast(false).await
     }
 
-    /// Reads until the peer gives up or the gate shuts. If the peer sends more than is kept, it must wait, and its end is
-    /// noticed only at the next write.
+    /// Reads until the peer gives up or the gate shuts. If the peer sends more than is kept, it must wait, and the end
+    /// of its connection is noticed only at the next write.
     async fn outlast(&mut self, keep: bool) -> Broken {
         let mut gate = self.context.listener.gate.watch();
         loop {

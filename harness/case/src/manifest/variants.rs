@@ -1,4 +1,4 @@
-//! Variants of the target's image: other images with the same program, under the same name with a longer tag.
+//! Variants of the target's image: other images that contain the same program and have the same name with a longer tag.
 //!
 //! `probity image` writes them all into one archive. A container of a case requests one with `image: "{image:WORD}"`.
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::names::there_is;
 
-/// The words that a case can use, each with what differs.
+/// The words that a case can use, each with what is different in the variant.
 pub const VARIANTS: [(&str, &str); 2] =
     [("2", "the same behavior under another digest"), ("sigusr1", "STOPSIGNAL SIGUSR1")];
 
@@ -30,7 +30,7 @@ pub fn reference(image: &str, word: &str) -> Option<String> {
     tagged.then(|| format!("{image}-{word}"))
 }
 
-/// The images of all variants, by placeholder. An image without a tag has none.
+/// The images of all variants, by placeholder. An image without a tag has no variants.
 pub fn references(image: &str) -> impl Iterator<Item = (String, String)> {
     VARIANTS.into_iter().filter_map(|(word, _)| Some((format!("image:{word}"), reference(image, word)?)))
 }

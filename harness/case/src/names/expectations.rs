@@ -10,7 +10,7 @@ use crate::pod_rules::SIGNALS;
 use crate::step::Step;
 
 impl Places<'_> {
-    /// Checks the names in an expectation. Errors are pinned to their places below it.
+    /// Checks the names in an expectation. Errors are pinned to their places in the expectation.
     pub(crate) fn check_expectation(&self, expectation: &Expectation) -> Result<(), String> {
         match expectation {
             Expectation::Never(of) => self.occurrence(of, &["never"]),
@@ -31,7 +31,7 @@ impl Places<'_> {
         self.words_of(of, None, None).map_err(|why| below(path, &why))
     }
 
-    /// Checks an occurrence in this pod and container, or in any.
+    /// Checks an occurrence in this pod and container, or in any pod and container.
     fn words_of(&self, of: &Occurrence, pod: Option<&str>, container: Option<&str>) -> Result<(), String> {
         let at = |endpoint: &Endpoint, word: &str| {
             let targets = self.targets(pod, container);

@@ -13,7 +13,7 @@ use crate::pod_rules::SIGNALS;
 use crate::step::Step;
 
 impl Places<'_> {
-    /// Checks all marks of a case. Errors are pinned to their places in it.
+    /// Checks all marks of a case. Errors are pinned to their places in the case.
     pub(crate) fn check_marks(&self, expect: &[Expectation]) -> Result<(), String> {
         let plans = self.plans();
         let mut waited: BTreeSet<String> = BTreeSet::new();
@@ -93,7 +93,7 @@ impl Places<'_> {
     }
 }
 
-/// The mark that an occurrence counts from.
+/// The mark from which an occurrence is counted.
 fn mark_of(of: &Occurrence) -> Option<String> {
     match of {
         Occurrence::Only(only) => match &only.since {

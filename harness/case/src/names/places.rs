@@ -1,4 +1,4 @@
-//! The names of the pods, plans and objects of a case, and whether a step names existing ones.
+//! The names of the pods, plans and objects of a case, and whether the names in its steps exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,7 +47,7 @@ impl<'c> Places<'c> {
         pod.or_else(|| self.workloads.get(key).map(|workload| (workload.pod_spec(), &workload.target)))
     }
 
-    /// Checks the names in a step. That its pod exists has already been checked.
+    /// Checks the names in a step. The existence of its pod has already been checked.
     pub(crate) fn check_step(&self, step: &Step) -> Result<(), String> {
         let (pod, container) = step.speaks_of();
         let key = pod.unwrap_or(ONLY);
@@ -87,7 +87,7 @@ impl<'c> Places<'c> {
         }
     }
 
-    /// Whether a step removes a pod, so that another one can be created.
+    /// Whether a step removes a pod, so that another pod with the same name can be created.
     fn is_removed(&self, key: &str) -> bool {
         let removes = |step: &&Step| match step {
             Step::Delete(deletion) => deletion.workload.is_none(),
@@ -231,7 +231,8 @@ fn plan_endpoints(plan: &Plan) -> BTreeSet<Endpoint> {
     all
 }
 
-/// Rejects an endpoint that no plan has, because nothing is ever counted for it. `nobody` states who lacks it.
+/// Rejects an endpoint that no plan has, because nothing is ever counted for such an endpoint. `nobody` is the
+/// beginning of the error: which target or pod has no endpoint.
 pub(super) fn check_endpoint(of: &Endpoint, known: &BTreeSet<Endpoint>, nobody: &str) -> Result<(), String> {
     if known.contains(of) {
         return Ok(());
@@ -247,7 +248,7 @@ pub(super) fn check_endpoint(of: &Endpoint, known: &BTreeSet<Endpoint>, nobody: 
         }
     }
     let texts: Vec<String> = known.iter().map(Endpoint::to_string).collect();
-    // Ports and signals are rarely intended, so only requests and commands are suggested.
+    // An author rarely means a port or a signal, so only requests and commands are suggested.
     let asked = texts.iter().map(String::as_str).filter(|text| !text.ends_with("@listen") && *text != "stop");
     Err(format!("{nobody} `{of}`{}", there_is(&of.to_string(), asked)))
 }

@@ -1,4 +1,4 @@
-//! A table of unknown names.
+//! A table of cases with unknown names and their errors.
 
 use crate::case::Case;
 
@@ -157,7 +157,7 @@ fn a_name_of_a_case_has_a_form_and_what_is_no_case_says_what_it_is() {
     assert_eq!(told(""), "f: the case is empty");
     assert!(
         told(&format!("{GOOD}---\ncase: a/c\n"))
-            .contains("a second document begins here; a file holds one case")
+            .contains("a second document begins here; a file contains one case")
     );
     let said = refused("/live: 200", "/live: \"200\"");
     assert!(said.contains("this must be a number, but \"200\" is a string: remove the quotes"), "{said}");

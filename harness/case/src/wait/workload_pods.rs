@@ -44,7 +44,7 @@ impl<'a> WorkloadPods<'a> {
 
     /// The names of its pods, in the order in which they appeared.
     pub(super) fn pods(&self, wait: &Wait) -> Vec<&'a str> {
-        // Each with the time when it was first seen, and whether it is gone.
+        // Each pod with the time when it was first seen, and whether it is gone.
         let mut pods: Vec<(&'a str, i64, bool)> = Vec::new();
         for (us, sighting) in self.sightings().filter(|(_, sighting)| self.owns(sighting)) {
             let name = sighting.name.as_str();
@@ -54,7 +54,7 @@ impl<'a> WorkloadPods<'a> {
                 None => pods.push((name, us, gone)),
             }
         }
-        // A wait for pods to be gone applies to the pods that existed.
+        // A wait for pods to be gone also applies to pods that existed earlier.
         pods.retain(|(_, us, gone)| {
             wait.new.is_none_or(|new| new == self.is_new(*us)) && (wait.gone.is_some() || !gone)
         });
@@ -71,7 +71,7 @@ impl<'a> WorkloadPods<'a> {
         self.sent_us.is_some_and(|sent| us >= sent)
     }
 
-    /// Whether the conditions of the workload itself hold. Its controller must have observed the newest generation.
+    /// Whether the conditions of the workload itself hold. The controller must have observed the newest generation.
     pub(super) fn stands(&self, wait: &Wait) -> bool {
         let asked = [wait.available.is_some(), wait.updated.is_some(), wait.stalled.is_some()];
         if !asked.contains(&true) && wait.finished.is_none() {
@@ -101,7 +101,7 @@ impl<'a> WorkloadPods<'a> {
             "DaemonSet" => ("numberAvailable", "updatedNumberScheduled"),
             _ => ("availableReplicas", "updatedReplicas"),
         };
-        // A Job does not report an observed generation, because nobody changes a Job.
+        // The status of a Job has no observed generation.
         let observed = self.kind == "Job"
             || generation.is_none_or(|generation| count("observedGeneration") >= generation);
         observed

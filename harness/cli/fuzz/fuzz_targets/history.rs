@@ -1,4 +1,4 @@
-//! Any text as a history, judged by every clause. A judge that fails stops the fuzzer, although a run would go on.
+//! Any text as a history, judged by every clause. A judge that panics stops the fuzzer, although a run would continue.
 #![no_main]
 
 use std::sync::LazyLock;

@@ -39,7 +39,7 @@ pub(crate) struct RunInPodArgs {
     /// The image pull policy of both images
     #[arg(long, value_name = "POLICY", default_value = "IfNotPresent", value_parser = ["Never", "IfNotPresent", "Always"])]
     pub(crate) pull_policy: String,
-    /// Only cases of these profiles, as for `probity run`
+    /// Run only cases of these profiles, as with `probity run`
     #[arg(long, value_name = "PROFILE", value_delimiter = ',')]
     pub(crate) profile: Vec<String>,
     /// More flags for `probity run`, after --, such as -- --every-node --label product=my-kubelet
@@ -81,7 +81,7 @@ pub(crate) struct FetchArgs {
     /// The folder for the run; the shards of a run go into its subfolder shards
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
-    /// Wait this long until all results are stored: 20m, 2h
+    /// Wait up to this long for all results to be stored, such as 20m or 2h
     #[arg(long, value_name = "SPAN", default_value = "0s")]
     pub(crate) wait: Span,
     /// Delete the results from the cluster after the download
@@ -96,14 +96,14 @@ pub(crate) struct FetchArgs {
 /// Where a run stores its results, in addition to its folder.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DeliveryArgs {
-    /// Also store the results in ConfigMaps of this namespace, for `probity fetch`. Violated and undecided clauses then do
-    /// not affect the exit status of this program: `probity fetch` ends with the status of the run
+    /// Also store the results in ConfigMaps of this namespace, for `probity fetch`. Violated and undecided clauses then
+    /// do not affect the exit status of this program: `probity fetch` exits with the status of the run
     #[arg(long, value_name = "NAMESPACE")]
     pub(crate) store: Option<String>,
     /// Store the results under this name
     #[arg(long, value_name = "NAME", default_value = JOB, requires = "store")]
     pub(crate) store_name: String,
-    /// The UID of the Job of this name, which owns the results
+    /// The UID of the Job with this name; the Job owns the results
     #[arg(long, hide = true, env = "PROBITY_JOB_UID")]
     pub(crate) job_uid: Option<String>,
     /// Also write the results to this folder, in the format of a Sonobuoy plugin
@@ -112,7 +112,7 @@ pub(crate) struct DeliveryArgs {
 }
 
 impl DeliveryArgs {
-    /// Whether the results are delivered to a user who judges them.
+    /// Whether the results are delivered to a user, who judges them.
     pub(crate) fn delivers(&self) -> bool {
         self.store.is_some() || self.sonobuoy.is_some()
     }

@@ -22,13 +22,13 @@ pub(crate) struct MergeArgs {
     pub(crate) standard: StandardArgs,
 }
 
-/// Which runs are merged although they do not belong together.
+/// Which runs may be merged although they do not belong together.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct AllowedArgs {
     /// Merge runs of different clusters, books or versions of the program; the report has a warning
     #[arg(long)]
     pub(crate) mixed: bool,
-    /// Merge even if shards are missing; their cases count as never ended
+    /// Merge even if shards are missing; the report states that their cases never ended
     #[arg(long)]
     pub(crate) incomplete: bool,
 }

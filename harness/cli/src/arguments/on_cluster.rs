@@ -37,7 +37,7 @@ pub(crate) struct RunArgs {
     /// Use this command to act on nodes; it is called with a verb and the name of a node, such as restart-kubelet node2
     #[arg(long, value_name = "COMMAND")]
     pub(crate) node_command: Option<String>,
-    /// The kubectl that drains nodes for cases about draining [default: the one on the PATH]
+    /// Use this kubectl in cases that drain nodes [default: the kubectl on the PATH]
     #[arg(long, value_name = "PATH", env = "PROBITY_KUBECTL", hide_env_values = true)]
     pub(crate) kubectl: Option<PathBuf>,
     #[command(flatten)]
@@ -74,10 +74,10 @@ pub(crate) struct TryArgs {
     /// Inject only these faults, separated by commas
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = fault)]
     pub(crate) faults: Vec<Fault>,
-    /// Set how long the application takes to start in the fault slow-start
+    /// Set how long the application takes to start in the slow-start fault
     #[arg(long, value_name = "SPAN", default_value = "20s", value_parser = positive_span)]
     pub(crate) slow_start: Span,
-    /// Set how long a fault may take at most; a pod whose probe settings need more time is rejected
+    /// Set the longest time that a fault may take; a pod whose probe settings need more time is rejected
     #[arg(long, value_name = "SPAN", default_value = "5m", value_parser = positive_span)]
     pub(crate) span: Span,
     /// Print the faults, what the probe settings promise, and the duration; create nothing, and use no cluster

@@ -94,8 +94,8 @@ impl Book {
 }
 
 impl CaseFile {
-    /// A problem at a place in the file, which the path of a field determines. All variants of a matrix refer to the same
-    /// place in the file.
+    /// A problem at the place in the file to which the path of a field points. All variants of a matrix refer to the
+    /// same place in the file.
     pub(crate) fn problem(&self, why: &str, path: &[String]) -> Problem {
         let found = document::misfit(&self.source, &masked(&self.text), &pin(why, path));
         match found.place {
@@ -105,7 +105,7 @@ impl CaseFile {
     }
 }
 
-/// The maximum size of a case file, in bytes. The longest one of the book has a few thousand.
+/// The maximum size of a case file, in bytes. The longest case file in the book has a few thousand bytes.
 const LONGEST: u64 = 1 << 20;
 
 /// Reads a case file and checks everything that needs no other file. Fails with the place of the error if it is not a
@@ -124,7 +124,7 @@ pub(crate) fn read(path: &Path, catalogue: &Catalogue) -> Result<CaseFile, Box<P
 }
 
 /// The case files of a command line: the named files, and all `.yaml` and `.yml` files of named folders, sorted. Fails
-/// if a path does not exist, or a folder holds no such file.
+/// if a path does not exist, or if a folder contains no such file.
 pub(crate) fn files_below(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     input_files::below(paths, is_case_file, "the folder contains no file that ends in .yaml or .yml")
 }
@@ -134,7 +134,7 @@ fn is_case_file(path: &Path) -> bool {
     yaml && path.file_name().is_none_or(|name| name != "clauses.yaml")
 }
 
-/// The case names so far, and their names in the cluster, each with its origin.
+/// The names of the cases so far and their names in the cluster, each with the file that defines the case.
 #[derive(Default)]
 pub(crate) struct UsedNames {
     names: BTreeMap<String, String>,

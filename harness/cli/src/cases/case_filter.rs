@@ -81,8 +81,8 @@ impl CaseFilter {
         self.passes(&[&case.name.0]) && (named || self.profiles().contains(&case.profile))
     }
 
-    /// Whether a list includes a case. Without a profile, it includes all cases except the known bugs, which only a
-    /// filter selects.
+    /// Whether a list includes a case. If no profile is given, the list includes all cases except the known bugs, which
+    /// only a filter selects.
     pub(crate) fn lists(&self, case: &Case) -> bool {
         let asked = case.profile != Profile::Regressions || !self.filter.is_empty();
         if self.profile.is_empty() { asked && self.passes(&[&case.name.0]) } else { self.runs(case) }

@@ -1,5 +1,5 @@
-//! A case as text, from the values that were read and not from its file: pods, plans and steps. Probes include what
-//! follows from their fields by arithmetic.
+//! Writes a case as text: its pods, plans and steps. The text comes from the values that were read, not from the file.
+//! For each probe, it includes what follows from the fields by arithmetic.
 
 use probity_case::{Case, Workload, flow};
 use probity_model::measure::Interval;
@@ -105,7 +105,7 @@ fn of_container(container: &DescribedContainer<'_>) -> String {
     text
 }
 
-/// A probe and what follows from its fields: when the first one is due, and when its failures or successes take effect.
+/// A probe and what follows from its fields: when the first attempt is due, and when failures or successes take effect.
 /// `gated` means that the container has a startup probe, which delays the other two.
 fn of_probe(probe: &ProbeSpec, gated: bool) -> String {
     let mut text = format!(
@@ -118,7 +118,7 @@ fn of_probe(probe: &ProbeSpec, gated: bool) -> String {
     let mut line = |said: String| text += &format!("               {said}\n");
     let gated = gated && probe.kind != ProbeKind::Startup;
     line(format!(
-        "first one {} after the container's start{}",
+        "first probe {} after the container's start{}",
         range(promise::first_probe(probe).span),
         if gated { ", and not before the startup probe succeeds" } else { "" }
     ));
@@ -203,7 +203,7 @@ fn script<A: Serialize>(script: &Script<A>) -> String {
     steps.collect::<Vec<_>>().join(", then ")
 }
 
-/// An answer as it would be written: a word, a bare status, or settings.
+/// An answer as it would be written in a plan: a word, a bare status, or settings.
 fn answer(value: &Value) -> String {
     match value.as_object() {
         Some(settings) if settings.len() == 1 && settings.contains_key("status") => {

@@ -1,7 +1,9 @@
-//! Things that are allowed in a case but probably not intended. Each hint has its place and states what will happen.
+//! Things that are allowed in a case but probably not intended. Each hint has a place in the file and states what will
+//! happen.
 //!
-//! The author of a case may intend exactly that. For example, a probe of a port where nothing listens is a valid case. So
-//! hints cause no failure without `--strict`, and a case can acknowledge kinds of hints, each with the reason.
+//! The author of a case may intend exactly what a hint describes. For example, a probe of a port where nothing listens
+//! is a valid case. So hints cause no failure without `--strict`, and a case can acknowledge kinds of hints, each with
+//! the reason.
 
 use std::sync::LazyLock;
 
@@ -53,7 +55,7 @@ const REASONS: [&str; 33] = [
 /// A hint: its kind, a sentence, and the path of the field that it is about.
 type Hint = (HintKind, String, Vec<String>);
 
-/// The hints for all cases of a file, each once, without those that a case acknowledges.
+/// The hints for all cases of a file, each once, except the hints that a case acknowledges.
 pub(crate) fn of(file: &CaseFile) -> Vec<Problem> {
     let mut hints: Vec<Problem> = Vec::new();
     for case in &file.cases {

@@ -91,7 +91,7 @@ impl DescribedPod<'_> {
         of("initContainers").chain(of("containers")).collect()
     }
 
-    /// The place of the object with its spec in the file.
+    /// The place in the file of the object that contains the spec.
     pub(crate) fn path(&self, text: &str) -> Vec<String> {
         let mut path = path(text, self.key, self.workload.is_some());
         if self.workload.is_some() {

@@ -26,7 +26,7 @@ pub(crate) fn problems(file: &CaseFile, case: &Case, rejected: &RefusedPod) -> V
     causes(&rejected.refusal).iter().map(problem).collect()
 }
 
-/// A sentence on a rejection.
+/// A sentence about a rejection.
 pub(crate) fn sentence(what: &str, field: &str, why: &str) -> String {
     let field = if field.is_empty() { String::new() } else { format!("{field}: ") };
     format!("the API server rejects this {what}: {field}{why}")
@@ -66,7 +66,7 @@ pub(crate) fn parts(field: &str) -> Vec<String> {
 }
 
 /// The path in the pod. For a wrong type, the server omits the position in a list; the path then uses the first element
-/// that has the next part. The path ends at the first part that the pod does not have.
+/// that has the next part. The path ends with the first part that the pod does not have.
 pub(crate) fn resolved(pod: &Value, parts: &[String]) -> Vec<String> {
     let (mut value, mut path) = (pod, Vec::new());
     for part in parts {

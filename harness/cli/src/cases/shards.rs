@@ -8,11 +8,12 @@ use probity_case::{Case, CaseName};
 use probity_model::clause::Need;
 use probity_report::run_log::Shard;
 
-/// The maximum number of shards of a run. More would have nothing to do.
+/// The maximum number of shards of a run. Any more shards would have no cases.
 const MOST: u32 = 1_000;
 
-/// The shard of each case. The longest case is assigned first, each to the shard with the least to do. Cases that would
-/// disturb others, or must not be disturbed, are all in one shard, because they can run alone only within a shard.
+/// The shard of each case. The cases are assigned in order of length, the longest first, each to the shard with the
+/// least to do. Cases that would disturb others, or must not be disturbed, are all in one shard, because they can run
+/// alone only within a shard.
 pub(crate) fn divide<'c>(cases: impl Iterator<Item = &'c Case>, of: u32) -> BTreeMap<CaseName, u32> {
     let (together, mut groups): (Vec<&Case>, Vec<Vec<&Case>>) =
         cases.fold((Vec::new(), Vec::new()), |(mut together, mut groups), case| {

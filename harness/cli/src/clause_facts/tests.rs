@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What each clause of the book has that `of` looks for, with its id in front.
+/// What `of` finds in each clause of the book, with the clause's id in front.
 fn each(of: impl Fn(&ClauseFacts<'_>) -> Vec<&'static str>) -> Vec<String> {
     let (book, archive) = (Book::built_in().unwrap(), ClauseIndex::open().unwrap());
     let clauses = book.registry.catalogue.iter();

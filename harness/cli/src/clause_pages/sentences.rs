@@ -15,7 +15,7 @@ impl PageContext<'_> {
         words.join(" ")
     }
 
-    /// The same, as full sentences: they begin with a capital letter, unless they begin with a name, and end with a
+    /// The same text as full sentences: they begin with a capital letter, unless they begin with a name, and end with a
     /// period.
     pub(super) fn sentences(&self, text: &str) -> String {
         let text = text.trim();
@@ -64,7 +64,7 @@ impl PageContext<'_> {
     }
 }
 
-/// The name of a case without the values of its matrix.
+/// The name of a case without the values from its matrix.
 pub(super) fn base(case: &Case) -> &str {
     let name = case.name.0.as_str();
     let parts = name.split('/').take_while(|part| !part.contains('='));

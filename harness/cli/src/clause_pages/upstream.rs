@@ -1,4 +1,5 @@
-//! The page on the upstream specs: what each arranges and asserts, which clauses check it here, and what the clauses add.
+//! The page about the upstream specs: what each spec arranges and asserts, which clauses check the same here, and what
+//! the clauses add.
 
 use std::collections::BTreeSet;
 

@@ -7,7 +7,7 @@ use crate::arguments::{ComparisonFormat, DiffArgs};
 use crate::comparisons::{self, ComparedReport, links, markdown};
 use crate::exit_status::{Exit, Failure};
 
-/// Compares, and fails if a clause is violated that was not before.
+/// Compares two reports, and fails if a clause is violated that was not violated before.
 pub(crate) fn run(args: &DiffArgs) -> Result<Exit, Failure> {
     let (exit, text) = compare(args)?;
     comparisons::write(&args.output, &text)?;

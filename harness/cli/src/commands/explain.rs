@@ -41,7 +41,7 @@ fn explained(book: &Book, index: &ClauseIndex, id: &str) -> Result<String, Failu
     }
 }
 
-/// Whether this is a file: no clause or case of the book has such a name.
+/// Whether this is the name of a file. No clause or case of the book has a name that ends like this.
 fn is_file(id: &str) -> bool {
     [".yaml", ".yml"].iter().any(|end| id.ends_with(end))
 }
@@ -106,7 +106,7 @@ fn of_clause(facts: &ClauseFacts<'_>) -> String {
     if cases.is_empty() {
         cases.push(match &clause.without_case {
             Some(why) => why,
-            None => "none of its own; it is judged on every case to which it applies",
+            None => "no case targets it; it is judged on every case to which it applies",
         });
     }
     for (at, case) in cases.iter().enumerate() {

@@ -38,7 +38,7 @@ pub(crate) fn run(args: &FetchArgs) -> Result<Exit, Failure> {
     Ok(report.exit(args.standard.standard()))
 }
 
-/// The shards, as soon as all are stored. If the time is over or nothing more will be stored, it fails; with
+/// Returns the shards as soon as all of them are stored. Fails if the time is over or nothing more will be stored; with
 /// `--incomplete`, it then returns the complete shards, if there are any.
 async fn gather(cluster: &ClusterClient, args: &FetchArgs) -> Result<Vec<(Shard, Vec<u8>)>, Failure> {
     let began = Instant::now();
@@ -85,7 +85,7 @@ fn over(before: JobState, now: JobState) -> Option<&'static str> {
     }
 }
 
-/// The maximum number of shards that are named. A ConfigMap can claim to be one of billions.
+/// The maximum number of missing shards that are named. A ConfigMap can claim to belong to one of billions of shards.
 const NAMED: usize = 20;
 
 /// The missing parts of a run, in words; `None` if it is complete.

@@ -1,7 +1,7 @@
 //! `probity image`: loads the target's image into a cluster, or pushes it to a registry.
 //!
-//! Every digest of the archive is checked first. The tool of each cluster loads the image, and skopeo pushes it. The
-//! command is printed.
+//! Every digest of the archive is checked first. The cluster's own tool loads the image, and skopeo pushes it. The
+//! command that does this is printed.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -38,7 +38,7 @@ pub(crate) fn run(args: &JudgeArgs) -> Result<Exit, Failure> {
     Ok(facts.status(args.standard.standard()))
 }
 
-/// The facts, including those of each complete run in the folders, which determine the exit status.
+/// The facts that determine the exit status, including the facts about each complete run in the folders.
 fn with_runs(args: &JudgeArgs, registry: &Registry, mut facts: ExitFacts) -> Result<ExitFacts, Failure> {
     for folder in args.histories.iter().filter(|path| path.join(LOG).exists()) {
         let (log, histories) = run_folder::load(folder)?;

@@ -26,7 +26,8 @@ const TAKEN: [&str; 10] = [
     "--image",
 ];
 
-/// The flags of `probity run` that are useless in a pod: they name files or programs, or nothing would run.
+/// The flags of `probity run` that are useless in a pod: they name files or programs, or they prevent cases from
+/// running.
 const WITHOUT_MEANING: [&str; 6] =
     ["--suite", "--only-suite", "--node-command", "--kubectl", "--logfile", "--list"];
 
@@ -99,7 +100,7 @@ fn run_flags(args: &RunInPodArgs) -> Result<Vec<String>, Failure> {
     Ok(flags)
 }
 
-/// Checks that `probity run` takes these flags, and that cases are left to run.
+/// Checks that `probity run` accepts these flags, and that they leave cases to run.
 fn accepted(flags: Vec<String>) -> Result<(), Failure> {
     let words = ["probity".to_owned(), "run".to_owned()].into_iter().chain(flags);
     match CommandLine::try_parse_from(words) {

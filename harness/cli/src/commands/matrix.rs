@@ -8,7 +8,7 @@ use crate::comparisons::{self, ComparedReport, links, markdown};
 use crate::exit_status::{Exit, Failure};
 use crate::report_files;
 
-/// Writes the matrix. The content of the reports does not make this command fail.
+/// Writes the matrix. The verdicts in the reports do not make this command fail.
 pub(crate) fn run(args: &MatrixArgs) -> Result<Exit, Failure> {
     comparisons::write(&args.output, &text(args)?)
 }

@@ -13,7 +13,7 @@ use crate::run_folder::foreign::RunFiles;
 use crate::run_folder::{self, REPORT};
 use crate::{output, provenance};
 
-/// Judges the histories of the run by the book of this program, and writes the resulting files.
+/// Judges the histories of the run with the book of this program, and writes the resulting files.
 pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     let (exit, text) =
         generate(args, &book::registry()?, &provenance::book_facts()?, &Github::of_environment())?;
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-/// The report on an earlier run or another person's run, by the book of this program.
+/// The report on an earlier run or another person's run, judged with the book of this program.
 /// Fails if the log lacks its first line.
 pub(crate) fn judged_again(
     folder: &Path,

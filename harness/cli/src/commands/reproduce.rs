@@ -1,8 +1,8 @@
 //! `probity reproduce`: turns a pasted pod or workload into a case, runs it, and writes the result as the text of an
 //! issue.
 //!
-//! What the manifest does not describe is guessed, and the case lists these guesses. It runs as `probity run` would run
-//! its file.
+//! Whatever the manifest does not describe is guessed, and the case file lists these guesses. The case runs in the same
+//! way as with `probity run` and its file.
 
 use std::sync::mpsc::channel;
 
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Exit, Failure> {
     perform(args, &made)
 }
 
-/// Shows on standard error what the case means, so that standard output is the case alone.
+/// Explains the case on standard error, so that standard output contains only the case.
 fn explain(made: &Reproduction) {
     for case in &made.cases {
         output::err(&format!("{}, about {}\n{}", case.name, case.forecast(), case_text::of(case)));

@@ -82,7 +82,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let finished = prepared.conduct(plan, |console| args.libtest.show(lines, console))?;
     output::out(&Github::of_environment().publish(&finished.report, standard)?)?;
     let delivered = deliver(&args.delivery, &args.settings.cluster.access(), args.shard, &finished.folder);
-    // The end of a pod's log has the summary, and where the results are when the pod no longer exists.
+    // A pod's log ends with the summary and the place where the results are when the pod no longer exists.
     output::err(&closing_summary::of(&finished.report, &finished.folder, shown(args)));
     output::err(delivered.as_deref().unwrap_or_default());
     let facts = finished.report.exit_facts();

@@ -42,8 +42,8 @@ pub(crate) fn run(args: &TryArgs) -> Result<Exit, Failure> {
     attempt.perform()
 }
 
-/// Requires the permissions for Services if clients call through one. Without them, every such fault would fail in the
-/// middle of the run.
+/// Requires the permissions for Services if clients call the pod through a Service. Without these permissions, every
+/// such fault would fail in the middle of the run.
 fn demand_service(permissions: &Permissions, trials: &[Trial]) -> Result<(), Failure> {
     if trials.iter().all(|trial| trial.case.objects.is_empty()) {
         return Ok(());

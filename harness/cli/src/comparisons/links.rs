@@ -6,8 +6,8 @@ use probity_page::Link;
 
 use super::ComparedReport;
 
-/// The link to the page of each report, if it is in the report's folder. They are relative to the folder of `out`, or
-/// to the current folder. A path that is not text has no link.
+/// The link to the page of each report, if the page is in the report's folder. Links are relative to the folder of
+/// `out`, or to the current folder. There is no link to a path that is not valid UTF-8.
 pub(crate) fn to_pages(reports: &[ComparedReport], out: Option<&Path>) -> Vec<Option<Link>> {
     let base = base(out);
     let link = |one: &ComparedReport| {

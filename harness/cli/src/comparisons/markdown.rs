@@ -6,10 +6,10 @@ use probity_report::{Diff, Matrix, MatrixCell, MatrixRow, Moved, ReportFacts, Tu
 use crate::markdown::{cell, tidy};
 use crate::output::counted;
 
-/// The maximum number of rows that are shown of a list. A list could be very long.
+/// The maximum number of rows of a list that are shown. A list could be very long.
 const SHOWN: usize = 200;
 
-/// The matrix: differences are shown open, and the list of all clauses by chapter is folded.
+/// The matrix. The differences are expanded, and the list of all clauses by chapter is collapsed.
 pub(crate) fn matrix(matrix: &Matrix, links: &[Option<Link>]) -> String {
     let mut text = format!("## Probity: {}\n\n", matrix.headline());
     let reports: Vec<(&ReportFacts, Option<&Link>)> = matrix
@@ -90,7 +90,7 @@ fn verdict(of: &MatrixCell) -> String {
     format!("{} {word}{turn}", word.sign())
 }
 
-/// What happened where a clause got a worse verdict.
+/// The findings on clauses whose verdict became worse.
 fn findings(matrix: &Matrix) -> String {
     let mut text = "\n".to_owned();
     for row in &matrix.clauses {
@@ -104,7 +104,7 @@ fn findings(matrix: &Matrix) -> String {
     text
 }
 
-/// The difference: new and ended violations are shown open; changed numbers and facets are folded.
+/// The difference. New and ended violations are expanded; changed numbers and facets are collapsed.
 pub(crate) fn diff(diff: &Diff) -> String {
     let title = match diff.new_violations().count() {
         0 => "no new violation".to_owned(),

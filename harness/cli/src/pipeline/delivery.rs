@@ -17,9 +17,9 @@ use crate::exit_status::Failure;
 use crate::output::counted;
 use crate::run_folder::{self, bundle};
 
-/// The files for Sonobuoy. It reads the JUnit file.
+/// The files for Sonobuoy, which reads only the JUnit file.
 const FOR_SONOBUOY: [&str; 4] = ["junit.xml", "report.json", "report.html", "summary.md"];
-/// A run that is not divided is stored as the only shard of one.
+/// A run that is not divided is stored as shard 0 of 1.
 const WHOLE: Shard = Shard { index: 0, of: 1 };
 
 /// Delivers the files of a run, according to the flags. Returns a line that describes what was done.

@@ -1,4 +1,4 @@
-//! The program kubectl, for cases that drain nodes: given by flag or environment, or found on the PATH.
+//! The program kubectl, for cases that drain nodes: given by a flag or an environment variable, or found on the PATH.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

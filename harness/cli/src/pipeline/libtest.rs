@@ -1,8 +1,8 @@
 //! The test output of a run. It looks like the output of a Rust test program with one test for each case, so tools for
 //! that output can read it.
 //!
-//! It only shows results. A test waits for the result of its case. The report is generated from the verdicts, never from
-//! this output.
+//! This module only shows results. A test waits for the result of its case. The report is generated from the verdicts,
+//! never from this output.
 
 use std::io::{self, IsTerminal, PipeReader, PipeWriter, Read};
 use std::os::fd::AsRawFd;

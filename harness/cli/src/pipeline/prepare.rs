@@ -75,7 +75,7 @@ impl PreparedRun {
         self.runtime.block_on(self.cluster.node_facts(&self.options.placement))
     }
 
-    /// Lets these cases run on one node each.
+    /// Binds each of these cases to one node.
     pub(crate) fn bind(&mut self, bound: BTreeMap<CaseName, String>) {
         self.options.bound = bound;
     }
@@ -107,7 +107,8 @@ impl PreparedRun {
                     format!("it needs nodes-proxy, but you lack permission to {missing}"),
                 );
             }
-            // Either of the two shows that a kubelet was restarted. Without both, nothing would.
+            // Events and nodes/proxy each show that a kubelet was restarted. Without both permissions, nothing shows
+            // it.
             let proofs = ["events", "nodes/proxy"].map(|resource| self.permissions.lacking(resource));
             if let (true, [Some(events), Some(_)]) = (needs(case, Need::NodeVerbs), proofs) {
                 let why = format!(

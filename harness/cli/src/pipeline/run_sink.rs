@@ -95,7 +95,7 @@ impl<'r> RunSink<'r> {
         self
     }
 
-    /// Works until no more progress can arrive. Cases that are still awaited then did not run. Returns why the log is
+    /// Handles progress until no more can arrive. Cases that are then still awaited did not run. Returns why the log is
     /// incomplete, if it is.
     pub(crate) fn work(
         mut self,

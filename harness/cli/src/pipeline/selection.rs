@@ -19,7 +19,7 @@ use crate::output::word;
 /// The text before the number of a repetition, in a name in the cluster.
 const REPETITION: &str = "/run=";
 
-/// The cases of a run in all their roles.
+/// The cases of a run: the cases to run, the awaited results, the tests of the output, and the cases that do not run.
 #[derive(Default)]
 pub(crate) struct Selection {
     /// The cases to run, under the names that they have in the cluster. Each repetition has its own name.
@@ -30,7 +30,7 @@ pub(crate) struct Selection {
     pub(crate) lines: Vec<TestLine>,
     /// All cases that the run knows of.
     pub(crate) planned: Vec<Planned>,
-    /// Those that do not run, as the log names them.
+    /// The log lines of the cases that do not run.
     pub(crate) left_out: Vec<LogLine>,
 }
 

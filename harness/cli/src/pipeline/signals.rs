@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::progress::console::Console;
 use super::progress::screen::{self, SharedBoard};
 
-/// The signals that the program handles. Before they are opened, they end it like any other program.
+/// The signals that the program handles. Until they are opened, a signal ends the program immediately.
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,

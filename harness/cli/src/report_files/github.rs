@@ -36,7 +36,7 @@ impl Github {
         Self { in_workflow, summary: summary.map(PathBuf::from) }
     }
 
-    /// Appends the summary to the step's, and returns the annotations for standard output.
+    /// Appends the summary to the step's summary, and returns the annotations for standard output.
     /// Fails if the step's summary cannot be written.
     pub(crate) fn publish(&self, report: &Report, standard: Standard) -> Result<String, Failure> {
         if let Some(path) = &self.summary {

@@ -1,8 +1,8 @@
 //! `junit.xml`: one suite for each area, one test for each case.
 //!
 //! A violated case is a failure, and a broken case is an error. Undecided cases and those that did not run are skipped,
-//! and their message begins with the verdict. With `--inconclusive fail`, undecided cases are failures. Measurements are
-//! properties. The time is the duration of the case, without the cleanup.
+//! and their message begins with the verdict. With `--inconclusive fail`, undecided cases are failures. Measurements
+//! are written as properties. The time is the duration of the case, without the cleanup.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -80,7 +80,8 @@ fn status(case: &CaseReport, standard: Standard) -> TestCaseStatus {
     status
 }
 
-/// The verdict on each clause and each expectation, one per line. Verdicts that hold have no sentence.
+/// The verdict on each clause and each expectation, one per line. The line has no sentence if the clause or expectation
+/// holds.
 fn said(case: &CaseReport) -> String {
     let line = |what: &str, verdict: &Verdict| match verdict.sentence() {
         "" => format!("{what}: {}\n", verdict.word()),

@@ -53,7 +53,7 @@ struct Profile<'r> {
     named: BTreeMap<&'r str, Vec<&'r str>>,
 }
 
-/// The certificate, without the digests of the histories and without what the short form has elsewhere.
+/// The certificate, without the digests of the histories and without the facts that the short form has elsewhere.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Level<'r> {

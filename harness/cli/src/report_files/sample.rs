@@ -10,7 +10,7 @@ use crate::run_folder::LOG;
 
 pub(crate) use probity_sample::{HOSTILE, Run, everything as run, registry, undecided as undecided_run};
 
-/// Writes the log and the histories of a run as a real one does.
+/// Writes the log and the histories of a run as a real run does.
 pub(crate) fn store(run: &Run, folder: &Path) {
     let log: String = run.log().iter().map(|line| line.write().unwrap()).collect();
     std::fs::write(folder.join(LOG), log).unwrap();

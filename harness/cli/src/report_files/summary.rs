@@ -1,9 +1,9 @@
 //! `summary.md`: the report for the page of a workflow step.
 //!
-//! The first line has the verdict and the counts. Findings that are violated, failed or undecided are shown open; the
-//! rest is folded. GitHub drops a summary of more than one mebibyte completely, so a longer summary is truncated well
-//! before that, with a note. Texts from the cluster are hostile input: they are escaped for HTML everywhere and for
-//! Markdown in tables.
+//! The first line has the verdict and the counts. Findings on violated, failed or undecided clauses and cases are
+//! expanded; the rest is collapsed. GitHub drops a summary of more than one mebibyte completely, so a longer summary is
+//! truncated well before that, with a note. Texts from the cluster are hostile input: they are escaped for HTML
+//! everywhere and for Markdown in tables.
 
 use std::collections::BTreeSet;
 
@@ -73,7 +73,7 @@ fn markdown_within(report: &Report, standard: Standard, longest: usize) -> Resul
 }
 
 impl Shown {
-    /// The same numbers with half the rows of the least important list. `None` if no list has rows left.
+    /// The same limits, but with half the rows for the least important list. `None` if no list has rows left.
     fn less(self) -> Option<Self> {
         match self {
             Self { cases: 1.., .. } => Some(Self { cases: self.cases / 2, ..self }),
@@ -134,7 +134,8 @@ fn is_open(word: Word) -> bool {
     matches!(word, Word::Violated | Word::Error | Word::Inconclusive)
 }
 
-/// The open findings: clauses, the worst first, and cases with expectations or errors of their own.
+/// The expanded findings, the worst first: on clauses, on the expectations of cases, and on cases that ended with an
+/// error.
 fn open(report: &Report) -> Vec<Value> {
     let mut open = Vec::new();
     for word in [Word::Violated, Word::Error, Word::Inconclusive] {

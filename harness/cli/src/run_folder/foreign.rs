@@ -1,7 +1,7 @@
 //! The files of another person's run: a folder, or a packed run.
 //!
-//! None of them is trusted. Only regular files inside the folder are read, links are not followed, and no file is read
-//! beyond the maximum size of a real one. A packed run is never written to disk.
+//! None of these files is trusted. Only regular files inside the folder are read, links are not followed, and a file is
+//! not read beyond the maximum size of a real file. A packed run is never written to disk.
 
 use std::fs::{self, File};
 use std::path::{Component, Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Merges the folders of runs into the folder of one.
+//! Merges the folders of several runs into the folder of one run.
 //!
 //! The histories are copied unchanged. `merged_run` of the crate `probity_report` determines the log of the merged run.
 

@@ -171,12 +171,12 @@ impl Manifests {
 }
 
 impl ChosenWorkload {
-    /// The failure for a pinned sentence about the workload, at its place in the file.
+    /// The failure for a sentence about the workload, at the place in the file to which the sentence is pinned.
     pub(crate) fn misfit(&self, why: &str) -> Failure {
         Failure::from(Box::new(document::misfit(&self.source, &self.text, why)))
     }
 
-    /// Why the API server rejects the pod, with the place of the field if the user's manifest has it.
+    /// Why the API server rejects the pod, with the place of the field if it occurs in the user's manifest.
     pub(crate) fn rejected(&self, refusal: &Refusal) -> String {
         let problem = |(field, why): &(String, String)| {
             let mut path = self.workload.path.clone();

@@ -1,5 +1,5 @@
 //! A sample run is changed in every way that somebody might try. Each change must be reported for the file in which it
-//! shows.
+//! is visible.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 

@@ -28,7 +28,7 @@ pub(crate) type BuiltRequest = Result<http::Request<Vec<u8>>, core::request::Err
 /// Which cluster.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
-    /// The kubeconfig from the command line; without it, the default locations are searched.
+    /// The kubeconfig from the command line. If it is absent, the default locations are searched.
     pub kubeconfig: Option<PathBuf>,
     /// The context that was named.
     pub context: Option<String>,
@@ -58,7 +58,7 @@ impl ClusterClient {
         self.counts.sent.load(Ordering::Relaxed)
     }
 
-    /// The number of retries among them.
+    /// The number of retries among these requests.
     #[must_use]
     pub fn repeated(&self) -> u64 {
         self.counts.repeated.load(Ordering::Relaxed)
@@ -82,7 +82,7 @@ impl ClusterClient {
             .map_err(|error| RequestFailure::Unreadable(error.to_string()).while_doing(doing))
     }
 
-    /// Sends a request and reads the answer, whatever it is.
+    /// Sends a request and reads the answer as bytes.
     pub(crate) async fn request_bytes(
         &self,
         doing: &str,

@@ -14,7 +14,7 @@ use crate::error::{ClusterError, Refusal, RequestFailure, with_causes};
 
 /// The maximum time of a command in a container.
 const EXEC_DEADLINE: Duration = Duration::from_secs(60);
-/// The maximum number of bytes that are read of a log.
+/// The maximum number of bytes that are read from a log.
 const LARGEST_LOG: i64 = 16 << 20;
 
 impl ClusterClient {

@@ -1,6 +1,6 @@
 //! The kinds of objects that the harness deals with.
 //!
-//! A closed table instead of discovery: a case can name only these, and a run needs no requests to find them.
+//! A closed table replaces discovery: a case can name only these kinds, and a run needs no requests to find them.
 
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Resource as _, TypeMeta};
 use kube::core::Request;
@@ -62,7 +62,7 @@ impl ObjectKind {
         &self.resource.kind
     }
 
-    /// A builder of requests about its objects in a namespace; in all namespaces if `namespace` is empty.
+    /// A builder of requests about objects of this kind in a namespace, or in all namespaces if `namespace` is empty.
     pub(crate) fn requests(&self, namespace: &str) -> Request {
         let namespace = Some(namespace).filter(|name| self.namespaced && !name.is_empty());
         Request::new(DynamicObject::url_path(&self.resource, namespace))

@@ -33,7 +33,7 @@ impl ClusterClient {
         KubeletSigns { starts: starts.ok(), process_us: process_us.ok().flatten() }
     }
 
-    /// When the kubelet that started last did so, if the events can be read.
+    /// The time at which a kubelet of the cluster last started, if the events can be read.
     pub async fn last_kubelet_start(&self) -> Option<Timestamp> {
         self.start_events("").await.ok()?.iter().filter_map(last).max()
     }
@@ -63,7 +63,7 @@ impl ClusterClient {
     }
 }
 
-/// Whether a kubelet recorded it: kube-proxy records its own start for the node, too.
+/// Whether a kubelet recorded the event. kube-proxy also records its own start for the node.
 fn is_of_kubelet(event: &Value) -> bool {
     let by = |field| event.text(field) == "kubelet";
     by("/source/component") || by("/reportingComponent")
@@ -73,7 +73,7 @@ fn times(event: &Value) -> u64 {
     event["count"].as_u64().unwrap_or(1).max(1)
 }
 
-/// When an event was recorded for the last time.
+/// The time at which an event was last recorded.
 fn last(event: &Value) -> Option<Timestamp> {
     let fields = ["/series/lastObservedTime", "/lastTimestamp", "/eventTime", "/metadata/creationTimestamp"];
     fields.iter().find_map(|field| event.text(field).parse().ok())

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::api::client::ClusterClient;
 use crate::fields::Fields as _;
 
-/// The harness's own pods on a node, and some to spare.
+/// The number of the harness's own pods on a node, and a small reserve.
 const OWN_PODS: u64 = 4;
 
 impl ClusterClient {
@@ -19,14 +19,14 @@ impl ClusterClient {
         nodes.iter().map(|node| (node.name().to_owned(), facts(node))).collect()
     }
 
-    /// The names of the images that each of these nodes reports. A node reports only some of them if it has many.
+    /// The names of the images that each of these nodes reports. A node that has many images reports only some of them.
     pub async fn node_images(&self, placement: &Placement) -> BTreeMap<String, BTreeSet<String>> {
         let nodes = self.usable_nodes(placement).await.unwrap_or_default();
         nodes.iter().map(|node| (node.name().to_owned(), images(node))).collect()
     }
 
-    /// How many more pods the nodes can run, if that is known: the pods that they can hold minus the pods that they
-    /// have.
+    /// How many more pods the nodes can run, if this number is known: the pods that the nodes can hold minus the pods
+    /// that they have.
     pub async fn free_pods(&self, placement: &Placement) -> Option<u32> {
         let nodes = self.usable_nodes(placement).await?;
         let pods = self.list("", "Pod", None).await.map(|listing| listing.items).unwrap_or_default();
@@ -65,7 +65,7 @@ fn facts(node: &Value) -> NodeFacts {
     }
 }
 
-/// The features in the status of a node, and those of the handler that runs pods without a runtime class.
+/// The features in the status of a node, and the features of the handler that runs pods without a runtime class.
 fn features(node: &Value) -> BTreeMap<String, bool> {
     let read = |value: &Value| -> BTreeMap<String, bool> {
         serde_json::from_value(value.clone()).unwrap_or_default()

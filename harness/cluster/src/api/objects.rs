@@ -37,7 +37,7 @@ struct Page {
 }
 
 impl ClusterClient {
-    /// Creates an object; with `dry_run` the server only returns what it would store.
+    /// Creates an object. With `dry_run`, the server only returns the object that it would store.
     pub async fn create(
         &self,
         namespace: &str,
@@ -51,7 +51,7 @@ impl ClusterClient {
         self.request(&doing, strictly(request)).await
     }
 
-    /// Patches an object, or a subresource of it unless that is empty, by a strategic merge.
+    /// Patches an object, or its subresource if `subresource` is not empty, with a strategic merge patch.
     pub async fn patch(
         &self,
         namespace: &str,
@@ -117,7 +117,7 @@ impl ClusterClient {
         }
     }
 
-    /// Lists the objects of a kind with these labels, in one namespace or (if it is empty) in all.
+    /// Lists the objects of a kind with these labels, in one namespace or, if `namespace` is empty, in all namespaces.
     pub async fn list(
         &self,
         namespace: &str,
@@ -132,7 +132,7 @@ impl ClusterClient {
             let request = kind.requests(namespace).list(&params);
             let page: Page = self.request(&format!("list {}", kind.resource.plural), request).await?;
             for mut item in page.items.unwrap_or_default() {
-                // Lists leave these out of their items.
+                // The items of a list lack these two fields.
                 item["kind"] = json!(kind.resource.kind);
                 item["apiVersion"] = json!(kind.resource.api_version);
                 listing.items.push(item);

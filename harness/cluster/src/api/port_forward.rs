@@ -27,9 +27,10 @@ use crate::error::{ClusterError, RequestFailure, with_causes};
 const DEADLINE: Duration = Duration::from_secs(10);
 /// The maximum time to connect.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(10);
-/// The pod may close a connection that was idle for this long at any moment.
+/// The maximum idle time of a connection that is used again. After this time, the pod may close the connection at any
+/// moment.
 const LONGEST_IDLE: Duration = Duration::from_secs(3);
-/// The node may report a problem with the port this long after the connection ended.
+/// How long after the end of a connection the node may still report a problem with the port.
 const REPORT_DELAY: Duration = Duration::from_millis(300);
 
 /// A client of one port of a pod.
@@ -53,12 +54,12 @@ pub(crate) struct ForwardedResponse {
 struct ForwardedConnection {
     sender: SendRequest<Full<Bytes>>,
     used: Instant,
-    /// Carries the bytes. It ends with what the node reports about the port, if it reports anything.
+    /// Carries the bytes. The task ends with the node's report about the port, if there is one.
     carrier: AbortOnDropHandle<Option<String>>,
     _forwarder: AbortingForwarder,
 }
 
-/// The port-forward, which must not outlive its connection.
+/// The port-forward, which is aborted when its connection ends.
 struct AbortingForwarder(Portforwarder);
 
 impl Drop for AbortingForwarder {
@@ -102,8 +103,8 @@ impl PortForwardClient {
         self.exchange(Method::GET, path, Bytes::new(), DEADLINE + wait).await
     }
 
-    /// Posts JSON, or nothing. After an error it is unknown whether it took effect, unless the error says that nothing
-    /// was sent.
+    /// Posts JSON, or an empty body. After an error, it is unknown whether the request took effect, unless the error
+    /// states that nothing was sent.
     pub(crate) async fn post(
         &self,
         path: &str,

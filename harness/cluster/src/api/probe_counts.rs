@@ -1,9 +1,9 @@
 //! The probes that a kubelet has counted, read through the API server.
 //!
 //! Only `prober_probe_total` is read, and only for the pods of the case: a kubelet counts for all pods of its node.
-//! This needs permission to get nodes/proxy. That permission allows much more than reading counters (the kubelet's whole
-//! API), so `probity rbac` does not include it: grant it manually for these cases; without it, the step reports that it
-//! is missing.
+//! This needs permission to get nodes/proxy. That permission allows much more than reading counters (the kubelet's
+//! whole API), so `probity rbac` does not include it: grant it manually for these cases; without the permission, the
+//! step reports that it is missing.
 
 use kube::core::Request;
 use probity_model::history::ProbeCount;
@@ -15,7 +15,7 @@ use crate::error::ClusterError;
 const COUNTER: &str = "prober_probe_total";
 
 impl ClusterClient {
-    /// The counters that the kubelet of a node has for these pods of a namespace, and how many it has in all.
+    /// The counters that the kubelet of a node has for these pods of a namespace, and the total number of counters.
     pub(crate) async fn probe_counts(
         &self,
         node: &str,
@@ -49,7 +49,7 @@ fn counts<'t>(text: &'t str, namespace: &'t str) -> impl Iterator<Item = ProbeCo
     })
 }
 
-/// The labels of a line of the counter, and what follows them.
+/// The labels of a line of the counter, and the rest of the line.
 fn labels_of(line: &str) -> Option<(&str, &str)> {
     line.strip_prefix(COUNTER)?.strip_prefix('{')?.rsplit_once('}')
 }

@@ -24,9 +24,9 @@ use tower::retry::{Policy, Retry};
 
 /// A request is retried at most this many times.
 const MOST_REPEATS: u32 = 8;
-/// The waits of one request add up to less than this.
+/// The waits before the retries of one request add up to less than this time.
 pub(crate) const LONGEST_WAIT_IN_ALL: Duration = Duration::from_secs(30);
-/// The first wait, if the server sets none; it doubles with each retry.
+/// The wait before the first retry, if the server sets none. The wait doubles with each retry.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
@@ -35,12 +35,12 @@ const LONGEST_WAIT: Duration = Duration::from_secs(5);
 pub(crate) struct RequestCounts {
     pub(super) sent: AtomicU64,
     pub(super) repeated: AtomicU64,
-    /// Whether the server has ever answered. Before that, only reads are retried without a connection, so that a wrong
-    /// address is reported soon.
+    /// Whether the server has ever answered. Before its first answer, only reads are retried if no connection can be
+    /// made, so that a wrong address is reported soon.
     answered: AtomicBool,
 }
 
-/// A client that counts and retries, around one that does not.
+/// A client that counts and retries requests, around a client that does neither.
 pub(crate) fn counting_and_retrying(plain: Client) -> (Client, Arc<RequestCounts>) {
     let counts = Arc::new(RequestCounts::default());
     let policy = RetryAsAsked {

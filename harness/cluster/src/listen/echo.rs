@@ -12,8 +12,8 @@ use crate::run_clock::RunClock;
 
 /// The annotation, whose value is the number of the change.
 pub(crate) const ANNOTATION: &str = "probity.dev/echo";
-/// Shorter than the smallest slack of a status, so that every stall of the watch that matters covers at least one
-/// change.
+/// The period of the changes. It is shorter than the smallest slack of a status, so that every stall of the watch that
+/// matters covers at least one change.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Changes the pod every second and reports each change, until the handle is dropped.

@@ -9,21 +9,21 @@ use crate::run_clock::RunClock;
 /// A listener learned something.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Incoming {
-    /// Something happened. The time is when the harness learned about it, on the clock of the run.
+    /// Something happened. The time is the time at which the harness learned about it, on the clock of the run.
     Happening {
         /// When.
         us: i64,
         /// What.
         what: Happening,
     },
-    /// A source is unreachable. Nothing is lost yet: it may come later.
+    /// A source is unreachable. Nothing is lost yet: its events may still arrive later.
     Away {
         /// Which.
         of: Source,
         /// When it last sent something.
         since_us: i64,
     },
-    /// It is reachable again, with everything that it had to report in between.
+    /// The source is reachable again, and has reported everything that happened in the meantime.
     Back {
         /// Which.
         of: Source,
@@ -35,14 +35,14 @@ pub enum Incoming {
         /// Its number.
         number: u64,
     },
-    /// The API server did not take that change.
+    /// The API server refused the harness's own change.
     EchoRefused {
         /// Its number.
         number: u64,
     },
 }
 
-/// Forwards what one source reports, and keeps track of when it last did.
+/// Forwards the reports of one source, and keeps the time of the last report.
 pub(crate) struct Reporter {
     pub(crate) source: Source,
     pub(crate) clock: RunClock,

@@ -4,7 +4,7 @@ use probity_model::history::{Heard, Way};
 use probity_script::WitnessLine;
 use probity_script::witness::Entry;
 
-/// The witness lines of a log. Other lines, torn ones included, are not evidence and are left out.
+/// The witness lines of a log. Other lines, including incomplete ones, are not evidence and are left out.
 pub(crate) fn lines(
     log: &str,
     pod: &str,

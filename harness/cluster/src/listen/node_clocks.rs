@@ -1,4 +1,4 @@
-//! Reads the clocks of nodes by round trips to the control port of a pod there.
+//! Reads the clocks of nodes with round trips to the control port of a pod on each node.
 //!
 //! A reading shows only that the node's clock was read between sending and receiving. So the shortest of several round
 //! trips is used, and the offset is known to within the time of that round trip.
@@ -16,9 +16,9 @@ use crate::run_clock::RunClock;
 
 /// Round trips of one reading.
 const TRIPS: usize = 5;
-/// Clocks drift, so they are read at regular intervals.
+/// The interval between readings. Clocks drift, so they are read at regular intervals.
 const EVERY: Duration = Duration::from_secs(20);
-/// After a failure they are read again sooner.
+/// The wait after a failed reading.
 const AFTER_FAILURE: Duration = Duration::from_secs(2);
 
 #[derive(Deserialize)]
@@ -42,7 +42,7 @@ pub(crate) fn keep_reading(
                     let _ = out.send(Incoming::Happening { us: clock.us(), what });
                     EVERY
                 }
-                // Without a reading the offset stays as it was; the model counts its absence as doubt.
+                // Without a reading, the offset stays as it was. The model treats the missing reading as a doubt.
                 None => AFTER_FAILURE,
             };
             tokio::time::sleep(pause).await;

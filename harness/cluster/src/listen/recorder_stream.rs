@@ -1,4 +1,4 @@
-//! Reads the recorder's stream, portion by portion, and finds the pod and the container of each entry.
+//! Reads the recorder's stream, portion by portion, and finds the pod and container to which each entry belongs.
 
 #[cfg(test)]
 mod tests;
@@ -72,7 +72,8 @@ impl RecorderStream {
                     }
                     GATHER
                 }
-                // The cursor belongs to another process: the recorder restarted, and its stream begins again.
+                // The cursor belongs to an earlier recorder process: the recorder restarted, and its stream begins
+                // again.
                 Ok(response) if response.status == 409 => {
                     self.restarted(String::new());
                     GATHER

@@ -1,10 +1,10 @@
 //! Watches one kind of object: every revision, in order, from a known revision on.
 //!
 //! It lists the objects, and then watches from the revision of the list on. After a connection ends, it continues from
-//! the last received revision, so nothing is lost; if that takes long, it reports noise, because later events are
-//! stamped late. Only a revision that the server has forgotten (410) is a gap, and it is always reported: the list is
-//! read again, and what changed is reported from it. An object that is missing from the new list is reported as
-//! deleted, in its last known state.
+//! the last received revision, so nothing is lost. If reconnecting takes long, the watch reports noise, because the
+//! next events get late times. Only a revision that the server has forgotten (410) is a gap. The gap is always
+//! reported: the list is read again, and every change that it shows is reported. An object that is missing from the new
+//! list is reported as deleted, in its last known state.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -32,18 +32,19 @@ use crate::run_clock::RunClock;
 
 /// The server ends a watch after this many seconds, and the next one begins.
 const WATCH_S: u32 = 60;
-/// A watch that has not ended by then is dead.
+/// The maximum time without the end of a watch. After it, the watch counts as dead.
 const LONGEST_SILENCE: Duration = Duration::from_secs(WATCH_S as u64 + 10);
-/// If a server ends every watch sooner than this, there is a pause before the next one.
+/// If the server ends a watch sooner than this, there is a pause before the next watch.
 const SHORT_WATCH: Duration = Duration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// A shorter interruption is not worth reporting.
 const SHORT_INTERRUPTION_US: i64 = 50_000;
-/// After this many errors in a row at the same revision, the revision is abandoned.
+/// The number of errors in a row at the same revision after which the revision is abandoned.
 const MOST_ERRORS: u32 = 5;
 
-/// Watches the objects of a kind in a namespace (in all, if it is empty) until the handle is dropped.
+/// Watches the objects of a kind in a namespace (in all namespaces, if `namespace` is empty) until the handle is
+/// dropped.
 pub fn watch(
     cluster: &ClusterClient,
     namespace: &str,
@@ -83,11 +84,12 @@ struct Watch {
 
 /// How a watch ended.
 enum WatchEnd {
-    /// It ended normally: it continues from the last revision.
+    /// The watch ended normally: the next one continues from the last revision.
     InOrder,
-    /// The server cannot be reached, or is too busy: it continues from the last revision, whenever that is.
+    /// The server cannot be reached, or is too busy: the watch continues from the last revision as soon as the server
+    /// answers.
     Unreachable,
-    /// It failed: it continues from the last revision, but not forever if it always fails there.
+    /// The watch failed: it continues from the last revision, but not forever if it always fails at that revision.
     Broken,
     /// The server has forgotten the revision.
     Forgotten(String),
@@ -139,7 +141,8 @@ impl Watch {
         }
     }
 
-    /// Repeats the list request until it succeeds, and reports what is new. `None` if the server will never allow it.
+    /// Repeats the list request until it succeeds, and reports what is new. `None` if the server will never allow the
+    /// request.
     async fn list(&mut self, lost: Option<String>) -> Option<String> {
         let mut tries = 0;
         let listing = loop {

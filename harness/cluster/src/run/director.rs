@@ -1,7 +1,7 @@
 //! The director of one case: arranges what the case describes, does its steps, and returns the history.
 //!
-//! It asserts nothing. It records in the history what it cannot do, continues as far as that makes sense, and cleans up
-//! in any case.
+//! It asserts nothing. If it cannot do something, it records this in the history, and continues as far as possible. It
+//! cleans up in any case.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -33,7 +33,7 @@ const WAIT_WITHIN: Duration = Duration::from_secs(60);
 const SETTLE: Duration = Duration::from_millis(400);
 const LOG_WITHIN: Duration = Duration::from_secs(5);
 
-/// What all directors of a run share.
+/// The context that all directors of a run share.
 #[derive(Clone)]
 pub(super) struct RunContext {
     pub(super) cluster: ClusterClient,
@@ -129,7 +129,7 @@ pub(super) async fn direct(run: RunContext, case: Case, setting: Setting) -> i64
     us - began_us
 }
 
-/// How much of the time since then the nodes of the case's pods, or the harness, were stalled.
+/// How much of the time since `from` the nodes of the case's pods, or the harness, were stalled.
 fn noise_since(history: &History, from: &Stamp, now_us: i64) -> Duration {
     let run = Timeline::of(history);
     let noise = run.pods.iter().map(|pod| run.noise_between(&pod.node, from, &Stamp::harness(now_us)));
@@ -179,8 +179,8 @@ impl Director<'_> {
         self.until(span, |_| false).await.map(|_| ())
     }
 
-    /// Lets time pass, and adds the time of the noise, up to as much again. On a busy node events are late, and judges
-    /// accept an absence only after the whole time without noise.
+    /// Lets time pass, and extends it by the duration of the noise, but at most to twice the time. On a busy node,
+    /// events are late, and judges accept an absence only after the whole time without noise.
     pub(super) async fn watch(&mut self, span: Duration) -> Result<(), EarlyEnd> {
         let began = Stamp::harness(self.run.clock.us());
         let mut left = span;
@@ -244,7 +244,8 @@ impl Director<'_> {
         }
     }
 
-    /// Removes what the case created. What remains is removed with the namespace, or reported then.
+    /// Removes what the case created. Objects that remain are removed with the namespace, or reported when the
+    /// namespace is removed.
     async fn clean_up(&mut self) {
         self.take_changes_back().await;
         self.undo_verbs().await;
@@ -267,7 +268,7 @@ impl Director<'_> {
         }
     }
 
-    /// The pod and the container that a step means.
+    /// The pod and the container to which a step refers.
     pub(super) fn target(&self, pod: Option<&str>, container: Option<&str>) -> (String, String) {
         let key = pod.unwrap_or(ONLY);
         let first = self.case.pods.get(key).and_then(|pod| pod.target.keys().next());

@@ -1,4 +1,4 @@
-//! `kubectl drain` as a client of the cluster: its arguments, and what it prints and when.
+//! `kubectl drain` as a client of the cluster: its arguments, and the lines that it prints, with their times.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -11,7 +11,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use crate::run_clock::RunClock;
 use crate::setup::trust::is_node_name;
 
-/// kubectl gives up by itself at its timeout. If it does not, it is killed after this much more time.
+/// kubectl gives up by itself at its timeout. If it does not exit then, it is killed after this additional time.
 const BEYOND: Duration = Duration::from_secs(20);
 /// The maximum number of lines that are kept: a drain prints a few for each pod and each try.
 const MOST_LINES: usize = 1_000;
@@ -21,9 +21,9 @@ const MOST_LINES: usize = 1_000;
 pub struct Kubectl {
     /// The program.
     pub program: PathBuf,
-    /// The kubeconfig from the command line; without it, kubectl searches the default locations.
+    /// The kubeconfig from the command line. If it is absent, kubectl searches the default locations.
     pub kubeconfig: Option<PathBuf>,
-    /// The context; none for the service account of a pod.
+    /// The context; absent if the service account of a pod is used.
     pub context: Option<String>,
 }
 

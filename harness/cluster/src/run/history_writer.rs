@@ -2,8 +2,8 @@
 //!
 //! All cases of a run share the watches, the stream of the recorder and the clocks. The writer finds the case of each
 //! entry: by the label of the case, by the pod that the entry is about, or, for gaps, noise and readings, all cases.
-//! Pods that the harness did not name are recognized by the case label that the watch shows, and earlier events about
-//! such a pod are kept until then. Nothing is dropped silently: entries that belong to no open case are counted.
+//! Pods that the harness did not name are recognized by the case label that the watch shows. Until the watch shows such
+//! a pod, events about it are kept. Nothing is dropped silently: entries that belong to no open case are counted.
 
 #[cfg(test)]
 mod tests;
@@ -26,8 +26,8 @@ use crate::setup::metronome::{self, is_metronome};
 
 /// The maximum time that a line takes from a target to the harness, on a machine that is not stalled.
 const LONGEST_TRAVEL_US: i64 = 500_000;
-/// The maximum number of entries that are kept about a pod that the watch has not shown yet. As a rule, the watch shows
-/// it within milliseconds.
+/// The maximum number of entries that are kept about a pod that the watch has not shown yet. Usually, the watch shows
+/// the pod within milliseconds.
 const MOST_EARLY: usize = 1_000;
 
 /// Writes the histories of a run.
@@ -53,7 +53,7 @@ struct WriterState {
     readings: HashMap<String, Vec<(i64, Reading)>>,
     /// Sources that are unreachable now, each with the time at which it last sent something.
     away: Vec<(Source, i64)>,
-    /// Gaps without an end, such as a kind that may not be watched: they are in every history.
+    /// Gaps without an end, for example because a kind may not be watched. Every history contains them.
     endless: Vec<(i64, Gap)>,
     last_noise_us: i64,
     last_busy_us: i64,
@@ -117,17 +117,17 @@ impl HistoryWriter {
         CaseHistory { writer: self.clone(), slug: slug.to_owned(), changed }
     }
 
-    /// When the last noise was learned.
+    /// The time at which the harness last learned of noise.
     pub(super) fn last_noise_us(&self) -> i64 {
         self.lock().last_noise_us
     }
 
-    /// When the last report arrived that all processors of a node were busy.
+    /// The time of the last report that all processors of a node were busy.
     pub(super) fn last_busy_us(&self) -> i64 {
         self.lock().last_busy_us
     }
 
-    /// Writes everything that comes in, until the senders are gone.
+    /// Writes everything that arrives, until the senders are gone.
     pub(super) async fn write(self, mut incoming: mpsc::UnboundedReceiver<Incoming>) {
         while let Some(next) = incoming.recv().await {
             self.lock().take(next);
@@ -273,7 +273,7 @@ impl CaseHistory {
         }
     }
 
-    /// Looks at the history so far.
+    /// Calls `at` with the history so far.
     pub(super) fn look<T>(&self, at: impl FnOnce(&History) -> T) -> T {
         let state = self.writer.lock();
         match state.open.get(&self.slug) {
@@ -289,13 +289,14 @@ impl CaseHistory {
         }
     }
 
-    /// Writes a gap until now for sources that are unreachable. All sources use the API server, so if one is
-    /// unreachable, the others may be, too.
+    /// Writes a gap that lasts until now for each source that is unreachable. All sources use the API server, so if one
+    /// is unreachable, the others may be, too.
     pub(super) fn write_absences(&self) {
         let since_us = self.writer.lock().away.iter().map(|(_, since_us)| *since_us).min();
         let Some(from_us) = since_us else { return };
         for of in [Source::Recorder, Source::Watch("Pod".to_owned())] {
-            let (to_us, why) = (self.writer.clock.us(), "the cluster no longer sent anything".to_owned());
+            let (to_us, why) =
+                (self.writer.clock.us(), "nothing more was received from the cluster".to_owned());
             self.write(Happening::Gap(Gap { of, from_us, to_us, why }));
         }
     }

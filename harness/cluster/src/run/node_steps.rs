@@ -1,4 +1,4 @@
-//! Carries out verbs on nodes with the user's command, and undoes them however the case ends.
+//! Applies verbs to nodes with the user's command, and undoes their effects, however the case ends.
 
 use std::time::Duration;
 
@@ -12,16 +12,18 @@ use crate::run::steps::StepError;
 use crate::setup::node_command::{Order, act};
 use crate::setup::undo;
 
-/// A kubelet records its start after it has registered, and the event may be delayed before it is sent.
+/// The maximum time until a restart is visible. A kubelet records its start after it has registered, and may send the
+/// event with a delay.
 const PROVEN_WITHIN: Duration = Duration::from_secs(30);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
 
-/// After its start a kubelet sends the first probe of each container within one period, and the metronome's period is one
-/// second. The next case on the node would mistake that pause for late probes.
+/// The time in which probes resume after a restart. After its start, a kubelet sends the first probe of each container
+/// within one period, and the metronome's period is one second. The next case on the node would mistake that pause for
+/// late probes.
 const PROBES_AGAIN_WITHIN: Duration = Duration::from_secs(3);
 
 impl Director<'_> {
-    /// Carries out a verb on the node of a pod.
+    /// Applies a verb to the node of a pod.
     pub(super) async fn node_step(&mut self, of: &NodeStep) -> Result<Did, StepError> {
         let (node, uid) = self.place_of(&of.pod)?;
         let uid = Some(uid.as_str()).filter(|_| NodeVerb::of(&of.verb).about_pod);
@@ -29,13 +31,14 @@ impl Director<'_> {
         self.do_to_node(Order { verb, node: &node, pod: uid, input }).await
     }
 
-    /// Carries out a verb on a node. The verb that undoes it is recorded before.
+    /// Applies a verb to a node. Before that, it records the verb that undoes the effect.
     pub(super) async fn do_to_node(&mut self, order: Order<'_>) -> Result<Did, StepError> {
         let Order { verb, node, pod, input } = order;
         let known = NodeVerb::of(verb);
         let before =
             if known.restarts_kubelet { Some(self.run.cluster.kubelet_signs(node).await) } else { None };
-        // This comes before the command: an interruption may stop the command after it has already changed the node.
+        // The record comes before the command, because an interruption may stop the command after it has already
+        // changed the node.
         if let Some(undo) = known.undo {
             let Setting { namespace, run, .. } = &self.setting;
             undo::record(&self.run.cluster, namespace, run, (node, undo)).await?;
@@ -59,18 +62,19 @@ impl Director<'_> {
         let (uid, input) = (pod.map(str::to_owned), input.cloned());
         let did = Did::NodeVerb { node, verb, uid, input, exit, output, proof: None };
         Ok(match before {
-            // A kubelet that does not run shows nothing.
+            // A kubelet that is not running shows no restart.
             Some(before) if !did.kubelet_refused() => self.proven(did, ended_us, before).await,
             _ => did,
         })
     }
 
-    /// A record that cannot be deleted is removed with the namespace; until then, `gc` carries out the verb once more.
+    /// Deletes the record of a verb that was undone. A record that cannot be deleted is removed with the namespace.
+    /// Until then, `gc` would undo the verb once more.
     async fn is_undone(&self, node: &str, verb: &str) {
         let _ = undo::erase(&self.run.cluster, &self.setting.namespace, (node, verb)).await;
     }
 
-    /// Undoes what steps did to nodes, in reverse order, and reports what it could not undo.
+    /// Undoes the changes that steps made to nodes, in reverse order, and reports the changes that it could not undo.
     pub(super) async fn undo_verbs(&mut self) {
         let mut restarted = false;
         for (node, verb) in std::mem::take(&mut self.to_undo).into_iter().rev() {
@@ -91,7 +95,8 @@ impl Director<'_> {
         }
     }
 
-    /// The deed with what the node shows after the restart of its kubelet, as soon as it shows the restart.
+    /// The deed, with the signs that the node shows after the restart of its kubelet. Waits until the node shows the
+    /// restart.
     async fn proven(&self, did: Did, ended_us: i64, before: KubeletSigns) -> Did {
         let Did::NodeVerb { node, verb, uid, input, exit, output, .. } = did else { return did };
         let deadline = tokio::time::Instant::now() + PROVEN_WITHIN;

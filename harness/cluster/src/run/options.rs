@@ -13,7 +13,7 @@ use crate::run::drain::Kubectl;
 pub struct RunOptions {
     /// The name of the run: it labels everything, and names the namespaces that are created.
     pub run: String,
-    /// A namespace that exists, and is neither created nor removed.
+    /// An existing namespace to use. The run neither creates nor removes it.
     pub namespace: Option<String>,
     /// Where pods may be placed.
     pub placement: Placement,
@@ -31,7 +31,7 @@ pub struct RunOptions {
     pub keep: bool,
     /// How many pods may start at the same time on a node.
     pub starts: u32,
-    /// How many pods may exist at the same time; without it, as many as the nodes can run.
+    /// How many pods may exist at the same time; if absent, as many as the nodes can run.
     pub pods: Option<u32>,
 }
 
@@ -55,7 +55,7 @@ impl RunOptions {
 pub struct RefusedPod {
     /// The case.
     pub case: CaseName,
-    /// The key of the pod or the workload in it.
+    /// The key of the pod or the workload in the case.
     pub pod: String,
     /// The answer.
     pub refusal: Refusal,

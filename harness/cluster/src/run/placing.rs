@@ -14,8 +14,8 @@ use crate::run::director::{Director, EarlyEnd};
 use crate::run::start_slots::StartSlot;
 use crate::setup::node_command::Order;
 
-/// The maximum time to wait for a pod's address, or for its containers to start; after that, the case continues without
-/// them.
+/// The maximum time to wait for a pod's address, or for its containers to start. After this time, the case continues
+/// without them.
 const START_WITHIN: Duration = Duration::from_secs(60);
 /// A pod that has not started within this time is waiting for something other than a processor, so other cases need not
 /// wait for it.
@@ -45,7 +45,8 @@ impl Director<'_> {
         Ok(())
     }
 
-    /// Pods whose manifests need the address of another pod come after it.
+    /// The keys of the pods, ordered so that a pod whose manifest needs the address of another pod comes after that
+    /// pod.
     fn in_order_of_addresses(&self) -> Result<Vec<String>, EarlyEnd> {
         let mut left: Vec<(&String, &CasePod)> =
             self.case.pods.iter().filter(|(_, pod)| !pod.later).collect();
@@ -144,7 +145,8 @@ impl Director<'_> {
         .await
     }
 
-    /// The addresses and UIDs of pods that placeholders name must be known before the manifest can be sent.
+    /// Waits for the addresses and UIDs of the pods that placeholders name, because they must be known before the
+    /// manifest can be sent.
     pub(super) async fn learn_addresses(&mut self, placeholders: Vec<String>) -> Result<(), EarlyEnd> {
         for key in placeholders.iter().filter_map(|name| manifest::pod_of_placeholder(name)) {
             let name = pod_name(self.case, key);
@@ -159,8 +161,8 @@ impl Director<'_> {
         Ok(())
     }
 
-    /// Creates an object and writes it to the history; returns the stored object. Nothing is created after an
-    /// interruption, whatever waited for a slot.
+    /// Creates an object, writes it to the history, and returns the stored object. Nothing is created after an
+    /// interruption, even if it was waiting for a slot.
     async fn create(&mut self, manifest: Value) -> Result<Value, EarlyEnd> {
         if self.run.stop.is_cancelled() {
             return Err(EarlyEnd::Interrupted);
@@ -191,8 +193,8 @@ fn address(history: &History, pod: &str) -> Option<String> {
     newest(history, pod)?.pointer("/status/podIP")?.as_str().map(str::to_owned)
 }
 
-/// Whether the first container of a pod is running or has run: the rest costs the node little. A pod with a scheduling
-/// gate counts as started, because it must not start.
+/// Whether the first container of a pod is running or has run. Starting the other containers costs the node little. A
+/// pod with a scheduling gate counts as started, because it must not start.
 fn started(history: &History, pod: &str) -> bool {
     let Some(pod) = newest(history, pod) else { return false };
     if pod.items("/spec/schedulingGates").next().is_some() {

@@ -1,4 +1,4 @@
-//! What a run reports while it runs. The front end shows it and writes it down.
+//! The reports of a run while it is in progress. The front end shows them and writes them to the log.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub enum Progress {
         server: String,
         /// The namespace.
         namespace: String,
-        /// The nodes, as far as they may be read.
+        /// The nodes that the harness may read.
         nodes: BTreeMap<String, NodeFacts>,
         /// The digest of the image, from the status of the recorder pod.
         image: String,
@@ -71,12 +71,12 @@ pub enum Progress {
         case: CaseName,
         /// Why, in a sentence.
         why: String,
-        /// What happened until then: evidence that is not judged.
+        /// What happened before the failure. This history is evidence, but it is not judged.
         history: Box<History>,
     },
-    /// Few cases are left: which should run again now?
+    /// Few cases are left. The front end is asked which cases should run again now.
     Undecided {
-        /// Where the answer goes: their names. Without an answer the run ends.
+        /// The channel for the answer: the names of these cases. Without an answer, the run ends.
         again: oneshot::Sender<Vec<CaseName>>,
     },
     /// Something that the user should know.

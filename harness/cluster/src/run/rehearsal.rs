@@ -19,12 +19,12 @@ pub async fn keeps(cluster: &ClusterClient, options: &RunOptions, spec: &Value, 
     created.is_ok_and(|stored| stored.pointer(field).is_some())
 }
 
-/// Submits every pod and workload to the API server in dry runs. Only the run itself can show what depends on its own
-/// namespace (Pod Security, quotas).
+/// Submits every pod and workload to the API server in dry runs. Effects of the run's own namespace (Pod Security,
+/// quotas) are visible only in the run itself.
 ///
 /// # Errors
 ///
-/// If some are refused.
+/// If some of them are refused.
 pub async fn rehearse(cluster: &ClusterClient, options: &RunOptions, cases: &[Case]) -> Result<(), RunError> {
     let namespace = options.namespace.as_deref().unwrap_or("default");
     // Each placeholder gets the same example address.

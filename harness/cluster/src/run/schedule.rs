@@ -1,9 +1,9 @@
 //! The order of a run: all cases in parallel, as far as the nodes have capacity, the longest first, each as a whole.
 //!
-//! Cases wait most of their time, so their number does not limit a run. Two things do: how many pods the nodes can run,
-//! and how many containers can start at the same time before they delay each other. Cases that must be alone run after
-//! all others, one by one. A case starts only while the nodes have idle processors, because a busy node cannot be
-//! judged. But a run does not wait long for that.
+//! Cases wait most of their time, so their number does not limit a run. Two other numbers limit it: how many pods the
+//! nodes can run, and how many containers can start at the same time before they delay each other. Cases that must run
+//! alone run after all other cases, one by one. A case starts only while the nodes have idle processors, because a busy
+//! node cannot be judged. But a run does not wait long for idle processors.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -19,15 +19,15 @@ use crate::run::start_slots::{StartPriority, StartSlot, StartSlots};
 use crate::run_clock::RunClock;
 
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
-/// Noise delays new pods no longer than this: a noisy machine must not stop a run.
+/// The longest time by which noise delays new pods. A noisy machine must not stop a run.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// Noise delays new pods if it is more recent than this.
+/// Noise delays new pods only if it is more recent than this.
 const RECENT_US: i64 = 400_000;
-/// A busy node reports this once a second; without a recent report, it has an idle processor.
+/// A busy node reports once a second that it is busy. Without a report in this time, it has an idle processor.
 const BUSY_US: i64 = 1_500_000;
-/// A busy node delays a case that has not begun by this much at most.
+/// The longest time by which a busy node delays a case that has not begun.
 const BUSY_PATIENCE: Duration = Duration::from_secs(5);
-/// The maximum time that a whole run waits for busy nodes: something else may keep them busy.
+/// The maximum time that a whole run waits for busy nodes, because something else may keep them busy.
 const BUSY_BUDGET: Duration = Duration::from_secs(90);
 
 /// How many pods a run may have, and how many may start at the same time.
@@ -51,8 +51,8 @@ impl RunCapacity {
         Self { pods, all_pods, starts: StartSlots::new(all_starts), all_starts, histories, clock, looks }
     }
 
-    /// Waits for capacity for the pods of a case. The case has it until the permit is dropped. A case that needs more
-    /// than the total gets the total.
+    /// Waits for capacity for the pods of a case. The case keeps the capacity until the permit is dropped. A case that
+    /// needs more than the total gets the total.
     pub(super) async fn room(&self, case: &Case) -> Option<OwnedSemaphorePermit> {
         let wanted = u32::try_from(case.most_pods()).unwrap_or(u32::MAX).clamp(1, self.all_pods);
         Arc::clone(&self.pods).acquire_many_owned(wanted).await.ok()
@@ -85,7 +85,7 @@ impl RunCapacity {
     }
 }
 
-/// Splits cases into those that may run together, the longest first, and those that must be alone.
+/// Splits cases into the cases that may run together, the longest first, and the cases that must run alone.
 #[must_use]
 pub fn order(cases: Vec<Case>) -> (Vec<Case>, Vec<Case>) {
     let (alone, mut together): (Vec<_>, Vec<_>) = cases.into_iter().partition(|case| case.quiet);
@@ -94,7 +94,7 @@ pub fn order(cases: Vec<Case>) -> (Vec<Case>, Vec<Case>) {
     (together, alone)
 }
 
-/// How long a run of these cases probably takes, clean-up included.
+/// How long a run of these cases probably takes, including the clean-up.
 #[must_use]
 pub fn forecast(cases: &[Case], starts: u32) -> Span {
     let us = |case: &Case| case.forecast().micros();

@@ -1,7 +1,8 @@
 //! Slots to start pods, handed out by priority.
 //!
 //! The pods of a case belong together: a client that times out before its server has started shows nothing. So a case
-//! that has started comes before all cases that have not. Of those, the longest comes first.
+//! that has started comes before all cases that have not started. Of the cases that have not started, the longest comes
+//! first.
 
 #[cfg(test)]
 mod tests;
@@ -30,7 +31,7 @@ pub(super) struct StartSlots {
 struct SlotState {
     free: u32,
     requests: u64,
-    /// The waiting requests; among equals, the first one comes first.
+    /// The waiting requests. Among requests with the same priority, the oldest comes first.
     waiting: BTreeMap<(StartPriority, u64), WaitingForSlots>,
 }
 
@@ -46,7 +47,7 @@ pub(super) struct StartSlot {
 }
 
 impl StartSlots {
-    /// This number of slots, all free.
+    /// Creates this number of slots, all of them free.
     pub(super) fn new(count: u32) -> Self {
         Self { state: Arc::new(Mutex::new(SlotState { free: count, requests: 0, waiting: BTreeMap::new() })) }
     }

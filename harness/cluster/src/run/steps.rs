@@ -1,4 +1,4 @@
-//! How each step of a case is done.
+//! Performs each step of a case.
 
 use bytes::Bytes;
 use probity_case::manifest::{self, control_port, name_of_kind, object_name, pod_name};
@@ -17,7 +17,7 @@ use crate::setup::node_changes::NodeChangeError;
 use crate::setup::node_command::NodeCommandError;
 
 /// The status codes with which the API server reports that the harness may not evict, or that the pod does not exist.
-/// With any other code, it refuses the eviction itself.
+/// With any other code, the API server refuses the eviction itself.
 const NOT_EVICTABLE: [u16; 3] = [401, 403, 404];
 
 /// Why a step failed.
@@ -71,7 +71,7 @@ impl Director<'_> {
         };
         let failed = |error: StepError| Did::Failed { what: step.in_words(), why: error.to_string() };
         if let Some(did) = done.unwrap_or_else(|error| Some(failed(error))) {
-            // An action without its effect is a fault of the run.
+            // An action without a visible effect is a fault of the run.
             let unproven = did.unproven().map(|why| Did::Failed { what: step.in_words(), why });
             self.history.deed(began_us, did);
             unproven.into_iter().for_each(|failed| self.history.deed(began_us, failed));

@@ -1,9 +1,9 @@
-//! What the harness itself used: processor time and memory.
+//! The resources that the harness itself used: CPU time and memory.
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
 
-/// The processor time of this process so far, in microseconds, and its peak resident memory in bytes.
+/// The CPU time of this process so far, in microseconds, and its peak resident memory in bytes.
 pub(super) fn of_this_process() -> (i64, u64) {
     let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else { return (0, 0) };
     let cpu = usage.user_time() + usage.system_time();

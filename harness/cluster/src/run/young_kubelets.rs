@@ -1,9 +1,9 @@
 //! Waits until every kubelet has run for long enough to send first probes on time.
 //!
 //! While a kubelet has run for less than the period of a probe, it sends the first probe of a container at a random
-//! moment of that period. So the probes of all its pods do not start at the same time after a restart. A case that does
-//! not restart a kubelet expects the first probe without this delay. The start time comes from the kubelet, but it
-//! excuses nothing: a wrong time only makes the run begin later, by at most one period.
+//! moment of that period. This delay prevents the probes of all its pods from starting at the same time after a
+//! restart. A case that does not restart a kubelet expects the first probe without this delay. The start time comes
+//! from the kubelet, but it excuses nothing: a wrong time only makes the run begin later, by at most one period.
 
 use std::time::Duration;
 
@@ -11,25 +11,26 @@ use jiff::{SignedDuration, Timestamp};
 use probity_case::Case;
 use serde_json::Value;
 
-/// The period of a probe that does not set one, in seconds.
+/// The default period of a probe, in seconds.
 const DEFAULT_PERIOD: u64 = 10;
-/// The event of a start is recorded at most this long after the moment from which the kubelet counts.
+/// The longest time between the moment from which a kubelet counts its running time and the event that records its
+/// start.
 const MARGIN: Duration = Duration::from_secs(2);
-/// For less than this time after a restart, a kubelet is busy with all its pods, and late with the probes of the
+/// The time after a restart in which a kubelet may be busy with all its pods, and late with the probes of the
 /// metronome.
 pub(crate) const STEADY: Duration = Duration::from_secs(5);
 /// The maximum wait of a run, however long its periods are.
 const MOST: Duration = Duration::from_secs(60);
 
-/// How long each kubelet should have run before these cases begin. Zero if they have no probe.
+/// How long each kubelet should have run before these cases begin. Zero if the cases have no probes.
 pub(crate) fn age_for(cases: &[Case]) -> Duration {
     let longest = cases.iter().filter_map(longest_period).max();
     longest.map_or(Duration::ZERO, |seconds| MOST.min(Duration::from_secs(seconds) + MARGIN))
 }
 
-/// How long it takes until a kubelet that started at this time has run for this long.
+/// The time until a kubelet that started at `started` has run for `age`.
 pub(crate) fn time_until(age: Duration, started: Timestamp, now: Timestamp) -> Duration {
-    // The clock of a node can be ahead of the one here.
+    // The clock of a node can be ahead of the harness's clock.
     let so_far = now.duration_since(started).max(SignedDuration::ZERO);
     age.saturating_sub(so_far.unsigned_abs())
 }

@@ -57,7 +57,7 @@ pub async fn gc(
         done.push((what, undone));
     }
     for kind in WIDE_KINDS {
-        // A user without permission to list them cannot have created them either.
+        // A user without permission to list objects of this kind cannot have created them either.
         let objects = old_objects(cluster, "", kind, older_than).await.unwrap_or_default();
         for object in objects.iter().filter(|object| wide_objects::is_of(object, namespace)) {
             let deleted = wide_objects::delete(cluster, kind, object.name()).await;
@@ -90,7 +90,7 @@ pub async fn gc(
         };
         for object in objects.iter().filter(|object| !undo::is_record(object)) {
             let (place, name) = (object.text("/metadata/namespace"), object.name());
-            // Other objects go with their namespace; pods are deleted for their shorter grace period.
+            // Other objects are deleted with their namespace. Pods are deleted separately, with a shorter grace period.
             if kind == "Pod" || !removed.iter().any(|gone| gone == place) {
                 let result = delete(cluster, place, kind, object).await;
                 done.push((format!("{kind} {name} in {place}"), result));

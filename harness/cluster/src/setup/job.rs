@@ -1,8 +1,7 @@
-//! The manifests of a run inside the cluster: namespaces, accounts, the least permissions, and a Job.
+//! The manifests of a run inside the cluster: namespaces, accounts, minimal permissions, and a Job.
 //!
-//! The pods of the Job run in a namespace of their own and store their results there. Each shard has a second namespace
-//! for its cases, so the account needs no permission to create or delete anything elsewhere, and shards do not
-//! interfere.
+//! The pods of the Job run in a separate namespace and store their results there. Each shard has a second namespace for
+//! its cases, so the account needs no permission to create or delete anything elsewhere, and shards do not interfere.
 
 use std::fmt::Write as _;
 
@@ -19,7 +18,7 @@ pub struct JobOptions {
     pub pull_policy: String,
     /// How many pods share the run.
     pub shards: u32,
-    /// The flags of `probity run`, besides those that the Job sets itself.
+    /// The flags of `probity run` that the user chose, in addition to the flags that the Job sets.
     pub run: Vec<String>,
 }
 
@@ -84,7 +83,7 @@ fn inside() -> String {
     RULES.iter().filter(|rule| rule.namespaced).map(super::permissions::rule_yaml).collect()
 }
 
-/// The permissions in the whole cluster, only to read.
+/// The permissions in the whole cluster, all of them read-only.
 fn wide() -> String {
     let wide = RULES.iter().filter(|rule| !rule.namespaced && rule.need != Need::ToMakeNamespaces);
     let cluster = "  # to tell clusters apart when runs are merged\n  - { apiGroups: [\"\"], resources: [\"namespaces\"], \

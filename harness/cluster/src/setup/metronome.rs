@@ -21,7 +21,7 @@ use crate::listen::{echo, node_clocks};
 use crate::run_clock::RunClock;
 use crate::setup::own_pod::OwnPod;
 
-/// The names of metronome pods: this and a number.
+/// The prefix of the names of metronome pods. A number follows it.
 const PREFIX: &str = "probity-metronome-";
 const PERIOD_S: i64 = 1;
 const PORT: u16 = 8080;
@@ -32,7 +32,7 @@ pub(crate) struct Metronomes {
     namespace: String,
     token: String,
     placed: Vec<MetronomePod>,
-    /// The nodes without one, each with the reason.
+    /// The nodes without a metronome, each with the reason.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -52,11 +52,12 @@ pub(crate) fn is_metronome(pod: &str) -> bool {
 }
 
 impl Metronomes {
-    /// Starts a metronome on each of these nodes, or one anywhere if there are none, and waits until they are ready.
+    /// Starts a metronome on each of these nodes, or one on any node if `nodes` is empty, and waits until they are
+    /// ready.
     ///
     /// # Errors
     ///
-    /// If none of them starts: then no clock of a node can be read.
+    /// If none of them starts, because no clock of a node can be read then.
     pub(crate) async fn deploy(
         cluster: &ClusterClient,
         setting: &Setting,
@@ -104,7 +105,7 @@ impl Metronomes {
         self.placed.iter().map(read).collect()
     }
 
-    /// Sends changes to the API server, to measure how long they take to return; none without a metronome.
+    /// Sends changes to the API server, to measure how long they take to return. Without a metronome, it sends nothing.
     pub(crate) fn send_echoes(
         &self,
         clock: RunClock,

@@ -1,7 +1,7 @@
-//! The namespace of a run: one that is created for it, or one that the user named.
+//! The namespace of a run: either created for the run, or named by the user.
 //!
-//! Everything in it that carries the label of the run is removed at the end, and nothing else is touched. What cannot
-//! be removed is reported, with the reason.
+//! Everything in it that carries the label of the run is removed at the end, and nothing else is touched. Objects that
+//! cannot be removed are reported, with the reason.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,8 @@ use crate::fields::Fields as _;
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// The maximum time to wait for the default service account of the namespace. Pods cannot be created before it exists.
 const ACCOUNT_WITHIN: Duration = Duration::from_secs(20);
-/// The kinds that run pods, owners before what they own: deleted even if the whole namespace is.
+/// The kinds of objects that run pods, owners before their dependents. They are deleted even if the whole namespace is
+/// deleted.
 const RUNNING_KINDS: [&str; 8] = [
     "CronJob",
     "Job",
@@ -40,7 +41,7 @@ const OTHER_KINDS: [&str; 12] = [
     "RoleBinding",
     "Role",
 ];
-/// The grace period of what is removed, in seconds.
+/// The grace period of deleted objects, in seconds.
 const GRACE_S: u64 = 1;
 
 /// A namespace of a run.
@@ -85,14 +86,14 @@ impl Namespace {
         cluster.create("", &manifest, false).await?;
         let namespace = Self::planned(name, run);
         if let Err(error) = namespace.wait_for_account(cluster).await {
-            // It is of no use, and nobody else knows about it.
+            // The namespace is useless, and nobody else would remove it.
             let _ = cluster.delete("", "Namespace", name, None).await;
             return Err(error);
         }
         Ok(namespace)
     }
 
-    /// A namespace that may have been created for the run: enough to remove it after an interruption.
+    /// A namespace that may have been created for the run. This is enough to remove it after an interruption.
     #[must_use]
     pub fn planned(name: &str, run: &str) -> Self {
         Self { name: name.to_owned(), run: run.to_owned(), created: true }
@@ -102,7 +103,8 @@ impl Namespace {
     ///
     /// # Errors
     ///
-    /// If it does not exist, or is being deleted. Without the permission to read it, it is assumed to be fine.
+    /// If the namespace does not exist, or is being deleted. Without permission to read the namespace, it is assumed to
+    /// be usable.
     pub async fn existing(cluster: &ClusterClient, name: &str, run: &str) -> Result<Self, ClusterError> {
         let unusable = |why: &str| ClusterError::Namespace { name: name.to_owned(), why: why.to_owned() };
         match cluster.get("", "Namespace", name).await {
@@ -123,14 +125,15 @@ impl Namespace {
         level.is_some_and(|level| level == "privileged")
     }
 
-    /// Pods are refused until the namespace has its default service account.
+    /// Waits for the default service account of the namespace, because pods are refused until it exists.
     async fn wait_for_account(&self, cluster: &ClusterClient) -> Result<(), ClusterError> {
         let began = Instant::now();
         loop {
             match cluster.get(&self.name, "ServiceAccount", "default").await {
                 Ok(Some(_)) => return Ok(()),
                 Err(error) if error.code() == 403 => {
-                    // Without permission to read the account, wait a moment: as a rule, it exists by then.
+                    // Without permission to read the account, wait a moment, because the account usually exists by
+                    // then.
                     tokio::time::sleep(Duration::from_secs(1)).await;
                     return Ok(());
                 }
@@ -147,8 +150,8 @@ impl Namespace {
         }
     }
 
-    /// Deletes everything of the run, and the namespace too if the run created it, and waits at most this long until it
-    /// has terminated. Returns what still exists.
+    /// Deletes all objects of the run, and also the namespace if the run created it. Waits at most this long until they
+    /// are gone. Returns the objects that still exist.
     pub async fn remove(&self, cluster: &ClusterClient, patience: Duration) -> Vec<Leftover> {
         if self.created && !self.is_ours(cluster).await {
             return Vec::new();
@@ -180,7 +183,7 @@ impl Namespace {
     }
 
     /// Whether the namespace exists and carries the label of the run. A namespace that cannot be read counts as the
-    /// run's, because it has the run's name.
+    /// run's own namespace, because it has the run's name.
     async fn is_ours(&self, cluster: &ClusterClient) -> bool {
         match cluster.get("", "Namespace", &self.name).await {
             Ok(seen) => seen.is_some_and(|seen| seen["metadata"]["labels"][RUN] == self.run.as_str()),
@@ -217,7 +220,7 @@ impl Namespace {
             if !agreed {
                 match cluster.delete("", "Namespace", &self.name, None).await {
                     Err(error) if error.code() == 404 => return None,
-                    // It is being deleted already.
+                    // The namespace is already being deleted.
                     Err(error) if error.code() == 409 => agreed = true,
                     Err(error) => refused = Some(error.to_string()),
                     Ok(()) => agreed = true,
@@ -248,7 +251,8 @@ impl Namespace {
             let late = Instant::now() >= until;
             let found = match cluster.list(&self.name, kind, Some(labels)).await {
                 Ok(listing) => listing.items,
-                // The run has no objects of kinds that may not be listed, or that the cluster does not have.
+                // The run cannot have objects of kinds that the harness may not list, or that the cluster does not
+                // have.
                 Err(error) if error.refusal().is_some() => return Vec::new(),
                 Err(error) if late => {
                     return vec![self.leftover(kind, "with the run's label", error.to_string())];
@@ -274,12 +278,13 @@ impl Namespace {
     }
 }
 
-/// What a run can have created in a namespace. Endpoints go with their Service.
+/// The kinds of objects that a run can have created in a namespace. Endpoints are deleted with their Service.
 pub(super) fn own_kinds() -> impl Iterator<Item = &'static str> {
     RUNNING_KINDS.into_iter().chain(OTHER_KINDS)
 }
 
-/// Asks to delete an object of a run, and removes the finalizers that its case gave it. One that does not exist is fine.
+/// Asks to delete an object of a run, and removes the finalizers that its case gave it. It is not an error if the
+/// object does not exist.
 pub(super) async fn delete(
     cluster: &ClusterClient,
     namespace: &str,
@@ -314,7 +319,7 @@ pub(crate) async fn release(
     }
 }
 
-/// What the conditions of a namespace say about why it still exists.
+/// Why a namespace still exists, according to its conditions.
 fn why_it_remains(namespace: &Value) -> String {
     let conditions = namespace.items("/status/conditions");
     let holding: Vec<&str> = conditions

@@ -1,7 +1,7 @@
 //! Taints and cordons that steps set on nodes, and how they are removed.
 //!
-//! A run that is killed cannot undo anything. So before it changes a node, it records the change in its namespace, and
-//! `gc` undoes it if the run did not.
+//! A run that is killed cannot undo anything. So before a run changes a node, it records the change in its namespace,
+//! and `gc` undoes the change if the run did not.
 
 use probity_case::manifest::RUN;
 use serde_json::{Value, json};
@@ -75,7 +75,8 @@ impl NodeChange {
         }
     }
 
-    /// The patch that adds it to a node, or removes it. It fails if the node has changed in the meantime.
+    /// The patch that adds the change to a node, or removes it. The patch fails if the node has changed in the
+    /// meantime.
     fn patch(&self, node: &Value, add: bool) -> Value {
         let spec = match self {
             Self::Taint { key, value, effect } => {
@@ -95,7 +96,7 @@ impl NodeChange {
         json!({ "metadata": { "resourceVersion": node["metadata"]["resourceVersion"] }, "spec": spec })
     }
 
-    /// Records that the change is about to be made, unless the node has it already.
+    /// Records that the change is about to be made, unless the node already has it.
     pub(crate) async fn record(
         &self,
         cluster: &ClusterClient,
@@ -151,7 +152,7 @@ impl NodeChange {
         }
     }
 
-    /// Adds it to a node, or removes it. Returns whether the node exists.
+    /// Adds the change to a node, or removes it. Returns whether the node exists.
     async fn set(&self, cluster: &ClusterClient, node: &str, add: bool) -> Result<bool, ClusterError> {
         let mut tries = 0;
         loop {

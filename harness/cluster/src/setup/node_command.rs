@@ -13,14 +13,15 @@ use crate::setup::trust::{is_node_name, is_uid};
 
 /// The longest output that is read.
 const LONGEST: u64 = 256 * 1024;
-/// How much of the end of the standard error is kept.
+/// How many bytes of the end of standard error are kept.
 const END: usize = 4096;
 /// The maximum time of a command.
 const WITHIN: Duration = Duration::from_secs(300);
-/// A program that the command left in the background may keep its standard output open: it is not waited for.
+/// How long to wait for more output after the command has exited. A program that the command left in the background may
+/// keep standard output open for longer.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Why a command did not do what it was asked to do to a node.
+/// Why a command did not apply a verb to a node.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NodeCommandError {
     /// The user gave no command.
@@ -29,7 +30,7 @@ pub(crate) enum NodeCommandError {
     /// A pod claims to be on a node that cannot exist.
     #[error("`{0}` is not a valid node name; the command was not run")]
     NoNode(String),
-    /// The API server shows a UID that is not valid.
+    /// The API server shows a pod UID that is not valid.
     #[error("`{0}` is not a valid UID of a pod; the command was not run")]
     NoUid(String),
     /// It could not be run.
@@ -73,14 +74,14 @@ pub(crate) struct Order<'o> {
 pub(crate) struct CommandAnswer {
     /// How the command ended.
     pub(crate) status: ExitStatus,
-    /// The JSON object that it printed; none if it printed anything else.
+    /// The JSON object that the command printed; `None` if it printed anything else.
     pub(crate) output: Option<Value>,
-    /// The end of what it printed on standard error.
+    /// The end of the command's standard error.
     said: String,
 }
 
 impl CommandAnswer {
-    /// How the command failed, with its last line on standard error; none if it did not.
+    /// How the command failed, with its last line on standard error; `None` if it succeeded.
     pub(crate) fn failure(&self) -> Option<String> {
         let why = self.said.lines().map(str::trim).rfind(|line| !line.is_empty());
         let why = why.map(|line| format!(": {line}")).unwrap_or_default();
@@ -116,7 +117,7 @@ pub(crate) async fn act(
     Ok(CommandAnswer { status, output, said })
 }
 
-/// Gives a command its input, reads what it prints, and waits for its end.
+/// Gives a command its input, reads its output, and waits until it exits.
 async fn converse(mut child: Child, input: Option<&Value>) -> std::io::Result<(ExitStatus, Vec<u8>, String)> {
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let exited = CancellationToken::new();
@@ -161,7 +162,7 @@ async fn after(exited: &CancellationToken) {
     sleep(LAST_WORDS).await;
 }
 
-/// Reads everything, and keeps the end of it.
+/// Reads everything, but keeps only the end.
 async fn read_end(mut from: impl AsyncRead + Unpin, end: &mut Vec<u8>) {
     let mut chunk = [0; END];
     while let Ok(count @ 1..) = from.read(&mut chunk).await {

@@ -13,14 +13,14 @@ use crate::fields::Fields as _;
 const READY_WITHIN: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// What one of the harness's own pods runs.
+/// The settings of one of the harness's own pods.
 pub(super) struct OwnPod<'a> {
     pub(super) name: &'a str,
     /// The name of the application, for its label.
     pub(super) app: &'a str,
     /// The fields of its only container; name, image and security context are added.
     pub(super) container: Value,
-    /// The node on which it must run; without it, any node that the run may use.
+    /// The node on which the pod must run; if absent, any node that the run may use.
     pub(super) node: Option<&'a str>,
 }
 
@@ -99,7 +99,7 @@ async fn until_ready(cluster: &ClusterClient, namespace: &str, pod: &str) -> Res
     }
 }
 
-/// What keeps a pod from being ready, as far as its status shows.
+/// The reason why a pod is not ready, if its status shows one.
 fn problem(pod: &Value) -> Option<NotReady> {
     if pod.pointer("/metadata/deletionTimestamp").is_some() {
         return Some(NotReady::Ever("it is being deleted".to_owned()));

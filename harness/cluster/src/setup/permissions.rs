@@ -1,7 +1,8 @@
-//! What a run may do, and what it must be allowed to do: one table for the check, for `probity rbac`, and for messages.
+//! The permissions that a run has, and the permissions that it needs. One table serves the check, `probity rbac`, and
+//! messages.
 //!
 //! The check comes before anything is created. One request returns all rules in the namespace. Permissions in the whole
-//! cluster, and those that the server does not list, are checked one by one.
+//! cluster, and permissions that the server does not list, are checked one by one.
 
 mod manifests;
 
@@ -34,8 +35,8 @@ pub enum Need {
     ToMakeNamespaces,
     /// Without it some cases are skipped or some facts are unknown.
     Optional,
-    /// Like `Optional`, but it allows more than its cases use: it is granted only by hand, and only those cases mention
-    /// it.
+    /// Like `Optional`, but the permission allows more than its cases use. It must be granted manually, and only those
+    /// cases mention it.
     ByHand,
 }
 
@@ -148,7 +149,7 @@ pub const RULES: &[Rule] = &[
 pub struct Missing {
     /// The rule.
     pub rule: Rule,
-    /// Those of its verbs that are missing.
+    /// The verbs of the rule that are missing.
     pub verbs: Vec<&'static str>,
 }
 
@@ -277,7 +278,7 @@ fn covers(grant: &ResourceRule, rule: &Rule, verb: &str) -> bool {
         && (has(resources, rule.resource) || subresource.is_some_and(|any| resources.contains(&any)))
 }
 
-/// What the server lists as granted in the namespace, and whether that is all.
+/// The rules that the server lists as granted in the namespace, and whether the list is complete.
 async fn granted(
     cluster: &ClusterClient,
     namespace: &str,

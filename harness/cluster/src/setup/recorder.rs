@@ -1,8 +1,8 @@
 //! The recorder pod of a run.
 //!
 //! All targets send their witness lines there, and a single reader in the harness receives them. The stream is read in
-//! portions: on a busy cluster this takes far fewer messages than following it, and each portion names its first and
-//! its last line.
+//! portions: on a busy cluster, portions take far fewer messages than following the stream. Each portion names its
+//! first and its last line.
 
 use std::net::IpAddr;
 
@@ -30,7 +30,7 @@ pub(crate) struct Recorder {
     pub(crate) address: String,
     /// The digest of the image, from the status of the pod.
     pub(crate) image_digest: String,
-    /// The node that it runs on.
+    /// The node on which the recorder runs.
     pub(crate) node: String,
     query: PortForwardClient,
 }

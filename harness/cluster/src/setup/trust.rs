@@ -11,7 +11,7 @@ use crate::fields::Fields as _;
 use crate::setup::node_changes::NodeChange;
 use crate::setup::undo;
 
-/// Why a record is not trusted; `None` if it is. A namespace that the user names is trusted.
+/// Why a record is not trusted; `None` if it is trusted. A namespace that the user names is trusted.
 pub(super) async fn doubt(
     cluster: &ClusterClient,
     record: &Value,
@@ -26,7 +26,7 @@ pub(super) async fn doubt(
     if vouched == Some(place) {
         return None;
     }
-    // Anybody who may label a namespace has permissions in the whole cluster, and needs no record to do harm.
+    // Anybody who may label a namespace has permissions in the whole cluster, and could do harm without a record.
     let namespace = cluster.get("", "Namespace", place).await.ok().flatten().unwrap_or_default();
     let run = record["metadata"]["labels"][RUN].as_str();
     (run.is_none() || namespace["metadata"]["labels"][RUN].as_str() != run).then_some(

@@ -1,8 +1,8 @@
-//! Actions of steps on nodes, and the verbs that undo them: nodes that were taken away, configured, or given static
+//! Records of actions on nodes, with the verbs that undo them. The nodes were taken away, configured, or given static
 //! pods.
 //!
-//! A run that is killed cannot undo anything. So before it acts on a node, it records in its namespace the node and the
-//! verb that undoes the action. If the run did not undo it, `gc` does.
+//! A run that is killed cannot undo anything. So before a run acts on a node, it records in its namespace the node and
+//! the verb that undoes the action. If the run did not undo the action, `gc` does.
 
 use probity_case::manifest::RUN;
 use probity_model::history::{NODE_VERBS, REMOVE_STATIC_PODS};
@@ -20,7 +20,7 @@ fn object_name(node: &str, verb: &str) -> String {
     format!("probity-{verb}-{node}")
 }
 
-/// Records an action on a node before it is done, by the verb that undoes it. An existing record is not an error.
+/// Records an action on a node before it takes place, with the verb that undoes it. An existing record is not an error.
 pub(crate) async fn record(
     cluster: &ClusterClient,
     namespace: &str,

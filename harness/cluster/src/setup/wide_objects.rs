@@ -8,13 +8,13 @@ use crate::api::client::ClusterClient;
 use crate::fields::Fields as _;
 use crate::setup::namespace::Leftover;
 
-/// Deletes all cluster-scoped objects that a run created. Returns those that it could not delete.
+/// Deletes all cluster-scoped objects that a run created. Returns the objects that it could not delete.
 pub(crate) async fn remove(cluster: &ClusterClient, run: &str) -> Vec<Leftover> {
     let mut left = Vec::new();
     for kind in WIDE_KINDS {
         let listing = match cluster.list("", kind, Some(&format!("{RUN}={run}"))).await {
             Ok(listing) => listing.items,
-            // If the harness may not list a kind, it cannot have created objects of it.
+            // If the harness may not list a kind, it cannot have created objects of that kind.
             Err(error) if error.refusal().is_some() => continue,
             Err(error) => {
                 let what = format!("objects of the kind {kind} with the run's label");
@@ -31,7 +31,7 @@ pub(crate) async fn remove(cluster: &ClusterClient, run: &str) -> Vec<Leftover> 
     left
 }
 
-/// Deletes an object. One that does not exist is fine.
+/// Deletes an object. It is not an error if the object does not exist.
 pub(super) async fn delete(cluster: &ClusterClient, kind: &str, name: &str) -> Result<(), String> {
     match cluster.delete("", kind, name, None).await {
         Err(error) if error.code() != 404 => Err(error.to_string()),

@@ -1,4 +1,4 @@
-//! The context is named, or it is an error.
+//! The user must name the context; otherwise, connecting fails.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The crate against a fake API server: faults that a real one does not produce on demand.
+//! Tests of the crate against a fake API server, with faults that a real API server does not produce on demand.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod connecting;

@@ -9,7 +9,7 @@ use crate::server::{FakeApiServer, ReceivedRequest, ScriptedAnswer};
 const RULES_REVIEW: &str = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews";
 const ACCESS_REVIEW: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
-/// How the server answers the question for all rules.
+/// How the server answers the request for all rules.
 #[derive(Clone, Copy, PartialEq)]
 enum Listing {
     Complete,

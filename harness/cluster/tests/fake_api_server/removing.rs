@@ -16,7 +16,7 @@ fn done() -> ScriptedAnswer {
     ScriptedAnswer::Json(200, json!({ "kind": "Status", "status": "Success" }))
 }
 
-/// A cluster in which a namespace can be created; the script says what else it has.
+/// A cluster in which a namespace can be created. The script defines everything else in it.
 fn cluster(
     script: impl Fn(&ReceivedRequest) -> Option<ScriptedAnswer> + Send + Sync + 'static,
 ) -> impl Fn(&ReceivedRequest) -> Option<ScriptedAnswer> + Send + Sync + 'static {

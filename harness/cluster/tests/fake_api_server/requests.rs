@@ -1,4 +1,4 @@
-//! Requests that are refused, repeated, or broken off.
+//! Requests that are refused, retried, or interrupted.
 
 use std::time::{Duration, Instant};
 

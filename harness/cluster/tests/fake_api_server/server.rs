@@ -1,6 +1,7 @@
-//! A fake API server on a loopback port, for faults that a real one does not produce on demand.
+//! A fake API server on a loopback port, for faults that a real API server does not produce on demand.
 //!
-//! It answers what its script says, and keeps the requests that it got. It knows nothing of Kubernetes beyond `/version`.
+//! It answers as its script says, and keeps the requests that it received. It knows nothing of Kubernetes beyond
+//! `/version`.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -27,7 +28,7 @@ pub(crate) struct ReceivedRequest {
     pub(crate) path: String,
     pub(crate) query: BTreeMap<String, String>,
     pub(crate) body: Value,
-    /// How many like it (method, path, watch or not) came before.
+    /// How many requests of the same kind (method, path, watch or not) came before.
     pub(crate) nth: usize,
 }
 
@@ -46,7 +47,7 @@ impl ReceivedRequest {
 pub(crate) enum ScriptedAnswer {
     /// A status and an object.
     Json(u16, Value),
-    /// The same, with `Retry-After` in seconds.
+    /// A status and an object, with a `Retry-After` header in seconds.
     RetryAfter(u16, u64),
     /// 200 and pieces of a body.
     Pieces(Vec<Piece>),
@@ -75,7 +76,7 @@ pub(crate) struct FakeApiServer {
 }
 
 impl FakeApiServer {
-    /// Starts it. Requests without an answer in the script get 404.
+    /// Starts the server. Requests without an answer in the script get 404.
     pub(crate) async fn start(
         script: impl Fn(&ReceivedRequest) -> Option<ScriptedAnswer> + Send + Sync + 'static,
     ) -> Self {
@@ -115,7 +116,7 @@ impl FakeApiServer {
             .unwrap()
     }
 
-    /// The requests so far, except for the version.
+    /// The requests so far, except requests for the version.
     pub(crate) fn asked(&self) -> Vec<ReceivedRequest> {
         let asked = self.asked.lock().unwrap();
         asked.iter().filter(|asked| asked.path != "/version").cloned().collect()

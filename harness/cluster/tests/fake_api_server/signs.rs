@@ -1,4 +1,4 @@
-//! The signs of a kubelet restart, and what is not readable.
+//! The signs of a kubelet restart, including signs that the harness may not read.
 
 use probity_model::history::{KubeletSigns, NodeProof};
 use serde_json::{Value, json};

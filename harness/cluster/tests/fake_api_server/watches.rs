@@ -15,7 +15,7 @@ fn stream(events: &[String], end: Piece) -> ScriptedAnswer {
     ScriptedAnswer::Pieces(events.iter().cloned().map(Piece::Bytes).chain([end]).collect())
 }
 
-/// What a watch of pods reports, as short lines, until this many came; without those about its absence.
+/// The first reports of a watch of pods, as short lines. Reports that the watch is away are left out.
 async fn reported(
     many: usize,
     script: impl Fn(&ReceivedRequest) -> Option<ScriptedAnswer> + Send + Sync + 'static,
@@ -74,7 +74,7 @@ fn short(incoming: &Incoming) -> String {
     }
 }
 
-/// From which revisions it was watched.
+/// The revisions from which the watches began.
 fn revisions(server: &FakeApiServer) -> Vec<String> {
     let asked = server.asked();
     asked
@@ -84,7 +84,7 @@ fn revisions(server: &FakeApiServer) -> Vec<String> {
         .collect()
 }
 
-/// Lists at 10 and then at 20, and answers watches by the script.
+/// Returns lists at revision 10 and then at revision 20, and answers watches as the script says.
 fn lists(
     first: Vec<serde_json::Value>,
     second: Vec<serde_json::Value>,

@@ -1,4 +1,4 @@
-//! What a killed run left on nodes and in the whole cluster: taints, cordons and PriorityClasses.
+//! Objects that a killed run left on nodes and in the whole cluster: taints, cordons and PriorityClasses.
 
 use std::time::Duration;
 
@@ -18,8 +18,8 @@ fn record(name: &str, data: Value) -> Value {
     record
 }
 
-/// A cluster on which a killed run has left a taint, a cordon and a PriorityClass. `conflicts` patches of nodes meet a change by
-/// somebody else; with `forbidden` nodes cannot be patched at all.
+/// A cluster on which a killed run has left a taint, a cordon and a PriorityClass. The first `conflicts` patches of
+/// nodes fail because somebody else changed the node. With `forbidden`, nodes cannot be patched at all.
 async fn left_behind(conflicts: usize, forbidden: bool) -> FakeApiServer {
     let done = || Some(ScriptedAnswer::Json(200, json!({ "kind": "Status", "status": "Success" })));
     FakeApiServer::start(move |asked| match asked.line().as_str() {

@@ -1,4 +1,4 @@
-//! What the tests of this crate share: the smallest file that is accepted as a static program, and facts about an
+//! Data that the tests of this crate share: the smallest file that is accepted as a static program, and facts about an
 //! invented build.
 #![allow(dead_code, reason = "each test file uses its part")]
 #![expect(clippy::unwrap_used, reason = "tests")]

@@ -12,14 +12,14 @@ pub(super) struct Hit<'p> {
     pub(super) at: Stamp,
     /// Whether it is unambiguous.
     pub(super) clear: bool,
-    /// The container that it is about, if it is about one.
+    /// The container to which the occurrence belongs, if it belongs to one.
     pub(super) container: Option<&'p str>,
-    /// Its attempt, if that is known.
+    /// The attempt of the container, if it is known.
     pub(super) attempt: Option<u64>,
 }
 
 impl Hit<'_> {
-    /// An occurrence that is clear and is about no container.
+    /// An unambiguous occurrence that belongs to no container.
     pub(super) fn new(id: EventId, at: &Stamp) -> Self {
         Self { id, at: at.clone(), clear: true, container: None, attempt: None }
     }
@@ -88,7 +88,7 @@ impl Since {
 }
 
 impl Occurrence {
-    /// Why it cannot be decided, if the step from which it counts never ran.
+    /// Why the occurrence cannot be decided, if the step from which it is counted never ran.
     pub(super) fn not_begun(&self, run: &Timeline<'_>) -> Option<String> {
         let Self::Only(only) = self else { return None };
         let since = only.since.as_ref().filter(|since| since.done(run).is_none())?;
@@ -97,7 +97,7 @@ impl Occurrence {
 }
 
 impl Expectation {
-    /// Whether it is judged on the pod with this key.
+    /// Whether the expectation is judged on the pod with this key.
     pub(super) fn is_about(&self, pod: &str) -> bool {
         self.pod().is_none_or(|wanted| wanted == pod)
     }

@@ -1,4 +1,4 @@
-//! Where something of the expectations' vocabulary occurred in the life of a pod.
+//! Finds the occurrences that expectations name in the life of a pod.
 
 use probity_script::Endpoint;
 
@@ -11,7 +11,7 @@ use crate::timeline::{Attempt, ContainerSeen, PodLife, Probe, Revision, State, T
 /// What was found.
 #[derive(Default)]
 pub(super) struct Found {
-    /// What certainly occurred, in the order of time on its own clock.
+    /// The certain occurrences, in the order of their times, each on its own clock.
     pub(super) certain: Vec<(EventId, Stamp)>,
     /// Ambiguous occurrences.
     pub(super) unclear: Vec<EventId>,
@@ -74,7 +74,7 @@ impl Found {
 }
 
 impl Occurrence {
-    /// Whether the target reports it; otherwise the API server does.
+    /// Whether the target reports the occurrence; otherwise the API server does.
     pub(super) fn is_witnessed(&self) -> bool {
         matches!(self.what(), Self::ProbeOf(_) | Self::SuccessOf(_) | Self::FailureOf(_) | Self::Signal(_))
     }
@@ -83,7 +83,7 @@ impl Occurrence {
         matches!(self.what(), Self::Event(_) | Self::EventSaying { .. })
     }
 
-    /// Whether it may have been missed in a gap.
+    /// Whether the occurrence may have been missed in a gap.
     pub(super) fn may_hide_in(&self, gap: &Gap, of: &PodLife<'_>) -> bool {
         match &gap.of {
             Source::Recorder => self.is_witnessed(),

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::node_verb::{CONFIGURE_KUBELET, NodeProof, NodeVerb};
 
-/// Something that the harness did. The event's own time is when it was done.
+/// Something that the harness did. The event's own time is the time at which the action was complete.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Deed {
@@ -40,7 +40,7 @@ pub enum Did {
         name: String,
         /// The patch.
         patch: Value,
-        /// The subresource that was patched; empty if it was the object itself.
+        /// The subresource that was patched; empty if the object itself was patched.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         subresource: String,
     },
@@ -96,7 +96,7 @@ pub enum Did {
         container: String,
         /// The command.
         command: Vec<String>,
-        /// Its exit status, if it ran.
+        /// The command's exit status, if it ran.
         exit: Option<i32>,
     },
     /// A workload was scaled.
@@ -114,7 +114,7 @@ pub enum Did {
         node: String,
         /// The verb, such as `restart-kubelet`.
         verb: String,
-        /// The UID of the pod that it is about.
+        /// The UID of the pod that the verb is about.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         uid: Option<String>,
         /// The object that the command received on its standard input.
@@ -125,7 +125,7 @@ pub enum Did {
         /// The JSON object that the command printed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output: Option<Value>,
-        /// What the node showed of the effect. An exit status of 0 alone is not proof.
+        /// How the node showed the effect. An exit status of 0 alone is not proof.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         proof: Option<NodeProof>,
     },
@@ -152,9 +152,9 @@ pub enum Did {
         node: String,
         /// The timeout of the drain, in seconds.
         timeout: u64,
-        /// Its exit status; none if it was killed.
+        /// The exit status of kubectl; absent if it was killed.
         exit: Option<i32>,
-        /// What it printed, line by line, each with the time at which it arrived on the harness's clock.
+        /// The lines that kubectl printed, each with its time of arrival on the harness's clock.
         output: Vec<Printed>,
     },
     /// The kubelet's counters for the case's probes were read, at some time between the start and the end of the deed.
@@ -162,7 +162,7 @@ pub enum Did {
     Measured {
         /// The node.
         node: String,
-        /// Its counters for the case's pods; empty if it has none.
+        /// The kubelet's counters for the case's pods; empty if there are none.
         probes: Vec<ProbeCount>,
         /// The number of probe counters for all pods of the node; absent in older recordings.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -172,7 +172,7 @@ pub enum Did {
     Waited {
         /// What was waited for, in words.
         what: String,
-        /// Whether it occurred in time.
+        /// Whether the condition was met in time.
         came: bool,
     },
     /// A step could not be done.
@@ -182,7 +182,7 @@ pub enum Did {
         /// Why.
         why: String,
     },
-    /// The case's last step is done. Everything after it is cleanup, which no clause covers.
+    /// The case's last step is done. All later events belong to the cleanup, which no clause covers.
     Over {
         /// Why: `done`, `interrupted`, `out of time`.
         why: String,
@@ -193,7 +193,7 @@ pub enum Did {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Printed {
-    /// When it arrived, on the harness's clock.
+    /// When the line arrived, on the harness's clock.
     pub us: i64,
     /// The line.
     pub line: String,
@@ -271,7 +271,7 @@ pub struct ProbeCount {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tried {
-    /// The trial's name in the case.
+    /// The dry run's name in the case.
     pub name: String,
     /// What was sent.
     pub manifest: Value,

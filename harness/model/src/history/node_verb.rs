@@ -1,4 +1,4 @@
-//! The verbs for nodes, and what shows that a verb took effect.
+//! The verbs for nodes, and the signs that a verb took effect.
 
 use serde::{Deserialize, Serialize};
 
@@ -31,21 +31,21 @@ pub const CONFIGURE_CONTROLLERS: &str = "configure-controllers";
 pub struct NodeVerb {
     /// The word that the command receives.
     pub word: &'static str,
-    /// The verb that undoes it, which the run carries out however the case ends.
+    /// The verb that undoes the effect. The run applies it however the case ends.
     pub undo: Option<&'static str>,
-    /// Whether it takes the node away from the cluster.
+    /// Whether the verb takes the node away from the cluster.
     pub takes_away: bool,
-    /// Whether it is about one pod, whose UID the command receives.
+    /// Whether the verb is about one pod, whose UID the command receives.
     pub about_pod: bool,
     /// Whether the command reads an object from its standard input.
     pub input: bool,
     /// Whether the command must print a JSON object.
     pub output: bool,
-    /// Whether it restarts the kubelet, so that the node shows the start.
+    /// Whether the verb restarts the kubelet, so that the node shows a start.
     pub restarts_kubelet: bool,
-    /// Whether it does not affect what is already running on the node.
+    /// Whether the verb has no effect on anything that is already running on the node.
     pub harmless: bool,
-    /// What a case with this verb needs besides `node-verbs`.
+    /// What a case that uses this verb must declare besides `node-verbs`.
     pub needs: Option<Need>,
 }
 
@@ -62,7 +62,7 @@ const PLAIN: NodeVerb = NodeVerb {
     needs: None,
 };
 
-/// A verb that takes a node away, and the one that brings it back.
+/// A verb that takes a node away, with the verb that brings the node back.
 const fn takes_away(word: &'static str, back: &'static str) -> NodeVerb {
     NodeVerb { word, undo: Some(back), takes_away: true, needs: Some(Need::MultiNode), ..PLAIN }
 }
@@ -110,7 +110,7 @@ impl NodeVerb {
     }
 }
 
-/// The verb that brings back a node that this verb takes away; none for verbs that do not take a node away.
+/// The verb that brings back a node that this verb takes away; `None` for verbs that do not take a node away.
 #[must_use]
 pub fn brings_back(verb: &str) -> Option<&'static str> {
     let verb = NodeVerb::of(verb);
@@ -121,7 +121,8 @@ pub fn brings_back(verb: &str) -> Option<&'static str> {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodeProof {
-    /// When the user's command ended, on the harness's clock. The deed ends when its effect was seen.
+    /// When the user's command ended, on the harness's clock. The deed ends later, when the harness observed the
+    /// effect.
     pub ended_us: i64,
     /// Before.
     pub before: KubeletSigns,
@@ -129,20 +130,20 @@ pub struct NodeProof {
     pub after: KubeletSigns,
 }
 
-/// What a node shows about the start of its kubelet. Values that the harness has no permission to read are absent.
+/// What a node shows about the start of its kubelet. Values are absent if the harness has no permission to read them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KubeletSigns {
     /// The number of start events that kubelets recorded for the node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starts: Option<u64>,
-    /// When its process was started, on the node's wall clock, to within a second or two.
+    /// When the kubelet's process was started, on the node's wall clock, to within a second or two.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process_us: Option<i64>,
 }
 
 impl NodeProof {
-    /// Whether the kubelet restarted in between; `None` if no sign was readable both before and after.
+    /// Whether the kubelet restarted between two readings; `None` if no sign was readable in both.
     #[must_use]
     pub fn restarted(&self) -> Option<bool> {
         let (before, after) = (self.before, self.after);
@@ -157,7 +158,7 @@ impl NodeProof {
     }
 }
 
-/// Two start times that differ by more than this belong to two processes.
+/// Start times that differ by more than this belong to different processes.
 const PROCESS_START_APART: i64 = 2 * SECOND;
 
 #[cfg(test)]

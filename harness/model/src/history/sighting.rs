@@ -24,7 +24,7 @@ pub struct Sighting {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
-    /// It is new, or existed when the watch started.
+    /// The object is new, or existed when the watch started.
     Added,
     /// It changed.
     Modified,

@@ -37,7 +37,7 @@ impl Deref for At {
     }
 }
 
-/// The end of something, as the target recorded it. It can be used wherever that record is expected.
+/// The end of an action, as the target recorded it. It can be used wherever the record itself is expected.
 #[derive(Clone, Debug)]
 pub struct Completion<'h, T> {
     /// The event and its time.

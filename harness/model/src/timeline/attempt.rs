@@ -16,7 +16,7 @@ pub struct Attempt<'h> {
     pub number: u64,
     /// The node whose clock its stamps use.
     pub node: String,
-    /// When `main` started, and the first line.
+    /// When `main` started, with the event of the first line.
     pub began: At,
     /// All its lines in the order of their numbers.
     pub lines: Vec<Line<'h>>,
@@ -28,8 +28,8 @@ pub struct Attempt<'h> {
     pub commands: Vec<Executed<'h>>,
     /// The probes, in the order of arrival.
     pub probes: Vec<Probe<'h>>,
-    /// The end of its connection to the recorder, and when that arrived: the process itself exited between its last
-    /// line and that time.
+    /// The end of the connection to the recorder, and the time at which this end was received. The process itself
+    /// exited between its last line and that time.
     pub ended: Option<At>,
     /// Numbers of lines that are missing: first and how many.
     pub holes: Vec<(u64, u64)>,
@@ -75,13 +75,13 @@ impl Connection<'_> {
         address(&self.accepted.local)
     }
 
-    /// Who connected, without the port.
+    /// The address of the peer, without the port.
     #[must_use]
     pub fn peer_address(&self) -> &str {
         address(&self.accepted.peer)
     }
 
-    /// Whether the peer reset it.
+    /// Whether the peer reset the connection.
     #[must_use]
     pub fn reset_by_peer(&self) -> bool {
         self.closed.as_ref().is_some_and(|closed| closed.how == Ending::PeerReset)
@@ -104,7 +104,7 @@ pub struct Asked<'h> {
     pub request: &'h Request,
     /// The place of its connection in [`Attempt::connections`].
     pub connection: Option<usize>,
-    /// Its answer, and when that ended.
+    /// The answer, and when the answer was complete.
     pub answer: Option<Completion<'h, Answered>>,
 }
 
@@ -127,13 +127,13 @@ impl Asked<'_> {
         self.request.headers.iter().filter(same).map(|(_, value)| value.as_str())
     }
 
-    /// Whether one of the project's own clients sent it.
+    /// Whether one of the project's own clients sent the request.
     #[must_use]
     pub fn from_our_client(&self) -> bool {
         self.header("user-agent").any(|agent| agent.starts_with("agnhost-rs"))
     }
 
-    /// Whether its user agent is that of a kubelet's prober.
+    /// Whether its user agent is the user agent of a kubelet's prober.
     #[must_use]
     pub fn from_prober(&self) -> bool {
         self.header("user-agent").any(|agent| agent.starts_with("kube-probe/"))
@@ -166,20 +166,20 @@ pub struct Executed<'h> {
 
 /// A probe as it arrived.
 pub struct Probe<'h> {
-    /// Which probes it can have been: more than one if the spec has several probes of the same endpoint.
+    /// The kinds of probe that it can have been: more than one if the spec has several probes of the same endpoint.
     pub kinds: Vec<ProbeKind>,
     /// The event of its arrival.
     pub id: EventId,
     /// When it arrived.
     pub at: Stamp,
-    /// How it arrived: an index into the list that the variant names.
+    /// How the probe arrived: an index into the list that the variant names.
     pub through: Through,
     /// Whether the documentation counts its answer as a success, judging by the answer alone. `None` for redirects, for
     /// interrupted bodies, and while no answer is known.
     pub passed: Option<bool>,
-    /// The event that settled it, and when: the answer, or the arrival for a bare connection.
+    /// The event that decided the probe, with its time: the answer or, for a bare connection, the arrival.
     pub settled: Option<At>,
-    /// The endpoint's name in the plan, if the plan has one for it.
+    /// The endpoint's name in the plan, if the plan has the endpoint.
     pub endpoint: Option<&'h probity_script::Endpoint>,
 }
 
@@ -195,19 +195,19 @@ pub enum Through {
 }
 
 impl Probe<'_> {
-    /// Whether it can only have been a probe of this kind.
+    /// Whether the record can only have been a probe of this kind.
     #[must_use]
     pub fn is(&self, kind: ProbeKind) -> bool {
         self.kinds == [kind]
     }
 
-    /// Whether it can have been a probe of this kind.
+    /// Whether the record can have been a probe of this kind.
     #[must_use]
     pub fn can_be(&self, kind: ProbeKind) -> bool {
         self.kinds.contains(&kind)
     }
 
-    /// The events of its arrival and of what settled it.
+    /// The event of the probe's arrival, and the event that decided the probe.
     #[must_use]
     pub fn events(&self) -> Vec<EventId> {
         [Some(self.id), self.settled.as_ref().map(|settled| settled.id)].into_iter().flatten().collect()

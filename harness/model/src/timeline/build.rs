@@ -117,8 +117,8 @@ fn probes_of<'t, 'h>(pods: &'t mut [PodLife<'h>]) -> impl Iterator<Item = &'t mu
     lives.flat_map(|life| &mut life.probes)
 }
 
-/// A stalled target records events late. The kernel accepts a connection immediately, which is enough for a TCP probe,
-/// and an answer is sent before its line is written.
+/// Moves the times of a probe back if its target was stalled, because a stalled target records events late. The kernel
+/// accepts a connection immediately, which is enough for a TCP probe, and an answer is sent before its line is written.
 fn back_date(probe: &mut Probe<'_>, held_up: i64) {
     if matches!(probe.through, Through::Connection(_)) {
         probe.at.at = Interval::new(probe.at.at.lo - held_up, probe.at.at.hi);
@@ -129,7 +129,7 @@ fn back_date(probe: &mut Probe<'_>, held_up: i64) {
     }
 }
 
-/// The watch may show a pod before the response to its creation arrives, so the deed may come second.
+/// The watch may show a pod before the response to its creation arrives, so the deed may come after the first revision.
 fn created<'h>(pods: &mut Vec<PodLife<'h>>, id: EventId, name: &str, manifest: &'h Value) {
     let seen =
         pods.iter_mut().rev().find(|pod| pod.name == name && pod.created.is_none() && pod.deleted.is_none());
@@ -417,7 +417,7 @@ fn gather<'h>(
     }
 }
 
-/// An overloaded node stays late until it has caught up.
+/// Extends an overload by the time that the node takes to catch up, because it stays late until then.
 fn with_backlog(noise: &Noise) -> Noise {
     let lasted = noise.to_us.saturating_sub(noise.from_us);
     let backlog = if noise.by == Listener::Overload { CATCH_UP.of(lasted) } else { 0 };

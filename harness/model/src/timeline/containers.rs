@@ -13,7 +13,8 @@ fn life(kind: ContainerKind, spec: &Value) -> ContainerLife<'_> {
     ContainerLife { name: text(spec, "name").to_owned(), kind, spec, probes, attempts: Vec::new() }
 }
 
-/// The ephemeral containers that the last revision shows: none can be removed.
+/// The ephemeral containers that the last revision shows. Earlier revisions have no others, because ephemeral
+/// containers cannot be removed.
 pub(super) fn ephemeral<'h>(revisions: &[Revision<'h>]) -> Vec<ContainerLife<'h>> {
     let spec = revisions.last().and_then(|last| last.object.get("spec"));
     let list = spec.and_then(|spec| spec.get("ephemeralContainers")?.as_array());

@@ -1,4 +1,4 @@
-//! What other than a probe may have acted on a pod: deletions, actions of the harness, and the end of the record.
+//! Everything except probes that may have affected a pod: deletions, actions of the harness, and the end of the record.
 
 use probity_script::witness::Fact;
 use serde_json::Value;
@@ -13,7 +13,7 @@ use crate::history::{Did, REMOVE_SANDBOX, Source, brings_back};
 use crate::mechanisms::LATE_SIGHT;
 
 impl<'h> Timeline<'h> {
-    /// Whether the harness acted on a node: a restarted kubelet syncs everything again.
+    /// Whether the harness acted on a node. For example, a restarted kubelet syncs every pod again.
     #[must_use]
     pub fn node_was_touched(&self) -> bool {
         self.deeds.iter().any(|(_, deed)| deed.did.acts_on_node())
@@ -26,15 +26,15 @@ impl<'h> Timeline<'h> {
         self.deeds.iter().any(|(_, deed)| takes(&deed.did))
     }
 
-    /// Whether the harness removed a sandbox: the pod then starts again in a new sandbox, with a new address.
+    /// Whether the harness removed a sandbox. The pod then starts again in a new sandbox, with a new address.
     #[must_use]
     pub fn lost_a_sandbox(&self) -> bool {
         let removes = |did: &Did| matches!(did, Did::NodeVerb { verb, .. } if verb == REMOVE_SANDBOX);
         self.deeds.iter().any(|(_, deed)| removes(&deed.did))
     }
 
-    /// Whether the harness acted on a node, or on a pod other than by creating or deleting it. A container may have
-    /// been stopped because of this.
+    /// Whether the harness acted on a node, or did anything to a pod except creating or deleting it. A container may
+    /// have been stopped because of this.
     #[must_use]
     pub fn was_touched(&self) -> bool {
         let touched = |did: &Did| {
@@ -85,14 +85,14 @@ impl<'h> Timeline<'h> {
         self.clocks.between(from, &end).is_some_and(|watched| watched.lo > span + noise)
     }
 
-    /// Whether more than a span certainly passed between two instants, without the time for which the pod's node or the
-    /// harness was stalled.
+    /// Whether more than a span certainly passed between two instants, not counting the time for which the pod's node
+    /// or the harness was stalled.
     #[must_use]
     pub fn longer_than(&self, pod: &PodLife<'_>, (from, to): (&Stamp, &Stamp), span: i64) -> bool {
         self.at_least(from, to) > span + self.noise_between(&pod.node, from, to)
     }
 
-    /// The time after an instant at which the record of the pod's targets paused.
+    /// The time after an instant at which the record of the pod's targets was interrupted.
     fn deaf_from(&self, pod: &PodLife<'_>, since: i64) -> Option<i64> {
         let about = |of: &Source| match of {
             Source::Recorder => true,
@@ -103,7 +103,7 @@ impl<'h> Timeline<'h> {
         gaps.filter(|gap| about(&gap.of) && gap.to_us >= since).map(|gap| gap.from_us.max(since)).min()
     }
 
-    /// The last event before the end of the case: something that never arrived had not arrived by then.
+    /// The last event before the end of the case. It shows that something that never arrived had not arrived by then.
     #[must_use]
     pub fn last_event(&self) -> Option<EventId> {
         self.history.events().filter(|(_, event)| event.us <= self.ended_us).map(|(id, _)| id).next_back()
@@ -150,8 +150,8 @@ impl<'h> PodLife<'h> {
         }
     }
 
-    /// Whether a restart rule of one of its containers restarts all of them, so that more containers restart than the
-    /// policy says.
+    /// Whether a restart rule of one of the pod's containers restarts all of them, so that more containers restart than
+    /// the restart policy requires.
     #[must_use]
     pub fn restarts_as_one(&self) -> bool {
         self.containers.iter().any(|container| {
@@ -166,9 +166,9 @@ impl<'h> PodLife<'h> {
         self.revisions.iter().find(|revision| matches!(revision.phase(), "Failed" | "Succeeded"))
     }
 
-    /// Whether something other than its containers ended the pod, such as an eviction or a deadline: its status then
-    /// has a reason. A reason alone is only a claim of the kubelet. It does not count if the targets recorded that all
-    /// main containers exited by themselves.
+    /// Whether something other than the pod's containers ended the pod, such as an eviction or a deadline. The pod's
+    /// status then has a reason. A reason alone is only a claim of the kubelet, and does not count if the targets
+    /// recorded that all main containers exited by themselves.
     #[must_use]
     pub fn was_ended_from_outside(&self) -> bool {
         self.reason().is_some() && !self.ended_by_itself()
@@ -259,7 +259,7 @@ impl<'h> PodLife<'h> {
 }
 
 impl Handler {
-    /// The host that it uses instead of the pod.
+    /// The host to which the probe is sent instead of the pod.
     #[must_use]
     pub fn host(&self) -> Option<&str> {
         match self {
@@ -271,7 +271,7 @@ impl Handler {
 
 impl Attempt<'_> {
     /// Whether a port received requests that match no probe of the container and are not from the project's own
-    /// clients. A kubelet may have sent a path in a different form from the one in the spec.
+    /// clients. A kubelet may have sent a path in a form that differs from the spec.
     #[must_use]
     pub fn has_strangers(&self, port: Option<u16>) -> bool {
         self.requests.iter().enumerate().any(|(at, asked)| {
@@ -282,7 +282,7 @@ impl Attempt<'_> {
         })
     }
 
-    /// Whether the plan was changed in this life.
+    /// Whether the plan was changed during this life.
     #[must_use]
     pub fn was_changed(&self) -> bool {
         self.lines.iter().any(|line| matches!(line.line.fact, Fact::Change(_) | Fact::Reset(_)))
@@ -290,15 +290,15 @@ impl Attempt<'_> {
 }
 
 impl ProbedLife<'_, '_> {
-    /// Whether this container's target sees every one of these probes, and nothing that only looks like one: no other
-    /// container uses the same port in a probe, no other pod probes this pod, and the harness does not run the same
-    /// command.
+    /// Whether this container's target sees every one of these probes, and nothing else that looks like such a probe:
+    /// no other container uses the same port in a probe, no other pod probes this pod, and the harness does not run the
+    /// same command.
     #[must_use]
     pub fn is_asked_alone(&self) -> bool {
         self.run.asks_alone(self.pod, self.container, self.spec)
     }
 
-    /// Whether every probe that reaches anything is recorded, and nothing else arrived at its port.
+    /// Whether every probe that reaches anything is recorded, and nothing else arrived at the probe's port.
     #[must_use]
     pub fn is_seen(&self) -> bool {
         let port = self.spec.handler.port();
@@ -307,14 +307,14 @@ impl ProbedLife<'_, '_> {
 }
 
 impl<'t, 'h> Lives<ProbedLife<'t, 'h>> {
-    /// Those whose target sees every one of these probes, and nothing that only looks like one.
+    /// The lives whose target sees every one of these probes, and nothing else that looks like such a probe.
     #[must_use]
     pub fn asked_alone(self) -> Self {
         self.only(|life| life.is_asked_alone())
     }
 
-    /// Those in which every probe of the kind was recorded and cannot be mistaken for another: the lives in which
-    /// probes can be counted and timed.
+    /// The lives in which every probe of the kind was recorded and cannot be mistaken for another probe. In these
+    /// lives, probes can be counted and timed.
     #[must_use]
     pub fn countable(self) -> Self {
         let countable = |life: &ProbedLife<'_, '_>| life.is_unmistaken() && life.is_seen();
@@ -323,7 +323,7 @@ impl<'t, 'h> Lives<ProbedLife<'t, 'h>> {
 }
 
 impl Timeline<'_> {
-    /// Whether a container's target sees every one of these probes, and nothing that only looks like one.
+    /// Whether a container's target sees every one of these probes, and nothing else that looks like such a probe.
     #[must_use]
     pub fn asks_alone(&self, pod: &PodLife<'_>, container: &ContainerLife<'_>, spec: &ProbeSpec) -> bool {
         let by_sibling = pod
@@ -342,7 +342,7 @@ impl Timeline<'_> {
 }
 
 impl Life<'_, '_> {
-    /// Whether nothing but its probes could stop the container: no action of the harness, no deadline, and no other
+    /// Whether nothing but the container's probes could stop it: no action of the harness, no deadline, and no other
     /// cause from outside.
     #[must_use]
     pub fn only_probes_stop_it(&self) -> bool {

@@ -92,7 +92,7 @@ impl ContainerKind {
     }
 }
 
-/// What ended the previous life. It is unknown if lines are missing, or if something else stopped the container.
+/// What ended the previous life. The cause is unknown if lines are missing, or if something else stopped the container.
 fn how_it_began(life: &Life<'_, '_>) -> Option<&'static str> {
     if life.number == 0 {
         return Some("first");

@@ -29,7 +29,7 @@ pub struct KubeEvent<'h> {
 const COMBINED: &str = "(combined from similar events)";
 
 impl<'h> KubeEvent<'h> {
-    /// A text at a path of the object, such as `/involvedObject/uid`; none if it is absent or empty.
+    /// A text at a path of the object, such as `/involvedObject/uid`; `None` if it is absent or empty.
     #[must_use]
     pub fn text(&self, path: &str) -> Option<&'h str> {
         self.object.pointer(path)?.as_str().filter(|text| !text.is_empty())
@@ -41,15 +41,15 @@ impl<'h> KubeEvent<'h> {
         self.object.get(field)?.as_str()?.parse::<jiff::Timestamp>().ok().map(|at| at.as_second())
     }
 
-    /// Whether it is about a container with this name, and has this reason. An event that stands for many may be about
-    /// several containers, so it does not count.
+    /// Whether the event is about a container with this name, and has this reason. An event that stands for many events
+    /// may be about several containers, so it does not count.
     #[must_use]
     pub fn is_of(&self, container: &str, reason: &str) -> bool {
         self.container == Some(container) && self.reason == reason && !self.is_combined()
     }
 
-    /// Whether it stands for many events that differ only in their messages. Its reason and its type apply to all of
-    /// them; all its other fields come from one of them.
+    /// Whether the event stands for many events that differ only in their messages. Its reason and its type apply to
+    /// all these events. All its other fields come from one of these events.
     #[must_use]
     pub fn is_combined(&self) -> bool {
         self.message.starts_with(COMBINED)
@@ -91,7 +91,7 @@ pub struct SliceSeen<'h> {
     pub at: Stamp,
     /// The slice's name.
     pub name: &'h str,
-    /// Its endpoints; empty if it was deleted.
+    /// The endpoints; empty if the slice was deleted.
     pub endpoints: Vec<EndpointSeen<'h>>,
 }
 

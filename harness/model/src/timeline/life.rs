@@ -48,7 +48,7 @@ pub struct ProbedLife<'t, 'h> {
     pub life: Life<'t, 'h>,
     /// The probe.
     pub spec: &'t ProbeSpec,
-    /// The recorded probes that can have been this one, in the order of arrival. Lifecycle hooks are left out.
+    /// The recorded probes that can have been this probe, in the order of arrival. Lifecycle hooks are left out.
     pub probes: Vec<&'t Probe<'h>>,
 }
 
@@ -92,7 +92,7 @@ impl<'h> Timeline<'h> {
 }
 
 impl<'t, 'h> Lives<Life<'t, 'h>> {
-    /// Those with a probe of this kind, each with that probe.
+    /// The lives with a probe of this kind, each with that probe.
     #[must_use]
     pub fn of(self, kind: ProbeKind) -> Lives<ProbedLife<'t, 'h>> {
         Lives(self.0.into_iter().filter_map(|life| life.probed(kind)).collect())
@@ -108,7 +108,7 @@ impl<'t, 'h> Lives<Life<'t, 'h>> {
 }
 
 impl<L> Lives<L> {
-    /// Those that meet a condition.
+    /// The lives that meet a condition.
     #[must_use]
     pub fn only(mut self, meets: impl Fn(&L) -> bool) -> Self {
         self.0.retain(|life| meets(life));
@@ -119,26 +119,26 @@ impl<L> Lives<L> {
 macro_rules! filters {
     ($($of:ident),+) => {
         $(impl<'t, 'h> Lives<$of<'t, 'h>> {
-            /// Only those with a complete record of the target.
+            /// Only the lives with a complete record of the target.
             #[must_use]
             pub fn whole(self) -> Self {
                 self.only(|life| life.holes.is_empty())
             }
 
-            /// Only those in histories without node actions, since a restarted kubelet syncs everything again, and in pods
-            /// whose containers restart one by one.
+            /// Only the lives in histories without actions on nodes, because a restarted kubelet syncs every pod again,
+            /// and in pods whose containers restart one by one.
             #[must_use]
             pub fn undisturbed(self) -> Self {
                 self.only(|life| !life.run.node_was_touched() && !life.pod.restarts_as_one())
             }
 
-            /// Those of containers that keep running: all containers, including sidecars, except init containers.
+            /// The lives of containers that keep running: all containers, including sidecars, except init containers.
             #[must_use]
             pub fn staying(self) -> Self {
                 self.only(|life| life.container.stays())
             }
 
-            /// Those that are not the first life of their container.
+            /// The lives that are not the first life of their container.
             #[must_use]
             pub fn restarted(self) -> Self {
                 self.only(|life| life.number > 0)
@@ -165,7 +165,7 @@ impl<'t, 'h> Life<'t, 'h> {
         format!("{}/{}", self.pod.key, self.container.name)
     }
 
-    /// Whether it is the same life.
+    /// Whether the other life is the same life.
     #[must_use]
     pub fn is(&self, other: &Self) -> bool {
         std::ptr::eq(self.attempt, other.attempt)
@@ -192,7 +192,7 @@ impl<'t, 'h> Life<'t, 'h> {
         self.began.at.hi + if self.number == 0 { 0 } else { UNKNOWN_LIFE }
     }
 
-    /// The event that shows that the container was started again after this life.
+    /// The event that shows a later start of the container, after this life.
     #[must_use]
     pub fn lives_again(&self) -> Option<EventId> {
         let heard = self.container.attempts.iter().find(|next| next.number > self.number);
@@ -326,7 +326,7 @@ impl<'t, 'h> ProbedLife<'t, 'h> {
         self.attempt.result(probe, self.spec)
     }
 
-    /// What the kubelet counted a probe as; see [`ProbeResult::outcome`].
+    /// How the kubelet counted a probe; see [`ProbeResult::outcome`].
     #[must_use]
     pub fn outcome(&self, probe: &'t Probe<'h>) -> ProbeOutcome {
         self.result(probe).outcome()
@@ -366,13 +366,13 @@ impl<'t, 'h> ProbedLife<'t, 'h> {
 }
 
 impl ContainerLife<'_> {
-    /// Whether it should run as long as its pod: it is a main container or a sidecar.
+    /// Whether the container should run as long as its pod: it is a main container or a sidecar.
     #[must_use]
     pub fn stays(&self) -> bool {
         self.kind != ContainerKind::Init
     }
 
-    /// Whether the kernel kills it if it needs more memory than its spec allows.
+    /// Whether the kernel kills the container if it needs more memory than its spec allows.
     #[must_use]
     pub fn has_memory_limit(&self) -> bool {
         self.spec.pointer("/resources/limits/memory").is_some()
@@ -421,7 +421,7 @@ impl<'h> Attempt<'h> {
         matches!(self.lines.first().map(|line| &line.line.fact), Some(Fact::Started(started)) if started.attempt_known)
     }
 
-    /// Whether it accepted connections on a port.
+    /// Whether the process accepted connections on a port.
     #[must_use]
     pub fn holds_port(&self, port: u16) -> bool {
         self.connections.iter().any(|connection| connection.port() == Some(port))

@@ -15,9 +15,9 @@ pub struct PodLife<'h> {
     pub key: String,
     /// Its name.
     pub name: String,
-    /// Its UID; empty until it was sighted.
+    /// The pod's UID; empty until the API server showed the pod.
     pub uid: String,
-    /// The node that it was bound to; empty until then.
+    /// The node to which the pod was bound; empty before that.
     pub node: String,
     /// The action that created it, with the manifest as sent.
     pub created: Option<(EventId, &'h Value)>,
@@ -27,14 +27,14 @@ pub struct PodLife<'h> {
     pub revisions: Vec<Revision<'h>>,
     /// Its containers: init containers first, as in the spec.
     pub containers: Vec<ContainerLife<'h>>,
-    /// The ephemeral containers that were added to it. They are not among its containers: they have no probes, do not
-    /// restart, and count for no condition.
+    /// The ephemeral containers that were added to it. They are not in `containers`, because they have no probes, do
+    /// not restart, and affect no condition.
     pub ephemeral: Vec<ContainerLife<'h>>,
     /// The events recorded for it.
     pub events: Vec<KubeEvent<'h>>,
-    /// The harness's request to delete or evict it.
+    /// The harness's request to delete or evict the pod.
     pub deleted: Option<EventId>,
-    /// Whether it is a static pod, which a kubelet runs from a manifest on its node.
+    /// Whether the pod is a static pod, which a kubelet runs from a manifest on its node.
     pub is_static: bool,
     /// The mirror pods of a static pod.
     pub mirrors: Vec<Mirror<'h>>,
@@ -44,14 +44,14 @@ pub struct PodLife<'h> {
 pub struct Mirror<'h> {
     /// Its UID.
     pub uid: String,
-    /// The harness's request to delete it.
+    /// The harness's request to delete the mirror pod.
     pub deleted: Option<EventId>,
     /// All its revisions.
     pub revisions: Vec<Revision<'h>>,
 }
 
 impl<'h> PodLife<'h> {
-    /// Its address, once it has one.
+    /// The pod's address, once it has one.
     #[must_use]
     pub fn ip(&self) -> Option<&'h str> {
         self.revisions.iter().find_map(|revision| revision.object.get("status")?.get("podIP")?.as_str())
@@ -124,11 +124,11 @@ impl<'h> PodLife<'h> {
 pub struct Revision<'h> {
     /// Its event.
     pub id: EventId,
-    /// When it arrived, on the harness's clock: the change itself happened no later.
+    /// When the revision arrived, on the harness's clock. The change itself happened no later.
     pub at: Stamp,
     /// The object.
     pub object: &'h Value,
-    /// Whether the watch reported it as deleted.
+    /// Whether the watch reported the pod as deleted.
     pub gone: bool,
 }
 
@@ -185,7 +185,7 @@ impl<'h> Revision<'h> {
         at.parse::<jiff::Timestamp>().ok().map(|at| at.as_second())
     }
 
-    /// A container's status, whichever list it is in.
+    /// A container's status, from whichever list contains it.
     #[must_use]
     pub fn container(&self, name: &str) -> Option<ContainerSeen<'h>> {
         ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"]
@@ -223,7 +223,7 @@ pub struct ContainerSeen<'h> {
 /// A container's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State<'h> {
-    /// The status does not contain one.
+    /// The status does not contain a state.
     Unknown,
     /// It waits.
     Waiting {
@@ -232,7 +232,7 @@ pub enum State<'h> {
     },
     /// It runs.
     Running {
-        /// Since when: the second since 1970.
+        /// The time of the start, in seconds since 1970.
         started: Option<i64>,
     },
     /// It ended.
@@ -304,7 +304,7 @@ pub struct ContainerLife<'h> {
     pub spec: &'h Value,
     /// Its probes.
     pub probes: Vec<ProbeSpec>,
-    /// Its instances, as far as its target recorded them. Empty for a container that is not a target.
+    /// The instances that the container's target recorded. Empty for a container that is not a target.
     pub attempts: Vec<Attempt<'h>>,
 }
 

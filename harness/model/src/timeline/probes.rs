@@ -13,7 +13,8 @@ use super::attempt::{Asked, Attempt, Connection, Probe, Through};
 use super::result::ProbeOutcome;
 use super::spec::{Handler, ProbeKind, ProbeSpec};
 
-/// The records that were probes: by port and path, service, or command, as the spec has them.
+/// The records that were probes. A record is a probe if its port and path, its service, or its command is the same as
+/// in the spec.
 pub(super) fn probes<'h>(attempt: &Attempt<'h>, specs: &[ProbeSpec], plan: Option<&Plan>) -> Vec<Probe<'h>> {
     let mut probes = Vec::new();
     for (at, asked) in attempt.requests.iter().enumerate() {
@@ -74,8 +75,8 @@ pub(super) fn probes<'h>(attempt: &Attempt<'h>, specs: &[ProbeSpec], plan: Optio
     probes
 }
 
-/// Whether a command can have run with these arguments. A variable may be expanded, so nothing is compared from the
-/// first word with a variable on.
+/// Whether a command can have run with these arguments. A variable may be expanded, so the first word with a variable
+/// and all later words are not compared.
 fn ran_as(command: &[String], args: &[&str]) -> bool {
     match command.iter().position(|word| word.contains('$')) {
         Some(fixed @ 1..) => args.get(..fixed).is_some_and(|same| same == &command[..fixed]),
@@ -93,7 +94,7 @@ fn push<'h>(probes: &mut Vec<Probe<'h>>, probe: Probe<'h>) {
     }
 }
 
-/// A path in a spec may lack its slash and may have a query.
+/// Whether two paths are the same. A path in a spec may lack its leading slash and may have a query.
 fn same_path(spec: &str, target: &str) -> bool {
     spec.trim_start_matches('/') == target.trim_start_matches('/')
 }
@@ -132,14 +133,14 @@ fn passed(asked: &Asked<'_>, grpc: bool, plan: Option<&Plan>) -> Option<bool> {
         Some(ProbeOutcome::Success) if whole => Some(true),
         Some(ProbeOutcome::Success | ProbeOutcome::Unclear) => None,
         Some(ProbeOutcome::Failure) => whole.then_some(false),
-        // Raw bytes can be anything, including a success.
+        // Raw bytes can be any answer, including a success.
         None => (answer.answer != "raw").then_some(false),
     }
 }
 
 /// Whether the plan may interrupt the answer or send it in parts, so that the status alone does not show how a kubelet
-/// counts it. If the plan was changed later, this may describe another step. In that case, a conclusion is lost, but
-/// none is wrong.
+/// counts it. If the plan was changed later, the result may be about another step. Then a conclusion may be lost, but
+/// no conclusion is wrong.
 fn may_break_off(plan: &Plan, answer: &Answered) -> bool {
     let planned = answer.endpoint.as_ref().and_then(|endpoint| plan.http_answer(endpoint, answer.step));
     planned.is_some_and(|planned| match compose_http(planned, &HttpRequestFacts::default()).action {

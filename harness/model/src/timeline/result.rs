@@ -1,11 +1,11 @@
 //! How a kubelet counts one probe: the only place that determines this.
 //!
-//! The witness sees a probe arrive and be answered; the kubelet's own clock for it runs a little longer at both ends.
-//! So an answer near the timeout can be read either way. Judges use one of two queries, depending on the cost of a
-//! wrong result:
+//! The witness sees a probe arrive and be answered; the kubelet's own time for the probe begins a little earlier and
+//! ends a little later. So an answer near the timeout can be a success or a failure. Judges use one of two queries,
+//! depending on the cost of a wrong result:
 //!
 //! - [`ProbeResult::outcome`] counts as the kubelet counts, with [`NEAR`] around the timeout. It is for runs of probes,
-//!   in which a single success or failure too many or too few is a finding.
+//!   in which one success or failure more or less is a finding.
 //! - [`ProbeResult::surely`] returns only what is certain, however long the transit between kubelet and target took: a
 //!   success came within half of the timeout, and a failure was complete before either side gave up. Use it for what
 //!   the API must show.
@@ -26,12 +26,13 @@ pub enum ProbeOutcome {
     Success,
     /// A failure: the answer was a failure, or there was no answer in time.
     Failure,
-    /// It can be read either way.
+    /// The result can be a success or a failure.
     Unclear,
 }
 
 impl ProbeOutcome {
-    /// What a status by itself means: 200 to 299 is a success. A redirect can be either, since it may be followed.
+    /// What a status by itself means: 200 to 299 is a success. A redirect can be a success or a failure, because it may
+    /// be followed.
     #[must_use]
     pub fn of_status(status: u16) -> Self {
         match status {
@@ -70,13 +71,13 @@ impl<'t> ProbeResult<'t, '_> {
         Self { answered, ..self }
     }
 
-    /// The time from its arrival to its answer; `None` if no answer was recorded.
+    /// The time from the probe's arrival to its answer; `None` if no answer was recorded.
     #[must_use]
     pub fn took(&self) -> Option<Interval> {
         self.answered.map(|answered| answered.at.minus(self.probe.at.at))
     }
 
-    /// What the kubelet counted it as. An answer is recorded after it was sent; on a busy node, long after.
+    /// How the kubelet counted the probe. An answer is recorded after it was sent and, on a busy node, long after.
     #[must_use]
     pub fn outcome(&self) -> ProbeOutcome {
         let timeout = self.spec.timeout;
@@ -88,7 +89,7 @@ impl<'t> ProbeResult<'t, '_> {
         }
     }
 
-    /// Its certain result, however long the transit between kubelet and target took.
+    /// The certain result, however long the transit between kubelet and target took.
     #[must_use]
     pub fn surely(&self) -> ProbeOutcome {
         let Some(took) = self.took() else { return ProbeOutcome::Unclear };
@@ -119,19 +120,19 @@ impl<'t> ProbeResult<'t, '_> {
         }
     }
 
-    /// Whether its answer came within half of the timeout, so that the time of transit to the kubelet does not matter.
+    /// Whether the answer came within half of the timeout, so that the time of transit to the kubelet does not matter.
     #[must_use]
     pub fn is_prompt(&self) -> bool {
         self.took().is_some_and(|took| took.hi <= PROMPT.of(self.spec.timeout))
     }
 
-    /// Whether it took so much of the timeout that the kubelet may have closed the connection before the answer.
+    /// Whether the probe took so much of the timeout that the kubelet may have closed the connection before the answer.
     #[must_use]
     pub fn may_be_late(&self) -> bool {
         self.took().is_some() && !self.is_prompt()
     }
 
-    /// Whether it ended with the timeout: no answer came, or none in time.
+    /// Whether the probe ended with the timeout, because no answer came, or none came in time.
     #[must_use]
     pub fn timed_out(&self) -> bool {
         match self.took() {
@@ -140,7 +141,7 @@ impl<'t> ProbeResult<'t, '_> {
         }
     }
 
-    /// When the kubelet had the result: at the answer, or at the timeout if that came first.
+    /// When the kubelet had the result: at the answer or, if the timeout came first, at the timeout.
     #[must_use]
     pub fn at(&self) -> Stamp {
         let late = self.probe.at.at.plus(Interval::point(self.spec.timeout));
@@ -151,7 +152,7 @@ impl<'t> ProbeResult<'t, '_> {
         Stamp { clock: self.probe.at.clock.clone(), at }
     }
 
-    /// Whether the other side gave up before there was an answer. On a busy node a probe arrives late, so less of its
+    /// Whether the other side gave up before there was an answer. On a busy node, a probe arrives late, so less of its
     /// timeout is left.
     fn given_up(&self) -> bool {
         let answer = self.attempt.request(self.probe).and_then(|asked| asked.answer.as_ref());

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use crate::measure::SECOND;
 
-/// The largest number of seconds or results that is taken from a spec: eleven days, and more than any probe waits for.
-/// A spec can contain any number, and judges multiply these numbers.
+/// The largest number of seconds or results that is taken from a spec. In seconds, it is eleven days, and no probe
+/// waits that long. A spec can contain any number, and judges multiply these numbers.
 const MOST: i64 = 1_000_000;
 
 /// A number from a spec, limited so that it can be used in calculations.
@@ -29,7 +29,7 @@ impl ProbeKind {
     /// All three.
     pub const ALL: [Self; 3] = [Self::Startup, Self::Liveness, Self::Readiness];
 
-    /// Those whose failure stops a container.
+    /// The kinds whose failure stops a container.
     pub const STOPPING: [Self; 2] = [Self::Liveness, Self::Startup];
 
     /// The field in a container.
@@ -129,7 +129,7 @@ pub enum Handler {
 pub struct Port {
     /// As it is written.
     pub written: String,
-    /// Its number; `None` if it is a name that the container does not declare.
+    /// The port's number; `None` if the port has a name that the container does not declare.
     pub number: Option<u16>,
 }
 
@@ -154,7 +154,7 @@ impl Port {
 }
 
 impl Handler {
-    /// The field of a probe that contains it.
+    /// The field of a probe that contains the handler.
     #[must_use]
     pub fn field(&self) -> &'static str {
         match self {

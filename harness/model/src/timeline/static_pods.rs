@@ -1,9 +1,9 @@
-//! Static pods: the kubelet of a node runs them from a manifest, and creates a mirror pod for each, which the API server
-//! shows.
+//! Static pods. The kubelet of a node runs each of them from a manifest, and creates a mirror pod for it, which the API
+//! server shows.
 //!
-//! A mirror pod is not the pod: it can be deleted and created again while the pod keeps running. So the timeline
-//! contains one pod for each static pod, with the revisions of its first mirror pod until that was deleted, and with a
-//! list of all its mirror pods.
+//! A mirror pod is not the static pod itself: it can be deleted and created again while the static pod keeps running.
+//! So the timeline contains one pod for each static pod, with the revisions of its first mirror pod up to the deletion
+//! of this mirror pod, and with a list of all its mirror pods.
 
 use std::collections::BTreeSet;
 

@@ -8,7 +8,7 @@ use probity_model::{Clock, Stamp, Timeline};
 
 use super::{Item, Lane, LaneGroup, Look, until_next, words};
 
-/// Stalls that are closer together than one part in this many of the case are drawn as one.
+/// Stalls are drawn as one if the time between them is less than one part in this many of the case's duration.
 const TOO_CLOSE_TO_SEE: i64 = 1000;
 
 /// Conditions that change once at the start of every pod and say nothing about probes.
@@ -123,7 +123,7 @@ fn endpoint(run: &Timeline<'_>, service: &ServiceSeen<'_>, pod: &str) -> Lane {
     Lane::new(known, items.collect())
 }
 
-/// The stalls of the node, the targets, the harness and the watch, each in its lane.
+/// The stalls of the node, the targets, the harness and the watch, each in a separate lane.
 pub(super) fn node(run: &Timeline<'_>) -> LaneGroup {
     let mut lanes: BTreeMap<(Listener, String), Vec<(i64, i64)>> = BTreeMap::new();
     for (_, noise) in run.noise.iter().chain(&run.late_kubelet) {

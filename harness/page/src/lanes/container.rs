@@ -1,4 +1,4 @@
-//! The lanes of one container: its instances, what the API showed of them, its probes, and its signals.
+//! The lanes of one container: its instances, its status in the API, its probes, and its signals.
 
 use probity_model::Timeline;
 use probity_model::timeline::{Attempt, ContainerKind, ContainerLife, ContainerSeen, Life, PodLife, State};
@@ -94,7 +94,7 @@ fn restarts(pod: &PodLife<'_>, container: &ContainerLife<'_>) -> Vec<Item> {
     items
 }
 
-/// Signals, and what the process reported when it ended by itself.
+/// Signals, and the report of the process when it exited by itself.
 fn signals(run: &Timeline<'_>, container: &ContainerLife<'_>) -> Vec<Item> {
     let lines = container.attempts.iter().flat_map(|attempt| &attempt.lines);
     let items = lines.filter_map(|line| {

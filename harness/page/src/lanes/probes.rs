@@ -5,7 +5,8 @@ use probity_model::timeline::{Attempt, ContainerLife, Probe, ProbeKind, ProbeOut
 
 use super::{Item, Lane, Look, when};
 
-/// A lane for each kind of probe, lanes for requests that can belong to several kinds, and one for all other requests.
+/// A lane for each kind of probe, lanes for requests that can belong to several kinds, and one lane for all other
+/// requests.
 pub(super) fn lanes(run: &Timeline<'_>, container: &ContainerLife<'_>) -> Vec<Lane> {
     let mut lanes: Vec<Lane> =
         container.probes.iter().map(|spec| Lane::new(name(&[spec.kind]), Vec::new())).collect();

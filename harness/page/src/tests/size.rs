@@ -1,4 +1,4 @@
-//! The size of a page, which must stay limited for a long run.
+//! The size of a page, which must stay limited even for a long run.
 
 use probity_case::CaseName;
 use probity_model::facets::{Facet, FacetSeen, Sight};

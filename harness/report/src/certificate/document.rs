@@ -1,4 +1,4 @@
-//! The certificate as a document: every field that a reader can meet.
+//! The certificate as a document: every field that it can contain.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,7 +20,8 @@ pub enum ConformanceLevel {
     None,
     /// Every MUST clause that the cases of the profile `core` target holds, or diverges as the book records it.
     Core,
-    /// As for `core`, but for the profiles `core` and `extended` together.
+    /// Every MUST clause that the cases of the profiles `core` and `extended` target holds, or diverges as the book
+    /// records it.
     Extended,
 }
 
@@ -41,7 +42,7 @@ pub struct Certificate {
     pub began: String,
     /// Each level, with the reasons if it was not reached.
     pub levels: Vec<LevelReport>,
-    /// The histories: the SHA-256 digest of the lines of each, before compression.
+    /// The histories, each with the SHA-256 digest of its lines before compression.
     pub histories: BTreeMap<String, String>,
 }
 
@@ -87,9 +88,10 @@ pub struct Kubelets {
 pub struct LevelReport {
     /// Which.
     pub level: ConformanceLevel,
-    /// Whether the run reached it.
+    /// Whether the run reached this level.
     pub reached: bool,
-    /// The MUST clauses of the level by verdict, without those that are not promised for this version of Kubernetes.
+    /// The MUST clauses of the level by verdict, without the clauses that are not promised for this version of
+    /// Kubernetes.
     pub must: Counts,
     /// Why the level was not reached.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -100,7 +102,7 @@ pub struct LevelReport {
     /// Clauses of the level that are not promised for this version of Kubernetes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_promised: Vec<ClauseId>,
-    /// SHOULD clauses of the level that were violated. They do not count for the level.
+    /// SHOULD clauses of the level that were violated. They do not affect the level.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub should_violated: Vec<ClauseId>,
 }
@@ -112,10 +114,10 @@ pub struct LevelReport {
 pub struct Obstacle {
     /// The reason, in a sentence.
     pub why: String,
-    /// The clauses that it is about.
+    /// The clauses that the reason is about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clauses: Vec<ClauseId>,
-    /// The cases that it is about.
+    /// The cases that the reason is about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cases: Vec<CaseName>,
 }
@@ -144,7 +146,7 @@ impl ConformanceLevel {
         }
     }
 
-    /// The profiles whose cases it needs.
+    /// The profiles whose cases the level needs.
     #[must_use]
     pub fn profiles(self) -> &'static [Profile] {
         match self {

@@ -20,7 +20,7 @@ enum Standing {
     Ran,
     /// The cluster lacks a feature that the case declares.
     Lacking,
-    /// It was skipped because of something that it does not declare, such as a missing permission.
+    /// It was skipped for a reason other than a declared feature, such as a missing permission.
     Prevented,
     /// The filters or the profiles of the run exclude it.
     LeftOut,
@@ -133,7 +133,7 @@ fn of_the_cases(standings: &BTreeMap<&CaseName, Standing>) -> Vec<Obstacle> {
             "cases were skipped for lack of something that every cluster can provide, such as a permission",
         ),
         (Standing::LeftOut, "the filters or the profiles of the run left out cases of this level"),
-        (Standing::Elsewhere, "another shard of the run was to run cases of this level"),
+        (Standing::Elsewhere, "another shard of the run should have run cases of this level"),
         (Standing::NotEnded, "cases did not end, or their histories are missing or damaged"),
         (Standing::Unknown, "the log of the run does not name all cases of this level"),
     ];
@@ -151,7 +151,8 @@ fn of_the_cases(standings: &BTreeMap<&CaseName, Standing>) -> Vec<Obstacle> {
     found
 }
 
-/// The clauses of a level: those that its cases target, and those that one of its cases showed to be violated.
+/// The clauses of a level: the clauses that its cases target, and the clauses that one of its cases showed to be
+/// violated.
 fn clauses_of<'r>(cases: &[&BookCase], report: &'r Report) -> Vec<&'r ClauseReport> {
     let names: BTreeSet<&CaseName> = cases.iter().map(|case| &case.planned.case).collect();
     let targeted: BTreeSet<&ClauseId> = cases.iter().flat_map(|case| &case.planned.judges).collect();
@@ -162,8 +163,8 @@ fn clauses_of<'r>(cases: &[&BookCase], report: &'r Report) -> Vec<&'r ClauseRepo
     report.clauses.iter().filter(|clause| targeted.contains(&clause.id) || broken(clause)).collect()
 }
 
-/// The exception for a clause, if it is one: cases that target it were skipped because the cluster lacks a feature, and
-/// nothing else is undecided. What the other cases showed must still hold.
+/// The exception for a clause, if the clause is an exception: cases that target the clause were skipped because the
+/// cluster lacks a feature, and nothing else is undecided. The clause must still hold in all other cases.
 fn exception(
     clause: &ClauseReport,
     report: &Report,

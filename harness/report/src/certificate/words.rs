@@ -6,11 +6,11 @@ use super::document::{Certificate, ConformanceLevel, Exception, Kubelets, LevelR
 use crate::document::Counts;
 use crate::words::counted;
 
-/// How many names of a reason a terminal shows.
+/// How many names of clauses or cases a terminal shows for each reason.
 const NAMED: usize = 3;
 
 impl Certificate {
-    /// The level and what stands in the way of the next one, in aligned lines:
+    /// The level and the obstacles to the next level, in aligned lines:
     ///
     /// ```text
     ///   level    core: of 247 MUST clauses, 231 hold and 15 diverge as the book records; 1 cannot be shown here
@@ -47,7 +47,7 @@ impl Certificate {
 }
 
 impl LevelReport {
-    /// The counts of its MUST clauses, in a sentence.
+    /// The counts of the level's MUST clauses, in a sentence.
     #[must_use]
     pub fn sentence(&self) -> String {
         let Counts { total, holds, diverges, .. } = self.must;

@@ -1,8 +1,8 @@
 //! Measured numbers of two reports, side by side.
 //!
 //! A number is compared with the same number of the same case, because other cases have other probe settings. Two runs
-//! never measure exactly the same. So a number is not listed if it changed by less than a tenth of its bound, or by less
-//! than two runs of the same kubelet differ.
+//! never measure exactly the same numbers. So a number is not listed if it changed by less than a tenth of its bound,
+//! or by no more than two runs of the same kubelet can differ.
 
 use probity_case::CaseName;
 use probity_model::measure::{Fit, Unit};
@@ -33,7 +33,7 @@ pub struct MovedMeasurement {
     pub from: Measurement,
     /// The measurement in the newer report.
     pub to: Measurement,
-    /// By how many percent of its bound it changed.
+    /// The change, in percent of the bound.
     pub percent: i64,
     /// How many more numbers of the clause changed.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -46,9 +46,9 @@ fn is_zero(number: &usize) -> bool {
 
 /// What a comparison of a clause's measurements shows.
 pub(super) enum Compared {
-    /// At least one changed. This is the one that changed most.
+    /// At least one measurement changed. This one changed most.
     Moved(Box<MovedMeasurement>),
-    /// All stayed about the same.
+    /// All measurements stayed about the same.
     Steady,
     /// The reports have no measurement in common.
     Nothing,
@@ -85,20 +85,20 @@ pub(super) fn moved(then: &ClauseReport, now: &ClauseReport) -> Compared {
 }
 
 impl MovedMeasurement {
-    /// Whether it is closer to its bound than before, or further beyond it.
+    /// Whether the number is closer to its bound than before, or further beyond it.
     #[must_use]
     pub fn is_closer(&self) -> bool {
         self.to.room() < self.from.room()
     }
 
-    /// How important it is for a reader. Numbers that miss their bound now are first, then those that came closer to it,
-    /// then the rest.
+    /// How important the change is for a reader. Numbers that miss their bound now come first, then numbers that came
+    /// closer to their bound, then the rest.
     pub(super) fn weight(&self) -> (bool, bool, i64) {
         let misses = self.to.fit() == Fit::Missed && self.from.fit() != Fit::Missed;
         (misses, self.is_closer(), self.percent)
     }
 
-    /// Its bound in words, or both bounds if they differ.
+    /// The bound in words, or both bounds if they differ.
     #[must_use]
     pub fn bounds_in_words(&self) -> String {
         let (from, to) = (self.from.bound_in_words(), self.to.bound_in_words());
@@ -145,7 +145,7 @@ fn counterpart<'k, 'r>(of: &Kind<'_>, now: &[Kind<'_>], then: &'k [Kind<'r>]) ->
     same.or(like.first().filter(|_| is_only && like.len() == 1)).copied()
 }
 
-/// By how many percent of its bound a number changed. If it has no bound, by how many percent of itself.
+/// The change of a number, in percent of its bound or, if there is no bound, in percent of the number itself.
 fn percent(from: &Measurement, to: &Measurement) -> i64 {
     let limits =
         [&to.bound.upper, &to.bound.lower].into_iter().flatten().map(|limit| limit.value.saturating_abs());

@@ -6,7 +6,7 @@ use crate::run_log::LogLine;
 use crate::tests::{LATE, ON_TIME, ON_TIME_ID, RESTARTS, Run, registry};
 use crate::{Report, Word};
 
-/// The report of a case that ran on these nodes, each with its kubelet version and the times of its probes.
+/// The report of a case that ran on these nodes. Each node has its kubelet version and the times of its probes.
 fn fleet(nodes: &[(&str, &str, &[f64])]) -> Report {
     let mut run = Run::new();
     for (node, _, probes) in nodes {

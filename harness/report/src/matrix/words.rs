@@ -7,7 +7,7 @@ use crate::words::counted;
 const MISSING: &str = "·";
 
 impl MatrixCell {
-    /// The verdict with its sign, and the sign of its change: `✗ violated ▼`.
+    /// The verdict with its symbol, and the symbol for how it changed: `✗ violated ▼`.
     #[must_use]
     pub fn in_words(&self) -> String {
         let Some(verdict) = self.verdict else { return format!("{MISSING} missing") };

@@ -30,7 +30,7 @@ fn skipped(case: &str, reason: Skip) -> LogLine {
     LogLine::CaseSkipped { case: name(case), reason, why: "x".to_owned() }
 }
 
-/// A run that began `after_s` seconds after the first, with these planned cases.
+/// A run that began `after_s` seconds after the first run, with these planned cases.
 fn run(place: &str, after_s: i64, cases: &[&str], lines: &[LogLine]) -> RunToMerge {
     let facts = RunFacts {
         run_id: format!("run-{place}"),

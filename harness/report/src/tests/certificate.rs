@@ -1,4 +1,4 @@
-//! Most of these tests remove one precondition of a level at a time.
+//! Most of these tests remove a single precondition of a level.
 
 use std::collections::BTreeSet;
 
@@ -93,7 +93,7 @@ fn a_run_that_leaves_out_a_case_is_not_certified_and_the_case_is_named() {
     let book = book(&[CALM, more]);
     for (reason, says) in [
         (Skip::Filtered, "the filters or the profiles of the run left out cases of this level: demo/more"),
-        (Skip::OtherShard, "another shard of the run was to run cases of this level: demo/more"),
+        (Skip::OtherShard, "another shard of the run should have run cases of this level: demo/more"),
         (Skip::Interrupted, "cases did not end, or their histories are missing or damaged: demo/more"),
         (Skip::Budget, "cases did not end, or their histories are missing or damaged: demo/more"),
     ] {

@@ -8,7 +8,7 @@ use super::{Flaw, LOG};
 use crate::book_facts::BookFacts;
 use crate::run_log::{LogLine, Planned};
 
-/// The differences between a log and the book that it names. Call this only if `book` is the same book.
+/// The differences between a log and the book that it names. Call this function only if the log names `book`.
 ///
 /// A run knows every case of the book, including those that it leaves out. It knows cases of known bugs only if they were
 /// requested. Cases that a user added do not belong to the book.
@@ -36,7 +36,7 @@ pub fn against_book(log: &[LogLine], book: &BookFacts) -> Vec<Flaw> {
         .map(|case| &case.planned.case)
         .collect();
     // With --only-suite, a run knows no case of the book but has its own cases. A run without profiles is from `probity
-    // try` or `reproduce`. Neither has a level, so nobody gains anything by claiming this.
+    // try` or `reproduce`. Neither kind of run has a level, so nobody gains anything by pretending to have such a run.
     let only_own = known.is_empty() && !facts.suite.added.is_empty();
     if !only_own && !facts.profiles.is_empty() {
         found.extend(missing.into_iter().map(|name| format!("it does not list the case {name} of the book")));

@@ -47,7 +47,8 @@ pub fn histories(log: &[LogLine], stored: &[StoredHistory]) -> Vec<Flaw> {
     found
 }
 
-/// Whether a history that no result names belongs to a case that failed. Its beginning is stored even then.
+/// Whether a history that no result names belongs to a case that failed. The beginning of a history is stored even if
+/// its case fails.
 #[must_use]
 pub fn is_evidence_of_a_failure(log: &[LogLine], file: &str) -> bool {
     // The name is followed by the number of a repetition and the extension.

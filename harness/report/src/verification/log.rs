@@ -61,7 +61,7 @@ struct Results {
     broken: u32,
 }
 
-/// Cases with too few results, too many, or results that exclude each other.
+/// Cases with too few results, too many results, or results that exclude each other.
 fn results(facts: &RunFacts, log: &[LogLine]) -> Vec<String> {
     let mut results: BTreeMap<&CaseName, Results> =
         facts.cases.iter().map(|planned| (&planned.case, Results::default())).collect();
@@ -102,7 +102,7 @@ fn results(facts: &RunFacts, log: &[LogLine]) -> Vec<String> {
         if skipped > 0 && ended + broken > 0 {
             found.push(format!("it says that the case {case} was skipped, and also that it ran"));
         }
-        // Several runs may have had the same case.
+        // Several of the merged runs may have run the same case.
         if !merged && (skipped > 1 || ended + broken > repeat + tries) {
             let most = repeat + tries;
             found.push(format!(

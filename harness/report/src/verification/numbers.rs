@@ -14,7 +14,7 @@ use crate::certificate::Certificate;
 use crate::document::{CaseReport, ClauseReport, Counts, Report};
 use crate::word::Word;
 
-/// The contradictions in a report. The certificate is compared only if the report is based on this book.
+/// The contradictions in a report. The certificate is checked only if the report is based on this book.
 #[must_use]
 pub fn numbers(report: &Report, book: &BookFacts) -> Vec<Flaw> {
     let mut found = doubles(report);

@@ -27,7 +27,8 @@ const CONCLUDED_OF_A_CASE: [&str; 5] = ["verdict", "reason", "finding", "judgeme
 /// The longest value that a difference shows.
 const SHOWN: usize = 120;
 
-/// Compares a stored report with the one that follows. Verdicts come first, and each clause and each case is named once.
+/// Compares a stored report with the report that follows from the log and the histories. Verdicts come first, and each
+/// clause and each case is named once.
 #[must_use]
 pub fn differences(stored: &Value, follows: &Value) -> Differences {
     let mut all = Vec::new();
@@ -144,7 +145,7 @@ fn items(place: &str, stored: &[Value], follows: &[Value], found: &mut Vec<(Stri
     }
 }
 
-/// The entries of a list by their names, if all have one. A name may occur several times.
+/// The entries of a list by their names, if all entries have a name. A name may occur several times.
 fn keyed(items: &[Value]) -> Option<BTreeMap<String, Vec<&Value>>> {
     let mut by_name: BTreeMap<String, Vec<&Value>> = BTreeMap::new();
     for item in items {

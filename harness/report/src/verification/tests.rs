@@ -1,4 +1,5 @@
-//! How differences between two reports are named. The tests for reading runs cover what each rule finds in a whole run.
+//! How differences between two reports are named. The tests of `probity verify` cover what each rule finds in a whole
+//! run.
 
 use serde_json::json;
 

@@ -1,5 +1,6 @@
 //! The course of a case as text: what the harness did, what the API server showed, and how probes were answered, in the
-//! order in which the harness received it. It is for readers without a browser, such as readers of an issue.
+//! order in which the harness received the events. The text is for readers without a browser, such as readers of an
+//! issue.
 
 use probity_model::history::{Did, EventId, Happening, History};
 use probity_model::measure::seconds;
@@ -95,7 +96,7 @@ fn answer(attempt: &Attempt<'_>, container: &str, probe: &Probe<'_>) -> String {
 fn lines(run: &Timeline<'_>, entries: Vec<Entry>) -> Vec<String> {
     let at = |id: EventId| format!("{:>10}", format!("+{}", seconds(run.heard(id).at.lo)));
     let mut lines: Vec<String> = Vec::new();
-    // The answers since the last line, each with the first and the last event, and the count.
+    // The answers since the last line, each with its first event, its last event, and how often it occurred.
     let mut open: Vec<(String, EventId, EventId, u64)> = Vec::new();
     let close = |open: &mut Vec<(String, EventId, EventId, u64)>, lines: &mut Vec<String>| {
         for (words, first, last, count) in open.drain(..) {

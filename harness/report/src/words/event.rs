@@ -33,10 +33,10 @@ fn deed_in_words(did: &Did) -> String {
     match did {
         Did::Created { kind, name, .. } => format!("the harness created {kind} {name}"),
         Did::Tried(tried) if tried.message.is_empty() => {
-            format!("the harness tried {} with a dry run: {}", tried.name, tried.code)
+            format!("the harness submitted {} as a dry run: {}", tried.name, tried.code)
         }
         Did::Tried(tried) => {
-            format!("the harness tried {} with a dry run: {} {}", tried.name, tried.code, tried.message)
+            format!("the harness submitted {} as a dry run: {} {}", tried.name, tried.code, tried.message)
         }
         Did::Patched { kind, name, .. } => format!("the harness patched {kind} {name}"),
         Did::Deleted { kind, name, grace: Some(grace) } => {
@@ -165,7 +165,7 @@ fn fact_in_words(fact: &Fact) -> String {
     }
 }
 
-/// The name of a fact, as in its line.
+/// The name of a fact, as its line has it.
 fn kebab(value: &impl serde::Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(Value::String(word)) => word,

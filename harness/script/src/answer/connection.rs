@@ -38,7 +38,7 @@ pub struct ConnectionSettings {
     pub send: Option<String>,
     /// What happens afterwards.
     pub then: Then,
-    /// How long after that the target closes the connection. If absent, the connection stays open.
+    /// How long after the pause and the text the target closes the connection. If absent, the connection stays open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub close_after: Option<Span>,
 }

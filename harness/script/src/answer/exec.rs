@@ -45,7 +45,7 @@ pub struct ExecSettings {
 }
 
 impl ExecAnswer {
-    /// The settings that a word stands for. `hang` never ends, so it has none.
+    /// The settings that a word stands for. `hang` never ends, so it has no settings.
     #[must_use]
     pub fn settings(&self) -> Option<ExecSettings> {
         match self {

@@ -1,4 +1,4 @@
-//! What a gRPC health service answers.
+//! The answers of a gRPC health service.
 
 use serde::{Deserialize, Serialize};
 

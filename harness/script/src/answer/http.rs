@@ -197,7 +197,7 @@ impl<'de> Deserialize<'de> for HeaderLine {
 pub struct Extra {
     /// How many lines.
     pub count: u16,
-    /// How long each value is.
+    /// The length of each value.
     pub bytes: Size,
 }
 
@@ -210,7 +210,7 @@ pub enum Body {
     Bytes(Size),
     /// An endless body.
     Endless,
-    /// What the target knows about itself, as JSON.
+    /// A report of the target about itself, as JSON.
     Report(Report),
 }
 
@@ -331,8 +331,8 @@ pub struct Drip {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Redirect {
-    /// The number of redirects before the answer. Each leads to the same path, with the number of the hop as a query. A
-    /// hop does not count as a separate probe.
+    /// The number of redirects before the answer. Each redirect leads to the same path, with the number of the hop as a
+    /// query. A hop does not count as a separate probe.
     pub hops: Hops,
     /// The status of each redirect.
     #[serde(default = "found")]

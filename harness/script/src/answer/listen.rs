@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The state of a listening port. It depends on time, attempt and events, because nothing else is known before a
-/// connection.
+/// The state of a listening port. It can depend only on time, attempt and events, because nothing else is known before
+/// a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -18,7 +18,7 @@ pub enum ListenState {
 }
 
 impl ListenState {
-    /// The word for it in plans and witness lines.
+    /// The word for the state in plans and witness lines.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {

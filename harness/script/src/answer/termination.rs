@@ -30,7 +30,7 @@ pub struct TerminationSettings {
     /// How long after the signal the process exits. For `drain`, the maximum time that it waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Span>,
-    /// What the listeners do until then.
+    /// What the listeners do until the exit.
     pub serving: Serving,
 }
 
@@ -49,7 +49,7 @@ pub enum Serving {
 }
 
 impl TerminationAnswer {
-    /// The settings that a word stands for. `ignore` has none.
+    /// The settings that a word stands for. `ignore` has no settings.
     #[must_use]
     pub fn settings(&self) -> Option<TerminationSettings> {
         match self {

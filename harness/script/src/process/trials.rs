@@ -1,8 +1,8 @@
-//! Actions that a process may or may not be permitted to take, and that a plan lets it try.
+//! Actions that a plan lets a process try, to find out whether they are permitted.
 
 use serde::{Deserialize, Serialize};
 
-/// One action to try. Each undoes its effects as far as possible.
+/// One action to try. Each action undoes its effects as far as possible.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -35,7 +35,7 @@ impl PlannedTrial {
         }
     }
 
-    /// The file that it uses.
+    /// The file that the action uses.
     #[must_use]
     pub fn path(&self) -> Option<&str> {
         match self {

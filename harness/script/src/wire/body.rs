@@ -41,7 +41,7 @@ pub enum BodyLength {
     True,
     /// With this `Content-Length`, which may be wrong.
     Claimed(u64),
-    /// With the header lines of the plan, which may have a `Content-Length`. No other is added.
+    /// With the header lines of the plan, which may have a `Content-Length`. No other header line announces the end.
     Headers(Option<u64>),
     /// With chunks.
     Chunked,
@@ -91,7 +91,7 @@ impl BodyTurns {
         self.size == Some(self.sent) && self.cut.is_none()
     }
 
-    /// The next step. The last one is repeated.
+    /// The next step. The last step is repeated.
     pub fn take(&mut self) -> BodyTurn {
         let stop = last_byte(self.size, self.cut).unwrap_or(u64::MAX);
         if self.sent >= stop {
@@ -108,7 +108,7 @@ impl BodyTurns {
     }
 }
 
-/// How many bytes of a body are sent. `None` if it is endless.
+/// How many bytes of a body are sent. `None` if the body is endless.
 pub(super) fn last_byte(size: Option<u64>, cut: Option<(u64, BodyCut)>) -> Option<u64> {
     let cut = cut.map(|(after, _)| after);
     size.into_iter().chain(cut).min()
@@ -117,7 +117,7 @@ pub(super) fn last_byte(size: Option<u64>, cut: Option<(u64, BodyCut)>) -> Optio
 /// What a client receives of a body if it reads up to a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyReading {
-    /// How long after the head the last byte that it receives is sent.
+    /// How long after the head the last byte that the client receives is sent.
     pub after: Span,
     /// What follows.
     pub end: BodyEnd,

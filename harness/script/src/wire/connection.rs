@@ -16,7 +16,7 @@ pub struct PlannedConnection {
     pub first: Vec<u8>,
     /// What happens after that.
     pub then: Then,
-    /// How long after that the target closes the connection, if nothing else has ended it.
+    /// How long after the pause and these bytes the target closes the connection, if nothing else has ended it.
     pub close_after: Option<Span>,
 }
 

@@ -39,7 +39,7 @@ pub struct PlannedResponse {
     pub version: HttpVersion,
     /// The status code.
     pub status: u16,
-    /// The header lines in their order, without those that [`PlannedResponse::length`] adds.
+    /// The header lines in their order, without the header lines that [`PlannedResponse::length`] adds.
     pub headers: Vec<String>,
     /// How the head announces the end of the body.
     pub length: BodyLength,
@@ -143,7 +143,7 @@ impl PlannedResponse {
         }
     }
 
-    /// How many bytes of the body are sent. `None` if it is endless.
+    /// How many bytes of the body are sent. `None` if the body is endless.
     #[must_use]
     pub fn sent(&self) -> Option<u64> {
         last_byte(self.content.size(), self.cut)
@@ -155,8 +155,9 @@ impl PlannedResponse {
         matches!(self.length, BodyLength::UntilClose | BodyLength::Headers(_) | BodyLength::Claimed(_))
     }
 
-    /// Why the plan cuts off the response, in the words of the witness, if it does so over HTTP/1. HTTP/2 has frames for
-    /// that. A body that ends with the connection is complete when the connection is closed gracefully.
+    /// Why the plan cuts off the response, in the words of the witness, if it cuts off the response over HTTP/1. HTTP/2
+    /// has frames for this purpose. A body that ends with the connection is complete when the connection is closed
+    /// gracefully.
     #[must_use]
     pub fn breaks_off(&self) -> Option<&'static str> {
         let until_close = matches!(self.length, BodyLength::UntilClose | BodyLength::Headers(_));

@@ -1,4 +1,4 @@
-//! Answers that are given instead of a planned one.
+//! Answers that are sent instead of a planned answer.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub fn all_workers_busy() -> HttpAnswer {
     sentence(503, "all workers are busy and the queue is full\n")
 }
 
-/// The answer that replaces the planned one if its dependency fails. `None` if the dependency answered with a status
+/// The answer that replaces the planned answer if its dependency fails. `None` if the dependency answered with a status
 /// below 400.
 #[must_use]
 pub fn dependency_missing(outcome: Result<u16, &str>) -> Option<HttpAnswer> {

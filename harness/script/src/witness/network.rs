@@ -64,12 +64,13 @@ pub struct Request {
     pub conn: u64,
     /// The request's number on the connection, counted from 1.
     pub nth: u64,
-    /// The endpoint that answers; absent if the plan has none for it.
+    /// The endpoint that answers; absent if the plan has no endpoint for the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<Endpoint>,
-    /// The probe's number at the endpoint, counted from 1. All hops of a redirect chain have the number of the first.
+    /// The probe's number at the endpoint, counted from 1. All hops of a redirect chain have the number of the first
+    /// hop.
     pub probe: u64,
-    /// The hop of a redirect chain, if it is a later one.
+    /// The number of the hop, if this is a later hop of a redirect chain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hop: Option<u64>,
     /// The method.
@@ -107,7 +108,7 @@ pub struct Answered {
     pub answer: String,
     /// How many bytes of the answer the system accepted, including the head (HTTP/2: only the body).
     pub written: u64,
-    /// From the arrival of the request to the end of its answer, in microseconds.
+    /// The time from the arrival of the request to the end of its answer, in microseconds.
     pub took_us: u64,
     /// When the last bytes of the answer were passed to the system, on the monotonic clock. The peer cannot have received
     /// the whole answer before that. A stalled process writes this line much later. Absent if no bytes were passed before
@@ -127,11 +128,11 @@ pub struct Closed {
     pub conn: u64,
     /// How it ended.
     pub how: Ending,
-    /// Bytes received on it, below TLS.
+    /// The number of bytes received on the connection, below TLS.
     pub received: u64,
-    /// Bytes that the system accepted for it, below TLS.
+    /// The number of bytes that the system accepted for the connection, below TLS.
     pub sent: u64,
-    /// From accept to its end, in microseconds.
+    /// The time from the acceptance of the connection to its end, in microseconds.
     pub lived_us: u64,
     /// The error that ended it, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

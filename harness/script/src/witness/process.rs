@@ -24,7 +24,7 @@ pub struct ExecSeen {
     pub command: Command,
 }
 
-/// What a command knows about itself.
+/// The facts that a command knows about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Command {
@@ -81,7 +81,8 @@ pub struct SignalSeen {
 pub const NOTED: &str = "noted";
 
 impl SignalSeen {
-    /// Whether it requests that the process stops. SIGTERM always does, and other signals do if the process answers them.
+    /// Whether the signal requests that the process stops. SIGTERM always requests this; other signals do if the
+    /// process answers them.
     #[must_use]
     pub fn means_stop(&self) -> bool {
         self.signal == "SIGTERM" || self.answer != NOTED
@@ -109,7 +110,7 @@ pub struct ChildSeen {
 pub struct Waited {
     /// What was waited for.
     pub what: String,
-    /// How many times the process checked for it.
+    /// How many times the process checked for the dependency.
     pub tries: u64,
     /// How long it took, in microseconds.
     pub took_us: u64,
@@ -142,9 +143,9 @@ pub struct Call {
 pub struct Consumed {
     /// `memory`, `cpu` or `disk`.
     pub resource: String,
-    /// The number of bytes held, or of threads that use the CPU.
+    /// The number of bytes that are held, or of threads that use the CPU.
     pub amount: u64,
-    /// Why it could not consume more.
+    /// Why the consumer could not consume more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -203,7 +204,7 @@ pub struct TrialSeen {
     /// What was found, such as the IDs of an owner, as `user:group`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// Whether it failed because it is not permitted.
+    /// Whether the action failed because it is not permitted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub denied: bool,
     /// Why it failed.

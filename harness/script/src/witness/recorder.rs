@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::WitnessLine;
 
-/// Shows the recorder between facts that the process is running. It is sent only to the recorder, without a line number.
+/// Shows the recorder, between facts, that the process is running. A beat is sent only to the recorder, without a line
+/// number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Beat {
@@ -14,7 +15,7 @@ pub struct Beat {
     pub v: u32,
     /// The random name of the process.
     pub boot: String,
-    /// How many lines have a number so far, which is the number of the next line.
+    /// The number of lines so far, which is also the number of the next line.
     pub beat: u64,
     /// The monotonic clock in microseconds.
     pub mono_us: u64,
@@ -32,7 +33,7 @@ pub struct Hello {
     pub boot: String,
     /// The attempt of the container.
     pub attempt: u64,
-    /// The number that its next line will have.
+    /// The number that the process's next line will have.
     pub hello: u64,
     /// The environment variables of the downward API with the usual names, if they are set.
     pub identity: BTreeMap<String, String>,
@@ -52,7 +53,7 @@ pub struct Greeting {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Want {
-    /// The number of the first line that it has not received.
+    /// The number of the first line that the recorder has not received.
     pub want: u64,
 }
 
@@ -64,9 +65,9 @@ pub struct Recorded {
     pub v: u32,
     /// The line's number in the merged stream, counted from 0 without gaps.
     pub cursor: u64,
-    /// When the recorder received it, on its node's monotonic clock, in microseconds.
+    /// When the recorder received the entry, on its node's monotonic clock, in microseconds.
     pub received_mono_us: u64,
-    /// When the recorder received it, on its wall clock.
+    /// When the recorder received the entry, on its wall clock.
     pub received_wall_us: u64,
     /// What it received.
     pub entry: Entry,
@@ -79,14 +80,14 @@ pub struct Recorded {
 pub enum Entry {
     /// A target connected.
     Joined {
-        /// What it reported about itself.
+        /// What the process reported about itself.
         hello: Hello,
         /// Its address.
         peer: String,
     },
     /// A witness line arrived.
     Line(Box<WitnessLine>),
-    /// Lines of a target will never arrive, because later lines have arrived.
+    /// Lines of a target are missing and will never arrive, because later lines have arrived.
     Missing {
         /// The random name of the process.
         boot: String,
@@ -117,8 +118,8 @@ pub enum Entry {
         how: String,
         /// The last beat or line, on the recorder's monotonic clock.
         last_mono_us: u64,
-        /// The number of the next line, as the target last reported it. Lines between the last received one and this one
-        /// are unknown.
+        /// The number of the next line, as the target last reported it. The lines between the last received line and
+        /// this line are unknown.
         told: u64,
     },
     /// Bytes that are not a valid line were dropped.

@@ -1,4 +1,4 @@
-//! Builds a trial: its pods, its steps, what the settings promise, and how long it takes.
+//! Builds a trial: its pods, its steps, the promises of the settings, and its duration.
 
 use probity_case::manifest::CASE;
 use probity_case::{Case, CaseName, WrittenCase};
@@ -22,14 +22,16 @@ const LATE_STATUS: i64 = 4 * SECOND;
 const LATE_KILL: i64 = 3 * SECOND;
 /// How long a restart of a container and an update of the Service may take.
 const LATE_SERVICE: i64 = 8 * SECOND;
-/// A kubelet counts from the start time that the runtime reports, truncated to seconds.
+/// How much earlier times may be that count from a container's start. A kubelet counts from the start time that the
+/// runtime reports, truncated to seconds.
 const EARLY_START: i64 = SECOND;
 /// The tolerance for an interval whose ends are measured with the same clock.
 const EARLY: i64 = 200_000;
 /// The path that clients request, if no probe and no hook uses it. A path can then be slow or broken for clients but not
 /// for probes.
 const CALLED_PATH: &str = "/try";
-/// Longer than any step may take. A trial that takes longer is rejected because of its sum, so steps need no check.
+/// The limit of every time in a step. A trial that would need more is rejected because of its total duration, so the
+/// limit does no harm.
 const LONGEST: i64 = 10 * 365 * 24 * 3600 * SECOND;
 /// Why there is no promise for readiness after a kill.
 pub(super) const UNSEEN_KILL: &str = "without a readiness probe a restart may go unnoticed";
@@ -66,7 +68,7 @@ impl<'s> TrialBuilder<'s> {
         self.pod.probe(kind)
     }
 
-    /// Whether it has a probe of one of these kinds.
+    /// Whether the subject has a probe of one of these kinds.
     pub(super) fn has_any(&self, kinds: [ProbeKind; 2]) -> bool {
         kinds.into_iter().any(|kind| self.probe(kind).is_some())
     }
@@ -92,8 +94,8 @@ impl<'s> TrialBuilder<'s> {
         Promise::exactly(takes, formula)
     }
 
-    /// Whether a kill shows in the pod's readiness. Without a readiness probe, the kubelet may see neither the end of one
-    /// attempt nor the start of the next, if there is a next.
+    /// Whether a kill is visible in the pod's readiness. Without a readiness probe, the status may show neither the end
+    /// of one attempt nor the start of the next one, if there is one.
     pub(super) fn shows_kills(&self) -> bool {
         self.probe(ProbeKind::Readiness).is_some() || self.pod.policy == "Never"
     }
@@ -124,7 +126,7 @@ impl<'s> TrialBuilder<'s> {
         self.step(json!({ "watch": span(us) }));
     }
 
-    /// Waits for something that takes at most `us`, and gives up `later` microseconds after that.
+    /// Waits for something that takes at most `us` microseconds, and gives up `later` microseconds after this time.
     pub(super) fn wait(&mut self, why: &str, condition: Value, us: i64, later: i64) {
         self.parts.push((why.to_owned(), us + SPARE));
         self.wait_for("app", condition, us + later);

@@ -52,7 +52,8 @@ impl TrialBuilder<'_> {
         }
     }
 
-    /// Its postStart hook runs while the ports are closed. This kills the container, whatever its probes report.
+    /// The postStart hook runs while the ports are closed, so it fails. The kubelet then kills the container, whatever
+    /// the probes report.
     fn greeted_too_early(&mut self, boot: i64) {
         let why = "the postStart hook requests a port that is still closed; when the hook fails, the container is killed";
         for quantity in [Quantity::Ready, Quantity::Killed, Quantity::Restarts] {
@@ -61,7 +62,7 @@ impl TrialBuilder<'_> {
         self.watch("its start", boot + SPARE);
     }
 
-    /// It takes longer than its probe allows.
+    /// The application takes longer to start than its probe allows.
     fn never_up(&mut self, boot: i64, killer: ProbeKind, patience: &Promise) {
         let killed = patience.then(&self.pre_stop(killer));
         let ready = match self.has_any([ProbeKind::Startup, ProbeKind::Readiness]) {
@@ -77,7 +78,7 @@ impl TrialBuilder<'_> {
         self.expect(Quantity::Restarts, Promise::open("one for each kill"));
     }
 
-    /// It takes about as long as its probe allows.
+    /// The application takes about as long to start as its probe allows.
     fn perhaps_up(&mut self, boot: i64, patience: &Promise) {
         let why = format!(
             "its start of {} is close to the limit of {}, so the time of the next probe decides",
@@ -91,7 +92,7 @@ impl TrialBuilder<'_> {
         self.expect(Quantity::Restarts, Promise::open("one for each kill"));
     }
 
-    /// It starts before any probe kills it.
+    /// The application starts before any probe kills the container.
     fn up_at_last(&mut self, boot: i64, patience: Option<Promise>) {
         let ready = self.ready(boot);
         let why = match patience {
@@ -104,7 +105,7 @@ impl TrialBuilder<'_> {
         if self.has_any([ProbeKind::Startup, ProbeKind::Readiness]) {
             self.watch("afterwards", 2 * SECOND);
         } else {
-            // Nothing delays its readiness, so readiness does not show when its start is complete.
+            // Nothing delays the container's readiness, so readiness does not show when the start is complete.
             self.watch("its start, and each probe once", boot + self.longest_probe());
         }
         self.expect(Quantity::Ready, ready);

@@ -1,4 +1,4 @@
-//! More requests than the application can answer, and probes that wait behind them.
+//! The fault overload: the application receives more requests than it can answer, and probes wait behind them.
 
 use probity_model::timeline::{Handler, ProbeKind};
 use serde_json::json;
@@ -9,7 +9,7 @@ use crate::promise::{self, Failing, Promise, SECOND};
 
 /// The time that an overloaded application needs for one request; it serves one at a time.
 const SERVICE: i64 = 400_000;
-/// How long it takes until the maximum number of requests wait.
+/// The time until the maximum number of requests are waiting.
 const RAMP: i64 = 3 * SECOND;
 
 impl TrialBuilder<'_> {

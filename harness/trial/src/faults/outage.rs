@@ -1,4 +1,5 @@
-//! Outages: of the whole application, of a dependency that readiness reports, and outages that are too short to matter.
+//! Outages of the whole application, outages of a dependency that readiness reports, and outages that are too short to
+//! matter.
 
 use probity_model::measure::Interval;
 use probity_model::timeline::{Handler, ProbeKind, ProbeSpec};
@@ -13,7 +14,7 @@ use crate::promise::{self, Failing, NEVER, Promise, SECOND, tenths};
 const LOST: &str = "about ten for each second of downtime";
 
 impl TrialBuilder<'_> {
-    /// How a probe detects the fault, if it does.
+    /// How a probe detects the fault, if it detects it.
     fn notices(&self, kind: ProbeKind) -> Option<Failing> {
         let probe = self.probe(kind)?;
         if matches!(probe.handler, Handler::Tcp { .. }) {
@@ -35,7 +36,7 @@ impl TrialBuilder<'_> {
         Some(promise.or_later(0, format!(" ({})", kind.word())))
     }
 
-    /// Why a probe does not detect it.
+    /// Why a probe does not detect the fault.
     pub(super) fn blind(&self, kind: ProbeKind) -> String {
         let word = kind.word();
         match self.probe(kind).map(|probe| &probe.handler) {
@@ -45,7 +46,7 @@ impl TrialBuilder<'_> {
         }
     }
 
-    /// A fault that lasts until a restart ends the fault, or until it ends by itself.
+    /// A fault that lasts until a restart ends it, or until it ends by itself.
     pub(super) fn outage(&mut self) {
         self.begin();
         self.call();

@@ -11,7 +11,7 @@ use super::container::{ContainerDraft, declared_ports};
 use super::fields::{KEPT, KEPT_TO_REPRODUCE};
 use super::{LISTS, Note, NoteKind, Traffic, listener_at};
 
-/// The port at which a target is called if the pod has none that a client can use.
+/// The port at which a target is called if the pod has no port that a client can use.
 const CALLED: u16 = 7000;
 
 /// The data that is collected while a pod is created.
@@ -61,7 +61,7 @@ impl PodDraft {
         }
     }
 
-    /// Determines which container declares which ports, before creating any of them.
+    /// Determines which container declares which ports, before any container is created.
     pub(super) fn declare(&mut self, spec: &Map<String, Value>) {
         for container in LISTS.iter().filter_map(|list| spec.get(*list)?.as_array()).flatten() {
             let name = container["name"].as_str().unwrap_or_default();

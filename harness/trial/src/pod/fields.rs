@@ -1,5 +1,5 @@
-//! Which fields of a pod are kept and which are replaced. All others are left out. Before that, `probity_case::pod_rules`
-//! checks that all fields of the pod exist.
+//! The fields of a pod that are kept, and the fields that are replaced. All other fields are left out. Before that,
+//! `probity_case::pod_rules` checks that all fields of the pod exist.
 
 /// The fields of a pod's spec that are kept, apart from its containers.
 pub(super) const KEPT: [&str; 2] = ["restartPolicy", "terminationGracePeriodSeconds"];

@@ -12,7 +12,7 @@ use super::fields::HANDLERS;
 use super::{NoteKind, plain_path};
 use crate::promise::SECOND;
 
-/// A thousand years. Probes that take longer are mistakes, and would overflow arithmetic.
+/// The maximum time of a probe: a thousand years. Probes that take longer are mistakes, and would cause overflows.
 const LONGEST: i64 = 1000 * 365 * 24 * 3600 * SECOND;
 
 impl PodDraft {
@@ -126,7 +126,7 @@ impl PodDraft {
         Ok(())
     }
 
-    /// Replaces a hook with one of the target, and returns its duration in microseconds.
+    /// Replaces a hook with a hook that the target answers, and returns its duration in microseconds.
     fn hook(
         &mut self,
         container: &mut ContainerDraft,
@@ -176,7 +176,7 @@ impl PodDraft {
         }
     }
 
-    /// Replaces a command with one of the target. Two probes with the same command still share it.
+    /// Replaces a command with a command of the target. Two probes with the same command still share one command.
     fn name_command(&mut self, container: &mut ContainerDraft, probe: &str, name: &str) {
         let Some(written) = container.made[probe]["exec"].get("command").cloned() else { return };
         let name = container.named.entry(written.to_string()).or_insert_with(|| name.to_owned()).clone();
@@ -210,7 +210,7 @@ fn slept(command: &[Value]) -> i64 {
 }
 
 /// An argument of `sleep`, in seconds: `15`, `15s`, `1m`, `0.5`. Plans count hooks in whole seconds, so a fraction is
-/// rounded up. No hook sleeps longer than an hour here, so a day counts as an hour.
+/// rounded up. A sleep is later limited to an hour, so days can be read as hours.
 fn duration(text: &str) -> Option<i64> {
     let unit = if text.ends_with(|c: char| c.is_ascii_alphabetic()) { "" } else { "s" };
     let span: Span = format!("{text}{unit}").replace('d', "h").parse().ok()?;

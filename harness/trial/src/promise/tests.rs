@@ -49,7 +49,7 @@ fn what_is_promised_agrees_with_a_clock_that_is_wound_through_all_phases() {
     }
 }
 
-/// Plays a kubelet that probes at this phase of its period, and checks that every promise holds.
+/// Imitates a kubelet that probes at this phase of its period, and checks that every promise holds.
 fn check(probe: &ProbeSpec, phase: i64) {
     let within = |promise: &Promise, at: i64| {
         assert!(promise.span.lo <= at && at <= promise.span.hi, "{probe:?} {phase} {at} {promise:?}");

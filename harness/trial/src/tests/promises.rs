@@ -1,4 +1,4 @@
-//! What the documentation promises for each fault, when settings affect each other.
+//! The documentation's promises for each fault if settings affect each other.
 
 use super::*;
 use probity_model::Interval;

@@ -1,4 +1,4 @@
-//! How a pod is read: what is understood, and what is rejected.
+//! How a pod is read: which pods are accepted, and which are rejected.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What is read from histories in which something else failed or was slow.
+//! The results that are read from histories in which something else failed or was slow.
 
 use super::*;
 use probity_composer::running_status;

@@ -6,7 +6,7 @@ use crate::tests::verdict;
 
 const LOOPBACK: &str = "probe.http.host-localhost-hostnetwork";
 
-/// A pod in the node's network that listens on this address, with such a probe of the port 8080.
+/// A pod in the node's network that listens on this address, with a probe of port 8080 that has this `host`.
 fn listening_on(bind: &str, host: &Value) -> Composer {
     let get = json!({ "path": "/ready", "port": 8080, "host": host });
     let container = json!({ "name": "target", "readinessProbe": { "httpGet": get } });

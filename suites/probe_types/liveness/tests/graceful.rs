@@ -1,4 +1,4 @@
-//! Histories of a kill and its steps.
+//! Histories of a graceful kill and its steps.
 
 use super::*;
 
@@ -95,7 +95,7 @@ mod kill_is_graceful {
         assert_eq!(verdict(&run.done(), CLAUSE), "violated");
     }
 
-    /// A container with a hook, which is seen at `hook`, and the stop signal at 4.2 s.
+    /// A container with a hook, whose request arrives at `hook`, and a stop signal at 4.2 s.
     fn hooked(hook: Option<f64>) -> Composer {
         let target = json!({
             "name": "target", "livenessProbe": http("/live", 8080, 1, 1),
@@ -152,7 +152,7 @@ mod kill_is_graceful {
             verdict(&run.done(), CLAUSE)
         };
         assert_eq!(judged(true), "violated");
-        assert_ne!(judged(false), "violated", "nobody listens there");
+        assert_ne!(judged(false), "violated", "no process listens on the port");
     }
 
     #[test]

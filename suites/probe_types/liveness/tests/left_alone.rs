@@ -7,7 +7,7 @@ mod absent_means_success {
 
     const CLAUSE: &str = "probe.liveness.absent-means-success";
 
-    /// A container that is never ready, with this number of bad answers, one a second.
+    /// A container that is never ready and gives this number of bad answers, one each second.
     fn unready(answers: u32) -> Composer {
         let target = json!({ "name": "target", "readinessProbe": http("/ready", 8080, 1, 3) });
         let mut run = pod(CLAUSE, "Always", json!([target]));
@@ -36,7 +36,7 @@ mod absent_means_success {
         assert_eq!(verdict(&run.done(), CLAUSE), "violated");
     }
 
-    /// The same for a sidecar that is stopped at 5 s.
+    /// A sidecar that is never ready and is stopped at 5 s.
     fn unready_sidecar(main: Value) -> &'static str {
         let side = json!({
             "name": "target", "restartPolicy": "Always", "readinessProbe": http("/ready", 8080, 1, 3),

@@ -1,4 +1,4 @@
-//! Histories about what follows the end of a container.
+//! Histories about the effects of the end of a container.
 
 use super::*;
 
@@ -87,7 +87,11 @@ mod failure_restarts {
             verdict(&run.done(), CLAUSE)
         };
         assert_eq!(judged(None, 7.5), "violated");
-        assert_eq!(judged(Some(7.4), 7.5), "holds", "the pod's worker ends one container after the other");
+        assert_eq!(
+            judged(Some(7.4), 7.5),
+            "holds",
+            "the kubelet stops the containers of a pod one after the other"
+        );
         assert_eq!(judged(Some(7.4), 10.5), "violated");
     }
 

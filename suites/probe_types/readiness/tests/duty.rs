@@ -1,4 +1,4 @@
-//! Containers that are out of service but keep running.
+//! Histories of containers that are out of service but keep running.
 
 use super::*;
 
@@ -7,7 +7,8 @@ mod maintenance_mode {
 
     const CLAUSE: &str = "probe.readiness.maintenance-mode";
 
-    /// The readiness probe fails from 4 s to 12 s; the pod is in a Service, and its endpoint is ready before.
+    /// The readiness probe fails from 4 s to 12 s; the pod is in a Service, and its endpoint is ready before the
+    /// failures.
     fn in_service(shown: Option<u16>) -> Composer {
         let mut run = Composer::new(&[CLAUSE]);
         serve(&mut run);
@@ -73,7 +74,7 @@ mod backend_dependency {
         run.fact(f64::from(second) + 0.005, Fact::Call(call));
     }
 
-    /// The backend is down from 4 s to 12 s; the front end is shown as not ready at `down`, and ready at 12.3 s.
+    /// The backend is down from 4 s to 12 s. The front end is shown as not ready at `down`, and as ready at 12.3 s.
     fn judged(down: Option<u16>, stopped: bool) -> &'static str {
         let mut run = ready_from_two(CLAUSE, &ready_and_live());
         for second in 4..17 {
@@ -111,7 +112,7 @@ mod backend_dependency {
     }
 }
 
-/// A service `web` that selects the pod.
+/// Adds a Service `web` that selects the pod.
 fn serve(run: &mut Composer) {
     let manifest = json!({ "spec": { "selector": { "probity.dev/pod": "pod" } } });
     let (kind, name) = ("Service".to_owned(), "web".to_owned());

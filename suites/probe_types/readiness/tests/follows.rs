@@ -1,4 +1,4 @@
-//! What the API shows after the probes.
+//! Histories of readiness probes and of the readiness that the API shows.
 
 use probity_composer::Told;
 
@@ -47,7 +47,7 @@ mod failure_marks_unready {
     #[test]
     fn ready_again_while_the_probe_goes_on_to_fail_is_a_violation() {
         assert_eq!(ready_again(13.5), "violated");
-        assert_eq!(ready_again(17.9), "holds", "what comes with the last answer may be its consequence");
+        assert_eq!(ready_again(17.9), "holds", "a status that comes with the last answer may be its effect");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Probing for the whole lifetime of a container.
+//! Histories of probing for the whole lifetime of a container.
 
 use super::*;
 
@@ -30,7 +30,7 @@ mod runs_for_life {
         assert_eq!(paused(15..30, false), "violated");
     }
 
-    /// Probes at this distance for this number of seconds, with a period of one second.
+    /// Probes at intervals of `distance` for this number of seconds, although the period is one second.
     fn paced(distance: f64, seconds: f64) -> &'static str {
         let mut run = ready_from_two(CLAUSE, &ready_only());
         let mut at = 3.0 + distance;

@@ -1,4 +1,4 @@
-//! Readiness at the start of a container.
+//! Histories of readiness at the start of a container.
 
 use super::*;
 

@@ -7,7 +7,7 @@ mod failure_kills {
 
     const CLAUSE: &str = "probe.startup.failure-kills-container";
 
-    /// Three startup failures, at 2, 3 and 4 s; three are tolerated.
+    /// Three startup failures, at 2, 3 and 4 s, with a failure threshold of three.
     pub(super) fn failed(clause: &str, policy: &str) -> Composer {
         let mut run = pod(clause, policy, json!({ "startupProbe": http("/start", 1, 3) }));
         for at in [2.0, 3.0, 4.0] {

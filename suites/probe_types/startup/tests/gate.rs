@@ -1,4 +1,4 @@
-//! Histories about the gate.
+//! Histories about the gate that the startup probe opens.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Histories about what follows a startup success.
+//! Histories about the effects of a startup success.
 
 use probity_script::witness::{Exiting, Fact};
 

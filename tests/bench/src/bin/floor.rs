@@ -1,8 +1,7 @@
-//! The floor: the least that an HTTP server on this stack can do. It answers `ok` to every request and records
-//! nothing.
+//! The floor: the smallest HTTP server on this stack. It answers `ok` to every request and records nothing.
 //!
-//! hyper on a tokio runtime with as many workers as the target has, and otherwise nothing: no routing, no plan, no
-//! witness. The additional time of the target is the cost of its features.
+//! It is hyper on a tokio runtime with as many workers as the target has, without routing, a plan or a witness. The
+//! additional time that the target needs is the cost of its features.
 
 use std::convert::Infallible;
 use std::net::Ipv4Addr;

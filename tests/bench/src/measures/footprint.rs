@@ -76,7 +76,7 @@ pub fn memory(bench: &Bench) -> Measured {
     })
 }
 
-/// From just before the start of the process to its first accepted connection.
+/// The time from just before the start of the process to its first accepted connection.
 ///
 /// # Errors
 ///
@@ -95,8 +95,8 @@ pub fn start(bench: &Bench) -> Measured {
     Ok(Section {
         title: "Start",
         method: format!(
-            "{STARTS} starts of each program, in turns. From just before the start, a client tries to connect \
-             without a pause until a connection is accepted."
+            "Each program is started {STARTS} times, alternating between the programs. From just before the \
+             start, a client tries to connect without a pause until a connection is accepted."
         ),
         columns: columns(["program", "milliseconds"]),
         rows: rows.collect(),

@@ -1,4 +1,4 @@
-//! How much time the witness adds to an answer at a moderate rate.
+//! Measures how much time the witness adds to an answer at a moderate rate.
 
 use super::{Bench, Measured, columns};
 use crate::contestant::Who;
@@ -15,7 +15,7 @@ struct Run {
     p99: Vec<f64>,
 }
 
-/// The target with and without its witness, in turns.
+/// Measures the target with and without its witness, alternately.
 ///
 /// # Errors
 ///

@@ -1,8 +1,8 @@
 //! Requests per second, and the CPU time for each request.
 //!
 //! Load and program share the machine. On a machine with few processors, the cost of the load hides much of the
-//! difference between the programs, and other processes hide more. The CPU time of the program itself is not
-//! affected.
+//! difference between the programs, and other processes hide more of it. The CPU time of the program itself is not
+//! affected by them.
 
 use std::io;
 
@@ -34,7 +34,7 @@ pub fn kept(bench: &Bench) -> Measured {
     Ok(section)
 }
 
-/// Requests with a connection each, as a kubelet sends them.
+/// Requests that each have their own connection, as a kubelet sends them.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! The API server's answers to manifests and patches, changed to their opposite.
+//! Damages that turn the API server's answers to manifests and patches into their opposite.
 
 use probity_model::history::{Deed, Did, Happening, Tried};
 use probity_model::{History, Timeline};
@@ -164,7 +164,7 @@ fn other_default(run: &Timeline<'_>) -> Option<History> {
     })
 }
 
-/// The place of a field that is written as 0 in the first probe of a manifest, and means its default.
+/// The place of a field that is 0 in the first probe of a manifest, which stands for its default.
 fn zero(manifest: &Value) -> Option<String> {
     let container = manifest.pointer("/spec/containers/0")?;
     let (probe, _) = handler(container)?;

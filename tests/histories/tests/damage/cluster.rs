@@ -1,4 +1,4 @@
-//! What the rest of the cluster shows: events, endpoints, the kubelet's counters.
+//! Damages to what the rest of the cluster shows: events, endpoints, and the kubelet's counters.
 
 use probity_model::history::{Deed, Did, Happening, ProbeCount};
 use probity_model::timeline::{ContainerKind, ContainerLife, EndpointSeen, KubeEvent, PodLife, ProbeKind};
@@ -168,11 +168,11 @@ fn no_warning(run: &Timeline<'_>) -> Option<History> {
 /// Which endpoints are changed.
 #[derive(Clone, Copy, PartialEq)]
 enum EndpointIs {
-    /// All of the first revision of a slice that has any.
+    /// All endpoints in the first revision of a slice that has endpoints.
     First,
-    /// Those that are neither ready nor terminating.
+    /// The endpoints that are neither ready nor terminating.
     NotReady,
-    /// Those of pods that are being deleted.
+    /// The endpoints of pods that are being deleted.
     Terminating,
 }
 
@@ -203,8 +203,8 @@ fn endpoints(run: &Timeline<'_>, which: EndpointIs, ready: bool) -> Option<Histo
     copy.done()
 }
 
-/// Whether an endpoint of a pod is evidence: for readiness, if the pod has a readiness probe; for its termination, if
-/// that took a while.
+/// Whether an endpoint of a pod is evidence: for readiness, if the pod has a readiness probe; for the termination of
+/// the pod, if the termination took a while.
 fn tells(run: &Timeline<'_>, which: EndpointIs, name: &str) -> bool {
     let Some(pod) = run.pods.iter().find(|pod| pod.name == name) else { return false };
     match which {
@@ -242,7 +242,7 @@ fn not_published(run: &Timeline<'_>) -> Option<History> {
         .done()
 }
 
-/// The deeds that read a kubelet's counters and found any.
+/// The deeds that read a kubelet's counters and found at least one.
 fn measured<'t>(run: &'t Timeline<'_>) -> Vec<(EventId, &'t Deed, &'t [ProbeCount])> {
     let read = |(id, deed): &(EventId, &'t Deed)| match &deed.did {
         Did::Measured { probes, .. } => Some((*id, *deed, probes.as_slice())),
@@ -264,7 +264,7 @@ fn counted(run: &Timeline<'_>, result: &str, by: i64) -> Option<History> {
     copy.done()
 }
 
-/// The last reading has the same counts as the one before.
+/// The last reading has the same counts as the previous reading.
 fn counters_stay(run: &Timeline<'_>) -> Option<History> {
     let all = measured(run);
     let (last, ..) = *all.iter().rfind(|(.., probes)| probes.is_empty())?;

@@ -1,4 +1,4 @@
-//! Conditions that contradict the rest of the status, or have a wrong form.
+//! Damages to conditions, which then contradict the rest of the status or have a wrong form.
 
 use probity_model::timeline::{ContainerKind, PodLife, Revision};
 use probity_model::{EventId, History, Timeline};
@@ -68,7 +68,7 @@ fn by_kubelet(shown: &Revision<'_>) -> bool {
     shown.start_second().is_some() && !shown.gone
 }
 
-/// The first revision for which something holds, of a pod that only its containers end.
+/// The first revision that meets a condition, of a pod that nothing but its containers ends.
 fn find(run: &Timeline<'_>, is: impl Fn(&PodLife<'_>, &Revision<'_>) -> bool) -> Option<EventId> {
     if run.node_was_touched() {
         return None;

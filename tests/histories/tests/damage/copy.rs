@@ -1,7 +1,7 @@
 //! A copy of a history that is damaged: events dropped, changed, moved in time, or doubled.
 //!
-//! Changes to a target's lines leave no gap in their numbers: a kubelet that behaved differently would not leave
-//! one either. (For lost lines, see the simulator's `losses.rs`.)
+//! Changes to a target's lines leave no gap in their numbers: a kubelet that behaved differently would not leave a gap
+//! either. (For lost lines, see the simulator's `losses.rs`.)
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use probity_script::WitnessLine;
 use probity_script::witness::{Entry, Fact, Request};
 use serde_json::Value;
 
-/// The first number of added connections and commands: no instance of a target has that many of its own.
+/// The first number of added connections and commands. No instance of a target has so many connections or commands.
 const ADDED: u64 = 1_000_000;
 
 /// A history that is being damaged.
@@ -50,7 +50,7 @@ impl Copy {
         self
     }
 
-    /// Lets events happen later, or earlier.
+    /// Moves events to a later or an earlier time.
     pub(crate) fn moved(mut self, ids: impl IntoIterator<Item = EventId>, by_us: i64) -> Self {
         for id in ids {
             if let Some(event) = self.events.get_mut(id.0 as usize).and_then(Option::as_mut) {
@@ -76,7 +76,7 @@ impl Copy {
         self
     }
 
-    /// Lets another instance of a container see the same event at the same time.
+    /// Adds the same event at the same time to another instance of a container.
     pub(crate) fn told_to(mut self, id: EventId, container: &str, life: &Attempt<'_>) -> Self {
         let Some(mut event) = self.events.get(id.0 as usize).cloned().flatten() else { return self };
         if let Happening::Witness(heard) = &mut event.what {

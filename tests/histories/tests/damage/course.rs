@@ -10,7 +10,7 @@ use probity_script::witness::Fact;
 
 pub(crate) const SECOND: i64 = 1_000_000;
 
-/// Noise may have delayed a probe if it came up to this long before it.
+/// Noise may have delayed a probe if it occurred at most this long before the probe.
 const BEFORE: i64 = 2 * SECOND;
 
 /// A container instance with a complete record, and one of its probes.
@@ -92,7 +92,7 @@ impl<'t, 'h> Course<'t, 'h> {
         run.noise_between(&self.attempt.node, &from, &next.at)
     }
 
-    /// This number of consecutive probes that came in time and passed, with the least noise.
+    /// This number of consecutive probes that arrived in time and passed, with the least noise.
     pub(crate) fn steady(&self, run: &Timeline<'_>, count: usize) -> Option<(i64, &[&'t Probe<'h>])> {
         let timely = |pair: &[&Probe<'_>]| {
             (self.gap(pair[0], pair[1]) - self.spec.period).abs() < self.spec.period / 5
@@ -104,17 +104,17 @@ impl<'t, 'h> Course<'t, 'h> {
         windows.map(|window| (noise(window), window)).min_by_key(|(noise, _)| *noise)
     }
 
-    /// Whether it uses HTTP/1 without TLS, and nothing else uses its port.
+    /// Whether the probe uses HTTP/1 without TLS, and nothing else uses its port.
     pub(crate) fn is_http(&self) -> bool {
         matches!(&self.spec.handler, Handler::Http { scheme, host: None, .. } if scheme == "HTTP")
     }
 
-    /// Whether the startup probe of its container holds it back.
+    /// Whether the probe waits for the startup probe of its container.
     pub(crate) fn is_gated(&self) -> bool {
         self.spec.kind != ProbeKind::Startup && self.container.probe(ProbeKind::Startup).is_some()
     }
 
-    /// When its port was opened; none if it runs a command.
+    /// The time at which the probe's port was opened; `None` if the probe runs a command.
     pub(crate) fn opened(&self) -> Option<i64> {
         let port = format!(":{}", self.spec.handler.port()?);
         let opened = self.attempt.lines.iter().find(|line| match &line.line.fact {
@@ -124,7 +124,7 @@ impl<'t, 'h> Course<'t, 'h> {
         opened.map(|line| line.at.at.lo)
     }
 
-    /// Whether it goes to a port that stayed open, and every connection there had a request.
+    /// Whether the probe's port stayed open, and every connection to it had a request.
     pub(crate) fn always_open(&self) -> bool {
         let shut = |fact: &Fact| matches!(fact, Fact::Listening(of) if of.state != "open");
         let port = self.spec.handler.port();
@@ -133,14 +133,14 @@ impl<'t, 'h> Course<'t, 'h> {
         port.is_some() && self.lines(shut).is_empty() && (tcp || !bare)
     }
 
-    /// Whether each of its probes was answered at once.
+    /// Whether each attempt of the probe was answered at once.
     pub(crate) fn is_quick(&self) -> bool {
         let took = |probe: &&Probe<'_>| probe.settled.as_ref().map(|settled| settled.at.lo - probe.at.at.lo);
         self.probes.iter().all(|probe| took(probe).is_some_and(|took| took < self.spec.period / 2))
     }
 
-    /// Whether its instance kept running for this long after an instant of its node, and its pod was left alone during
-    /// that time.
+    /// Whether the instance kept running for this long after an instant on its node's clock, and nothing was done to
+    /// its pod during that time.
     pub(crate) fn goes_on(&self, run: &Timeline<'_>, from: i64, long: i64) -> bool {
         let lives = self.attempt.last_line().is_some_and(|last| last.at.at.lo > from + long);
         let stopped = self.attempt.stop().is_some_and(|stop| stop.at.at.lo < from + long);
@@ -153,21 +153,21 @@ impl<'t, 'h> Course<'t, 'h> {
         matches!(self.spec.handler, Handler::Exec { .. })
     }
 
-    /// The answer to a probe that the kubelet gave up: its event, and how long after the probe's arrival that was.
+    /// The answer to a probe that the kubelet gave up: the event, and the time from the probe's arrival to it.
     pub(crate) fn given_up(&self, probe: &Probe<'_>) -> Option<(EventId, i64)> {
         let answer = self.attempt.request(probe)?.answer.as_ref()?;
         let gave_up = answer.error.as_ref().is_some_and(|error| error.contains("gave up"));
-        // If a part of the answer had arrived, the kubelet has already counted it, or never will.
+        // If a part of the answer had arrived, the kubelet has already counted the probe, or never will.
         (gave_up && answer.written == 0).then(|| (answer.at.id, answer.at.at.lo - probe.at.at.lo))
     }
 
-    /// The probes before an instant of the same node.
+    /// The probes before an instant on the same node's clock.
     pub(crate) fn before(&self, at: &Stamp) -> impl DoubleEndedIterator<Item = &'t Probe<'h>> {
         let at = at.at.lo;
         self.probes.iter().copied().filter(move |probe| probe.at.at.hi < at)
     }
 
-    /// The probes after an instant of the same node.
+    /// The probes after an instant on the same node's clock.
     pub(crate) fn after(&self, at: &Stamp) -> impl DoubleEndedIterator<Item = &'t Probe<'h>> {
         let at = at.at.hi;
         self.probes.iter().copied().filter(move |probe| probe.at.at.lo > at)

@@ -1,4 +1,4 @@
-//! First probes that come too early or much too late, and probes that go to the wrong place.
+//! Damages that make first probes too early or much too late, or send probes to the wrong place.
 
 use probity_model::timeline::{Handler, ProbeKind};
 use probity_model::{History, Timeline};
@@ -83,7 +83,7 @@ fn early_after_startup(run: &Timeline<'_>) -> Option<History> {
     Copy::of(run).moved(course.exchange(course.probes[0]), -early).done()
 }
 
-/// The first readiness probe comes seven seconds after the opening of its port, and none before it.
+/// The first readiness probe comes seven seconds after the opening of its port, and no readiness probe comes before it.
 fn readiness_in_period(run: &Timeline<'_>) -> Option<History> {
     let (course, by) = of_kind(run, ProbeKind::Readiness).find_map(|course| {
         let long = course.spec.initial_delay == 0 && course.spec.period > 9 * SECOND;
@@ -96,7 +96,7 @@ fn readiness_in_period(run: &Timeline<'_>) -> Option<History> {
         let by = until - first.at.at.lo;
         (alone && own && lasts && course.attempt.number == 0).then_some((course, by))
     })?;
-    // No probe was refused before it either.
+    // No probe was refused before this time either.
     let told = course.pod.events.iter().filter(|event| {
         event.container == Some(course.container.name.as_str()) && event.reason == "Unhealthy"
     });
@@ -119,7 +119,7 @@ fn before_the_hook_ends(run: &Timeline<'_>) -> Option<History> {
     Copy::of(run).moved(course.exchange(first), -early).done()
 }
 
-/// The requests of a probe whose spec has a host arrive at another address, or from one.
+/// The requests of a probe whose spec has a host arrive at, or come from, another address.
 fn to_host(run: &Timeline<'_>, loopback: bool) -> Option<History> {
     let get = run.probes().find_map(|(pod, _, spec)| match &spec.handler {
         Handler::Http { path, port, host: Some(host), .. } if host.starts_with("127.") == loopback => {
@@ -171,7 +171,7 @@ fn grace_taken_away(run: &Timeline<'_>) -> Option<History> {
     copy.done()
 }
 
-/// In a case about crashing replicas that never count as available, none of the old ones is left either.
+/// In a case about crashing replicas that never count as available, no old replica is left either.
 fn none_available(run: &Timeline<'_>) -> Option<History> {
     let clause = "scenario.rollout.blocked-by-crashloop";
     let written = run.history.header.judges.iter().any(|of| of.as_str() == clause);

@@ -1,4 +1,5 @@
-//! Places where a damage is not detected, each with the reason: what the judges do not know, or why they are right.
+//! Places where a damage is not detected, each with the reason. Either the judges lack a fact, or their verdict is
+//! right.
 
 /// A damage, the case, and why it is not detected there.
 pub(crate) const ALL: &[(&str, &str, &str)] = &[

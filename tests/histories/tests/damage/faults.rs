@@ -1,5 +1,5 @@
-//! Faults and their consequences: the effect of a failing probe is missing, too late, or comes without a fault, in cases about
-//! dependencies, defaults, Services and shared endpoints.
+//! Damages to faults and their consequences, in cases about dependencies, defaults, Services and shared endpoints. The
+//! effect of a failing probe is missing, comes too late, or comes without a fault.
 
 use probity_model::timeline::{Probe, ProbeKind};
 use probity_model::{EventId, History, Timeline};
@@ -70,7 +70,7 @@ fn is_for(run: &Timeline<'_>, clause: &str) -> bool {
     run.history.header.judges.iter().any(|of| of.as_str() == clause)
 }
 
-/// The instances that became not ready in a case about a clause, with the revisions that show this.
+/// The instances that became not ready in a case about a clause, with the revisions that show the change.
 fn falls<'t, 'h>(
     run: &'t Timeline<'h>,
     clause: &str,

@@ -1,4 +1,4 @@
-//! What a deletion must not change, and a command that must run as written.
+//! Damages to what a deletion must not change, and to a command that must run as written.
 
 use probity_model::timeline::{ContainerKind, ProbeKind};
 use probity_model::{EventId, History, Timeline};

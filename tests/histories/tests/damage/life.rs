@@ -1,4 +1,4 @@
-//! The lifecycle of a pod apart from its probes: states, phases and restarts that contradict the targets'
+//! Damages to the lifecycle of a pod, apart from its probes: states, phases and restarts that contradict the targets'
 //! records.
 
 use probity_model::timeline::{PodLife, Revision, State};
@@ -183,7 +183,8 @@ fn before_its_hook(run: &Timeline<'_>) -> Option<History> {
     Copy::of(run).moved([id], -4 * SECOND).done()
 }
 
-/// Changes the restart policy of pods with this one, if one of their containers restarted, or did not.
+/// Changes the restart policy of a pod with the policy `from`. One of its containers exited by itself and restarted or,
+/// without `again`, did not restart.
 fn policy(run: &Timeline<'_>, from: &str, again: bool, to: &str) -> Option<History> {
     let pod = run.lives().into_iter().find_map(|life| {
         let crashed = life.exited_by_itself().is_some_and(|(line, _)| life.before_deletion(&line.at));

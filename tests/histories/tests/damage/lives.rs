@@ -1,4 +1,4 @@
-//! Container instances that end too early, too late, without a stop signal, or not at all.
+//! Damages to container instances, which end too early, too late, without a stop signal, or not at all.
 
 use probity_model::history::Happening;
 use probity_model::timeline::{ContainerSeen, Probe, ProbeKind, Revision, State};
@@ -82,7 +82,7 @@ fn one_less(run: &Timeline<'_>) -> Option<History> {
         .done()
 }
 
-/// Another failure comes a period after the last one, and everything after that comes later.
+/// Another failure comes a period after the last failure, and all later events come later.
 fn one_more(run: &Timeline<'_>) -> Option<History> {
     let (course, failures, stop, _) = spent(run).next()?;
     let last = failures.last()?;
@@ -168,7 +168,7 @@ fn no_signal(run: &Timeline<'_>) -> Option<History> {
         .done()
 }
 
-/// The events of a container and its pod after an end, which come later if the end does.
+/// The events of a container and its pod after an end. If the end comes later, these events come later, too.
 pub(crate) fn what_follows(run: &Timeline<'_>, course: &Course<'_, '_>, end: EventId) -> Vec<EventId> {
     let heard = run.history.events().filter(|(id, event)| match &event.what {
         Happening::Witness(heard) => {
@@ -180,7 +180,7 @@ pub(crate) fn what_follows(run: &Timeline<'_>, course: &Course<'_, '_>, end: Eve
     heard.map(|(id, _)| id).chain(shown).collect()
 }
 
-/// An instance that was killed at the end of its grace period ends earlier by half of that period.
+/// An instance that was killed at the end of its grace period ends earlier, by half of the grace period.
 fn half_of_grace(run: &Timeline<'_>) -> Option<History> {
     let (course, .., at) = spent(run).find(|(course, .., at)| {
         let lasted = course.attempt.last_line().is_some_and(|line| line.at.at.lo > at + SECOND);

@@ -1,5 +1,5 @@
-//! Probes that never came, and changes of readiness that all came late, as a kubelet that is too slow or does not probe
-//! would leave them.
+//! Damages that a kubelet would leave if it were too slow or did not probe: probes never come, and all changes of
+//! readiness come late.
 
 use probity_model::timeline::{ContainerKind, Handler, ProbeKind};
 use probity_model::{EventId, History, Timeline};
@@ -73,7 +73,7 @@ pub(crate) const ALL: &[Damage] = &[
     ),
 ];
 
-/// An instance with records over a long time, without its probes of one kind and without the events about them.
+/// An instance with records over a long time loses its probes of one kind and the events about them.
 fn no_probes(run: &Timeline<'_>, kind: ProbeKind, of: impl Fn(&Course<'_, '_>) -> bool) -> Option<History> {
     let long = |course: &Course<'_, '_>| {
         let last = course.probes.last().map_or(0, |probe| probe.at.at.lo);

@@ -84,8 +84,8 @@ fn no_second_startup(run: &Timeline<'_>) -> Option<History> {
     Copy::of(run).without(course.exchanges(&course.probes)).done()
 }
 
-/// The last liveness probe before a deletion comes again, three seconds after the stop signal. Sidecars are left out: they
-/// and their probes continue while the others end.
+/// The last liveness probe before a deletion comes again, three seconds after the stop signal. Sidecars are left out,
+/// because they and their probes continue while the main containers end.
 fn after_deletion(run: &Timeline<'_>) -> Option<History> {
     let (course, by) = of_kind(run, ProbeKind::Liveness)
         .filter(|course| course.pod.deleted.is_some() && course.container.kind == ContainerKind::Main)
@@ -121,7 +121,7 @@ fn readiness_waits(run: &Timeline<'_>) -> Option<History> {
     Copy::of(run).without(course.exchanges(&gone)).done()
 }
 
-/// All probes of another kind are left out while one hangs: at least three each time.
+/// All probes of another kind are left out while a probe hangs: at least three probes each time.
 fn waits_for_another(run: &Timeline<'_>) -> Option<History> {
     let (course, gone) = courses(run).find_map(|hanging| {
         let hangs = hanging.probes.iter().filter(|probe| hanging.given_up(probe).is_some());
@@ -140,7 +140,7 @@ fn waits_for_another(run: &Timeline<'_>) -> Option<History> {
     Copy::of(run).without(course.exchanges(&gone)).done()
 }
 
-/// The kubelet closes the connection of a probe that timed out later.
+/// The kubelet closes the connection of a probe that timed out, but later than it did.
 fn patient(run: &Timeline<'_>) -> Option<History> {
     give_up_later(run, 0, |course| course.is_http())
 }

@@ -142,7 +142,7 @@ fn lasts(run: &Timeline<'_>, course: &Course<'_, '_>) -> bool {
     course.opened().is_some_and(|opened| course.goes_on(run, opened, course.spec.period + 8 * SECOND))
 }
 
-/// The first probes of a course, during one period and four seconds, if the next one passes.
+/// The first probes of a course, during one period and four seconds, if the next probe passes.
 fn left<'c, 'h>(course: &'c Course<'_, 'h>) -> Option<&'c [&'c Probe<'h>]> {
     let until = course.opened()? + course.spec.period + 4 * SECOND;
     let many = course.probes.iter().take_while(|probe| probe.at.at.lo < until).count();
@@ -157,7 +157,7 @@ fn readiness_stops(run: &Timeline<'_>) -> Option<History> {
         let pace = course.spec.period.max(course.spec.timeout);
         many >= 12 && course.gap(course.probes[many / 2], course.probes[many - 1]) > 4 * SECOND + 2 * pace
     };
-    // If a closed port hides probes, or another probe uses the same endpoint, nobody can see that the probes end.
+    // If a closed port hides probes, or another probe uses the same endpoint, the end of the probes is not visible.
     let told_apart = |course: &Course<'_, '_>| {
         let readiness = course.probes.iter().all(|probe| probe.is(ProbeKind::Readiness));
         let plain = course.attempt.requests.iter().all(|asked| !asked.followed());

@@ -165,10 +165,10 @@ pub(crate) const ALL: &[Damage] = &[
     }),
 ];
 
-/// More than the time within which an event must come.
+/// A time that is longer than the time within which an event must come.
 const LONG: i64 = 7_000_000;
 
-/// If a pod has about this many events of one type, others were dropped.
+/// If a pod has about this many events of one type, further events were dropped.
 const MANY: usize = 20;
 
 /// Whether few events of a type were recorded for a pod.

@@ -1,4 +1,5 @@
-//! HTTP probes whose requests differ from what is promised: method, path, headers, connection, redirects.
+//! Damages to HTTP probes, whose requests then differ from the documentation in their method, path, headers, connection
+//! or redirects.
 
 use probity_model::timeline::{Asked, Handler};
 use probity_model::{History, Timeline};
@@ -130,7 +131,7 @@ fn given<'c>(course: &'c Course<'_, '_>) -> &'c [(String, String)] {
     }
 }
 
-/// Changes the second request of a probe without headers of its own.
+/// Changes the second request of a probe whose spec has no headers.
 fn plain(run: &Timeline<'_>, change: impl FnOnce(&mut Request)) -> Option<History> {
     let asked = courses(run).find_map(|course| {
         let plain = course.is_http() && given(&course).is_empty();
@@ -159,7 +160,7 @@ fn repeated(name: &str, all: &[(String, String)]) -> bool {
     all.iter().filter(|(other, _)| other.eq_ignore_ascii_case(name)).count() > 1
 }
 
-/// A header of this name, with a value or with none.
+/// Matches a header with this name, with a value or, if `empty`, without one.
 fn own(name: &str, empty: bool) -> impl Fn(&str, &[(String, String)]) -> bool {
     move |of, all| {
         of.eq_ignore_ascii_case(name) && all.iter().any(|(key, value)| key == of && value.is_empty() == empty)

@@ -1,4 +1,4 @@
-//! Kubelets that restart: what they forget, repeat, or do all at once.
+//! Damages to restarts of kubelets: a restarted kubelet forgets or repeats something, or does everything at once.
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::history::{Did, RESTART_KUBELET};
@@ -37,7 +37,7 @@ pub(crate) const ALL: &[Damage] = &[
     ),
 ];
 
-/// When a kubelet had restarted.
+/// The time at which a kubelet had restarted.
 fn restart(run: &Timeline<'_>) -> Option<Stamp> {
     let restarts = |did: &Did| matches!(did, Did::NodeVerb { verb, .. } if verb == RESTART_KUBELET);
     let (id, _) = run.deeds.iter().find(|(_, deed)| restarts(&deed.did))?;

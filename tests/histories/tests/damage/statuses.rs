@@ -145,7 +145,7 @@ fn never_ready(run: &Timeline<'_>) -> Option<History> {
 
 fn ready_late(run: &Timeline<'_>) -> Option<History> {
     let course = passing(run, 10 * SECOND).filter(|course| course.pod.containers.len() == 1)?;
-    // An instance that was never shown as not ready may have been ready at once.
+    // An instance that was never shown as not ready may have been ready immediately.
     let (first, unready) = shown(&course).next()?;
     let known = run.clocks.order(&first.at, &course.probes.first()?.at) == Order::Before;
     if unready.ready || !known {
@@ -177,7 +177,7 @@ pub(crate) fn downs<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (Cour
     })
 }
 
-/// The first of them whose probes were all answered at once.
+/// The first of these changes to not ready for which all probes were answered at once.
 pub(crate) fn down<'t, 'h>(run: &'t Timeline<'h>) -> Option<(Course<'t, 'h>, Vec<EventId>)> {
     downs(run).find(|(course, _)| course.is_quick())
 }

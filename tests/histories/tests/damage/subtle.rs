@@ -1,4 +1,4 @@
-//! Small and rare damages: a period that is wrong by a tenth, a probe that is left out now and then, a timeout that is
+//! Small and rare damages: a period that is wrong by a tenth, a probe that is sometimes left out, a timeout that is
 //! wrong by half a second, statuses that are two and a half seconds late.
 
 use probity_model::Clock;
@@ -106,7 +106,7 @@ const GENERATION: &[&str] = &["report.status.observed-generation"];
 /// This many probes show a schedule.
 const MANY: usize = 8;
 
-/// Whether nothing else explains the events of a course, and it lasted for long.
+/// Whether nothing else explains the events of a course, and the course lasted long enough.
 fn is_plain(run: &Timeline<'_>, course: &Course<'_, '_>, many: usize) -> bool {
     let own = course.probes.iter().all(|probe| probe.is(course.spec.kind) && probe.passed.is_some());
     let open = course.is_command() || course.always_open();
@@ -153,7 +153,7 @@ fn all_late(of: &History) -> History {
     history
 }
 
-/// A verb in the middle of the case ended with 0, with no sign of another kubelet after it.
+/// The command for a verb in the middle of the case exited with 0, and later there is no sign of another kubelet.
 fn unproven_restart(run: &Timeline<'_>) -> Option<History> {
     let ready = |(_, status): &(&probity_model::timeline::Revision<'_>, _)| {
         let status: &probity_model::timeline::ContainerSeen<'_> = status;

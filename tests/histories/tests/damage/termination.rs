@@ -1,5 +1,4 @@
-//! The end of pods: kills, signals, removals and endpoints that come too early, too late, or in the wrong
-//! order.
+//! Damages to the end of pods: kills, signals, removals and endpoints come too early, too late, or in the wrong order.
 
 use probity_model::history::{Did, Happening};
 use probity_model::timeline::{ContainerKind, Life, PodLife};

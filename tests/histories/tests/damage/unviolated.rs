@@ -68,7 +68,7 @@ const NOT_RECORDED: &[&str] = &[
     "userns.forbidden-combos",
 ];
 
-/// Other clauses, and why nothing in the tables breaks them.
+/// Other clauses, each with the reason why nothing in the tables violates it.
 const KNOWN: &[(&str, &str)] = &[
     (
         "restart.backoff.cap",

@@ -1,4 +1,5 @@
-//! What TCP, TLS, gRPC and exec probes look like to a target, and where probes come from and go to.
+//! Damages to how TCP, TLS, gRPC and exec probes look to a target, and to the addresses that probes come from and go
+//! to.
 
 use probity_model::timeline::{Connection, Handler, Through};
 use probity_model::{EventId, History, Timeline};
@@ -127,7 +128,7 @@ fn from(run: &Timeline<'_>, address: impl Fn(&Connection<'_>) -> String) -> Opti
     accepted(Copy::of(run), id, |accepted| accepted.peer = peer).done()
 }
 
-/// Makes all probes of an instance go to another address: a single connection may have another source.
+/// Makes all probes of an instance go to another address, because a single connection may have another source.
 fn to(run: &Timeline<'_>, which: impl Fn(&Course<'_, '_>) -> bool) -> Option<History> {
     let course = courses(run).filter(which).find(|course| course.probes.len() > 1)?;
     let connections = (0..course.probes.len()).filter_map(|at| connection(&course, at));
@@ -153,7 +154,7 @@ fn facts(
     which: impl Fn(&Course<'_, '_>) -> bool,
     change: impl Fn(&mut Fact),
 ) -> Option<History> {
-    // The second probe if there is one: a first probe may look different, which would excuse it.
+    // The second probe, if there is one, because a first probe may look different, which would excuse the damage.
     let found = courses(run).filter(which).filter(|course| !course.probes.is_empty());
     let course = found.max_by_key(|course| course.probes.len().min(2))?;
     let ids = course.exchange(course.probes.get(1).or(course.probes.first())?);
@@ -203,7 +204,8 @@ fn held_open(run: &Timeline<'_>) -> Option<History> {
     (course.probes[1].at.at.lo + 5_000_000 < end).then(|| Copy::of(run).moved([closed], 5_000_000).done())?
 }
 
-/// One bare connection from inside may have another source; if all come from inside, they are the probe's.
+/// Makes all bare connections come from inside the pod. A single one may have another source; if all come from inside,
+/// the probe opened them.
 fn tcp_from_inside(run: &Timeline<'_>) -> Option<History> {
     let course = courses(run).filter(is_tcp).find(|course| course.probes.len() > 1)?;
     let connections = (0..course.probes.len()).filter_map(|at| connection(&course, at));

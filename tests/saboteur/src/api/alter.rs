@@ -1,4 +1,4 @@
-//! Other values in a status or an event: pure changes of JSON, as defined in [`super::fault`].
+//! Changes values in a status or an event. The changes of JSON are pure, and are defined in [`super::fault`].
 
 use serde_json::{Map, Value};
 
@@ -13,7 +13,7 @@ pub fn at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     })
 }
 
-/// The object that holds the last name of `path`, and that name. `None` if a parent is absent.
+/// The object that contains the last name of `path`, and that name. `None` if a parent is absent.
 fn parent<'a, 'p>(object: &'a mut Value, path: &'p str) -> Option<(&'a mut Map<String, Value>, &'p str)> {
     let (parents, name) = path.rsplit_once('/').map_or((None, path), |(parents, name)| (Some(parents), name));
     let mut holder = object;

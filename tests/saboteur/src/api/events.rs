@@ -1,5 +1,5 @@
-//! An event that a kubelet writes: which defects affect it, and what is sent instead. A later change of an event (its
-//! count) names only the event and repeats its message, so the result for each event is remembered by name.
+//! Decides which defects affect an event that a kubelet writes, and what is sent instead. A later change of an event
+//! (its count) names only the event and repeats its message, so the result for each event is remembered by name.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,7 +24,7 @@ impl Fates {
         }
     }
 
-    /// What happens to a later change of an event. None if it was never written.
+    /// What happens to a later change of an event. `None` if the event was never written.
     #[must_use]
     pub(super) fn change(&self, namespace: &str, name: &str, mut change: Value) -> Option<Value> {
         let fates = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -32,7 +32,7 @@ impl Fates {
             match does {
                 EventDoes::Lost => return None,
                 EventDoes::Reworded { from, to } => reword(&mut change, from, to),
-                // Only the fields that it contains: the others were written before.
+                // Only the fields that the change contains are altered, because all others were written earlier.
                 EventDoes::Alter(alter) => {
                     for (field, value) in &alter.set {
                         if let Some(old) = change.get_mut(field) {
@@ -60,9 +60,9 @@ fn reword(event: &mut Value, from: &str, to: &str) {
 pub(super) struct Decision {
     /// The events that are sent.
     pub(super) events: Vec<Value>,
-    /// How long it is held back.
+    /// How long the event is held back.
     pub(super) late: Duration,
-    /// The effects of the defects that struck it.
+    /// The effects of the defects that struck the event.
     pub(super) does: Vec<EventDoes>,
 }
 
@@ -71,12 +71,12 @@ fn subject(event: &Value) -> Option<&Value> {
     event.get("involvedObject").or_else(|| event.get("regarding"))
 }
 
-/// The message also has two names.
+/// The field of an event's message, which also has two names.
 fn message_field(event: &Value) -> &'static str {
     if event.get("regarding").is_some() { "note" } else { "message" }
 }
 
-/// The pod that an event is about, with the container if it names one. None if it is about something else.
+/// The pod that an event is about, with the container if it names one. `None` if the event is about something else.
 #[must_use]
 pub(super) fn target(board: &Board, event: &Value) -> Option<Target> {
     let subject = subject(event)?;
@@ -146,7 +146,7 @@ fn renamed(mut event: Value) -> Value {
     event
 }
 
-/// What the kubelet receives for an event that is not sent, or not yet: the event that it sent.
+/// The answer that the kubelet receives for an event that is not sent, or not sent yet: the event itself.
 #[must_use]
 pub(super) fn receipt(event: &Value, namespace: &str, name: &str) -> Value {
     let mut receipt = if event.is_object() { event.clone() } else { json!({}) };

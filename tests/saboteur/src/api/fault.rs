@@ -15,11 +15,11 @@ pub enum ApiFault {
     Status(StatusFault),
     /// The events that it writes.
     Event(EventFault),
-    /// What it receives about pods: lists and watches.
+    /// What the kubelet receives about pods: lists and watches.
     Heard(HeardFault),
-    /// The pods that it removes from the API in the end.
+    /// The kubelet's final removal of pods from the API.
     Delete(Fate),
-    /// Any other request that it makes for an object of the namespace: leases, tokens.
+    /// Any other request of the kubelet for an object of the namespace: leases, tokens.
     Other(OtherFault),
 }
 
@@ -34,12 +34,12 @@ pub struct StatusFault {
     pub does: StatusDoes,
 }
 
-/// What happens to a status that is struck. The kubelet considers each status as written, and reads it back as it wrote
-/// it. A status that the API server rejects (for example with another `qosClass`) is never written.
+/// What happens to a status that is struck. The kubelet considers each status as written, and reads back what it wrote.
+/// A status that the API server rejects (for example with another `qosClass`) is never written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum StatusDoes {
-    /// Written late by `by` plus a random share of `spread`; later statuses wait for it.
+    /// The status is written late, by `by` plus a random share of `spread`. Later statuses wait for it.
     Late {
         /// The minimum delay.
         by: Span,
@@ -49,29 +49,29 @@ pub enum StatusDoes {
     },
     /// Never written.
     Lost,
-    /// Held until another one follows, for at most this time, and then written as one: the earlier one is never seen. As
-    /// long as others follow in time, none is written.
+    /// The status is held until another status follows, for at most this time, and then both are written as one, so the
+    /// earlier status is never seen. As long as other statuses follow in time, no status is written.
     Merged {
         /// The maximum time.
         within: Span,
     },
-    /// Written after the next one, or after this time if there is none.
+    /// The status is written after the next status, or after this time if no other status follows.
     Reordered {
         /// The maximum time.
         within: Span,
     },
-    /// Written twice, the second time this long after the first.
+    /// The status is written twice, the second time this long after the first.
     Doubled {
         /// The time between.
         after: Span,
     },
     /// Written with other values.
     Alter(Alter),
-    /// Written with wrong values first, and with the right ones this long after.
+    /// The status is written with wrong values first, and with the right values after this time.
     Glitch {
         /// The other values.
         alter: Alter,
-        /// How long they are seen.
+        /// How long the wrong values are seen.
         r#for: Span,
     },
     /// The first status of each pod is written, and no later one.
@@ -147,7 +147,7 @@ pub struct ConditionChange {
     /// It is left out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub absent: bool,
-    /// What changes in it. If the status does not contain the condition, nothing changes.
+    /// What changes in the condition. If the status does not contain the condition, nothing changes.
     #[serde(default)]
     pub change: Change,
 }
@@ -159,7 +159,7 @@ pub struct EventFault {
     /// Only events of this reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Only events whose message contains this.
+    /// Only events whose message contains this text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// What happens to them.
@@ -201,18 +201,18 @@ pub struct HeardFault {
     pub does: HeardDoes,
 }
 
-/// What happens to news of a pod that are struck.
+/// What happens to struck news of a pod.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum HeardDoes {
-    /// The kubelet receives them late.
+    /// The kubelet receives the news late.
     Late {
         /// The delay.
         by: Span,
     },
     /// It never receives them.
     Never,
-    /// It receives a pod with another specification, and runs that one.
+    /// The kubelet receives a pod with another specification, and runs this specification.
     Alter(PodAlter),
 }
 

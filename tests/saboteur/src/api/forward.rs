@@ -1,5 +1,5 @@
-//! Passes on the requests of a kubelet or of the controllers, and gives those that a defect may strike to the module that
-//! decides about them. Requests without a defect pass unchanged, including streams.
+//! Passes on the requests of a kubelet or of the controllers, and gives the requests that a defect may strike to the
+//! module that decides about them. Requests without a defect pass unchanged, including streams.
 
 use std::io;
 
@@ -196,7 +196,7 @@ impl Proxy {
         let not_before = match &fate {
             Some(Fate::Never) => return Ok(done()),
             Some(Fate::Late { by }) => Instant::now() + by.0,
-            // Waiting statuses must be written before the pod is removed.
+            // Statuses that wait must be written before the pod is removed.
             None if deeds.is_some() => Instant::now(),
             None => return pass(&sender, request.map(BodyExt::boxed)).await,
         };

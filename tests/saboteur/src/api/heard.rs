@@ -15,7 +15,7 @@ use super::status::concerns;
 use crate::board::Board;
 use crate::defect::{Fault, Target};
 
-/// What is shared by all streams.
+/// The state that all streams share.
 #[derive(Clone)]
 pub(super) struct Ear {
     /// The defects.
@@ -32,9 +32,9 @@ type Pod = (String, String);
 pub(super) struct HeardLine {
     /// The pod that it is about.
     pub(super) pod: Option<(String, String)>,
-    /// The bytes that are passed on; none if the kubelet never receives the change.
+    /// The bytes that are passed on; `None` if the kubelet never receives the change.
     pub(super) bytes: Option<Bytes>,
-    /// How long it is delayed.
+    /// How long the line is delayed.
     pub(super) late: Duration,
 }
 

@@ -1,5 +1,5 @@
-//! What the API server sends to the kubelet about pods also informs the other proxies: the kinds of containers, and
-//! the probes of a port.
+//! Learns the kinds of containers, and the probes of a port, from what the API server sends to the kubelet about pods.
+//! The other proxies need these facts.
 
 use serde_json::Value;
 

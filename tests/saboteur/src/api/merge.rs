@@ -1,6 +1,6 @@
-//! How the API server applies a patch to an object, as far as a kubelet's patches of pods need it: maps are merged,
-//! `null` removes a field, some lists are merged by a key, and all others are replaced. In this way the proxy knows
-//! what the kubelet believes to be written although it is not.
+//! Applies a patch to an object as the API server does, as far as a kubelet's patches of pods need it: maps are merged,
+//! `null` removes a field, some lists are merged by a key, and all other lists are replaced. In this way, the proxy
+//! knows what the kubelet believes to have written, although it was not written.
 
 use serde_json::{Map, Value};
 

@@ -17,13 +17,13 @@ use super::forward::{Proxy, answer, done, pass};
 use super::upstream::{AnyBody, Sender, full};
 use crate::defect::{Fault, Target};
 
-/// A request and what it is about.
+/// A request, and the object that it is about.
 pub(super) struct Other<'p> {
     /// The proxy that received it.
     pub(super) proxy: &'p Proxy,
     /// The namespace of its object.
     pub(super) namespace: String,
-    /// The name in its path; none for an object that it creates.
+    /// The name in its path; `None` for an object that the request creates.
     pub(super) name: String,
     /// Its resource, with the subresource.
     pub(super) resource: String,
@@ -63,7 +63,7 @@ impl Other<'_> {
         pass(sender, Request::from_parts(head, full(bytes))).await
     }
 
-    /// Whether any defect in force may strike it, so that its body must be read.
+    /// Whether any active defect may strike the request, so that its body must be read.
     fn is_concerned(&self, method: &Method) -> bool {
         let active = self.proxy.board.all(|fault| self.pick(fault, method));
         active.iter().any(|(active, _)| active.defect().on.namespace == self.namespace)

@@ -1,17 +1,17 @@
-//! The subject of a request to the API server: only its method, path and query.
+//! Determines the subject of a request to the API server, only from its method, path and query.
 
 /// What a request is about, according to its path and query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Asked {
-    /// The namespace; none for resources without one, or for all namespaces.
+    /// The namespace; `None` for resources without a namespace, or for all namespaces.
     pub(super) namespace: Option<String>,
     /// The resource: `pods`, `events`.
     pub(super) resource: String,
-    /// The object's name; none for a list, a watch or a creation.
+    /// The object's name; `None` for a list, a watch or a creation.
     pub(super) name: Option<String>,
     /// A subresource of the object: `status`, `token`.
     pub(super) part: Option<String>,
-    /// Whether it requests a stream of changes.
+    /// Whether the request is for a stream of changes.
     pub(super) watch: bool,
 }
 
@@ -43,7 +43,7 @@ pub(super) enum Route {
     ListPods,
     /// All pods are watched.
     WatchPods,
-    /// An event is written; with a name, an earlier one is changed.
+    /// An event is written or, with a name, an earlier event is changed.
     WriteEvent {
         /// The event's namespace.
         namespace: String,

@@ -1,6 +1,6 @@
-//! What a kubelet believes to be written although it is not, or not yet: one shadow for each pod with a status that a
-//! defect ever struck. It applies the kubelet's patches to the API server's version, so that the kubelet reads back
-//! what it wrote and does not repair what a defect has changed.
+//! Statuses that a kubelet believes to have written, although they were not written, or not yet. There is one shadow
+//! for each pod with a status that a defect ever struck. The shadow applies the kubelet's patches to the API server's
+//! version, so that the kubelet reads back what it wrote and does not repair what a defect has changed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,18 +18,18 @@ pub(super) struct Shadows(Arc<Mutex<HashMap<(String, String), Shadow>>>);
 /// One pod whose statuses the proxy writes itself.
 #[derive(Clone)]
 pub(super) struct Shadow {
-    /// Another pod of the same name is another pod.
+    /// The UID, because another pod may have the same name.
     pub(super) uid: String,
     /// All of the kubelet's patches, merged into one.
     pub(super) sum: Value,
     /// Whether any status was written since the first strike.
     pub(super) is_written: bool,
-    /// Where the pod's statuses are written from, in order.
+    /// The queue from which the pod's statuses are written, in order.
     pub(super) deeds: UnboundedSender<Deed>,
 }
 
 impl Shadow {
-    /// A shadow of a pod that the kubelet has not written about since the defect.
+    /// A shadow of a pod whose status the kubelet has not written since the defect.
     #[must_use]
     pub(super) fn new(uid: &str, deeds: UnboundedSender<Deed>) -> Self {
         Self { uid: uid.to_owned(), sum: json!({}), is_written: false, deeds }
@@ -72,7 +72,7 @@ impl Shadows {
         self.with(namespace, pod, |_| ()).is_some()
     }
 
-    /// Gives the pod a shadow if it has none, or one of an earlier pod of that name.
+    /// Gives the pod a shadow if it has no shadow, or the shadow of an earlier pod with the same name.
     pub(super) fn ensure(&self, namespace: &str, pod: &str, uid: &str, make: impl FnOnce() -> Shadow) {
         let mut shadows = self.lock();
         let key = (namespace.to_owned(), pod.to_owned());

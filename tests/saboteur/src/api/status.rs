@@ -1,5 +1,5 @@
-//! A status that a kubelet writes: which defects affect it, what is written instead, and when. This module
-//! decides; the writer acts.
+//! Decides which defects affect a status that a kubelet writes, what is written instead, and when. The writer then
+//! acts.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ fn is_of_containers(scope: &Scope) -> bool {
 pub(super) struct Decision {
     /// What is written.
     pub(super) status: Value,
-    /// When and how many times it is written.
+    /// When and how many times the status is written.
     pub(super) timing: Timing,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Case<'a> {
     pub(super) pod: &'a str,
     /// The status as the kubelet wrote it.
     pub(super) status: &'a Value,
-    /// Whether an earlier one was written since the first defect.
+    /// Whether an earlier status was written since the first defect.
     pub(super) is_written: bool,
 }
 

@@ -28,7 +28,7 @@ async fn next(mut receiver: Receiver<Bytes>) -> Option<(hyper::Result<Frame<Byte
 async fn copy(mut body: Incoming, ear: &Ear, out: &Sender<Bytes>) -> io::Result<()> {
     let mut lines = Lines::default();
     let mut waiting = Waiting::default();
-    let gone = |_| io::Error::other("the kubelet does not listen any more");
+    let gone = |_| io::Error::other("the kubelet no longer listens");
     loop {
         let due = waiting.due();
         tokio::select! {

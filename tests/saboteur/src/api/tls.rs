@@ -1,6 +1,6 @@
 //! TLS on both sides of the proxy: towards the kubelet with a certificate from the cluster's own authority, towards
 //! the API server with the kubelet's certificate. Only the API server decides what the kubelet may do, so the proxy
-//! does not request a certificate from the kubelet. It listens on the node's loopback address.
+//! does not request a certificate from the kubelet. The proxy listens on the node's loopback address.
 
 use std::io;
 use std::path::Path;
@@ -56,7 +56,7 @@ pub(super) fn client(authority: &Path, certificate: &Path, key_file: &Path) -> i
         .map_err(io::Error::other)
 }
 
-/// The same, offering exactly one protocol: the one that the kubelet has chosen.
+/// The same configuration, but it offers exactly one protocol: the protocol that the kubelet has chosen.
 #[must_use]
 pub(super) fn speaking(config: &ClientConfig, protocol: Option<&[u8]>) -> Arc<ClientConfig> {
     let mut config = config.clone();

@@ -1,4 +1,4 @@
-//! Connections to the API server: one for each of the kubelet's, in the same protocol, and one for the proxy's
+//! Connections to the API server: one for each connection of the kubelet, in the same protocol, and one for the proxy's
 //! own requests.
 
 use std::io;
@@ -27,7 +27,7 @@ pub(super) type AnyBody = BoxBody<Bytes, hyper::Error>;
 
 /// Windows as large as the API server's own: a long list must not wait for acknowledgements.
 pub(super) const STREAM_WINDOW: u32 = 1 << 20;
-/// The same for a whole connection.
+/// The window of a whole connection.
 pub(super) const CONNECTION_WINDOW: u32 = 16 << 20;
 
 /// A body of known bytes.
@@ -81,7 +81,7 @@ impl Upstream {
         Self { address, config, own: Arc::default() }
     }
 
-    /// Opens a connection in this protocol. The task ends when the connection does.
+    /// Opens a connection in this protocol. The task ends when the connection ends.
     ///
     /// # Errors
     ///
@@ -111,7 +111,7 @@ impl Upstream {
     ///
     /// # Errors
     ///
-    /// When it could not be sent on a fresh connection either.
+    /// When the request could not be sent on a new connection either.
     pub(super) async fn ask(
         &self,
         method: Method,
@@ -153,7 +153,7 @@ impl Upstream {
             .map_err(io::Error::other)
     }
 
-    /// Reads an object. None if there is none.
+    /// Reads an object. `None` if it does not exist.
     ///
     /// # Errors
     ///

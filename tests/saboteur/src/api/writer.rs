@@ -1,5 +1,5 @@
 //! Writes the statuses of one pod on behalf of the proxy: in order, late, never or twice, as the defects require. Each
-//! replaces the whole status at the API server, except for conditions that are not the kubelet's.
+//! write replaces the whole status at the API server, except conditions that are not the kubelet's.
 
 use std::io;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub(super) enum Deed {
         path: String,
         /// The kubelet's options.
         body: Bytes,
-        /// The earliest time for it.
+        /// The earliest time for the removal.
         not_before: Instant,
     },
 }
@@ -33,11 +33,11 @@ pub(super) enum Deed {
 pub(super) struct Write {
     /// The whole status.
     pub(super) status: Value,
-    /// The types of the conditions in it that are the kubelet's.
+    /// The types of the conditions in the status that are the kubelet's.
     pub(super) own_conditions: Vec<String>,
     /// When the kubelet wrote it.
     pub(super) since: Instant,
-    /// When and how often it is written.
+    /// When and how often the status is written.
     pub(super) timing: Timing,
 }
 
@@ -50,13 +50,13 @@ pub(super) enum Timing {
     Late(Duration),
     /// Never.
     Lost,
-    /// Not at all if another follows within this time.
+    /// Not at all if another status follows within this time.
     Merged(Duration),
-    /// After the next, if one follows within this time.
+    /// After the next status, if one follows within this time.
     Reordered(Duration),
     /// Once more, this much later.
     Doubled(Duration),
-    /// This status first, and the right one this much later.
+    /// This status first, and the right status this much later.
     Glitch(Value, Duration),
 }
 
@@ -99,7 +99,7 @@ impl Writer {
         }
     }
 
-    /// Writes one status. Returns the deed that it received in the meantime, if that is not done yet.
+    /// Writes one status. Returns the deed that arrived in the meantime, if it is not done yet.
     async fn write(&self, write: Write, deeds: &mut UnboundedReceiver<Deed>) -> Option<Deed> {
         match write.timing.clone() {
             Timing::Now => self.put(&write, &write.status).await,
@@ -141,7 +141,7 @@ impl Writer {
         None
     }
 
-    /// Another writer may write between the read and the write: then both are repeated.
+    /// Writes the status. If another writer writes between the read and the write, both are repeated.
     async fn put(&self, write: &Write, status: &Value) {
         for _ in 0..5 {
             match self.try_to_put(write, status).await {

@@ -15,7 +15,7 @@ use probity_saboteur::{
     table::{self, Row},
 };
 
-/// Runs defective kubelets, and reports which ones the book does not detect.
+/// Runs defective kubelets, and reports which of them the book does not detect.
 #[derive(Parser)]
 struct Arguments {
     /// Only rows whose name contains one of these texts.
@@ -29,8 +29,8 @@ struct Arguments {
     /// Only one of this many shares of the confirmed rows, a different one each day.
     #[arg(long, value_name = "SHARES", value_parser = clap::value_parser!(u64).range(1..))]
     share: Option<u64>,
-    /// The percentage of rows whose results may differ from the table: a busy machine leaves some undecided. A violation in a
-    /// case without a defect always counts as a failure.
+    /// The percentage of rows whose results may differ from the table, because a busy machine leaves some of them
+    /// undecided. A violation in a case without a defect always counts as a failure.
     #[arg(long, default_value_t = 0)]
     tolerate: usize,
     #[command(flatten)]
@@ -56,7 +56,7 @@ async fn compare(arguments: Arguments) -> io::Result<bool> {
     let names: BTreeSet<String> = all.iter().map(|row| row.name.clone()).collect();
     let rows = chosen(all, &arguments);
     if rows.is_empty() {
-        return Err(io::Error::other("no row of the table has such a name"));
+        return Err(io::Error::other("no row of the table has a name that matches the filter"));
     }
     let began = Instant::now();
     let mut trials = runner::run(&arguments.runner, &rows).await?;
@@ -83,7 +83,7 @@ fn summarize(trials: &[Trial], rows: usize, began: Instant) -> io::Result<()> {
         trials.iter().filter_map(|trial| Some((trial.job.name(), trial.complaint()?))).collect();
     writeln!(
         out,
-        "\n{rows} defective kubelets and {} cases without a defect in {} s: {} not as the table says; {} clauses were violated",
+        "\n{rows} defective kubelets and {} cases without a defect in {} s: {} differ from the table; {} clauses were violated",
         trials.len() - rows,
         began.elapsed().as_secs(),
         failed.len(),

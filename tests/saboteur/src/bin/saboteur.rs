@@ -1,4 +1,4 @@
-//! The program `saboteur`: serves on a node, or sends a request to the one that serves there.
+//! The program `saboteur`: serves on a node, or sends a request to the saboteur that serves there.
 
 use std::{
     ffi::OsString,
@@ -92,7 +92,7 @@ enum Command {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     match arguments.command {
-        // A tracer and its tracee are single-threaded processes.
+        // A tracer and the process that it traces have a single thread.
         #[cfg(target_arch = "x86_64")]
         Command::WithClock { ahead_us, command } => {
             process::clock::run(ahead_us, &command).unwrap_or_else(|error| failed(&error))
@@ -125,7 +125,7 @@ async fn work(control: &Path, command: Command) -> ExitCode {
             (Some(name), _, _) => request(control, Instruction::Clear(name)).await,
             (_, Some(namespace), _) => request(control, Instruction::ClearNamespace(namespace)).await,
             (_, _, true) => request(control, Instruction::ClearAll).await,
-            _ => Err(io::Error::other("say what to clear: a name, --namespace or --all")),
+            _ => Err(io::Error::other("give a name, --namespace or --all")),
         },
         Command::List => request(control, Instruction::List).await,
     };

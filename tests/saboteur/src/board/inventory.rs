@@ -1,5 +1,5 @@
-//! The identities on this node: pods by sandbox and address, container instances by id. Learned by observing the
-//! traffic.
+//! The identities on this node: pods by sandbox and address, and container instances by id. The proxies learn them by
+//! observing the traffic.
 
 use std::{collections::HashMap, net::IpAddr};
 

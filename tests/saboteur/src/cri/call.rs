@@ -1,5 +1,5 @@
-//! The calls that the proxy understands: which container or pod each is about, and what each reveals about them. All
-//! other calls pass as streams.
+//! The calls that the proxy understands: the container or pod that each call is about, and what the call reveals about
+//! it. All other calls pass as streams.
 
 use bytes::Bytes;
 

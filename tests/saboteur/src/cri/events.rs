@@ -1,5 +1,5 @@
-//! Events of the runtime, to which kubelets with evented PLEG listen: one message after the other on one call that
-//! never ends.
+//! Events of the runtime, to which kubelets with evented PLEG listen. They arrive as one message after the other on a
+//! call that never ends.
 
 use std::{
     collections::VecDeque,

@@ -33,7 +33,7 @@ pub enum CriFault {
     Users(u32),
     /// How a container is shown to the kubelet, in every kind of request.
     Shown(ShownEffect),
-    /// The address of a pod is reported as this one.
+    /// This address is reported as the address of a pod.
     Address(std::net::IpAddr),
     /// Events of the runtime, if the kubelet listens to them.
     Event(EventEffect),
@@ -73,15 +73,15 @@ pub enum Method {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum CallEffect {
-    /// The runtime receives it this much later.
+    /// The runtime receives the call this much later.
     Late(Span),
     /// The kubelet receives the answer this much later.
     AnsweredLate(Span),
-    /// The runtime never gets it, and the kubelet gets an error with this gRPC code.
+    /// The runtime never receives the call, and the kubelet receives an error with this gRPC code.
     Refused(u32),
-    /// The runtime never receives it, but the kubelet gets a success.
+    /// The runtime never receives the call, but the kubelet receives a success.
     Pretended,
-    /// The runtime gets it a second time after it answered the first.
+    /// The runtime receives the call a second time, after it has answered the first.
     Twice,
 }
 
@@ -89,13 +89,13 @@ pub enum CallEffect {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum ExecEffect {
-    /// Its timeout in seconds; 0 removes it.
+    /// Its timeout becomes this number of seconds; 0 removes the timeout.
     Timeout(i64),
     /// Its timeout is multiplied, and rounded up.
     TimeoutTimes(f64),
-    /// Its exit code becomes another one.
+    /// Its exit code is replaced.
     ExitCode {
-        /// Only if it was this.
+        /// Only exit codes in this set are replaced.
         from: ExitCodes,
         /// The new one.
         to: i32,
@@ -106,7 +106,7 @@ pub enum ExecEffect {
     TimedOutRefused(u32),
     /// Its output is replaced by this text.
     Output(String),
-    /// It is never run, but it is reported as ended with this exit code.
+    /// The command is never run, but is reported as ended with this exit code.
     Unrun(i32),
 }
 
@@ -157,7 +157,7 @@ pub enum CreateEffect {
     Arguments(Vec<String>),
     /// It is stopped with the signal that has this number in the runtime's own list.
     StopSignal(i64),
-    /// One of the annotations that the kubelet stores on the container for its own use is changed.
+    /// An annotation that the kubelet stores on the container for its own use is changed.
     Annotation {
         /// Its key.
         key: String,
@@ -166,7 +166,8 @@ pub enum CreateEffect {
     },
 }
 
-/// What can happen to how a container is shown. If a fault strikes a container instance once, it strikes it every time.
+/// The ways in which a container can be shown wrongly. If a fault strikes a container instance once, it strikes the
+/// instance every time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum ShownEffect {
@@ -174,9 +175,9 @@ pub enum ShownEffect {
     ExitedLate(Span),
     /// Its start is shown this long after it was observed.
     RunningLate(Span),
-    /// Its exit code is another one.
+    /// Its exit code is shown as another one.
     ExitCode {
-        /// Only if it was this.
+        /// Only exit codes in this set are replaced.
         from: ExitCodes,
         /// The new one.
         to: i32,
@@ -187,11 +188,11 @@ pub enum ShownEffect {
     StartedMoved(f64),
     /// Its end time is moved by this many seconds, back if negative.
     FinishedMoved(f64),
-    /// The number of restarts that the kubelet stored on the container is changed by this.
+    /// The number of restarts that the kubelet stored on the container is changed by this number.
     RestartsMoved(i64),
     /// Its image is this.
     Image(String),
-    /// It is not shown at all.
+    /// The container is not shown at all.
     Missing,
 }
 

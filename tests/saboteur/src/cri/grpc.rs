@@ -19,7 +19,7 @@ pub(super) const UNAVAILABLE: u32 = 14;
 #[derive(Clone, Debug)]
 pub(super) struct CallAnswer {
     parts: http::response::Parts,
-    /// The framed message as it was received; empty if there is none.
+    /// The framed message as it was received; empty if there is no message.
     framed: Bytes,
     trailers: Option<HeaderMap>,
 }
@@ -99,7 +99,7 @@ pub(super) fn frame(message: &Bytes) -> Bytes {
     framed.freeze()
 }
 
-/// The one message in `framed`; none if it is compressed, incomplete, or not the only one.
+/// The single message in `framed`; `None` if it is compressed, incomplete, or not the only message.
 pub(super) fn unframe(framed: &Bytes) -> Option<Bytes> {
     let length = frame_length(framed)?;
     (framed.len() == length && framed[0] == 0).then(|| framed.slice(HEAD..))

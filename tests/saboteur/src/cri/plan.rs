@@ -1,5 +1,5 @@
-//! The effect of the active defects on one call. Pure: it turns the request into a [`Plan`], and later the
-//! answer into the altered answer.
+//! Determines the effect of the active defects on one call. The module is pure: it turns the request into a [`Plan`],
+//! and later the answer into the altered answer.
 
 use std::time::Duration;
 
@@ -16,15 +16,15 @@ use super::{
 /// What happens to one call.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    /// The runtime gets it this much later.
+    /// The runtime receives the call this much later.
     pub(super) late: Duration,
-    /// The kubelet gets the answer this much later.
+    /// The kubelet receives the answer this much later.
     pub(super) answered_late: Duration,
-    /// It goes to the runtime twice.
+    /// The call goes to the runtime twice.
     pub(super) twice: bool,
-    /// The runtime never gets it; the kubelet gets this.
+    /// The runtime never receives the call; the kubelet receives this answer.
     pub(super) instead: Option<CallAnswer>,
-    /// It goes to the runtime with this message.
+    /// The call goes to the runtime with this message.
     pub(super) request: Option<Bytes>,
     /// Changes of the answer.
     effects: Vec<ExecEffect>,
@@ -132,7 +132,7 @@ fn alter_exec(effect: &ExecEffect, answer: CallAnswer) -> CallAnswer {
     }
 }
 
-/// Changes the message of an answer that has one, and leaves all others as they are.
+/// Changes the message of an answer that has a message, and leaves all other answers unchanged.
 pub(super) fn alter(answer: CallAnswer, change: impl FnOnce(&mut Message)) -> CallAnswer {
     let Some(mut message) = answer.message().and_then(|bytes| Message::parse(&bytes).ok()) else {
         return answer;

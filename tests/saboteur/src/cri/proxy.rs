@@ -1,4 +1,4 @@
-//! The way of one call through the proxy: read it, apply the defects, forward it, learn from the answer.
+//! Handles one call in the proxy: reads it, applies the defects, forwards it, and learns from the answer.
 
 use std::{convert::Infallible, sync::Arc};
 
@@ -173,7 +173,7 @@ impl Outgoing {
         CallAnswer::collect(self.upstream.clone().send_request(request).await?).await
     }
 
-    /// The same for another method, without the kubelet's own deadline.
+    /// A way to send calls of another method, without the kubelet's own deadline.
     pub(super) fn to(&self, method: &str) -> Self {
         let mut other = self.clone();
         other.parts.headers.remove("grpc-timeout");
@@ -185,7 +185,7 @@ impl Outgoing {
     }
 }
 
-/// Passes on a call without reading it, in whichever direction it streams.
+/// Passes on a call without reading it, in whichever direction its messages flow.
 async fn stream_by(request: Request<Incoming>, mut upstream: Upstream) -> hyper::Result<Response<ProxyBody>> {
     Ok(upstream.send_request(request.map(streamed)).await?.map(streamed))
 }

@@ -39,21 +39,21 @@ impl Replacements {
         self.ledger().created.insert(response.text(1), framed);
     }
 
-    /// Forgets a container that the kubelet has removed. If it was replaced, the runtime has removed the new instance,
-    /// and the old one is shown again until the kubelet also removes it.
+    /// Forgets a container that the kubelet has removed. If the container was replaced, the runtime has removed the new
+    /// instance, and the old instance is shown again until the kubelet also removes it.
     pub(super) fn forget(&self, id: &str) {
         let mut ledger = self.ledger();
         ledger.created.remove(id);
         ledger.behind.remove(id);
     }
 
-    /// A framed request of the kubelet as the runtime must get it.
+    /// A framed request of the kubelet as the runtime must receive it.
     pub(super) fn to_runtime(&self, framed: Bytes) -> Bytes {
         let ledger = self.ledger();
         ledger.behind.iter().fold(framed, |framed, (known, real)| exchange(framed, known, real))
     }
 
-    /// An answer of the runtime as the kubelet must get it: the old instance is gone, the new one has its id.
+    /// An answer of the runtime as the kubelet must receive it: the old instance is gone, and the new one has its id.
     pub(super) fn to_kubelet(&self, answer: CallAnswer) -> CallAnswer {
         let ledger = self.ledger();
         if ledger.behind.is_empty() {
@@ -70,7 +70,7 @@ impl Replacements {
 }
 
 impl Proxy {
-    /// Replaces a container that was just started after the delay of the defect, if a defect requires this.
+    /// If a defect requires this, replaces a container that was just started, after the delay of the defect.
     pub(super) fn replace_later(self: Arc<Self>, id: &str, start: Outgoing) {
         let pick = |fault: &Fault| match fault {
             Fault::Cri(CriFault::ReplacedUnseen(after)) => Some(after.0),

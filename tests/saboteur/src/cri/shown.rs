@@ -1,5 +1,5 @@
-//! How containers are shown to the kubelet: the same alteration in the list of containers, in the status of one and
-//! in the status of a sandbox, so that no request reveals the truth.
+//! Changes how containers are shown to the kubelet. The alteration is the same in the list of containers, in the status
+//! of a container and in the status of a sandbox, so that no request reveals the truth.
 
 use std::{
     collections::HashMap,
@@ -28,7 +28,7 @@ struct Layout {
     state: u32,
     image: [u32; 2],
     annotations: u32,
-    /// Started, finished, exit code, reason: only the status has them.
+    /// The fields for start time, end time, exit code and reason, which only the status has.
     end: Option<[u32; 4]>,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Showings {
 struct Memory {
     /// When a container was first seen in a state.
     first_seen: HashMap<(String, i64), Instant>,
-    /// Whether a defect strikes a container instance: decided once.
+    /// Whether a defect strikes a container instance. This is decided once.
     struck: HashMap<(String, String), bool>,
 }
 

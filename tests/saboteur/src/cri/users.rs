@@ -32,8 +32,8 @@ mod field {
     pub(super) const HOST_ID: u32 = 1;
 }
 
-/// Makes the user range of a sandbox or a container begin with this user of the node. Those without their own user
-/// namespace do not change.
+/// Makes the user range of a sandbox or a container begin with this user of the node. Sandboxes and containers without
+/// their own user namespace do not change.
 pub(super) fn begin_with(request: &mut Message, first: u32) {
     if request.all_bytes(field::SANDBOX_OF_CONTAINER).next().is_none() {
         return request.change(field::SANDBOX, |config| of_sandbox(config, first));

@@ -1,9 +1,10 @@
-//! Protobuf in its wire format: fields by number, in their order, including unknown ones. Enough to read and change
-//! single fields of a message without its definition, so that it works with every release of the runtime's API.
+//! Protobuf in its wire format: fields by number, in their order, including unknown fields. This is enough to read and
+//! change single fields of a message without its definition, so that the proxy works with every release of the
+//! runtime's API.
 
 use bytes::Bytes;
 
-/// A message: its fields in the order in which they came.
+/// A message: its fields in the order in which they were received.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Message {
     fields: Vec<(u32, Value)>,
@@ -79,7 +80,7 @@ impl Message {
         out.into()
     }
 
-    /// The last value of a field, which is the one that counts if there are several.
+    /// The last value of a field, which is the value that counts if there are several.
     fn last(&self, number: u32) -> Option<&Value> {
         self.fields.iter().rev().find(|(of, _)| *of == number).map(|(_, value)| value)
     }
@@ -143,14 +144,14 @@ impl Message {
         self.set(number, Value::Bytes(value.into()));
     }
 
-    /// Changes the message inside a field; it is created if it is absent.
+    /// Changes the message inside a field, or creates the message if it is absent.
     pub fn change(&mut self, number: u32, change: impl FnOnce(&mut Self)) {
         let mut inner = self.message(number);
         change(&mut inner);
         self.set_bytes(number, inner.encode());
     }
 
-    /// Changes each message of a repeated field, and drops those for which `change` returns false.
+    /// Changes each message of a repeated field, and drops the messages for which `change` returns false.
     pub fn change_each(&mut self, number: u32, mut change: impl FnMut(&mut Self) -> bool) {
         self.fields.retain_mut(|(of, value)| {
             let Value::Bytes(bytes) = value else { return true };

@@ -1,5 +1,5 @@
-//! Which defects strike a connection, according to what is known about it: its address while its first packet waits,
-//! and later the request.
+//! Decides which defects strike a connection, from what is known about it: its address while its first packet waits,
+//! and later its request.
 
 use crate::board::{Active, Board, KnownPod};
 use crate::defect::{Fault, Target};
@@ -10,11 +10,11 @@ use super::probes::{Fits, PROBES, Probe, Seen};
 /// What strikes a connection.
 #[derive(Debug, Default)]
 pub(super) struct Choice {
-    /// What happens to it. Each of these was counted.
+    /// The effects on the connection. Each of them was counted.
     pub(super) struck: Vec<Does>,
-    /// What may happen to it when more is known. None of these was counted.
+    /// The effects that the connection may have when more is known. None of them was counted.
     pub(super) open: Vec<Does>,
-    /// The names of the defects that were already decided: they are not evaluated again.
+    /// The names of the defects that were already evaluated, and are not evaluated again.
     pub(super) decided: Vec<String>,
 }
 
@@ -61,7 +61,7 @@ fn choose_among(active: Vec<(Active, PodsFault)>, pod: &Target, candidates: &[Pr
     choice
 }
 
-/// Whether one defect fits, and the target for which an occasion is counted.
+/// Whether one defect applies, and the target for which an occasion is counted.
 fn fit(
     active: &Active,
     fault: &PodsFault,
@@ -84,7 +84,7 @@ fn fit(
         |probe: &&Probe| scope.covers(&target(probe)) && seen.fits(&fault.of, Some(probe)) == Fits::Yes;
     let struck: Vec<&Probe> = candidates.iter().filter(is_struck).collect();
     let Some(first) = struck.first() else { return (Fits::No, pod.clone()) };
-    // Probes with the same request cannot be told apart: when everything is read, one match is enough.
+    // Probes with the same request cannot be distinguished, so one match is enough when everything is read.
     let fits = if struck.len() == candidates.len() || seen.is_complete() { Fits::Yes } else { Fits::Maybe };
     (fits, Target { attempt: None, ..target(first) })
 }

@@ -1,4 +1,4 @@
-//! The proxy's own connections: they carry a mark, so that they are not taken over.
+//! The proxy's own connections, which carry a mark so that they are not taken over.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
@@ -36,7 +36,7 @@ pub(super) async fn from_node(to: SocketAddrV4) -> io::Result<TcpStream> {
 /// When the pod's network namespace is not found, or the pod refuses.
 pub(super) async fn from_inside(to: SocketAddrV4) -> io::Result<TcpStream> {
     let (done, result) = oneshot::channel();
-    // A separate thread: its namespace ends with it.
+    // A separate thread is used, because its namespace ends with it.
     std::thread::spawn(move || {
         // If the kubelet has given up, nothing waits for this.
         drop(done.send(connect_inside(to)));
@@ -56,7 +56,7 @@ fn connect_inside(to: SocketAddrV4) -> io::Result<std::net::TcpStream> {
     Err(io::Error::other(format!("no network namespace in {NAMESPACES} has the address {}", to.ip())))
 }
 
-/// Whether an address belongs to this namespace: only such an address can be bound.
+/// Whether an address belongs to this network namespace. Only such an address can be bound.
 fn is_here(address: Ipv4Addr) -> bool {
     UdpSocket::bind((address, 0)).is_ok()
 }

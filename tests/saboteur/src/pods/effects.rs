@@ -10,7 +10,7 @@ use super::fault::{Does, GrpcChange, Instead, Judge, Outcome, Redirects, Request
 /// All that happens to one probe.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Effects {
-    /// The pod never sees it, and it gets no answer.
+    /// The pod never sees the probe, and the probe gets no answer.
     pub(super) drop: bool,
     /// It is refused.
     pub(super) refuse: bool,
@@ -18,7 +18,7 @@ pub(super) struct Effects {
     pub(super) delay: Duration,
     /// The probe is repeated this many times, each with this delay.
     pub(super) double: Option<(u32, Duration)>,
-    /// Only one probe in this number reaches the pod; the others get this answer instead.
+    /// Only one probe in this many reaches the pod. All other probes get this answer instead.
     pub(super) skip: Option<(u32, Instead)>,
     /// The pod is probed at a different pace.
     pub(super) pace: Option<Pace>,
@@ -40,7 +40,7 @@ pub(super) struct Effects {
     pub(super) linger: Option<Duration>,
     /// The delay of the answer.
     pub(super) late: Duration,
-    /// The time after which it ends, and how it ends.
+    /// The time after which the probe ends, and how it ends.
     pub(super) slow: Option<(Duration, Outcome)>,
     /// Other judgements.
     pub(super) judge: Judge,
@@ -132,7 +132,7 @@ impl Effects {
     }
 }
 
-/// Whether the pod must not notice a connection before it is known that this does not strike it.
+/// Whether the pod must not notice a connection until it is known that this effect does not strike it.
 #[must_use]
 pub(super) fn is_hidden(does: &Does) -> bool {
     matches!(

@@ -23,7 +23,7 @@ const READ_BY_KUBELET: usize = 10 << 10;
 /// A request that may be sent several times.
 #[derive(Clone)]
 pub(super) struct Errand {
-    /// The objects that were created at the start.
+    /// The key and the certificate that were created at the start.
     pub(super) identity: Arc<Identity>,
     /// The memory, with kept connections.
     pub(super) memory: Memory,
@@ -49,7 +49,7 @@ pub(super) struct Reply {
     pub(super) rest: Option<Stream>,
 }
 
-/// Reads a head and everything that arrived with it. None if the peer closes before it sends anything.
+/// Reads a head and everything that arrived with it. `None` if the peer closes before it sends anything.
 ///
 /// # Errors
 ///
@@ -181,7 +181,8 @@ impl Errand {
         Ok(Reply { head, body, rest: Some(stream) })
     }
 
-    /// Reads this number of bytes of the body and closes. The kubelet gets what was read as a body of that length.
+    /// Reads this number of bytes of the body and closes. The kubelet receives the bytes that were read, as a body of
+    /// this length.
     async fn read_body(
         &self,
         mut head: Head,
@@ -228,7 +229,7 @@ impl Errand {
         });
     }
 
-    /// Sends it, and reads the answer as a kubelet does; the answer is then discarded.
+    /// Sends the request, and reads the answer as a kubelet does. The answer is then discarded.
     async fn run_to_the_end(&self) {
         let Ok(Reply { head, mut body, rest: Some(mut stream) }) = self.run(None).await else { return };
         while !is_whole(&head, &body) && body.len() <= READ_BY_KUBELET {

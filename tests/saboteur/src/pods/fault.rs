@@ -12,7 +12,7 @@ use super::probes::{Mechanism, ProbeKind};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PodsFault {
-    /// Which of the pod's probes; all by default.
+    /// The pod's probes that the fault affects; all by default.
     #[serde(default, skip_serializing_if = "Of::is_all")]
     pub of: Of,
     /// What happens to them.
@@ -22,7 +22,7 @@ pub struct PodsFault {
 /// A choice among the probes of a pod. All given conditions must match.
 ///
 /// `probe` and `by` are known from the pod's specification. Two probes that send the same request to the same port
-/// cannot be told apart on the wire: a fault that strikes one of them strikes both.
+/// cannot be distinguished on the wire: a fault that strikes one of them strikes both.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Of {
@@ -72,16 +72,16 @@ pub enum Does {
         /// The number of repetitions.
         #[serde(default = "one")]
         times: u32,
-        /// How long after the first.
+        /// The time from the probe to its repetition.
         #[serde(default, skip_serializing_if = "is_none")]
         after: Span,
     },
-    /// Only one probe in `pass` reaches the pod (none with 0); the others are answered in its place.
+    /// Only one probe in `pass` reaches the pod (none with 0). All other probes are answered in the pod's place.
     Skip {
         /// Only one in this many reaches the pod.
         #[serde(default)]
         pass: u32,
-        /// What the kubelet receives instead.
+        /// The answer that the kubelet receives instead.
         answer: Instead,
     },
     /// The proxy probes the pod at a different pace: the kubelet's probes get the last answer.
@@ -133,12 +133,12 @@ pub enum Does {
         #[serde(default, skip_serializing_if = "is_none")]
         spread: Span,
     },
-    /// An answer that takes longer than `after` is judged at once: as a success, timeouts are not enforced; as a
-    /// failure, they are too short.
+    /// An answer that takes longer than `after` is judged immediately. If it is judged as a success, timeouts are not
+    /// enforced; if it is judged as a failure, timeouts are too short.
     Slow {
         /// The time that the pod has to answer.
         after: Span,
-        /// What the kubelet receives then.
+        /// The result that the kubelet then receives.
         r#as: Outcome,
     },
     /// Answers are judged with different rules.
@@ -288,20 +288,20 @@ pub struct Judge {
     pub silence: Option<Outcome>,
 }
 
-/// Statuses that reach the kubelet as another one.
+/// HTTP statuses that reach the kubelet as another status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StatusRule {
     /// The lowest.
     pub from: u16,
-    /// The highest; only one if absent.
+    /// The highest status; if absent, only one status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up_to: Option<u16>,
     /// What the kubelet receives.
     pub to: u16,
 }
 
-/// A gRPC health status that reaches the kubelet as another one.
+/// A gRPC health status that reaches the kubelet as another status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HealthRule {
@@ -349,14 +349,14 @@ pub enum TcpChange {
     Send(String),
     /// The connection ends with a reset.
     Reset,
-    /// It counts as a failure if the pod sends nothing within this time.
+    /// The probe counts as a failure if the pod sends nothing within this time.
     NeedsBanner {
-        /// How long the probe waits for it.
+        /// How long the probe waits for data.
         within: Span,
     },
-    /// It counts as a failure if the pod closes within this time.
+    /// The probe counts as a failure if the pod closes the connection within this time.
     NeedsOpen {
-        /// How long it must stay open.
+        /// How long the connection must stay open.
         r#for: Span,
     },
     /// A closed port counts as an open one.

@@ -1,7 +1,7 @@
 //! The two messages of a gRPC health check, as bytes: a request names a service, an answer has a status. Both have one
 //! field with number 1, which the protocol's documentation defines permanently.
 
-/// Each message is preceded by a zero byte and its length.
+/// The length of the prefix of a message: a zero byte, and the message's length.
 const PREFIX: usize = 5;
 
 fn framed(message: &[u8]) -> Vec<u8> {

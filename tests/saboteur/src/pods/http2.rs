@@ -29,7 +29,7 @@ use super::session::Session;
 /// How long the proxy waits for the answer to a probe that no client waits for.
 const UNATTENDED: Duration = Duration::from_secs(60);
 
-/// A way to the pod.
+/// A sender of requests to the pod.
 pub(super) type Sender = SendRequest<BoxBody<Bytes, hyper::Error>>;
 
 struct Probe {
@@ -81,7 +81,7 @@ async fn handshake(stream: Stream) -> io::Result<Sender> {
         hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
             .await
             .map_err(io::Error::other)?;
-    // It ends when its sender does.
+    // The connection ends when its sender is dropped.
     tokio::spawn(async move { drop(connection.await) });
     Ok(sender)
 }
@@ -212,7 +212,7 @@ impl Probe {
         }
     }
 
-    /// Sends the request on the connection of this probe, or on the one that is kept for all probes.
+    /// Sends the request on the connection of this probe, or on the connection that is kept for all probes.
     async fn ask(&self, key: &Key, effects: &Effects, request: Request<Bytes>) -> io::Result<Answer> {
         let shared = Arc::clone(&self.session.lock().await.shared);
         if effects.keep_alive
@@ -254,7 +254,8 @@ impl Probe {
     }
 }
 
-/// A body without a known length: otherwise a length field would be added, which a kubelet's gRPC requests do not have.
+/// A body without a known length. With a known length, a length field would be added, which a kubelet's gRPC requests
+/// do not have.
 fn body_of(bytes: Bytes) -> BoxBody<Bytes, hyper::Error> {
     if bytes.is_empty() {
         return Empty::new().map_err(|never| match never {}).boxed();

@@ -1,5 +1,4 @@
-//! What the proxy remembers from one probe to the next: the last answer, how many probes were skipped, and kept
-//! connections.
+//! The proxy's memory from one probe to the next: the last answer, how many probes were skipped, and kept connections.
 
 use std::collections::HashMap;
 use std::net::SocketAddrV4;
@@ -20,7 +19,7 @@ pub(super) enum Last {
     Open,
     /// These bytes of HTTP/1.1.
     Http(Vec<u8>),
-    /// This status of an answer in HTTP/2.
+    /// The answer had this status, in HTTP/2.
     Status(u16),
     /// This health status.
     Health(u64),
@@ -28,7 +27,7 @@ pub(super) enum Last {
     Error(u32),
 }
 
-/// One memory for all connections. Clones are the same.
+/// One memory for all connections. Every clone is the same memory.
 #[derive(Clone, Default)]
 pub(super) struct Memory(Arc<Mutex<Remembered>>);
 
@@ -44,7 +43,7 @@ impl Memory {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether this probe is the one in `pass` that reaches the pod. The first one does.
+    /// Whether this probe is the one in `pass` that reaches the pod. The first probe does.
     pub(super) fn passes(&self, key: &Key, pass: u32) -> bool {
         let mut memory = self.lock();
         let count = memory.counts.entry(key.clone()).or_insert(0);

@@ -1,4 +1,4 @@
-//! Complete requests and answers in HTTP/2: they are changed, judged, and created.
+//! Changes, judges and creates complete requests and answers in HTTP/2.
 
 use bytes::Bytes;
 use http::header::HeaderName;
@@ -98,7 +98,7 @@ pub(super) fn synthetic(is_grpc: bool, outcome: Outcome) -> Answer {
     }
 }
 
-/// What is remembered about an answer.
+/// The facts about an answer that are remembered.
 #[must_use]
 pub(super) fn last_of(answer: &Answer) -> Last {
     if !answer.is_grpc() {

@@ -1,5 +1,5 @@
-//! The messages of the kernel's packet queue, as bytes: requests to it and messages from it. Numbers and layout are
-//! those of `linux/netlink.h` and `linux/netfilter/nfnetlink_queue.h`.
+//! The messages of the kernel's packet queue, as bytes: requests to it and messages from it. Numbers and layout come
+//! from `linux/netlink.h` and `linux/netfilter/nfnetlink_queue.h`.
 
 /// `NFNL_SUBSYS_QUEUE`, in the upper byte of a message's type.
 const QUEUE: u16 = 3 << 8;
@@ -15,7 +15,7 @@ const WANTS_ANSWER: u16 = 4;
 const HEADER: usize = 16;
 const GENERIC: usize = 4;
 
-/// Bytes of a packet that are copied: enough for both headers with all options.
+/// The number of bytes of a packet that are copied: enough for both headers with all options.
 const COPIED: u32 = 128;
 
 /// What the kernel does with a packet.

@@ -24,7 +24,7 @@ const FIRST: Duration = Duration::from_secs(60);
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Pacers {
-    /// Whether the probe is new: then a pacer must be started.
+    /// Whether the probe is new, so that a pacer must be started.
     fn ask(&self, key: &Key) -> bool {
         let mut pacers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         pacers.insert(key.clone(), Instant::now()).is_none()
@@ -79,7 +79,8 @@ pub(super) async fn keep(shared: &Shared, key: &Key, pace: Pace, probe: impl Fn(
         for _ in 0..pace.burst.max(1) {
             probe();
         }
-        // Counted from the last scheduled time, so that the duration of a probe does not make the pace drift.
+        // The next time counts from the last scheduled time, so that the duration of a probe does not make the pace
+        // drift.
         next += pace.period + pace.spread.mul_f64(fastrand::f64());
         sleep(next.saturating_duration_since(Instant::now())).await;
     }

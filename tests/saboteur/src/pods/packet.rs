@@ -2,8 +2,8 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-/// What identifies a connection: a repeated first packet has the same number, and another connection has a different
-/// one.
+/// The identity of a connection. A repeated first packet has the same number, and another connection has a different
+/// number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Syn {
     /// The client.
@@ -16,7 +16,7 @@ pub(super) struct Syn {
 
 const TCP: u8 = 6;
 
-/// Reads a packet from its IP header on. None for anything but a TCP packet over IPv4.
+/// Reads a packet from its IP header on. `None` for anything except a TCP packet over IPv4.
 #[must_use]
 pub(super) fn read(packet: &[u8]) -> Option<Syn> {
     let first = *packet.first()?;

@@ -1,6 +1,6 @@
-//! Which probes a pod has according to its specification, and so what a connection to one of its ports may be. The API
-//! proxy records them from what the kubelet receives; the pods proxy reads them. This module knows nothing about
-//! sockets.
+//! The probes of a pod according to its specification, and therefore the probes that a connection to one of its ports
+//! may be. The API proxy records them from what the kubelet receives; the pods proxy reads them. This module knows
+//! nothing about sockets.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
@@ -61,7 +61,7 @@ pub struct Probe {
 /// What is known about one connection, which grows as more of it is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// The port that it goes to.
+    /// The port to which the connection goes.
     pub port: u16,
     /// Its mechanism, once the first bytes are seen.
     pub by: Option<Mechanism>,
@@ -71,7 +71,7 @@ pub struct Seen {
     pub service: Option<String>,
 }
 
-/// Whether something is struck, as far as is known.
+/// Whether a defect strikes a connection, as far as is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fits {
     /// Certainly not.
@@ -103,8 +103,8 @@ impl Seen {
         }
     }
 
-    /// Whether `of` selects the connection that is known in this way. `probe` is a candidate, if the pod's probes are
-    /// known.
+    /// Whether `of` selects the connection, as far as the connection is known. `probe` is a candidate, if the pod's
+    /// probes are known.
     #[must_use]
     pub fn fits(&self, of: &Of, probe: Option<&Probe>) -> Fits {
         if of.port.is_some_and(|port| port != self.port)

@@ -1,4 +1,5 @@
-//! The kernel's packet queue: packets come out of it and wait until a verdict is sent, in any order and from any task.
+//! The kernel's packet queue: each packet waits until a verdict is sent, and verdicts may come in any order and from
+//! any task.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -56,7 +57,7 @@ impl Queue {
             SockProtocol::NetlinkNetFilter,
         )?;
         bind(fd.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
-        // Many pods start at once; a full buffer would let packets pass unseen.
+        // The buffer is large, because many pods start at once, and a full buffer would let packets pass unseen.
         setsockopt(&fd, RcvBuf, &(1 << 20))?;
         for request in netlink::requests(number) {
             send(fd.as_raw_fd(), &request, MsgFlags::empty())?;

@@ -5,11 +5,11 @@
 use std::io;
 use std::process::Command;
 
-/// The proxy's own connections, which the rules ignore.
+/// The mark of the proxy's own connections, which the rules ignore.
 pub(super) const OWN: u32 = 0x0010_0000;
-/// A connection that is taken over.
+/// The mark of a connection that is taken over.
 pub(super) const TAKEN: u32 = 0x0020_0000;
-/// A connection that is refused.
+/// The mark of a connection that is refused.
 pub(super) const REFUSED: u32 = 0x0040_0000;
 
 const CHAIN: &str = "SABOTEUR";
@@ -38,14 +38,14 @@ fn lines(ranges: &[String], queue: u16, port: u16) -> Vec<String> {
         "-t filter -A {CHAIN} -p tcp -m mark --mark {REFUSED:#x}/{REFUSED:#x} -j REJECT --reject-with tcp-reset"
     ));
     for table in TABLES {
-        // It comes first, because otherwise a Service's rules might decide before this one.
+        // This rule comes first, because otherwise a Service's rules might decide earlier.
         lines.push(format!("-t {table} -I OUTPUT 1 -j {CHAIN}"));
     }
     lines
 }
 
 impl Rules {
-    /// Creates the rules, in place of any that an earlier process left.
+    /// Creates the rules, and replaces any rules that an earlier process left.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! A connection that was taken over: it is read as far as needed to know which defects strike it, and then served
-//! with them. A connection that no defect strikes is copied byte for byte.
+//! A connection that was taken over. It is read as far as needed to know which defects strike it, and then served with
+//! these defects. A connection that no defect strikes is copied byte for byte.
 
 use std::io;
 use std::net::SocketAddrV4;
@@ -22,7 +22,7 @@ use super::probes::{Mechanism, Seen};
 use super::{Shared, Stream};
 use crate::board::KnownPod;
 
-/// What was decided while the first packet waited.
+/// The decisions that were made while the first packet waited.
 pub(super) struct Session {
     /// The shared state of all connections.
     pub(super) shared: Arc<Shared>,
@@ -30,11 +30,11 @@ pub(super) struct Session {
     pub(super) pod: KnownPod,
     /// Where the kubelet wanted to go.
     pub(super) to: SocketAddrV4,
-    /// What strikes it, and what may.
+    /// The effects that strike the connection, and the effects that may strike it.
     pub(super) choice: Choice,
     /// The connection to the pod, if it is open.
     pub(super) open: Option<Stream>,
-    /// How it ends without the pod, if that is known already.
+    /// How the connection ends without the pod, if this is known already.
     pub(super) ended: Option<Outcome>,
     /// When the kubelet wanted to connect.
     pub(super) since: Instant,
@@ -47,7 +47,7 @@ impl Session {
         (self.to, format!("{} {what}", self.pod.uid))
     }
 
-    /// What strikes the probe, now that everything about it is known.
+    /// The effects that strike the probe, now that everything about it is known.
     #[must_use]
     pub(super) fn effects(&mut self, seen: &Seen) -> Effects {
         if !self.choice.open.is_empty() {
@@ -148,7 +148,7 @@ impl Session {
         self.http1_with(kubelet, secure, false).await
     }
 
-    /// `is_ready`: TLS is already established on the open connection.
+    /// With `is_ready`, TLS is already established on the open connection.
     async fn http1_with(mut self, mut kubelet: Stream, secure: bool, is_ready: bool) -> io::Result<()> {
         let Some((raw, more)) = read_head(&mut kubelet).await? else { return Ok(()) };
         let by = if secure { Mechanism::Https } else { Mechanism::Http };

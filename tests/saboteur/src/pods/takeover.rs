@@ -1,5 +1,5 @@
-//! A first packet that waits: which defects strike the connection, and how it is handled. To take a connection over, the
-//! proxy connects to the pod first, so that a closed port stays closed.
+//! Decides about a first packet that waits: which defects strike the connection, and how it is handled. To take a
+//! connection over, the proxy connects to the pod first, so that a closed port stays closed.
 
 use std::collections::HashMap;
 use std::io;
@@ -26,16 +26,16 @@ use super::rules::{REFUSED, TAKEN};
 use super::session::Session;
 use crate::board::KnownPod;
 
-/// Longer than the time for which a kernel repeats a first packet.
+/// How long a verdict is kept. This is longer than the time for which a kernel repeats a first packet.
 const REPEATED: Duration = Duration::from_secs(140);
 
-/// Connections whose first packet got a verdict, and those that are about to be taken over.
+/// Connections whose first packet got a verdict, and connections that are about to be taken over.
 #[derive(Default)]
 pub(super) struct Flows(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// None until it is decided.
+    /// The verdict for each connection; `None` until it is decided.
     verdicts: HashMap<Syn, (Instant, Option<Verdict>)>,
     sessions: HashMap<SocketAddrV4, Session>,
 }
@@ -45,7 +45,7 @@ impl Flows {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The verdict about a packet that is repeated. While the first one waits, its repetitions are dropped.
+    /// The verdict about a packet that is repeated. While the first packet waits, its repetitions are dropped.
     fn repeated(&self, syn: &Syn) -> Option<Verdict> {
         let state = self.lock();
         state.verdicts.get(syn).map(|(_, verdict)| verdict.unwrap_or(Verdict::Drop))
@@ -101,7 +101,7 @@ enum Begin {
     Open(Stream),
     /// With a known result.
     Ended(Outcome),
-    /// Not at all: only with this verdict.
+    /// Not at all: the packet only gets this verdict.
     Not(Verdict),
 }
 
@@ -179,7 +179,7 @@ async fn connect(syn: &Syn, effects: &Effects, since: Instant) -> Begin {
     }
 }
 
-/// What a TCP probe needs from a connection besides that it opens.
+/// The conditions that a TCP probe sets for a connection, in addition to its opening.
 async fn needs(mut stream: Stream, effects: &Effects) -> Begin {
     for change in &effects.tcp {
         let mut byte = [0];
@@ -199,7 +199,8 @@ async fn needs(mut stream: Stream, effects: &Effects) -> Begin {
     Begin::Open(stream)
 }
 
-/// A TCP probe ends with its handshake, so the result that replaces the pod's answer must be known before it.
+/// Decides about a TCP probe. Such a probe ends with its handshake, so the result that replaces the pod's answer must
+/// be known before the handshake.
 async fn begin_tcp(shared: &Arc<Shared>, syn: &Syn, pod: &KnownPod, effects: &Effects) -> Begin {
     let key = (syn.destination, format!("{} tcp", pod.uid));
     let to = effects.destination(syn.destination);

@@ -1,5 +1,5 @@
-//! TLS in the middle of a probe: towards the kubelet with a certificate created at the start, which it does not verify;
-//! towards the pod as the kubelet would, except for what a defect changes.
+//! TLS on both sides of a probe. Towards the kubelet, the proxy uses a certificate that was created at the start, which
+//! the kubelet does not verify. Towards the pod, it acts as the kubelet would, except for the changes of a defect.
 
 use std::io;
 use std::net::IpAddr;

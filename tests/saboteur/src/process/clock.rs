@@ -1,4 +1,5 @@
-//! A program whose time of day is wrong, while everything around it has the right one: a kubelet whose clock was set.
+//! Runs a program whose time of day is wrong, while everything around it has the right time. It looks like a kubelet
+//! whose clock was set.
 //!
 //! The kernel has one time of day for all processes, and a program in Go reads it from memory that the kernel shares with
 //! it, past every library. So the program is traced: the address of that memory is hidden from it, so that it must call the
@@ -61,7 +62,7 @@ pub(crate) fn prefix() -> Vec<OsString> {
 }
 
 /// Runs a command whose time of day is `ahead_us` microseconds ahead, and ends with its exit status. If this process is
-/// killed, so is the command.
+/// killed, the command is killed, too.
 ///
 /// # Errors
 ///

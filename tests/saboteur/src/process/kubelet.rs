@@ -74,8 +74,7 @@ pub(super) struct Starved {
 }
 
 impl Starved {
-    /// Gives the kubelet its CPU time back. If the kubelet has ended in the meantime, it leaves an empty cgroup, which
-    /// is removed.
+    /// Gives the kubelet its CPU time back. If the kubelet has ended in the meantime, its empty cgroup is removed.
     pub(super) fn end(self) {
         fs::write(self.home.join("cgroup.procs"), self.pid.to_string()).ok();
         fs::remove_dir(self.poor).ok();

@@ -40,8 +40,8 @@ pub(super) fn copy(book: &Path, case: &str, name: &str) -> io::Result<String> {
 /// The keys of labels by which the book's Services and budgets select their pods.
 const SELECTING: [&str; 5] = ["serves: ", "under: ", "also: ", "starts: ", "asks: "];
 
-/// The line with label values that no other copy has: otherwise a Service or a budget would select the pods of all copies
-/// in the namespace.
+/// The line with label values that no other copy has. Otherwise, a Service or a budget would select the pods of all
+/// copies in the namespace.
 fn with_own_labels(line: &str, name: &str) -> String {
     let number = name.trim_start_matches(|c: char| !c.is_ascii_digit());
     let end = number.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(number.len());
@@ -56,7 +56,7 @@ fn with_own_labels(line: &str, name: &str) -> String {
     })
 }
 
-/// The matrix with only this variant; none for the plain case.
+/// The matrix with only this variant; `None` for the plain case.
 fn matrix(variant: &str) -> Option<String> {
     let (axis, value) = variant.strip_prefix('/')?.split_once('=')?;
     Some(format!("matrix: {{ {axis}: [{value}] }}"))

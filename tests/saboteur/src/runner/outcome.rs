@@ -123,7 +123,7 @@ impl Trial {
         !self.is_plain()
     }
 
-    /// Whether another run may have another result: a violation without a defect is never run again.
+    /// Whether another run may have another result. A job with a violation without a defect is never run again.
     #[must_use]
     pub fn is_worth_another(&self) -> bool {
         self.complaint().is_some() && (self.outcome.violated.is_empty() || !self.is_plain())

@@ -1,5 +1,5 @@
-//! An API server that has one pod and remembers the requests that it got, the proxy in front of it, and a kubelet that sends
-//! requests.
+//! A scene with an API server that has one pod and remembers the requests that it received, the proxy in front of it,
+//! and a kubelet that sends requests.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -25,7 +25,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 type ServerBody = BoxBody<Bytes, std::convert::Infallible>;
 
-/// Longer than anything takes unless it fails.
+/// How long a test waits. Anything that takes longer has failed.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The API server's pod, and the requests that it got.
@@ -107,7 +107,7 @@ impl ApiScene {
         self.fault(&format!("{{ api: {words} }}"));
     }
 
-    /// The same, with the place of the fault.
+    /// Activates a fault, given as YAML with the place of the fault.
     pub(crate) fn fault(&self, words: &str) {
         let words = format!("{{ name: d, on: {{ namespace: run-1 }}, fault: {words} }}");
         self.board.put(good(serde_saphyr::from_str(&words)));

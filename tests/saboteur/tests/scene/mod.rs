@@ -22,7 +22,7 @@ use probity_tests::target::Target;
 pub const POD: Ipv4Addr = Ipv4Addr::new(10, 244, 1, 7);
 /// The node's address towards its pods.
 pub const NODE: Ipv4Addr = Ipv4Addr::new(10, 244, 1, 1);
-/// Longer than anything takes unless it fails.
+/// How long a test waits. Anything that takes longer has failed.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A target that answers in every way that the tests need.
@@ -78,8 +78,8 @@ pub enum Got {
 static SCENES: AtomicU32 = AtomicU32::new(0);
 
 impl NodeScene {
-    /// Creates the scene with a plan and the pod's specification. None without the necessary permissions: then the test proves
-    /// nothing.
+    /// Creates the scene with a plan and the pod's specification. `None` without the necessary permissions; the test
+    /// then proves nothing.
     #[must_use]
     pub fn new(plan: &str, spec: &str) -> Option<Self> {
         if !nix::unistd::geteuid().is_root() {
@@ -176,7 +176,7 @@ impl NodeScene {
         self.target.lines().iter().filter(|line| is_it(&line.fact)).count()
     }
 
-    /// The connections that a listener has had, with the client of each and how it ended.
+    /// The connections that a listener has had, each with its client and how it ended.
     #[must_use]
     pub fn connections(&self, listener: &str) -> Vec<(IpAddr, Option<Ending>, u64)> {
         let lines = self.target.lines();

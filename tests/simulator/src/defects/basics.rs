@@ -1,7 +1,7 @@
-//! The defects of basic pod behavior: what an API server lets clients change in pods, what their containers share, and
-//! what the downward API passes to them. They follow the others in the same list.
+//! The defects of basic pod behavior: what an API server lets clients change in pods, what the containers of a pod
+//! share, and what the downward API passes to containers. In the list, they come after all earlier defects.
 
-/// Passes the list of the other defects, followed by these, to the next macro that adds some.
+/// Passes the list of all earlier defects, followed by these, to the macro that adds the next ones.
 macro_rules! with_basics {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     // Updates of pods.

@@ -1,10 +1,10 @@
-//! Careless statuses, events, restarts and ends: a field of an old instance, a report in the wrong place, a delay that is
-//! slightly off, a hook that one path forgets. They follow the others in the same list.
+//! Careless statuses, events, restarts and ends: a field of an old instance, a report in the wrong place, a delay that
+//! is slightly off, a hook that one path forgets. In the list, they come after all earlier defects.
 //!
-//! Two are left out because nothing promises the opposite: a hook that runs twice (hooks are delivered at least once), and a
-//! stop signal that is sent twice.
+//! Two defects are left out because nothing promises the opposite: a hook that runs twice (hooks are delivered at least
+//! once), and a stop signal that is sent twice.
 
-/// Creates the list of the other defects, followed by these.
+/// Creates the list of all earlier defects, followed by these.
 macro_rules! with_careless {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     // When statuses are written.

@@ -1,7 +1,7 @@
-//! The defects of pod conditions, of readiness gates, and of the pod garbage collector. They follow the others in the same
-//! list.
+//! The defects of pod conditions, of readiness gates, and of the pod garbage collector. In the list, they come after
+//! all earlier defects.
 
-/// Passes the list of the other defects, followed by these, to the next macro that adds some.
+/// Passes the list of all earlier defects, followed by these, to the macro that adds the next ones.
 macro_rules! with_conditions {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     // The content of conditions.

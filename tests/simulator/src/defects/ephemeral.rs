@@ -1,6 +1,6 @@
-//! The defects of ephemeral containers. They follow the others in the same list.
+//! The defects of ephemeral containers. In the list, they come after all earlier defects.
 
-/// Passes the list of the other defects, followed by these, to the next macro that adds some.
+/// Passes the list of all earlier defects, followed by these, to the macro that adds the next ones.
 macro_rules! with_ephemeral {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     /// Ephemeral containers are stored but never run (`ephemeral.added-via-subresource`).

@@ -1,6 +1,7 @@
-//! Defects that break only the part of a promise that is easily forgotten. They follow the others in the same list.
+//! Defects that break only the part of a promise that is easily forgotten. In the list, they come after all earlier
+//! defects.
 
-/// Passes the list of the other defects, followed by these, to the next macro that adds some.
+/// Passes the list of all earlier defects, followed by these, to the macro that adds the next ones.
 macro_rules! with_halves {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     // Hooks.

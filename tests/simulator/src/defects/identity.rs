@@ -1,6 +1,7 @@
-//! The defects of names, operating systems, privileges, shared volumes and users. They follow the others in the same list.
+//! The defects of names, operating systems, privileges, shared volumes and users. In the list, they come after all
+//! earlier defects.
 
-/// Passes the list of the other defects, followed by these, to the next macro that adds some.
+/// Passes the list of all earlier defects, followed by these, to the macro that adds the next ones.
 macro_rules! with_identity {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     /// Any name of a pod is accepted (`pod.name-subdomain`).

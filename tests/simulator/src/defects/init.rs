@@ -1,7 +1,7 @@
-//! The defects of how init containers and sidecars are run, shown and accepted. They follow the others in the same
-//! list.
+//! The defects of how init containers and sidecars are run, shown and accepted. In the list, they come after all
+//! earlier defects.
 
-/// Passes the list of the other defects, followed by these, to the next macro that adds some.
+/// Passes the list of all earlier defects, followed by these, to the macro that adds the next ones.
 macro_rules! with_init {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     // The order of a pod's containers.

@@ -1,7 +1,7 @@
-//! Defects that show only in a later instance, after an update, or while a pod terminates. They follow the others in the same
-//! list.
+//! Defects that show only in a later instance, after an update, or while a pod terminates. In the list, they come after
+//! all earlier defects.
 
-/// Passes the list of the other defects, followed by these, to the next macro that adds some.
+/// Passes the list of all earlier defects, followed by these, to the macro that adds the next ones.
 macro_rules! with_later {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     // Later instances.

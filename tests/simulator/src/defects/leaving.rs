@@ -1,7 +1,7 @@
-//! Defects of how pods terminate: containers that are stopped too late, too early or never, and containers that start although
-//! their pod terminates. They follow the others in the same list.
+//! Defects of how pods terminate: containers that are stopped too late, too early or never, and containers that start
+//! although their pod terminates. In the list, they come after all earlier defects.
 
-/// Passes the list of the other defects, followed by these, to the next macro that adds some.
+/// Passes the list of all earlier defects, followed by these, to the macro that adds the next ones.
 macro_rules! with_leaving {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     // Deleted pods.

@@ -1,7 +1,7 @@
-//! The defects of what a kubelet does and shows in a pod's lifetime, apart from its probes. They follow the others in
-//! the same list.
+//! The defects of what a kubelet does and shows in a pod's lifetime, apart from its probes. In the list, they come
+//! after all earlier defects.
 
-/// Passes on the list of the other defects, followed by these.
+/// Passes on the list of all earlier defects, followed by these.
 macro_rules! with_life {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     // The states of containers.

@@ -1,7 +1,7 @@
-//! The defects of how a kubelet uses its configuration, what it leaves on its node, and how it handles static pods. They
-//! follow the others in the same list.
+//! The defects of how a kubelet uses its configuration, what it leaves on its node, and how it handles static pods. In
+//! the list, they come after all earlier defects.
 
-/// Passes on the list of the other defects, followed by these.
+/// Passes on the list of all earlier defects, followed by these.
 macro_rules! with_nodes {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     // The configuration of the back-off.

@@ -1,7 +1,7 @@
 //! The defects of what a kubelet reports: its events, and the fields of a status that distinguish pods, containers and
-//! instances. They follow the others in the same list.
+//! instances. In the list, they come after all earlier defects.
 
-/// Passes the list of the other defects, followed by these, to the next macro that adds some.
+/// Passes the list of all earlier defects, followed by these, to the macro that adds the next ones.
 macro_rules! with_reports {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     // The host in a status.

@@ -1,7 +1,8 @@
-//! Defects of what probes send and how their results count, which few cases show: answers over TLS, runs of results,
-//! refused connections, output, slow bodies, header names and slashes. They follow the others in the same list.
+//! Defects in the requests of probes and in the counting of their results, which only a few cases show: answers over
+//! TLS, runs of results, refused connections, output, slow bodies, header names and slashes. In the list, they come
+//! after all earlier defects.
 
-/// Passes the list of the other defects, followed by these, to the next macro that adds some.
+/// Passes the list of all earlier defects, followed by these, to the macro that adds the next ones.
 macro_rules! with_requests {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     // HTTPS.

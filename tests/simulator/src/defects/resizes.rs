@@ -1,6 +1,6 @@
-//! Defects of resizes in place. They follow the others in the same list.
+//! Defects of resizes in place. In the list, they come after all earlier defects.
 
-/// Passes the list of the other defects, followed by these, to the next macro that adds some.
+/// Passes the list of all earlier defects, followed by these, to the macro that adds the next ones.
 macro_rules! with_resizes {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     /// A resize restarts main containers, whatever their policy (`resize.without-restart`).

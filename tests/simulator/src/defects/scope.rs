@@ -1,7 +1,7 @@
 //! The defects of components that act on the whole cluster: the taint controller, the scheduler that preempts pods, and
-//! the garbage collector of pods on nodes that are out of service. They follow the others in the same list.
+//! the garbage collector of pods on nodes that are out of service. In the list, they come after all earlier defects.
 
-/// Passes the list of the other defects, followed by these, to the next macro that adds some.
+/// Passes the list of all earlier defects, followed by these, to the macro that adds the next ones.
 macro_rules! with_scope {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     // Taints.

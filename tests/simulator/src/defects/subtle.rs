@@ -1,8 +1,8 @@
 //! Defects that are small, rare, or limited to some probes and containers: a tenth of a period, half a second of a
-//! timeout, every fifth probe, sidecars, the second container, the time after a restart. They follow the others in the
-//! same list.
+//! timeout, every fifth probe, sidecars, the second container, the time after a restart. In the list, they come after
+//! all earlier defects.
 
-/// Creates the list of the other defects, followed by these.
+/// Creates the list of all earlier defects, followed by these.
 macro_rules! with_subtle {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     // Pace.

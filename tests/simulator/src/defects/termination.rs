@@ -1,7 +1,7 @@
 //! The defects of how a pod ends: requests to delete it, hooks, signals, grace periods, the order of sidecars, its
-//! endpoints. They follow the others in the same list.
+//! endpoints. In the list, they come after all earlier defects.
 
-/// Creates the list of the other defects, followed by these.
+/// Creates the list of all earlier defects, followed by these.
 macro_rules! with_termination {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     // What the API server does with a request to delete a pod.

@@ -1,7 +1,8 @@
-//! Defects in what was not compared before: events about probes that leave no record, codes in events, IDs and messages of
-//! containers that have ended, the environment of commands, and optional references. They follow the others in the same list.
+//! Defects in reports that the judges did not compare before: events about probes that leave no record, codes in
+//! events, IDs and messages of containers that have ended, the environment of commands, and optional references. In the
+//! list, they come after all earlier defects.
 
-/// Passes the list of the other defects, followed by these, to the next macro that adds some.
+/// Passes the list of all earlier defects, followed by these, to the macro that adds the next ones.
 macro_rules! with_told {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     // Events.

@@ -1,6 +1,7 @@
-//! Ends and restarts that nothing explains, and shown states that are not real. They follow the others in the same list.
+//! Ends and restarts without a cause, and states in the status that are not real. In the list, they come after all
+//! earlier defects.
 
-/// Passes the list of the other defects, followed by these, to the next macro that adds some.
+/// Passes the list of all earlier defects, followed by these, to the macro that adds the next ones.
 macro_rules! with_unexplained {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     // Ends of pods.

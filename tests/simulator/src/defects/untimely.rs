@@ -1,7 +1,7 @@
-//! Defects of probes that are acted on at the wrong time, sent in the wrong form, or left out in rare situations. They follow
-//! the others in the same list.
+//! Defects of probes: results that have an effect at the wrong time, and probes that are sent in the wrong form or left
+//! out in rare situations. In the list, they come after all earlier defects.
 
-/// Passes the list of the other defects, followed by these, to the next macro that adds some.
+/// Passes the list of all earlier defects, followed by these, to the macro that adds the next ones.
 macro_rules! with_untimely {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     // Too early.

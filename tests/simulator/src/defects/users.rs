@@ -1,6 +1,6 @@
-//! The defects of pods with their own user namespace. They follow the others in the same list.
+//! The defects of pods with their own user namespace. In the list, they come after all earlier defects.
 
-/// Passes the list of the other defects, followed by these, to the next macro that adds some.
+/// Passes the list of all earlier defects, followed by these, to the macro that adds the next ones.
 macro_rules! with_users {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     /// All pods with their own user namespace have the same users of the node (`userns.no-overlap`).

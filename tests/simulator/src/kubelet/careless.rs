@@ -1,4 +1,4 @@
-//! What a careless kubelet shows about containers, when it shows it, and what it forgets in some situations.
+//! A careless kubelet: what it shows about containers, when it shows this, and what it forgets in some situations.
 
 use probity_model::timeline::ProbeKind;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::pod::{Container, Ended, Kind, State};
 use crate::updates::container_in;
 use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 
-/// The smallest delay of a status that a person notices.
+/// A delay of a status that a person just notices.
 const NOTICEABLE: i64 = 2500 * MS;
 /// A delay of a status for which a person has to wait.
 const LONG: i64 = 4 * SECOND;
@@ -130,7 +130,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether a container has got another image than it was created with.
+    /// Whether a container has received an image other than the image with which it was created.
     fn has_new_image(&self, pod: usize, name: &str) -> bool {
         let image = |of: &Value| container_in(&of["spec"], name).map(|of| of["image"].clone());
         image(&self.pods[pod].object) != image(&self.pods[pod].first)
@@ -311,7 +311,7 @@ impl World<'_> {
 }
 
 impl Container {
-    /// Whether it is ready but not shown as ready yet.
+    /// Whether a container is ready but not shown as ready yet.
     fn rises(&self, object: &Value) -> bool {
         self.view.ready && shown_status(object, &self.name)["ready"] != true
     }

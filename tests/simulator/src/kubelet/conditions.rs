@@ -9,7 +9,7 @@ use crate::world::{Act, MS, SECOND, World};
 /// The conditions that the kubelet owns, in the order in which it writes them.
 const OWNED: [&str; 5] =
     ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"];
-/// How soon the kubelet shows that a pod has its sandbox: it does not wait for other changes.
+/// How soon the kubelet shows that a pod has its sandbox. It does not wait for other changes.
 const SHOWN: i64 = 20 * MS;
 
 /// The content of a condition.
@@ -38,7 +38,7 @@ fn is_done(container: &Container) -> bool {
 }
 
 impl World<'_> {
-    /// The conditions that the kubelet writes, after those that it does not own.
+    /// The conditions of a pod: first the conditions that the kubelet does not own, then the conditions that it writes.
     pub(crate) fn conditions(&self, pod: usize, phase: &str, old: &Value) -> Value {
         let over = matches!(phase, "Succeeded" | "Failed");
         let foreign = |condition: &&Value| {
@@ -230,7 +230,7 @@ impl World<'_> {
         shown && (of.sandbox || !self.has(Defect::InitializedAfterSandbox))
     }
 
-    /// Whether the pod is shown to have its network.
+    /// Whether the pod is shown with its network.
     fn shown_sandbox(&self, pod: usize, phase: &str) -> bool {
         let of = &self.pods[pod];
         let finished = matches!(phase, "Succeeded" | "Failed");

@@ -1,4 +1,5 @@
-//! A kubelet's counters of its probes: each success or failure, by worker, as long as the worker exists. A probe
+//! A kubelet's counters of its probes: they count each success and failure, by worker, as long as the worker exists. A
+//! probe
 //! whose attempts all end in an error has no result and is not counted.
 
 use probity_composer::NODE;

@@ -19,7 +19,7 @@ const BEGINS: i64 = 40 * MS;
 const MOST_READ: u64 = 10_240;
 
 impl World<'_> {
-    /// Runs a command in a container: returns when it ends, and how.
+    /// Runs a command in a container. Returns the time at which it ends, and its result.
     pub(super) fn execute(&mut self, at: At, command: &[String], deadline: i64) -> (i64, Back) {
         let life = LifeAt { at, attempt: self.pods[at.pod].containers[at.container].attempt() };
         let began = self.now + BEGINS;

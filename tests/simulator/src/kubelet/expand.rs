@@ -1,7 +1,7 @@
-//! Variables in the command of an exec probe: what the kubelet replaces before it runs the command.
+//! Variables in the command of an exec probe, which the kubelet replaces before it runs the command.
 //!
-//! It knows only the container's `env` as it is written: a variable whose value comes from another source is an empty
-//! text, and a name that is not in `env` stays unchanged. No shell is involved.
+//! The kubelet uses only the container's `env` as it is written: a variable whose value comes from another source is an
+//! empty text, and a name that is not in `env` stays unchanged. No shell is involved.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::Defect;
 use crate::world::{At, World};
 
 impl World<'_> {
-    /// The command of an exec probe, as executed.
+    /// The command of an exec probe, as it is executed.
     pub(super) fn expanded(&self, at: At, command: Vec<String>) -> Vec<String> {
         if self.has(Defect::ExecCommandNotExpanded) {
             return command;

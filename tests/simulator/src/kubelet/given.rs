@@ -1,4 +1,4 @@
-//! What a container got according to its status: its resources, its volumes and its user.
+//! The resources, the volumes and the user that a container has according to its status.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ impl World<'_> {
         all.filter_map(|id| u32::try_from(id).ok()).collect()
     }
 
-    /// Shows what a container got.
+    /// Shows the resources, the volumes and the user of a container.
     pub(crate) fn show_given(&self, pod: usize, container: &Container, status: &mut Value) {
         let mounts = list(&container.spec, "volumeMounts").map(|mount| {
             let mut shown = json!({ "name": mount["name"], "mountPath": mount["mountPath"] });

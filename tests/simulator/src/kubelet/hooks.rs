@@ -14,7 +14,7 @@ use crate::world::{Act, At, LifeAt, MS, World};
 const COMES: i64 = 30 * MS;
 
 impl World<'_> {
-    /// A container with a hook has started. The kubelet does not sync the pod again until the hook is done.
+    /// Runs the hook of a container that has started. The kubelet does not sync the pod again until the hook is done.
     pub(super) fn hook_after_start(&mut self, at: At) {
         let hook = &self.pods[at.pod].containers[at.container].spec["lifecycle"]["postStart"];
         let once = self.is_again(at) && self.has(Defect::StartHookOnce);
@@ -83,7 +83,7 @@ impl World<'_> {
         }
     }
 
-    /// An HTTP hook: returns when it finishes, and whether it failed.
+    /// Sends the request of an HTTP hook. Returns the time at which the hook finishes, and whether it failed.
     pub(super) fn ask_by_hook(&mut self, at: At, http: &Value, deadline: i64) -> (i64, bool) {
         let host = self.pods[at.pod].ip.clone();
         let mains = self.pods[at.pod].containers.iter().position(|of| of.kind == Kind::Main);

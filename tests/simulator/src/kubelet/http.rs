@@ -19,7 +19,7 @@ const HIGHEST_SIGNED: u16 = 32_767;
 /// The maximum number of requests of a probe.
 const MOST_REQUESTS: usize = 10;
 
-/// A request of an HTTP probe: the first, or one that a redirect led to.
+/// A request of an HTTP probe: the first request, or a request to which a redirect led.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Leg {
     url: Url,
@@ -33,7 +33,7 @@ pub(crate) struct Leg {
 }
 
 impl Leg {
-    /// Whether it is the first request of its probe.
+    /// Whether this is the first request of its probe.
     pub(super) fn is_first(&self) -> bool {
         self.before == 0
     }
@@ -179,7 +179,7 @@ impl World<'_> {
         Ok(Leg { first_host: url.host.clone(), url, host: custom, headers, before: 0 })
     }
 
-    /// Adds the default headers and removes those with an empty value.
+    /// Adds the default headers and removes the headers with an empty value.
     fn complete(&self, run: &Run, secure: bool, headers: &mut BTreeMap<String, Vec<String>>) {
         let agent = if self.has(Defect::UserAgentWrong) { "kube-probe/1.35" } else { "kube-probe/1.36" };
         let accept = if self.has(Defect::AcceptNarrow) { "text/plain" } else { "*/*" };
@@ -353,7 +353,8 @@ impl World<'_> {
         }
     }
 
-    /// Where a redirect leads: to another request or to an end; none if it counts as the last answer.
+    /// The result of a redirect: another request or the end of the probe; `None` if the redirect counts as the last
+    /// answer.
     fn redirect(&self, run: &Run, location: &str) -> Option<Outcome> {
         let leg = &run.leg;
         if self.has(Defect::FollowsNoRedirect) || self.has(Defect::RedirectCountsAsFailure) {
@@ -403,7 +404,8 @@ impl World<'_> {
             headers.insert("Referer".to_owned(), vec![leg.url.text()]);
         }
         let kept = leg.host.clone().filter(|_| !absolute && !self.has(Defect::DropsHostOnRedirect));
-        // An alias has no address of its own: a kubelet that considers it the same host sends the request to the original host.
+        // An alias does not have its own address. A kubelet that considers it the same host sends the request to the
+        // original host.
         let url = if alias && same && url.host != leg.first_host {
             Url { host: leg.first_host.clone(), port: leg.url.port, ..url }
         } else {

@@ -1,4 +1,5 @@
-//! Containers whose images are not on the node: what the kubelet tries and reports, and what the containers wait for.
+//! Containers whose images are not on the node: the attempts and reports of the kubelet, and the waits of the
+//! containers.
 
 use serde_json::Value;
 
@@ -72,7 +73,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether an image is that of the target, whatever its tag.
+    /// Whether an image is the target's image, whatever its tag is.
     fn is_of_target(&self, image: &Value) -> bool {
         let repository = |image: &str| image.rsplit_once(':').map_or(image, |(name, _)| name).to_owned();
         image.as_str().is_some_and(|image| repository(image) == repository(&self.setting.image))
@@ -99,18 +100,18 @@ impl World<'_> {
         self.pods[at.pod].containers[at.container].image != self.wanted_image(at)
     }
 
-    /// A defective kubelet does not start a container again that it has stopped for its new image.
+    /// Whether a defective kubelet does not restart a container that it has stopped because of a new image.
     pub(super) fn stays_down(&self, at: At) -> bool {
         self.runs_old_image(at) && self.has(Defect::NewImageNotStarted)
     }
 
-    /// The ID of the image of a container: variants of the target's image differ in their tags.
+    /// The ID of the image of a container. Variants of the target's image differ in their tags.
     pub(crate) fn image_id(&self, of: &Container) -> String {
         let variant = of.image.as_str().and_then(|image| image.strip_prefix(self.setting.image.as_str()));
         format!("sha256:simulated{}", variant.unwrap_or_default())
     }
 
-    /// A container whose new image is not on its node waits in place of a restart; returns whether it does.
+    /// Lets a container wait instead of restarting it if its new image is not on the node. Returns whether it waits.
     pub(super) fn lacks_new_image(&mut self, at: At) -> bool {
         let of = &mut self.pods[at.pod].containers[at.container];
         if !of.absent {
@@ -160,7 +161,7 @@ impl World<'_> {
         runs.map(|(container, of)| LifeAt { at: At { container, ..at }, attempt: of.attempt() }).collect()
     }
 
-    /// A container whose image is not on the node waits in place of its start; returns whether it does.
+    /// Lets a container wait instead of starting it if its image is not on the node. Returns whether it waits.
     pub(super) fn waits_for_image(&mut self, pod: usize, container: usize) -> bool {
         let of = &self.pods[pod].containers[container];
         let image = of.spec["image"].as_str().unwrap_or_default();
@@ -207,7 +208,8 @@ impl World<'_> {
         true
     }
 
-    /// Whether the kubelet tries to pull an image when it looks at a container once more: not before the back-off is over.
+    /// Whether the kubelet tries to pull an image when it handles a container again. It does not try before the
+    /// back-off is over.
     fn pulls_now(&mut self, at: At) -> bool {
         let (now, flat, always) =
             (self.now, self.has(Defect::PullBackOffFlat), self.has(Defect::PullsWithEachSync));

@@ -1,4 +1,5 @@
-//! Init containers and sidecars: what waits for them, what restarts them, and the deadline that covers them.
+//! Init containers and sidecars: the containers that wait for them, the causes of their restarts, and the deadline that
+//! includes them.
 
 use serde_json::{Value, json};
 
@@ -67,7 +68,7 @@ impl World<'_> {
         self.has(Defect::InitRetriedUnderNever) || self.has(Defect::InitFailureKeepsPending)
     }
 
-    /// A container that cannot start terminates immediately; returns whether it is one.
+    /// Ends a container that cannot start. Returns whether the container cannot start.
     pub(super) fn failed_to_start(&mut self, at: At) -> bool {
         let (now, uid) = (self.now, self.pods[at.pod].uid.clone());
         let container = &mut self.pods[at.pod].containers[at.container];
@@ -87,7 +88,7 @@ impl World<'_> {
         true
     }
 
-    /// The action of a defective kubelet when a main container has restarted.
+    /// The actions of a defective kubelet after a restart of a main container.
     pub(super) fn started_again(&mut self, at: At) {
         let all = &self.pods[at.pod].containers;
         let container = &all[at.container];

@@ -10,7 +10,7 @@ use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 
 /// How much later an init container gets its stop signal.
 const LATE: i64 = 4 * SECOND;
-/// So long that it never happens in a case.
+/// A delay that is longer than any case.
 const NEVER: i64 = 600 * SECOND;
 
 impl World<'_> {
@@ -33,7 +33,8 @@ impl World<'_> {
         self.has(Defect::SidecarsWaitForNoMain) && !mains.any(ran)
     }
 
-    /// How long a sidecar whose turn has come has until it is killed, if this is not the rest of the grace period.
+    /// The time that a sidecar whose turn has come has until it is killed, if it differs from the rest of the grace
+    /// period.
     pub(super) fn wrong_rest(&self, pod: usize) -> Option<i64> {
         let (deleted, expired) = (self.pods[pod].deleted.is_some(), self.pods[pod].expired);
         match () {

@@ -10,7 +10,7 @@ use crate::world::{Act, At, MS, SECOND, World};
 pub(super) const FIRST_WAIT: i64 = 10 * SECOND;
 /// The longest wait.
 pub(super) const LONGEST_WAIT: i64 = 300 * SECOND;
-/// A container that ran for this long does not wait.
+/// A container that ran for this long restarts without a delay.
 const GOOD_RUN: i64 = 600 * SECOND;
 
 impl World<'_> {
@@ -155,7 +155,7 @@ impl World<'_> {
         self.later(delay, Act::Sync(at.pod));
     }
 
-    /// Restarts a container that exited by itself, if its policy and its back-off allow it.
+    /// Restarts a container that exited by itself, if its policy and its back-off allow a restart.
     fn revive(&mut self, at: At) {
         let container = &self.pods[at.pod].containers[at.container];
         let State::Ended(ended) = container.state.clone() else { return };
@@ -224,7 +224,7 @@ impl World<'_> {
         };
     }
 
-    /// A container has to wait before its restart.
+    /// Lets a container wait before its restart.
     fn wait_to_start(&mut self, at: At, ended: Ended, due: i64) {
         let unshown = self.has(Defect::WaitShownAsEnd);
         let stays_ready = self.has(Defect::EndedStaysReady);
@@ -324,7 +324,7 @@ impl World<'_> {
             wait = wait.min(FIRST_WAIT);
         }
         match before {
-            // After a wait the decision is made again, and then it depends on the exit status.
+            // After a wait, the decision is made again, and then depends on the exit status.
             Some(finished)
                 if wait > 0 && self.now < finished + wait && policy == "OnFailure" && ended.code == 0 =>
             {

@@ -11,10 +11,10 @@ use crate::world::{SECOND, World};
 /// The address of the node.
 const NODE_ADDRESS: &str = "10.89.0.2";
 
-/// Used as a time that never comes.
+/// A time that no case reaches.
 const FOR_EVER: i64 = 3600 * SECOND;
 
-/// Where a probe goes, and where it comes from.
+/// The destination of a probe, and its source.
 struct Way {
     host: String,
     port: u16,

@@ -1,4 +1,5 @@
-//! One run of a probe: its handler sends it, it is repeated after an error, and an event reports it.
+//! One run of a probe: its handler sends the probe, the probe is repeated after an error, and an event reports the
+//! result.
 
 use probity_model::timeline::ProbeKind;
 use serde_json::Value;
@@ -18,7 +19,7 @@ pub(super) const KUBELET: &str = "10.244.1.1";
 pub(crate) struct Run {
     pub(crate) at: At,
     pub(crate) kind: ProbeKind,
-    /// The instance of the container that it is for.
+    /// The instance of the container that is probed.
     pub(crate) id: String,
     pub(crate) tries: u32,
     pub(crate) deadline: i64,
@@ -37,7 +38,7 @@ pub(crate) struct Flight {
 #[derive(Clone, Debug)]
 pub(crate) enum Back {
     Answer(CallResult),
-    /// A command ended: its exit status (none if it timed out) and its output.
+    /// A command ended: its exit status (`None` if it timed out) and its output.
     Command(Option<u8>, String),
     /// It could not be sent.
     Unsent(String),
@@ -64,7 +65,7 @@ impl World<'_> {
         known.into_iter().find_map(of).unwrap_or(("", Value::Null))
     }
 
-    /// Sends a probe, or the next request of one.
+    /// Sends a probe, or the next request of a probe.
     pub(crate) fn send_probe(&mut self, mut run: Run) {
         self.reached = None;
         let (handler, settings) = self.handler(run.at, run.kind);
@@ -92,7 +93,7 @@ impl World<'_> {
         }
     }
 
-    /// A process is gone, and with it the connections of the unanswered probes.
+    /// A process is gone, and so are the connections of its unanswered probes.
     pub(crate) fn break_flights(&mut self, life: LifeAt) {
         let mut broken = Vec::new();
         for (number, flight) in self.flights.iter_mut().filter(|(_, flight)| flight.reached == Some(life)) {
@@ -111,7 +112,7 @@ impl World<'_> {
         }
     }
 
-    /// Where the kubelet's connections to a host come from.
+    /// The address from which the kubelet connects to a host.
     pub(super) fn kubelet_address(&self, host: &str) -> String {
         if host.starts_with("127.") { "127.0.0.1".to_owned() } else { KUBELET.to_owned() }
     }

@@ -1,5 +1,5 @@
-//! What the kubelet reports: the events about containers, and the defects in them and in the fields of a status that
-//! distinguish pods, containers and instances.
+//! The reports of the kubelet: the events about containers. This module also applies the defects in events, and in the
+//! fields of a status that distinguish pods, containers and instances.
 
 use probity_composer::NODE;
 use probity_model::history::Change;
@@ -24,7 +24,7 @@ impl World<'_> {
         self.record_about((pod, Some(container)), kind, reason, message);
     }
 
-    /// Records an event for a pod, or for a container of it.
+    /// Records an event for a pod, or for a container of the pod.
     pub(crate) fn record_about(
         &mut self,
         (pod, container): (usize, Option<usize>),

@@ -8,7 +8,7 @@ use crate::Defect;
 use crate::call::CallResult;
 use crate::world::{SECOND, World};
 
-/// Used as a time that never comes.
+/// A time that no case reaches.
 const FOR_EVER: i64 = 3600 * SECOND;
 
 impl Run {
@@ -25,7 +25,7 @@ impl World<'_> {
         if endless { self.now + FOR_EVER } else { run.deadline }
     }
 
-    /// Whether a result of an HTTP probe is a success, whatever it is.
+    /// Whether a defect turns the result of an HTTP probe into a success.
     pub(super) fn passes_anyway(&self, run: &Run, answer: &CallResult) -> bool {
         match answer {
             CallResult::Response(_) => run.begins_over_tls() && self.has(Defect::HttpsAnswersPass),

@@ -35,7 +35,7 @@ impl World<'_> {
         skips && all[at.container].kind == Kind::Init
     }
 
-    /// Whether the policy of a pod does not restart an ended container when the pod loses its sandbox.
+    /// Whether a container stays ended when its pod loses its sandbox, because of the restart policy.
     fn is_over_for_good(&self, at: At) -> bool {
         let of = &self.pods[at.pod];
         let done = matches!(&of.containers[at.container].state, State::Ended(ended) if ended.code == 0);

@@ -1,7 +1,8 @@
 //! A kubelet restart: the state of its probes is lost, and the kubelet uses the last status in the API instead.
 //!
-//! Containers keep running. A container that had run for longer than a grace period stays started and ready if it was,
-//! until a probe gives another result; a younger one counts as new. Each worker waits for a random part of its period.
+//! Containers keep running. A container that had run for longer than a grace period stays started and ready, if it was,
+//! until a probe gives another result. A younger container counts as new. Each worker waits for a random part of its
+//! period.
 
 use probity_case::NodeStep;
 use probity_composer::NODE;
@@ -13,7 +14,7 @@ use crate::Defect;
 use crate::pod::{Container, Kind, State, Worker};
 use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 
-/// So long that it never happens in a case.
+/// A delay that is longer than any case.
 const NEVER: i64 = 600 * SECOND;
 /// A container that has run for this long is not new.
 const OLD: i64 = 10 * SECOND;

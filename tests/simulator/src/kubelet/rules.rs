@@ -45,7 +45,7 @@ impl World<'_> {
     }
 }
 
-/// What is wrong with the restart policy and the rules of a container.
+/// The problems with the restart policy and the rules of a container.
 pub(crate) fn rule_problems(world: &World<'_>, path: &str, container: &Value, problems: &mut Vec<String>) {
     let policy = container["restartPolicy"].as_str();
     let known = policy.is_none_or(|policy| ["Always", "OnFailure", "Never"].contains(&policy));

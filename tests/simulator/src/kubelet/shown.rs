@@ -12,7 +12,7 @@ const LATE: i64 = 10 * SECOND;
 const STARTED_LATE: i64 = 5 * SECOND;
 /// For how much longer a pod is shown as Pending.
 const PENDING_LATE: i64 = 6 * SECOND;
-/// How soon a pod that has ended is shown as Running again.
+/// The time after which a pod that has ended is shown as Running again.
 const AGAIN: i64 = 2 * SECOND;
 
 impl World<'_> {
@@ -59,7 +59,7 @@ impl World<'_> {
         self.pods[pod].deleted.is_some() && self.has_finalizers(pod)
     }
 
-    /// Publishes the status again later, for values that are wrong only for a while or only after a while.
+    /// Publishes the status again later, for values that are wrong only for some time, or only after some time.
     pub(crate) fn show_once_more(&mut self, pod: usize) {
         let over = matches!(self.phase(pod), "Succeeded" | "Failed");
         if over && self.has(Defect::LeavesTerminalPhase) {
@@ -93,7 +93,7 @@ impl World<'_> {
             && self.now - ended.finished < LATE
         {
             status["state"] = json!({ "running": { "startedAt": self.timestamp(ended.started) } });
-            // This makes the status differ, so that it is written again.
+            // This note changes the status, so that it is written again.
             status["note"] = json!(self.now);
         }
         self.misshow_running(container, status);

@@ -1,4 +1,4 @@
-//! How containers end: the preStop hook, the stop signal, the grace period, the kill, and a pod's deletion.
+//! The ends of containers: the preStop hook, the stop signal, the grace period, the kill, and a pod's deletion.
 
 use probity_model::timeline::ProbeKind;
 use probity_script::answer::{Serving, TerminationSettings};
@@ -68,7 +68,7 @@ impl World<'_> {
         }
     }
 
-    /// Runs the hook, then sends the stop signal; the end of the grace period kills.
+    /// Runs the hook, and then sends the stop signal. At the end of the grace period, the container is killed.
     pub(crate) fn stop_container(&mut self, at: At, grace: i64) {
         let life = LifeAt { at, attempt: self.pods[at.pod].containers[at.container].attempt() };
         let begins = self.begins_to_stop(at.pod) + self.told_later(at);
@@ -96,7 +96,7 @@ impl World<'_> {
         }
     }
 
-    /// Runs a hook: returns when it finishes, and whether it failed.
+    /// Runs a hook. Returns the time at which it finishes, and whether it failed.
     pub(super) fn run_hook(&mut self, at: At, hook: &Value, deadline: i64) -> (i64, bool) {
         let now = self.now;
         if let Some(seconds) = hook["sleep"]["seconds"].as_i64() {

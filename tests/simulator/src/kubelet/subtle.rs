@@ -1,5 +1,5 @@
-//! How a defective kubelet probes slightly wrongly: a period, a delay, a timeout or a count that is slightly wrong, or
-//! wrong only for some probes and containers.
+//! The small errors of a defective kubelet in its probes: a period, a delay, a timeout or a count that is slightly
+//! wrong, or wrong only for some probes and containers.
 
 use probity_model::timeline::ProbeKind;
 
@@ -14,12 +14,12 @@ const WHOLE: i64 = 1000;
 const LONGEST_PERIOD: i64 = 5 * SECOND;
 
 impl World<'_> {
-    /// Whether a probe is of a sidecar.
+    /// Whether a probe belongs to a sidecar.
     pub(super) fn is_sidecar(&self, at: At) -> bool {
         self.pods[at.pod].containers[at.container].kind == Kind::Sidecar
     }
 
-    /// Whether a container is a main container after another one.
+    /// Whether a container is a main container that comes after another main container.
     pub(super) fn is_second(&self, at: At) -> bool {
         let all = &self.pods[at.pod].containers;
         let mains = all[..at.container].iter().filter(|of| of.kind == Kind::Main).count();
@@ -167,7 +167,7 @@ impl World<'_> {
         }
     }
 
-    /// The result as it is counted by a kubelet that sometimes counts wrongly.
+    /// The result as a kubelet counts it that sometimes counts wrongly.
     pub(super) fn miscounted(&mut self, at: At, kind: ProbeKind, passed: bool) -> bool {
         let (fifth, twentieth) =
             (self.has(Defect::FifthFailurePasses), self.has(Defect::TwentiethSuccessFails));

@@ -9,7 +9,8 @@ use crate::pod::{Container, Kind, State, View};
 use crate::world::{Act, At, MS, SECOND, World};
 
 impl World<'_> {
-    /// The kubelet syncs a pod, one sync at a time: requests that arrive in between wait, and count once.
+    /// The kubelet syncs a pod, one sync at a time. Requests that arrive during a sync wait, and cause one further
+    /// sync.
     pub(crate) fn sync(&mut self, pod: usize) {
         let next = self.pods[pod].next_sync;
         if self.now < next {
@@ -23,7 +24,7 @@ impl World<'_> {
         self.sync_now(pod);
     }
 
-    /// The kubelet syncs a pod and carries out the necessary actions.
+    /// The kubelet syncs a pod and takes the necessary actions.
     pub(super) fn sync_now(&mut self, pod: usize) {
         let of = &self.pods[pod];
         let stopping = of.containers.iter().any(|container| container.killing.is_some() || container.failing);
@@ -95,7 +96,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether a container is ready. If that depends on its readiness probe, the probe must run now.
+    /// Whether a container is ready. If its readiness depends on its readiness probe, the probe must run now.
     fn is_ready(&mut self, at: At) -> bool {
         let container = &self.pods[at.pod].containers[at.container];
         if container.kind == Kind::Init {

@@ -19,7 +19,7 @@ const LEAST: i64 = 2 * SECOND;
 const LATE: i64 = 4 * SECOND;
 /// When a defective kubelet cuts off hooks.
 const EARLY_CUT: i64 = 20 * SECOND;
-/// So long that it never happens in a case.
+/// A delay that is longer than any case.
 const NEVER: i64 = 600 * SECOND;
 /// The interval of the check whether the earlier pod with the same name has ended.
 const LOOK: i64 = 200 * MS;
@@ -83,7 +83,7 @@ impl World<'_> {
         self.now + most
     }
 
-    /// What is left of a grace period after this time, of which the kubelet subtracts the whole seconds.
+    /// The rest of a grace period after this time. The kubelet subtracts only the whole seconds of the time.
     pub(super) fn left_of(&self, grace: i64, taken: i64) -> i64 {
         let taken = if self.has(Defect::HookTimeAdded) { 0 } else { taken / SECOND * SECOND };
         (grace - taken).max(self.least_grace())
@@ -147,7 +147,7 @@ impl World<'_> {
         }
     }
 
-    /// Runs the hook of a sidecar, if it has one; returns when it is done.
+    /// Runs the hook of a sidecar, if it has one. Returns the time at which the hook is done.
     fn hook_of_sidecar(&mut self, at: At, grace: i64) -> i64 {
         if !self.runs_stop_hook(at, grace) {
             return self.now;
@@ -249,7 +249,7 @@ impl World<'_> {
         waits
     }
 
-    /// The hook of a container that ended by itself, which a defective kubelet runs.
+    /// Runs the hook of a container that ended by itself, as a defective kubelet does.
     pub(super) fn hook_after_exit(&mut self, at: At) {
         let hook = self.pods[at.pod].containers[at.container].spec["lifecycle"]["preStop"].clone();
         if self.has(Defect::HookAfterSelfExit) && hook.get("httpGet").is_some() {
@@ -264,7 +264,7 @@ impl World<'_> {
         }
     }
 
-    /// A stop signal that also reaches the children of a process.
+    /// Sends the stop signal to the children of a process, too, as a defective kubelet does.
     pub(super) fn signal_children(&mut self, life: LifeAt) {
         if !self.has(Defect::SignalReachesChildren) {
             return;
@@ -280,7 +280,8 @@ impl World<'_> {
         self.stop_signal_of(&self.pods[at.pod].containers[at.container].spec)
     }
 
-    /// The signal that stops a container with this spec: its own, or that of its image, which the tag of a variant shows.
+    /// The signal that stops a container with this spec: its own, or the signal of its image, which the tag of a
+    /// variant shows.
     pub(crate) fn stop_signal_of(&self, spec: &Value) -> String {
         let own = spec["lifecycle"]["stopSignal"].as_str().map(str::to_owned);
         let image = spec["image"].as_str().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! What a kubelet reports about probes and about containers that have ended, and what it passes to commands, with defects that
-//! only a comparison shows.
+//! The kubelet's reports about probes and about containers that have ended, and the data that it passes to commands.
+//! The defects here are visible only in a comparison.
 
 use std::collections::BTreeMap;
 
@@ -77,7 +77,7 @@ impl World<'_> {
             || (stopped && self.has(Defect::MessageLostByStop))
     }
 
-    /// What a command sees of its user, its environment and its directory.
+    /// The user, the environment and the directory that a command sees.
     pub(super) fn given_to_command(&self, at: At, seen: Command) -> Command {
         let ids = self.ids_inside(at.pod, self.ids_of(at.pod, &self.pods[at.pod].containers[at.container]));
         let own = (ids.first().copied().unwrap_or_default(), ids.get(1).copied().unwrap_or_default());

@@ -1,4 +1,5 @@
-//! How a defective kubelet ends pods and containers without a cause, and shows states in which no container is.
+//! The actions of a defective kubelet that ends pods and containers without a cause, and shows states that no container
+//! has.
 
 use probity_model::timeline::ProbeKind;
 use serde_json::{Value, json};
@@ -10,7 +11,7 @@ use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 
 /// How long a pod without a deadline is left alone.
 const LEFT_ALONE: i64 = 8 * SECOND;
-/// How long a container that is killed without a cause runs before that.
+/// How long a container that is killed without a cause runs before the kill.
 const SPARED: i64 = 3 * SECOND;
 /// How many instances of such a container are killed.
 const KILLED: u64 = 2;
@@ -24,7 +25,7 @@ fn has_deadline(of: &Pod) -> bool {
 }
 
 impl World<'_> {
-    /// A pod without a deadline will be ended nevertheless.
+    /// Plans the end of a pod that has no deadline.
     pub(super) fn set_no_deadline(&mut self, pod: usize) {
         let ends = [
             Defect::DeadlineInvented,
@@ -38,7 +39,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether a pod without a deadline ends in a different way than one with a deadline.
+    /// Whether a pod without a deadline ends in a different way than a pod with a deadline.
     pub(super) fn goes_otherwise(&mut self, pod: usize) -> bool {
         if has_deadline(&self.pods[pod]) || self.pods[pod].deleted.is_some() {
             return false;
@@ -53,7 +54,7 @@ impl World<'_> {
         true
     }
 
-    /// The reason and the message of a pod that was ended like one with a deadline; none if it has no reason.
+    /// The reason and the message of a pod that was ended like a pod with a deadline; `None` if it has no reason.
     pub(super) fn reason_of_end(&self, pod: usize) -> Option<(&'static str, &'static str)> {
         let invented = !has_deadline(&self.pods[pod]);
         match () {

@@ -1,4 +1,5 @@
-//! How a defective kubelet acts on probes too early, sends them in the wrong form, or leaves them out in rare situations.
+//! The actions of a defective kubelet that acts on probes too early, sends them in the wrong form, or leaves them out
+//! in rare situations.
 
 use probity_model::timeline::ProbeKind;
 
@@ -32,7 +33,8 @@ impl World<'_> {
         self.is_sidecar(at) && self.has(defect)
     }
 
-    /// Handles the response to a probe before it is evaluated: a refusal may count as all failures that are needed.
+    /// Handles the response to a probe before it is evaluated: a refusal may count as all the failures that the
+    /// threshold requires.
     pub(super) fn heed_refusal(&mut self, run: &Run, back: &Back) {
         let refused = matches!(back, Back::Answer(CallResult::Refused));
         if refused
@@ -54,7 +56,7 @@ impl World<'_> {
         only.then_some((when, Back::Answer(answer)))
     }
 
-    /// Whether a probe is left out for a reason of a defective kubelet.
+    /// Whether a probe is left out because of a defect.
     pub(super) fn is_forgotten(&mut self, at: At, kind: ProbeKind) -> bool {
         let container = &self.pods[at.pod].containers[at.container];
         let frozen = kind == ProbeKind::Readiness

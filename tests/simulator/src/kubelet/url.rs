@@ -18,7 +18,7 @@ impl Url {
         format!("{}://{}{}", self.scheme, self.place(), self.target)
     }
 
-    /// Resolves a reference relative to this URL; none if it is invalid.
+    /// Resolves a reference relative to this URL; `None` if the reference is invalid.
     pub(super) fn join(&self, reference: &str) -> Option<(Self, bool)> {
         let percent = |at: usize| {
             reference.get(at + 1..at + 3).is_some_and(|hex| hex.chars().all(|c| c.is_ascii_hexdigit()))

@@ -8,11 +8,11 @@ use crate::Defect;
 use crate::pod::{Kind, State, Worker};
 use crate::world::{Act, At, MS, SECOND, World};
 
-/// Used as a time that never comes.
+/// A time that no case reaches.
 const FOR_EVER: i64 = 3600 * SECOND;
 
 impl World<'_> {
-    /// The pod is known: each of its probes gets a worker, whose ticker starts now.
+    /// Adds a worker for each probe of a pod that the kubelet has just received. The tickers of the workers start now.
     pub(crate) fn add_workers(&mut self, pod: usize) {
         if self.pods[pod].is_static && self.has(Defect::StaticPodsUnprobed) {
             return;
@@ -67,7 +67,7 @@ impl World<'_> {
         }
     }
 
-    /// An extra run; the ticker is reset.
+    /// Requests an extra run, and resets the ticker.
     pub(crate) fn poke(&mut self, at: At, kind: ProbeKind) {
         let period = self.period(at, kind);
         let keeps_beat = self.has(Defect::TriggerKeepsTheBeat);
@@ -219,7 +219,7 @@ impl World<'_> {
         if endless { FOR_EVER } else { self.timeout(at, kind) }
     }
 
-    /// Handles the result of one probe (none if it is discarded), and schedules the worker's next probe.
+    /// Handles the result of one probe (`None` if it is discarded), and schedules the worker's next probe.
     pub(super) fn conclude(&mut self, at: At, kind: ProbeKind, id: &str, passed: Option<bool>) {
         if let Some(passed) = passed {
             self.count_result(at, kind, passed);
@@ -295,7 +295,7 @@ impl World<'_> {
         if worker.streak < threshold {
             return;
         }
-        // A run that reaches its threshold ends the opposite run.
+        // A row of results that reaches its threshold ends the opposite row.
         if outlived {
             worker.in_all.1 = 0;
         }
@@ -317,7 +317,7 @@ impl World<'_> {
         self.set_result(other, kind, &id, Some(passed));
     }
 
-    /// The failures until now no longer count.
+    /// The failures so far no longer count.
     pub(super) fn forget_row(&mut self, at: At, kind: ProbeKind) {
         if let Some(worker) = self.worker(at, kind) {
             worker.last = None;

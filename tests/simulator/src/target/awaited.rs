@@ -1,4 +1,5 @@
-//! What a process waits for before it opens its ports. Here a URL or a file can be missing; anything else is there.
+//! The dependencies for which a process waits before it opens its ports. In the simulator, only a URL or a file can be
+//! missing; everything else exists.
 
 use probity_script::witness::Waited;
 use probity_script::{Dependency, ExitFrom, Fact};
@@ -6,13 +7,14 @@ use probity_script::{Dependency, ExitFrom, Fact};
 use crate::call::{Call, CallResult, Request};
 use crate::world::{Act, LifeAt, MS, SECOND, World};
 
-/// The time from one look to the next.
+/// The interval between two checks.
 const AGAIN: i64 = 100 * MS;
-/// How long a look may take.
+/// The maximum duration of a check.
 const PATIENCE: i64 = SECOND;
 
 impl World<'_> {
-    /// A process looks whether the next thing is there that it waits for; if it is the last, the process goes on.
+    /// A process checks whether its next dependency is available. If it is the last dependency, the process then
+    /// continues.
     pub(crate) fn look_for(&mut self, life: LifeAt, which: usize, tries: u64) {
         let Some(of) = self.life(life) else { return };
         let Some(dependency) = of.plan.process.wait_for.get(which).cloned() else {
@@ -40,7 +42,7 @@ impl World<'_> {
         self.later(MS, Act::Await(life, which + 1, 1));
     }
 
-    /// Whether a URL is answered well. Nobody writes this down.
+    /// Whether a URL is answered successfully. This is not recorded.
     fn answers(&mut self, life: LifeAt, url: &str) -> bool {
         let rest = url.strip_prefix("http://").unwrap_or(url);
         let (place, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));

@@ -1,4 +1,4 @@
-//! What targets send themselves: their clients, and the questions to their dependencies.
+//! The requests that targets send: the requests of their clients, and the requests to their dependencies.
 
 use probity_script::Fact;
 use probity_script::witness;
@@ -28,7 +28,8 @@ impl World<'_> {
         let _ = self.fetch(life, &client.name, &client.url, self.now + micros(client.patience()));
     }
 
-    /// Fetches a URL for a process and writes the call down: when it was done, and the status or why there is none.
+    /// Fetches a URL for a process, and records the call. Returns when the call was complete, and the status or the
+    /// reason why there is none.
     pub(super) fn fetch(
         &mut self,
         life: LifeAt,
@@ -75,14 +76,14 @@ impl World<'_> {
         (at, outcome)
     }
 
-    /// A request is done with: it is written down by who sent it.
+    /// A request is complete, and the process that sent it records it.
     pub(crate) fn called(&mut self, number: u64) {
         if let Some(errand) = self.errands.remove(&number) {
             self.note(errand.of, Fact::Call(errand.call));
         }
     }
 
-    /// A process is gone, and with it the connections of clients that it had not answered.
+    /// A process is gone, and so are the connections of the clients that it had not answered.
     pub(super) fn break_errands(&mut self, life: LifeAt) {
         let now = self.now;
         let broken = self.errands.iter_mut().filter(|(_, errand)| errand.reached == Some(life));

@@ -1,5 +1,5 @@
-//! A connection to a target, as both of its ends see it: what the plan does with it before anything is said, and the
-//! handshake of TLS.
+//! A connection to a target, as both of its ends see it: what the plan does with the connection before any data is
+//! exchanged, and the TLS handshake.
 
 use probity_script::answer::{ListenState, Then};
 use probity_script::wire::PlannedConnection;
@@ -11,12 +11,12 @@ use crate::call::{Call, CallResult};
 use crate::pod::micros;
 use crate::world::{At, LifeAt, MS, World};
 
-/// The approximate data of a connection with a request.
+/// The approximate number of bytes of a request.
 const REQUEST: u64 = 150;
-/// The size of an answer.
+/// The approximate number of bytes of an answer.
 const ANSWER: u64 = 200;
 
-/// Where a connection ended up.
+/// The listener that a connection reached.
 #[derive(Clone, Debug)]
 pub(super) struct Door {
     pub(super) life: LifeAt,
@@ -26,24 +26,24 @@ pub(super) struct Door {
     pub(super) local: (String, u16),
 }
 
-/// A connection that may be spoken on.
+/// A connection that can be used for a request.
 pub(super) struct Line {
     pub(super) door: Door,
     pub(super) conn: u64,
     pub(super) nth: u64,
     pub(super) http2: bool,
-    /// When it can be spoken on.
+    /// The time from which the connection can be used.
     pub(super) from: i64,
-    /// When the request came, and the worker that it waited for since.
+    /// When the request arrived and began to wait for a worker.
     pub(super) came: Option<i64>,
     pub(super) worker: Option<usize>,
 }
 
-/// The end of a call: when the caller knows, and what.
+/// The end of a call: the time at which the caller knows the result, and the result.
 type End = (i64, CallResult);
 
 impl World<'_> {
-    /// Calls an address: when the caller knows, and what.
+    /// Calls an address. Returns the time at which the caller knows the result, and the result.
     pub(crate) fn call(&mut self, call: &Call) -> End {
         match self.dial(call).and_then(|door| self.connect(call, door)) {
             Err(end) => end,
@@ -56,8 +56,8 @@ impl World<'_> {
         }
     }
 
-    /// Finds the listener at an address. On the loopback interface a pod finds itself, and the kubelet what is on the
-    /// host.
+    /// Finds the listener at an address. On the loopback interface, a pod reaches itself, and the kubelet reaches what
+    /// runs on the host's network.
     fn dial(&mut self, call: &Call) -> Result<Door, End> {
         let refused = (self.now + MS / 2, CallResult::Refused);
         let silent = (call.deadline, CallResult::TimedOut { connected: false });
@@ -141,11 +141,11 @@ impl World<'_> {
         }
     }
 
-    /// How a connection ends that the plan does not let anyone speak on, and how many bytes came over it.
+    /// How a connection ends if the plan does not serve it, and how many bytes arrived on it.
     fn treat(&self, call: &Call, line: &Line, planned: &PlannedConnection) -> Option<(Ending, u64, End)> {
         let soon = MS / 2;
         if call.request.is_none() {
-            // A connect succeeds whatever is done with the connection afterwards.
+            // A connect succeeds, whatever happens to the connection afterwards.
             let at = self.now + soon;
             let (how, result) = match planned.then {
                 Then::Close if planned.delay.is_none() => (Ending::WeClosed, CallResult::Parted),
@@ -184,7 +184,7 @@ impl World<'_> {
             client_certificate: false,
             error: None,
         };
-        // What the target notes of the handshake, how the connection ends and why, and what the client says.
+        // The target's record of the handshake, how and why the connection ends, and the client's message.
         let (noted, how, why, said) = match (&listener.tls, &call.tls) {
             (None, None) => {
                 line.http2 = listener.protocol == Protocol::Grpc;
@@ -237,7 +237,7 @@ impl World<'_> {
         Err((at + MS, CallResult::Broken(said.to_owned())))
     }
 
-    /// Writes down how a connection with a request ends.
+    /// Records how a connection with a request ends.
     pub(super) fn end(&mut self, line: &Line, when: i64, how: Ending, error: Option<String>) {
         self.closed(line, when, how, REQUEST, error);
     }
@@ -250,7 +250,7 @@ impl World<'_> {
     }
 }
 
-/// Whether a listener takes connections to an address.
+/// Whether a listener accepts connections to an address.
 fn listens(listener: &Listener, host: &str, port: u16, loopback: bool) -> bool {
     let bound = |bind: std::net::IpAddr| {
         bind.is_unspecified() || bind.to_string() == host || (loopback && bind.is_loopback())

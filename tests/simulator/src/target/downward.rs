@@ -1,4 +1,4 @@
-//! What a container is told about its pod: its variables, and the files of the downward API.
+//! The data that a container receives about its pod: its variables, and the files of the downward API.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ impl World<'_> {
         self.told(at, item, object)
     }
 
-    /// A defective kubelet tells a pod without a token nothing.
+    /// Whether a defective kubelet passes no values to a pod, because the pod has no token.
     fn lacks_token(&self, at: At) -> bool {
         let automatic = &self.pods[at.pod].object["spec"]["automountServiceAccountToken"];
         self.has(Defect::DownwardNeedsToken) && *automatic == false
@@ -127,7 +127,7 @@ impl World<'_> {
         Some(((amount + more) / divisor).to_string())
     }
 
-    /// What is wrong with the downward API in a pod's spec.
+    /// The problems with the downward API in a pod's spec.
     pub(crate) fn downward_problems(&self, spec: &Value, of: &str, problems: &mut Vec<String>) {
         let only_env = ["spec.serviceAccountName", "spec.nodeName", "status.hostIP", "status.podIP"];
         for (at, volume) in list(spec, "volumes").enumerate() {

@@ -1,5 +1,5 @@
-//! What commands leave behind: children that outlive them, become orphans of the container's first process, and stay as
-//! zombies if that does not reap. And the dump in which all of them can be seen.
+//! Child processes that commands leave behind. They outlive the commands, become orphans of the container's first
+//! process, and stay as zombies if that process does not reap them. The dump shows all of them.
 
 use probity_script::Fact;
 use probity_script::witness::{ChildSeen, Dump, ProcessSeen};
@@ -8,7 +8,7 @@ use crate::Defect;
 use crate::world::{LifeAt, MS, World};
 
 impl World<'_> {
-    /// A command that ends at this moment leaves a child behind that lives on for a while.
+    /// A command that ends at this time leaves a child process behind, which keeps running for some time.
     pub(crate) fn leave_child(&mut self, life: LifeAt, by: &str, at: i64, lives: i64) {
         let Some(of) = self.life_mut(life) else { return };
         let pid = 21 + u32::try_from(of.orphans.len()).unwrap_or(0) * 2;

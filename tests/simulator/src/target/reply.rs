@@ -1,4 +1,4 @@
-//! A response on its way to the caller: when either side closes, and what the target records.
+//! A response on its way to the caller: when either side closes the connection, and what the target records.
 
 use probity_script::wire::{BodyContent, BodyCut, BodyEnd, ConnectionEnd, PlannedResponse};
 use probity_script::witness::Ending;
@@ -9,15 +9,15 @@ use crate::call::{Call, CallResult, ReceivedResponse, cut_short};
 use crate::pod::micros;
 use crate::world::{MS, World};
 
-/// What a system's buffers take of an answer that nobody reads.
+/// The number of bytes of an unread answer that a system's buffers hold.
 const BUFFERS: u64 = 400 << 10;
-/// What goes over a connection in a second if somebody reads it all.
+/// The number of bytes that a connection carries in a second if the peer reads all of them.
 const ENDLESS: u64 = 256 << 20;
-/// What a client leaves unread of a body before its system aborts the connection.
+/// The number of unread bytes of a body above which the client's system aborts the connection.
 const UNREAD: u64 = 10_240;
 
 impl World<'_> {
-    /// A response goes to the caller as far as he reads it.
+    /// Sends a response to the caller, as far as the caller reads it.
     pub(super) fn deliver(
         &mut self,
         call: &Call,
@@ -59,8 +59,8 @@ impl World<'_> {
     }
 }
 
-/// When the target is done with a response that it sends from a moment on, why it broke off, and how the connection ends, if
-/// the caller reads so much and then leaves.
+/// When the target is done with a response that it sends from a given time on, why it stopped early, and how the
+/// connection ends, if the caller reads this much and then leaves.
 fn leave(
     response: &PlannedResponse,
     from: i64,

@@ -1,4 +1,4 @@
-//! Requests at the target: which answer is due, and what is recorded.
+//! Requests at the target: the answer that is due, and the records of the target.
 
 use std::net::Ipv4Addr;
 
@@ -16,10 +16,10 @@ use crate::call::{Call, CallResult, Request};
 use crate::pod::micros;
 use crate::world::{LifeAt, MS, World};
 
-/// The bytes of a head that the simulated target does not write out.
+/// The number of bytes of a head, which the simulated target does not write out.
 pub(super) const HEAD: u64 = 120;
 
-/// An answer that is under way.
+/// An answer that is in progress.
 pub(super) struct Answering {
     pub(super) line: Line,
     endpoint: Option<Endpoint>,
@@ -101,7 +101,7 @@ impl World<'_> {
         }
     }
 
-    /// What the target reports about itself, as far as anyone reads it here.
+    /// The target's report about itself, as far as the simulator needs it.
     fn report(&mut self, life: LifeAt, report: Report, at: i64) -> String {
         if report == Report::Dump {
             self.dump(life, at);
@@ -155,8 +155,8 @@ impl World<'_> {
         (Answering { line, endpoint: Some(endpoint), step: choice.step }, Some(choice.answer))
     }
 
-    /// Sends an answer that is ready at a moment, up to its response: when that is sent, its word, and the response.
-    /// What ends before a response is the end of the call.
+    /// Sends an answer that is ready at a given time, up to its response. Returns when the response is sent, its word,
+    /// and the response itself. If the answer ends before a response, the result is the end of the call.
     fn send_answer<R>(
         &mut self,
         call: &Call,
@@ -175,7 +175,8 @@ impl World<'_> {
         }
         let (written, how, received) = match action {
             WireAction::Respond(response) if !late => return Ok((from, word, response)),
-            // Who waited for a worker or another service is answered then, also if nobody reads that any more.
+            // A request that waited for a worker or another service is answered then, even if nobody reads the answer
+            // any longer.
             WireAction::Respond(_) | WireAction::Hang => (HEAD, Ending::WeClosed, CallResult::Connected),
             WireAction::SendAndEnd { bytes, end } => {
                 let how = match end {
@@ -193,7 +194,7 @@ impl World<'_> {
         })
     }
 
-    /// Writes down how a request was answered, and lets its worker go.
+    /// Records how a request was answered, and releases its worker.
     pub(super) fn answered(
         &mut self,
         answering: &Answering,
@@ -219,7 +220,7 @@ impl World<'_> {
     }
 }
 
-/// The headers of HTTP/1.1 as HTTP/2 has them.
+/// The headers of HTTP/1.1 in the form that they have in HTTP/2.
 fn as_http2(headers: &[(String, String)]) -> Vec<(String, String)> {
     let host = headers.iter().filter(|(name, _)| name == "Host");
     let pseudo = host.map(|(_, value)| (":authority".to_owned(), value.clone()));

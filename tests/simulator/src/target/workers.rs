@@ -1,14 +1,14 @@
 //! The limited workers of a listener: which requests get one, wait for one, or are rejected.
 //!
-//! A request waits even when its sender has given up, and then takes its worker for no time at all.
+//! A request waits even if its sender has given up, and then occupies its worker for no time.
 
 use super::connection::Line;
 use crate::pod::Pool;
 use crate::world::World;
 
 impl World<'_> {
-    /// A request gets a worker when one is free. Returns whether it may be served at all: not if all workers are busy
-    /// and the queue is full.
+    /// Gives a request a worker as soon as one is free. Returns whether the request is served at all; it is not served
+    /// if all workers are busy and the queue is full.
     pub(super) fn take_worker(&mut self, line: &mut Line) -> bool {
         let Some(workers) = line.door.listener.workers else { return true };
         let Some(life) = self.life_mut(line.door.life) else { return true };
@@ -29,7 +29,7 @@ impl World<'_> {
         true
     }
 
-    /// A request is done with at a moment, and its worker is free from then on.
+    /// Releases the worker of a request that is complete at a given time.
     pub(super) fn release_worker(&mut self, line: &Line, at: i64) {
         let Some(worker) = line.worker else { return };
         let pool = self.life_mut(line.door.life).and_then(|life| life.pools.get_mut(&line.door.name));

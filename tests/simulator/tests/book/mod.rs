@@ -1,4 +1,4 @@
-//! The book as the tests of the simulator use it: its cases, its judges, and all of them run at once.
+//! The book as the tests of the simulator use it: its cases and its judges, which run all at once.
 
 #![allow(dead_code, reason = "each test binary takes what it needs")]
 #![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests")]
@@ -34,7 +34,8 @@ pub(crate) fn violated(history: &History) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The search for counterexamples: always the same, or, to search further, from the seed in `PROBITY_SEED`.
+/// The settings of the search for counterexamples. The search is always the same, unless `PROBITY_SEED` sets another
+/// seed.
 pub(crate) fn searching(cases: u32) -> ProptestConfig {
     let seed = std::env::var("PROBITY_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     ProptestConfig {

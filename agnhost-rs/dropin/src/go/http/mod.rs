@@ -1,5 +1,5 @@
-//! HTTP as Go's `net/http` server speaks it: title-cased header names, Go's reason phrases, sniffed content types,
-//! `Content-Length` up to 2048 bytes and chunks beyond, path cleaning by redirect.
+//! HTTP as Go's `net/http` server speaks it: title-cased header names, Go's reason phrases, sniffed content types, a
+//! `Content-Length` for bodies of up to 2048 bytes and chunks for longer ones, and redirects to cleaned paths.
 //!
 //! The transport is hyper. A framework's router would answer 404 and 405 in its own words, so each command routes by a
 //! `match` on the path. Like Go, the server rejects a target with a broken `%` escape and an HTTP/1.1 request without

@@ -1,4 +1,4 @@
-//! Paths and percent escapes in Go's way: cleaning, escaping, unescaping.
+//! Cleans paths, and escapes and unescapes them, in the same way as Go.
 
 use http::StatusCode;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
@@ -6,7 +6,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_e
 use super::redirect::redirect;
 use super::{HttpRequest, HttpResult};
 
-/// What Go escapes in a path.
+/// The characters that Go escapes in a path.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')

@@ -1,5 +1,5 @@
-//! Redirects as Go sends them: a relative target becomes absolute against the request's path and is cleaned, a GET gets
-//! a line of HTML.
+//! Redirects as Go sends them: a relative target becomes absolute against the request's path and is cleaned, and a GET
+//! gets a line of HTML.
 
 use http::{HeaderValue, Method};
 
@@ -7,7 +7,7 @@ use super::path::clean;
 use super::response::reason;
 use super::{Body, HttpRequest, HttpResult, status, unescape, with_status};
 
-/// Sends the client elsewhere with the given status, which may be any from 100 to 999.
+/// Redirects the client with the given status, which may be any number from 100 to 999.
 pub(crate) fn redirect(request: &HttpRequest, target: &[u8], code: i64) -> HttpResult {
     let target = if is_relative(target) { absolute(request.escaped_path(), target) } else { target.to_vec() };
     let mut response = with_status(status(code)?, Body::default());
@@ -18,7 +18,7 @@ pub(crate) fn redirect(request: &HttpRequest, target: &[u8], code: i64) -> HttpR
         let label = reason(response.status()).unwrap_or_default();
         let page =
             [b"<a href=\"", escape_html(&target).as_slice(), b"\">", label.as_bytes(), b"</a>.\n\n"].concat();
-        // Go writes no page to HEAD, so no length is known either.
+        // Go sends no page in the answer to HEAD, so no length is known either.
         *response.body_mut() = if method == Method::GET { Body::full(page) } else { Body::unsized_empty() };
     }
     Ok(response)
@@ -31,7 +31,7 @@ fn is_relative(target: &[u8]) -> bool {
     let control = target.iter().any(|byte| byte.is_ascii_control());
     let broken = std::str::from_utf8(path).is_ok_and(|text| unescape(text, false).is_none());
     let first = path.split(|byte| *byte == b'/').next().unwrap_or_default();
-    // A colon in the first segment makes a scheme or an error.
+    // A colon in the first segment ends a scheme or is an error.
     let colon = first.contains(&b':');
     let host = path.starts_with(b"//") && !path.starts_with(b"///") && path.len() > 2;
     !control && !broken && !colon && !host

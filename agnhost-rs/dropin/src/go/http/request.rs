@@ -10,7 +10,7 @@ use hyper::body::Incoming;
 
 use super::path::unescape;
 
-/// Go reads at most this much of a form.
+/// Go reads at most this many bytes of a form.
 const FORM_LIMIT: usize = 10 << 20;
 
 /// One request.
@@ -64,7 +64,8 @@ impl HttpRequest {
         self.peer.map(|peer| peer.to_string()).unwrap_or_default()
     }
 
-    /// Whether Go's parser would refuse the request before a handler sees it, and in which words.
+    /// The message with which Go's parser would refuse the request before a handler sees it. `None` if it would accept
+    /// the request.
     pub(super) fn refusal(&self) -> Option<&'static str> {
         let http11 = self.parts.version == http::Version::HTTP_11;
         match unescape(self.parts.uri.path(), false) {
@@ -81,7 +82,7 @@ impl HttpRequest {
         Form::parse(self.query().unwrap_or_default())
     }
 
-    /// The fields of an urlencoded body and of the query, the body's first.
+    /// The fields of an urlencoded body and of the query, with those of the body first.
     pub(crate) async fn form(&mut self) -> Form {
         let mut form = Form(Vec::new());
         if matches!(self.parts.method, Method::POST | Method::PUT | Method::PATCH) && self.is_urlencoded() {
@@ -108,7 +109,7 @@ impl HttpRequest {
     }
 }
 
-/// Fields by name; a name may come several times.
+/// Fields by name; a name may occur several times.
 pub(crate) struct Form(Vec<(Vec<u8>, Vec<u8>)>);
 
 impl Form {

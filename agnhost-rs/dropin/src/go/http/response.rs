@@ -15,21 +15,21 @@ use super::sniff::content_type;
 /// A response on its way out.
 pub(crate) type HttpResponse = Response<Body>;
 
-/// What a handler returns: a response, or an order to cut the connection.
+/// What a handler returns: a response, or an order to close the connection without an answer.
 pub(crate) type HttpResult = Result<HttpResponse, Abort>;
 
-/// Cut the connection without an answer, as Go does when a handler panics.
+/// Closes the connection without an answer, as Go does when a handler panics.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Abort(pub(crate) String);
 
-/// Go buffers this many bytes; it announces no length for a longer body.
+/// Go buffers this many bytes; it sends no `Content-Length` for a longer body.
 const BUFFER: usize = 2048;
 
 /// The bytes of a response.
 pub(crate) struct Body {
     inner: UnsyncBoxBody<Bytes, io::Error>,
-    /// The first bytes, for the content type; nothing when streamed.
+    /// The first bytes, which determine the content type; none for a streamed body.
     head: Option<Bytes>,
     hide_size: bool,
 }
@@ -79,8 +79,8 @@ impl http_body::Body for Body {
     }
 }
 
-/// The status for a requested code. Go panics outside 100 to 999. An interim status can't end an exchange:
-/// after it Go sends 200, and so that is what is left.
+/// The status for a requested code. Go panics if the code is not between 100 and 999. An interim status can't end an
+/// exchange: Go sends 200 after it, so 200 is the result.
 pub(crate) fn status(code: i64) -> Result<StatusCode, Abort> {
     let invalid = || Abort(format!("invalid WriteHeader code {code}"));
     let code = u16::try_from(code).ok().filter(|code| (100..1000).contains(code)).ok_or_else(invalid)?;
@@ -90,7 +90,7 @@ pub(crate) fn status(code: i64) -> Result<StatusCode, Abort> {
     StatusCode::from_u16(code).map_err(|_| invalid())
 }
 
-/// Go's name of a status, where it has one.
+/// Go's name for a status, if it has one.
 pub(crate) fn reason(status: StatusCode) -> Option<&'static str> {
     match status.as_u16() {
         413 => Some("Request Entity Too Large"),
@@ -112,7 +112,7 @@ pub(crate) fn ok(body: impl Into<Bytes>) -> HttpResponse {
     HttpResponse::new(Body::full(body))
 }
 
-/// A response in plain text, as Go's `http.Error` gives it.
+/// A response in plain text, as Go's `http.Error` sends it.
 pub(crate) fn error_response(status: StatusCode, text: &str) -> HttpResponse {
     let mut response = with_status(status, Body::full(format!("{text}\n")));
     response.headers_mut().insert("content-type", HeaderValue::from_static("text/plain; charset=utf-8"));
@@ -146,7 +146,7 @@ pub(super) fn complete(method: &Method, mut response: HttpResponse) -> HttpRespo
     response
 }
 
-/// Sets the words after the status number.
+/// Sets the reason phrase after the status number.
 pub(super) fn set_reason(response: &mut HttpResponse, words: &str) {
     if let Ok(phrase) = hyper::ext::ReasonPhrase::try_from(words.as_bytes()) {
         response.extensions_mut().insert(phrase);

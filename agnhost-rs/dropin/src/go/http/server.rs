@@ -1,7 +1,7 @@
 //! The accept loop and one task per connection: plain HTTP/1.x, or TLS with HTTP/1.x and HTTP/2 by ALPN.
 //!
-//! A plain request on a TLS port gets Go's plain text answer. There are no timeouts, as Go has none by default: a
-//! drop-in keeps a connection as long as its peer does.
+//! A plain request on a TLS port gets Go's plain text answer. There are no timeouts, because Go has none by default: a
+//! drop-in keeps a connection open as long as its peer does.
 
 use std::future::Future;
 use std::io;
@@ -50,7 +50,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// A server that speaks TLS where a configuration is given.
+    /// A server that uses TLS if there is a configuration for it.
     pub(crate) fn new(tls: Option<Arc<ServerConfig>>) -> Self {
         Self { tls, ..Self::default() }
     }
@@ -71,7 +71,7 @@ impl Server {
                     ));
                 }
                 Err(error) => {
-                    // Out of descriptors, most likely: wait a moment, as Go does.
+                    // The process is probably out of descriptors. Wait a moment, as Go does.
                     klog::info(format!("http: Accept error: {error}; retrying in 5ms"));
                     tokio::time::sleep(Duration::from_millis(5)).await;
                 }
@@ -79,7 +79,7 @@ impl Server {
         }
     }
 
-    /// Stops accepting and waits for open requests; whether they ended within the limit.
+    /// Stops accepting and waits for open requests. Returns whether they ended within the limit.
     pub(crate) async fn shut_down(&self, limit: Duration) -> bool {
         self.stop.cancel();
         self.connections.close();
@@ -87,7 +87,7 @@ impl Server {
     }
 
     async fn connection(self, mut stream: TcpStream, peer: SocketAddr, handler: impl Handler) {
-        // Go sets this on every connection. A socket that refuses it is served all the same.
+        // Go sets this on every connection. A socket that refuses this option is served anyway.
         let _ = stream.set_nodelay(true);
         let Some(tls) = self.tls.clone() else {
             return self.exchange(stream, false, peer, handler).await;
@@ -151,8 +151,8 @@ async fn answer(handler: impl Handler, request: Request<Incoming>, peer: SocketA
     }
 }
 
-/// Whether the first bytes of a connection are an HTTP request rather than a TLS record. It does not wait for a
-/// peer that stalls or leaves during them: TLS reports the result.
+/// Whether the first bytes of a connection are an HTTP request rather than a TLS record. It does not wait for a peer
+/// that stalls or disconnects while it sends these bytes: TLS reports the result.
 async fn is_plain_http(stream: &TcpStream) -> bool {
     const LOOKS: u32 = 1000;
     const BEGINNINGS: [&[u8; 5]; 5] = [b"GET /", b"HEAD ", b"POST ", b"PUT /", b"OPTIO"];

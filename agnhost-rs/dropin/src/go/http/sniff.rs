@@ -7,7 +7,7 @@ const LOOKED_AT: usize = 512;
 const HTML: &str = "text/html; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// Tags that make HTML when a space or `>` follows.
+/// Tags that make the content HTML if a space or `>` follows.
 const TAGS: [&[u8]; 17] = [
     b"<!DOCTYPE HTML",
     b"<HTML",
@@ -28,7 +28,7 @@ const TAGS: [&[u8]; 17] = [
     b"<!--",
 ];
 
-/// Beginnings that settle the type.
+/// Beginnings that determine the type.
 const BEGINNINGS: &[(&[u8], &str)] = &[
     (b"%PDF-", "application/pdf"),
     (b"%!PS-Adobe-", "application/postscript"),
@@ -55,14 +55,14 @@ const BEGINNINGS: &[(&[u8], &str)] = &[
     (b"\x00asm", "application/wasm"),
 ];
 
-/// Byte order marks; as many bytes must be there as the second number says.
+/// Byte order marks. The content must have at least as many bytes as the second number says.
 const MARKS: [(&[u8], usize, &str); 3] = [
     (b"\xfe\xff", 4, "text/plain; charset=utf-16be"),
     (b"\xff\xfe", 4, "text/plain; charset=utf-16le"),
     (b"\xef\xbb\xbf", 4, TEXT),
 ];
 
-/// Containers: four bytes, four of any kind, then the name of what is inside.
+/// Container formats: four fixed bytes, four bytes of any value, and the name of the format inside.
 const CONTAINERS: [(&[u8], &[u8], &str); 4] = [
     (b"RIFF", b"WEBPVP", "image/webp"),
     (b"FORM", b"AIFF", "audio/aiff"),
@@ -70,7 +70,7 @@ const CONTAINERS: [(&[u8], &[u8], &str); 4] = [
     (b"RIFF", b"WAVE", "audio/wave"),
 ];
 
-/// The type of some content by its beginning.
+/// The type of some content, determined from its beginning.
 pub(crate) fn content_type(data: &[u8]) -> &'static str {
     let data = &data[..data.len().min(LOOKED_AT)];
     let blank = data.iter().take_while(|byte| matches!(byte, b'\t' | b'\n' | 0xc | b'\r' | b' ')).count();
@@ -119,7 +119,7 @@ fn is_mp4(data: &[u8]) -> bool {
     if data.len() < size.max(12) || size % 4 != 0 || !rest.starts_with(b"ftyp") {
         return false;
     }
-    // The version of the major brand, at 12, is no brand.
+    // The version of the major brand, at offset 12, is not a brand.
     (8..size).step_by(4).any(|at| at != 12 && data.get(at..at + 3) == Some(b"mp4"))
 }
 

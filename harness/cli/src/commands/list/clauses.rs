@@ -10,8 +10,8 @@ use crate::clause_facts::{ClauseFacts, ClauseIndex};
 use crate::exit_status::{Exit, Failure};
 use crate::output::{self, named, word};
 
-/// Prints the selected clauses. `cases` are the cases that pass the filters. A filter that is not part of the name of a
-/// clause or a chapter selects cases, and with them the clauses that they target.
+/// Prints the selected clauses. `cases` are the cases that pass the filters. A filter that does not occur in the name
+/// of a clause or a chapter selects cases, and with them the clauses that these cases target.
 pub(super) fn run(args: &ListArgs, book: &Book, cases: &[&Case]) -> Result<Exit, Failure> {
     let index = ClauseIndex::open()?;
     let all: Vec<ClauseFacts<'_>> =
@@ -45,7 +45,7 @@ pub(super) fn run(args: &ListArgs, book: &Book, cases: &[&Case]) -> Result<Exit,
     }
 }
 
-/// Whether a clause is selected by its own name or by that of its chapter.
+/// Whether a clause is selected by its own name or by the name of its chapter.
 fn meant_by_name(args: &ListArgs, facts: &ClauseFacts<'_>) -> bool {
     args.filter.passes(&[facts.clause.id.as_str(), facts.chapter.map_or("", |chapter| chapter.name)])
 }

@@ -7,7 +7,7 @@ use super::{Need, RULES, Rule};
 /// The name of the account and of its roles.
 const ACCOUNT: &str = "probity";
 
-/// The permissions as manifests: in one namespace, or (without one) for a run that creates its own.
+/// The permissions as manifests: in one namespace or, if none is given, for a run that creates its own namespace.
 #[must_use]
 pub fn rbac_yaml(namespace: Option<&str>) -> String {
     let home = namespace.unwrap_or("probity");

@@ -27,8 +27,8 @@ pub enum ProbeAnswer<'h> {
 }
 
 impl<'h> ProbeResult<'_, 'h> {
-    /// The answer, if it is certain which one the kubelet received. `None` for an HTTP request, since its answer can be
-    /// a redirect.
+    /// The answer, if it is certain which answer the kubelet received. `None` for an HTTP request, since its answer can
+    /// be a redirect.
     #[must_use]
     pub fn answer(&self) -> Option<ProbeAnswer<'h>> {
         let certain = match self.probe.through {
