@@ -27,8 +27,8 @@ const RECENT_US: i64 = 400_000;
 const BUSY_US: i64 = 1_500_000;
 /// The longest time by which a busy node delays a case that has not begun.
 const BUSY_PATIENCE: Duration = Duration::from_secs(5);
-/// The maximum time that a whole run waits for busy nodes, because something else may keep them busy.
-const BUSY_BUDGET: Duration = Duration::from_secs(90);
+/// A run waits for busy nodes for at most one of so many parts of its time, because something else may keep them busy.
+const BUSY_PART: u32 = 2;
 
 /// How many pods a run may have, and how many may start at the same time.
 #[derive(Clone)]
@@ -77,9 +77,11 @@ impl RunCapacity {
     async fn wait_for_a_processor(&self) {
         let began = tokio::time::Instant::now();
         while began.elapsed() < BUSY_PATIENCE && self.clock.us() - self.histories.last_busy_us() < BUSY_US {
-            if LOOK_AGAIN * self.looks.fetch_add(1, Ordering::Relaxed) >= BUSY_BUDGET {
+            let lasted = Duration::from_micros(self.clock.us().unsigned_abs());
+            if LOOK_AGAIN * self.looks.load(Ordering::Relaxed) >= lasted / BUSY_PART {
                 return;
             }
+            self.looks.fetch_add(1, Ordering::Relaxed);
             tokio::time::sleep(LOOK_AGAIN).await;
         }
     }

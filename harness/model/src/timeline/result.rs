@@ -109,10 +109,12 @@ impl<'t> ProbeResult<'t, '_> {
                 let answer = self.attempt.requests.get(at).and_then(|asked| asked.answer.as_ref());
                 let Some(answer) = answer else { return ProbeOutcome::Unclear };
                 let silent = answer.written == 0 && timed_out;
+                // A stalled target sees late that the kubelet gave up, so the whole timeout may have passed.
+                let given_up = self.given_up() && took.hi >= TIMED_OUT.of(self.spec.timeout);
                 match (self.probe.passed, answer.answer.as_str()) {
                     (Some(true), _) => ProbeOutcome::Success.if_known(prompt),
                     (_, "raw") => ProbeOutcome::Unclear,
-                    (_, "hang") => ProbeOutcome::Failure.if_known(silent),
+                    (_, "hang") => ProbeOutcome::Failure.if_known(silent || given_up),
                     (Some(false), _) => ProbeOutcome::Failure,
                     (None, _) => ProbeOutcome::Failure.if_known(silent && answer.error.is_some()),
                 }
