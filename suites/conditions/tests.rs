@@ -321,6 +321,28 @@ fn conditions_of_others_survive_the_updates_of_the_kubelet() {
 }
 
 #[test]
+fn the_kubelet_sets_no_generation_in_the_conditions_of_others() {
+    let clause = "pod.condition.custom-preserved";
+    let judged = |generation: Option<u64>| {
+        let mut run = pod(clause, &plain());
+        run.status(1.5, &ready_as("False", "False", &[]));
+        patch(&mut run, 2.0, "a", "True", "status");
+        for at in 0_u32..5 {
+            let word = if at % 2 == 0 { "False" } else { "True" };
+            let mut shown = ready_as(word, word, &[("a", "True")]);
+            let own = shown["conditions"].as_array_mut().and_then(|all| all.last_mut());
+            if let Some((condition, generation)) = own.zip(generation) {
+                condition["observedGeneration"] = json!(generation);
+            }
+            run.status(3.0 + f64::from(at), &shown);
+        }
+        verdict(&run.done(), clause)
+    };
+    assert_ne!(judged(None), "violated");
+    assert_eq!(judged(Some(1)), "violated");
+}
+
+#[test]
 fn a_patch_of_the_status_sets_what_a_patch_of_the_pod_does_not() {
     let clause = "readinessgate.set-by-patch";
     let judged = |by_status: bool, by_pod: bool| {

@@ -4,13 +4,14 @@
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, seconds, whole_seconds};
 use probity_model::mechanisms::{NEAR, YOUNG};
-use probity_model::timeline::{At, Happened, Life, Revision};
+use probity_model::timeline::{At, ContainerKind, Happened, Life, Revision};
 use probity_model::verdict::Doubt;
-use probity_model::{Clause, Seen, Timeline};
+use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
 
 use crate::reading::ends::killed_at;
 use crate::reading::hooks::{HookKind, HookRun, hook_run, is_refused, judge_command_before_stop, listens};
+use crate::reading::patches::{RESIZE, of_part, of_pods};
 use crate::reading::termination::{judge_no_restart, judge_restart};
 use crate::termination::judge_kill_within;
 
@@ -163,6 +164,10 @@ pub(super) fn failed_hook_kills(run: &Timeline<'_>, clause: &Clause, seen: &mut 
                 seen.applies();
                 judge_kill(clause, &life, ("refused", &life.began), seen);
             }
+            // A sleep cannot fail.
+            if matches!(kind, HookKind::Sleep(_)) {
+                judge_needless_stop(&life, "slept", &[life.began.id], seen);
+            }
             continue;
         };
         let Some(ended) = run.ended.clone().filter(|ended| life.before_deletion(ended)) else { continue };
@@ -172,6 +177,8 @@ pub(super) fn failed_hook_kills(run: &Timeline<'_>, clause: &Clause, seen: &mut 
         } else if kind == HookKind::Http && !is_success(run.outcome) {
             seen.applies();
             judge_survival(clause, &life, (&run, &ended), seen);
+        } else {
+            judge_needless_stop(&life, "succeeded", &run.events(), seen);
         }
     }
 }
@@ -235,20 +242,29 @@ fn judge_what_follows(life: &Life<'_, '_>, ended: &(impl Happened + ?Sized), see
     }
 }
 
+/// Reports a container that was stopped although neither its hook nor anything else was a reason for that. A sidecar is
+/// also stopped at the end of the work, and a container with a new image or new resources to start it again.
+fn judge_needless_stop(life: &Life<'_, '_>, hook: &str, cited: &[EventId], seen: &mut Seen) {
+    let stop = life.stop().filter(|stop| life.before_deletion(&stop.at));
+    let changed = || {
+        [of_pods(life.run), of_part(life.run, RESIZE)].iter().flatten().any(|of| of.pod.uid == life.pod.uid)
+    };
+    let needless = life.only_probes_stop_it()
+        && !changed()
+        && life.container.probes.is_empty()
+        && life.container.kind == ContainerKind::Main
+        && !life.pod.restarts_as_one();
+    if let Some(stop) = stop.filter(|_| needless) {
+        let finding = format!("{} was stopped after its hook had {hook}", life.name());
+        seen.violated(finding, cited.iter().copied().chain([stop.id]));
+    }
+}
+
+/// A response with a status that means failure for a probe does not stop the container.
 fn judge_survival(clause: &Clause, life: &Life<'_, '_>, (run, ended): (&HookRun, &At), seen: &mut Seen) {
-    match life.stop() {
-        Some(stop)
-            if life.before_deletion(&stop.at)
-                && life.only_probes_stop_it()
-                && life.container.probes.is_empty() =>
-        {
-            let finding = format!("{} was stopped after its hook failed", life.name());
-            seen.violated(finding, run.events().into_iter().chain([stop.id]));
-        }
-        None if life.watched_for(ended, clause.slack_us()) => {
-            seen.fine(run.events());
-            seen.facet("hook", "httpGet");
-        }
-        _ => {}
+    judge_needless_stop(life, "got a response", &run.events(), seen);
+    if life.stop().is_none() && life.watched_for(ended, clause.slack_us()) {
+        seen.fine(run.events());
+        seen.facet("hook", "httpGet");
     }
 }

@@ -56,19 +56,18 @@ pub(super) fn one_at_a_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
     }
 }
 
-/// A status that shows some containers of a pod shows all of them.
+/// A status that shows some containers of a pod shows all of its spec, and all that were shown before.
 fn judge_missing(pod: &PodLife<'_>, seen: &mut Seen) {
+    let mut all: BTreeSet<&str> = pod.containers.iter().map(|container| container.name.as_str()).collect();
     for shown in of_kubelet(pod) {
         let known: BTreeSet<&str> = statuses(shown).map(|(name, _)| name).collect();
-        let lacks = pod.containers.iter().find(|container| !known.contains(container.name.as_str()));
-        if let Some(container) = lacks.filter(|_| !known.is_empty()) {
-            let finding = format!(
-                "{}/{} is missing from a status that shows other containers",
-                pod.key, container.name
-            );
+        if let Some(name) = all.difference(&known).next().filter(|_| !known.is_empty()) {
+            let finding = format!("{}/{name} is missing from a status that shows other containers", pod.key);
             seen.violated(finding, [shown.id]);
             return;
         }
+        // Ephemeral containers are added while the pod runs.
+        all.extend(known);
     }
 }
 

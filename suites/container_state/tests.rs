@@ -1,6 +1,7 @@
 //! Hand-written histories for the judges of the states of containers.
 
 mod hook_requests;
+mod lost;
 
 use probity_composer::{Composer, Told, running_status, timestamp};
 use probity_script::witness::{Exiting, Fact};

@@ -146,25 +146,33 @@ fn judge_kept(run: &Timeline<'_>, seen: &mut Seen) {
 }
 
 /// If a container was killed because it exceeded its memory limit, the status gives this reason. A runtime may learn of
-/// one such kill too late, so the judge requires the reason for at least one of two kills.
+/// one such kill too late, so the judge requires the reason for at least one of two kills. Once shown, the reason stays.
 fn judge_lack_of_memory(run: &Timeline<'_>, seen: &mut Seen) {
-    let mut untold = Vec::new();
+    let (mut untold, mut told) = (Vec::new(), false);
     for life in run.lives().undisturbed().only(|life| life.is_numbered()) {
         let Some(killed) = killed_for_memory(&life) else { continue };
-        for (revision, state) in shown_ends(&life) {
-            match state {
-                State::Terminated { reason: OUT_OF_MEMORY, .. } => {
-                    seen.fine([killed, revision.id]);
-                    return;
-                }
-                State::Terminated { .. } if !untold.iter().any(|(of, _)| *of == killed) => {
-                    untold.push((killed, revision.id));
-                }
-                _ => {}
+        let reasons = shown_ends(&life).filter_map(|(revision, state)| match state {
+            State::Terminated { reason, .. } if reason != LOST => {
+                Some((revision.id, reason == OUT_OF_MEMORY))
             }
+            _ => None,
+        });
+        let mut reasons = reasons.skip_while(|(_, tells)| !tells).peekable();
+        let Some((first, _)) = reasons.peek().copied() else {
+            untold.extend(shown_ends(&life).next().map(|(revision, _)| (killed, revision.id)));
+            continue;
+        };
+        told = true;
+        match reasons.find(|(_, tells)| !tells) {
+            Some((later, _)) => {
+                let finding =
+                    format!("the status of {} no longer says that it was killed for its memory", life.name());
+                seen.violated(finding, [killed, first, later]);
+            }
+            None => seen.fine([killed, first]),
         }
     }
-    if untold.len() > 1 {
+    if untold.len() > 1 && !told {
         let finding = format!(
             "{} containers were killed because they exceeded their memory limits, but no status shows this",
             untold.len()

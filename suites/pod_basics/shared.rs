@@ -36,7 +36,8 @@ fn judge_namespaces(run: &Timeline<'_>, (kind, of_node): (&str, &str), seen: &mu
                 seen.facet("shared", "namespace");
             }
         } else {
-            let finding = || format!("{a} and {b} of two pods have the same {kind} namespace");
+            let finding =
+                || format!("{a} and {b} belong to different pods, but have the same {kind} namespace");
             seen.check(here != there, finding, events);
             if here != there {
                 seen.facet("shared", "not-by-pods");

@@ -3,10 +3,10 @@
 
 use probity_model::clocks::Stamp;
 use probity_model::timeline::{
-    At, Attempt, ContainerLife, ContainerSeen, Life, PodLife, ProbeKind, ProbeOutcome, ProbedLife, Revision,
-    State,
+    At, Attempt, ContainerLife, ContainerSeen, Life, PodLife, Probe, ProbeKind, ProbeOutcome, ProbedLife,
+    Revision, State,
 };
-use probity_model::{Clause, Judge, Seen, Timeline};
+use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 use probity_script::witness::Fact;
 
 use crate::qos::killed_for_memory;
@@ -80,6 +80,12 @@ impl<'t, 'h> Kept<'t, 'h> {
         };
         let shown = self.pod.revisions.iter().filter(|shown| !shown.gone && counts(&shown.at));
         let old = self.was_old(&was);
+        if let Some(anew) = self.started_up_anew(was.restarts).filter(|_| old) {
+            let finding = format!(
+                "a startup probe of {name} came after the kubelet restart, although it had started up"
+            );
+            seen.violated(finding, [before.id, self.restart.id, anew]);
+        }
         let counts = |what: &&str| old || *what == AGAIN;
         let mut changes =
             shown.filter_map(|shown| Some((changed(&was, &shown.container(name)?).filter(counts)?, shown)));
@@ -110,6 +116,14 @@ impl<'t, 'h> Kept<'t, 'h> {
             seen.fine([before.id, self.restart.id].into_iter().chain(lines));
             self.name_probes(seen);
         }
+    }
+
+    /// A startup probe that came after the restart to the instance with this number.
+    fn started_up_anew(&self, number: u64) -> Option<EventId> {
+        let mut lives = self.container.attempts.iter().filter(|attempt| attempt.number == number);
+        let anew =
+            |probe: &&Probe<'_>| probe.is(ProbeKind::Startup) && self.run.before(self.restart, &probe.at);
+        lives.find_map(|attempt| Some(attempt.probes_of(ProbeKind::Startup).find(anew)?.id))
     }
 
     /// Notes which probes the container has, as facets.

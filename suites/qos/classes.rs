@@ -44,7 +44,10 @@ pub(super) fn one_of_three(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             let Some(class) = class.filter(|class| CLASSES.contains(class)) else {
                 let is = class.unwrap_or("missing");
                 seen.violated(
-                    format!("the class of {} is {is}, which is none of the three", pod.key),
+                    format!(
+                        "the QoS class of {} is {is}; it must be Guaranteed, Burstable or BestEffort",
+                        pod.key
+                    ),
                     [shown.id],
                 );
                 break;

@@ -195,7 +195,7 @@ fn judge_initialized(run: &Timeline<'_>, sidecar: &Started<'_, '_>, seen: &mut S
     for shown in sidecar.pod.revisions.iter().take_while(early) {
         let status = shown.container(&sidecar.container().name);
         let said = match status {
-            Some(status) if status.started == Some(true) => Some("the status shows it as started"),
+            Some(status) if status.started == Some(true) => Some("the status shows the sidecar as started"),
             _ if shown.is("Initialized") == Some(true) => Some("the status shows the pod as initialized"),
             _ => None,
         };

@@ -25,7 +25,7 @@ pub enum Stage {
     Action,
     /// What the API shows of the action.
     Status,
-    /// What users of a Service, a rollout or a budget notice.
+    /// The effect that users of a Service, a rollout or a disruption budget can notice.
     Traffic,
 }
 

@@ -350,6 +350,23 @@ fn what_a_pod_that_is_not_ready_takes_from_its_containers_diverges() {
 }
 
 #[test]
+fn a_container_that_has_started_up_does_not_start_up_again() {
+    for (again, word) in [(None, "holds"), (Some(22.0), "violated")] {
+        let mut run = one(KEPT, &json!({ "startupProbe": http("/start", 8080, 1) }));
+        let mut status = probity_composer::running_status("target", 1.0, true, true, 0);
+        status["containerStatuses"][0]["containerID"] = json!("containerd://target-0");
+        run.probe(1.5, "/start", 200);
+        run.status(2.0, &status);
+        run.deed(20.0, Did::verb(probity_composer::NODE, "restart-kubelet", Some(0), proof(21.0, 2)));
+        if let Some(at) = again {
+            run.probe(at, "/start", 200);
+        }
+        run.status(23.0, &status).reading(40.0);
+        assert_eq!(verdict(&run.done(), KEPT), word, "{again:?}");
+    }
+}
+
+#[test]
 fn a_command_that_ended_well_proves_no_restart() {
     for proof in [None, proof(21.0, 1), Some(NodeProof::default())] {
         for clause in [KEPT, JITTER] {

@@ -144,9 +144,9 @@ impl ClosedTime {
         true
     }
 
-    /// When the container was first shown as not ready after its port closed, if nothing else can have caused this, and
-    /// since when it had been shown as ready. The container must have been ready for at least a period, because a
-    /// kubelet may send extra probes to a container that is not ready.
+    /// The time at which the container was first shown as not ready after its port closed, and the time since which it
+    /// had been shown as ready. `None` if something else may have caused the change. The container must have been ready
+    /// for at least a period, because a kubelet may send extra probes to a container that is not ready.
     fn fell(&self, reaction: &Reaction<'_, '_, '_>) -> Option<(At, Stamp)> {
         let course = reaction.course;
         let on_harness = |at: &Stamp| course.run.clocks.on_harness(at);

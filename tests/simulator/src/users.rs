@@ -132,7 +132,7 @@ impl World<'_> {
         }
     }
 
-    /// The user of the pod's files at a path, if the path is in a volume that is a folder of the node.
+    /// The user ID that owns the files at a path, if the path is in a hostPath volume.
     fn user_of_files(&self, at: At, path: &str) -> Option<u64> {
         let spec = &self.pods[at.pod].object["spec"];
         let list = |value: &Value| value.as_array().cloned().unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Watches one kind of object: every revision, in order, from a known revision on.
 //!
-//! It lists the objects, and then watches from the revision of the list on. After a connection ends, it continues from
+//! It lists the objects, and then watches from the list's resource version. After a connection ends, it continues from
 //! the last received revision, so nothing is lost. If reconnecting takes long, the watch reports noise, because the
 //! next events get late times. Only a revision that the server has forgotten (410) is a gap. The gap is always
 //! reported: the list is read again, and every change that it shows is reported. An object that is missing from the new

@@ -48,7 +48,7 @@ impl World<'_> {
         u64::from(more && self.has(Defect::TcpReadinessNeedsOneMore))
     }
 
-    /// Whether the first failure of a probe kills.
+    /// Whether the first failure of a probe kills the container.
     pub(super) fn kills_at_once(&self, at: At, kind: ProbeKind) -> bool {
         let probe = self.pods[at.pod].containers[at.container].probe(kind);
         let asks = kind == ProbeKind::Liveness && probe.is_some_and(|probe| probe.get("grpc").is_some());

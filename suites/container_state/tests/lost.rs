@@ -1,0 +1,75 @@
+//! Hand-written histories in which a status loses what it showed before, and in which a container is stopped without a
+//! reason.
+
+use probity_composer::Composer;
+use probity_script::witness::{Exiting, Fact};
+use serde_json::{Value, json};
+
+use super::{ENDED, FAILED, STATES, command, ended, plain, pod, running, status, with_hook};
+use crate::tests::verdict;
+
+#[test]
+fn an_ephemeral_container_stays_in_the_status() {
+    let judged = |kept: bool| {
+        let mut run = plain(STATES);
+        let debugger = json!([{
+            "name": "debug", "restartCount": 0, "ready": false, "containerID": "containerd://debug",
+            "state": { "running": { "startedAt": "2026-11-01T00:00:02Z" } }, "lastState": {},
+        }]);
+        for (at, shown) in [(2.0, true), (3.0, kept)] {
+            let mut now = status(0, running(1.0), json!({}));
+            if shown {
+                now["ephemeralContainerStatuses"] = debugger.clone();
+            }
+            run.status(at, &now);
+        }
+        verdict(&run.done(), STATES)
+    };
+    assert_eq!(judged(true), "holds");
+    assert_eq!(judged(false), "violated");
+}
+
+/// A container takes 64 MiB of memory, which is more than its limit, and is killed and started again. Its last state
+/// first has the reason for a lack of memory, and then this reason.
+fn killed_for_memory(then: &str) -> &'static str {
+    let plan = r#"{"process":{"consume":[{"memory":{"bytes":"64MiB"}}]}}"#;
+    let mut run = pod(
+        ENDED,
+        json!({
+            "name": "target", "resources": { "limits": { "memory": "32Mi" } },
+            "env": [{ "name": "AGNHOST_PLAN", "value": plan }],
+        }),
+    );
+    run.status(1.5, &status(0, running(1.0), json!({}))).left(3.0);
+    run.status(3.5, &status(0, ended(137, "OOMKilled", 1.0, 3.0), json!({})));
+    run.start(4.0, 1);
+    run.status(4.5, &status(1, running(4.0), ended(137, then, 1.0, 3.0))).reading(9.0);
+    verdict(&run.done(), ENDED)
+}
+
+#[test]
+fn a_lack_of_memory_stays_the_reason_of_the_last_state() {
+    assert_eq!(killed_for_memory("OOMKilled"), "holds");
+    assert_eq!(killed_for_memory("Error"), "violated");
+}
+
+fn stops(run: &mut Composer, at: f64) {
+    run.signal(at, "SIGTERM");
+    run.fact(at + 0.1, Fact::Exiting(Exiting { code: 0, why: "stop".to_owned() }));
+    run.left(at + 0.2).start(at + 1.0, 1).running(at + 1.5, true, true, 1).reading(at + 9.0);
+}
+
+#[test]
+fn a_hook_that_does_not_fail_stops_nothing() {
+    let judged = |hook: Value, exits: Option<u8>| {
+        let mut run = with_hook(FAILED, hook);
+        if let Some(code) = exits {
+            run.exec(2.0, "prepare", Some(code));
+        }
+        stops(&mut run, 2.2);
+        verdict(&run.done(), FAILED)
+    };
+    assert_eq!(judged(json!({ "sleep": { "seconds": 0 } }), None), "violated");
+    assert_eq!(judged(command(), Some(0)), "violated");
+    assert_ne!(judged(command(), Some(1)), "violated", "it failed");
+}
