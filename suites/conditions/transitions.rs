@@ -7,13 +7,15 @@ use probity_model::timeline::{At, ContainerSeen, PodLife, Probe, ProbeKind, Prob
 use probity_model::{Clause, Seen, Timeline};
 
 use super::{KUBELETS, text};
+use crate::reading::kubelet_restarts::is_written_anew;
 use crate::reading::mains::lives_of;
 use crate::reading::statuses::of_kubelet;
 
 /// The time of each condition that a kubelet manages is the time of its last change of status. Runs that lost a node
-/// are left out: the cluster also wrote conditions then, and the returning kubelet writes the times that it remembers.
+/// are left out: the cluster also wrote conditions then, and the returning kubelet writes the times that it remembers. So
+/// are static pods whose kubelet restarted.
 pub(super) fn tells_of_changes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for pod in run.pods.iter().filter(|_| !run.lost_a_node()) {
+    for pod in run.pods.iter().filter(|pod| !run.lost_a_node() && !is_written_anew(run, pod)) {
         for kind in KUBELETS {
             let told: Vec<&Revision<'_>> =
                 of_kubelet(pod).filter(|shown| shown.turned(kind).is_some()).collect();

@@ -48,9 +48,13 @@ pub(super) fn running_since(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
 /// The `startedAt` of an instance does not change: a status that shows how the instance ended has the same `startedAt`
 /// as the statuses that showed it as running.
 fn judge_same_start(life: &Life<'_, '_>, (shown, running): (&Revision<'_>, i64), seen: &mut Seen) {
-    // A last state may be about another instance.
+    // A last state may be about another instance. And when the containers of a deleted pod are removed one by one, the
+    // status may show an earlier instance, but with the current restart count.
+    let id = shown.container(&life.container.name).map(|status| status.id);
     let other = life.revisions().find_map(|(later, status)| match status.state {
-        State::Terminated { started: Some(at), .. } if at != running => Some((later, at)),
+        State::Terminated { started: Some(at), .. } if at != running && Some(status.id) == id => {
+            Some((later, at))
+        }
         _ => None,
     });
     if let Some((later, ended)) = other {

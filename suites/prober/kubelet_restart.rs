@@ -92,7 +92,13 @@ impl<'t, 'h> Kept<'t, 'h> {
         if let Some((what, shown)) = changes.next() {
             let finding = format!("the container {name} was {what} because the kubelet restarted");
             let events = [before.id, self.restart.id, shown.id];
-            if what == UNREADY && self.follows_the_pod(before, shown) {
+            if self.pod.is_static && what != AGAIN {
+                seen.diverges(format!("{finding}, which wrote the status of the static pod anew"), events);
+                if let Some((_, again)) = changes.find(|(what, _)| *what == AGAIN) {
+                    let finding = format!("the container {name} was {AGAIN} because the kubelet restarted");
+                    seen.violated(finding, [before.id, self.restart.id, again.id]);
+                }
+            } else if what == UNREADY && self.follows_the_pod(before, shown) {
                 seen.diverges(format!("{finding}, but its pod had not been ready before"), events);
                 if let Some((what, shown)) = changes.find(|(what, _)| *what != UNREADY) {
                     let finding = format!("the container {name} was {what} because the kubelet restarted");

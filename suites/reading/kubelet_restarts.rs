@@ -3,7 +3,7 @@
 use probity_model::clocks::Stamp;
 use probity_model::history::{Deed, Did, NodeProof, NodeVerb, RESTART_KUBELET};
 use probity_model::mechanisms::TO_RESUME;
-use probity_model::timeline::{At, Life};
+use probity_model::timeline::{At, Life, PodLife};
 use probity_model::verdict::Doubt;
 use probity_model::{EventId, Seen, Timeline};
 
@@ -21,6 +21,12 @@ pub(crate) struct Restart<'h> {
 pub(crate) fn is_proven_restart(did: &Did) -> bool {
     let restarts = matches!(did, Did::NodeVerb { verb, .. } if NodeVerb::of(verb).restarts_kubelet);
     restarts && did.unproven().is_none()
+}
+
+/// Whether a restart of the kubelet may write the whole status of a pod anew: the manifest of a static pod has no status with
+/// which the new kubelet could begin (docs/findings/status-of-a-static-pod-written-anew.md).
+pub(crate) fn is_written_anew(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
+    pod.is_static && run.node_was_touched()
 }
 
 /// When something else was done to a node after this deed, or the case ended.

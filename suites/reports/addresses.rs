@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::reading::arrivals::on_node_network;
 use crate::reading::kubelet_restarts::is_proven_restart;
+use crate::reading::kubelet_restarts::is_written_anew;
 use crate::reading::mains::lives_of;
 use crate::reading::statuses::{of_kubelet, runs_something};
 
@@ -181,7 +182,7 @@ fn is_loopback(address: &str) -> bool {
 
 /// The kubelet had the pod before the pod's first container started, and the start time in the status does not change.
 pub(super) fn before_its_containers(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    for pod in &run.pods {
+    for pod in run.pods.iter().filter(|pod| !is_written_anew(run, pod)) {
         let first = of_kubelet(pod).find_map(|shown| Some((shown, shown.start_second()?)));
         if let Some(lacks) = of_kubelet(pod).find(|shown| shown.start_second().is_none()) {
             let before = first.map(|(shown, _)| shown.id).filter(|id| *id < lacks.id);

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::shares::{runs, shown};
 use crate::reading::dumps::{Look, MOUNTS, looks};
+use crate::reading::kubelet_restarts::is_written_anew;
 use crate::reading::volumes::mounts;
 
 /// A status lists the volumes that are mounted into its container, and the container's process sees the same mounts.
@@ -14,7 +15,7 @@ pub(super) fn mounted(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for look in &looks(run) {
         judge_table(look, seen);
     }
-    for pod in &run.pods {
+    for pod in run.pods.iter().filter(|pod| !is_written_anew(run, pod)) {
         let mut said = BTreeSet::new();
         for (shown, container, status) in shown(pod).filter(|(_, _, status)| runs(status)) {
             let (wanted, is) = (mounts(container.spec), mounts(status));

@@ -5,7 +5,7 @@ use probity_composer::Composer;
 use probity_script::witness::{Exiting, Fact};
 use serde_json::{Value, json};
 
-use super::{ENDED, FAILED, STATES, command, ended, plain, pod, running, status, with_hook};
+use super::{ENDED, FAILED, STARTED, STATES, command, ended, plain, pod, running, status, with_hook};
 use crate::tests::verdict;
 
 #[test]
@@ -51,6 +51,21 @@ fn killed_for_memory(then: &str) -> &'static str {
 fn a_lack_of_memory_stays_the_reason_of_the_last_state() {
     assert_eq!(killed_for_memory("OOMKilled"), "holds");
     assert_eq!(killed_for_memory("Error"), "violated");
+}
+
+#[test]
+fn a_deleted_pod_may_show_an_earlier_instance_for_a_moment() {
+    let judged = |id: &str| {
+        let mut run = plain(STARTED);
+        run.status(1.5, &status(0, running(1.0), json!({}))).left(3.0).start(4.0, 1);
+        run.status(4.5, &status(1, running(4.0), ended(0, "Completed", 1.0, 3.0)));
+        let mut earlier = status(1, ended(0, "Completed", 1.0, 3.0), ended(0, "Completed", 4.0, 8.0));
+        earlier["containerStatuses"][0]["containerID"] = json!(id);
+        run.left(8.0).status(9.0, &earlier).reading(20.0);
+        verdict(&run.done(), STARTED)
+    };
+    assert_ne!(judged("containerd://target-0"), "violated");
+    assert_eq!(judged("containerd://target-1"), "violated", "it says that it is the same instance");
 }
 
 fn stops(run: &mut Composer, at: f64) {
