@@ -4,6 +4,8 @@
 mod tests;
 mod workload_pods;
 
+use std::collections::BTreeSet;
+
 use probity_model::history::{Change, EventId, Happening, Heard, History, Sighting};
 use probity_model::timeline::{ContainerSeen, State};
 use probity_script::Endpoint;
@@ -188,16 +190,21 @@ impl<'a> View<'a> {
         self.last_sighting().is_some_and(|sighting| sighting.change == Change::Deleted)
     }
 
-    /// Whether the newest slice of the Service that lists the pod shows this readiness. A pod that no slice has listed
-    /// is not ready.
+    /// Whether the slices of the Service, as they are now, show this readiness of the pod. A pod that none of them lists is
+    /// not ready.
     fn serving(&self, case: &Case, serving: &ServingCondition) -> bool {
         let service = object_name(case, &serving.service);
+        let mut known = BTreeSet::new();
         let entry = self.history.events().rev().find_map(|(_, event)| {
             let Happening::Sighting(sighting) = &event.what else { return None };
             let labels = sighting.object.get("metadata")?.get("labels");
             let of =
                 labels.and_then(|labels| labels.get("kubernetes.io/service-name")).and_then(Value::as_str);
             if sighting.kind != "EndpointSlice" || of != Some(service.as_str()) {
+                return None;
+            }
+            // Only the newest revision of each slice counts.
+            if !known.insert(&sighting.name) || sighting.change == Change::Deleted {
                 return None;
             }
             let endpoints = sighting.object.get("endpoints")?.as_array()?;

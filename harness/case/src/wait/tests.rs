@@ -200,3 +200,35 @@ workloads:
         assert!(said.is_err_and(|said| said.line().contains(why)), "{wait}");
     }
 }
+
+/// A revision of a slice of the Service `a-b-web`, with these pods and their readiness.
+fn slice(run: &mut Composer, at: f64, name: &str, pods: &[(&str, bool)], change: Change) {
+    let entry = |(pod, ready): &(&str, bool)| json!({ "targetRef": { "name": pod }, "conditions": { "ready": ready } });
+    let object = json!({
+        "metadata": { "name": name, "labels": { "kubernetes.io/service-name": "a-b-web" } },
+        "endpoints": pods.iter().map(entry).collect::<Vec<_>>(),
+    });
+    run.sighting(at, "EndpointSlice", name, change, object);
+}
+
+#[test]
+fn a_pod_that_no_slice_lists_any_more_does_not_serve() {
+    let serves = |history: &History| {
+        let serving = |ready: bool| json!({ "serving": { "service": "web", "ready": ready } });
+        (holds(serving(true), history), holds(serving(false), history))
+    };
+    let begun = || {
+        let mut run = Composer::new(&[]);
+        pod(&mut run, 1.0, "one", "web", true, Change::Added);
+        slice(&mut run, 2.0, "first", &[("one", true)], Change::Added);
+        slice(&mut run, 3.0, "second", &[("two", true)], Change::Added);
+        run
+    };
+    assert_eq!(serves(&begun().done()), (true, false), "another slice lists it");
+    let mut run = begun();
+    slice(&mut run, 4.0, "first", &[], Change::Modified);
+    assert_eq!(serves(&run.done()), (false, true), "it was taken out of its slice");
+    let mut run = begun();
+    slice(&mut run, 4.0, "first", &[("one", true)], Change::Deleted);
+    assert_eq!(serves(&run.done()), (false, true), "its slice is gone");
+}
