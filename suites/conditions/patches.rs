@@ -20,8 +20,6 @@ struct Set<'h> {
     to_status: bool,
     kind: &'h str,
     status: &'h str,
-    /// The `observedGeneration` that the patch gives it; a patch need not do so.
-    generation: Option<&'h Value>,
     /// Whether the patch removes the condition.
     removed: bool,
 }
@@ -61,8 +59,7 @@ fn sets<'h>(run: &Timeline<'h>) -> Vec<Set<'h>> {
             let (began, done) = (Stamp::harness(deed.began_us), run.heard(*id));
             let to_status = subresource == "status";
             let (kind, status, removed) = (field("type"), field("status"), field("$patch") == "delete");
-            let generation = condition.get("observedGeneration");
-            all.push(Set { id: *id, began, done, pod: name, to_status, kind, status, generation, removed });
+            all.push(Set { id: *id, began, done, pod: name, to_status, kind, status, removed });
         }
     }
     all
@@ -98,10 +95,11 @@ pub(super) fn kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 seen.violated(finding, [set.id, last.id, next.id]);
                 return;
             }
-            let condition = next.condition(set.kind);
-            if condition.is_some_and(|of| of.get("observedGeneration") != set.generation) {
+            let generation =
+                |shown: &Revision<'_>| shown.condition(set.kind)?.get("observedGeneration").cloned();
+            if generation(next) != generation(first) {
                 let finding = format!("the observedGeneration of {} of {} was changed", set.kind, pod.key);
-                seen.violated(finding, [set.id, next.id]);
+                seen.violated(finding, [set.id, first.id, next.id]);
                 return;
             }
             updates += usize::from(is_update(last, next));

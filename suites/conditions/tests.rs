@@ -331,7 +331,7 @@ fn the_kubelet_sets_no_generation_in_the_conditions_of_others() {
             let word = if at % 2 == 0 { "False" } else { "True" };
             let mut shown = ready_as(word, word, &[("a", "True")]);
             let own = shown["conditions"].as_array_mut().and_then(|all| all.last_mut());
-            if let Some((condition, generation)) = own.zip(generation) {
+            if let Some((condition, generation)) = own.zip(generation).filter(|_| at > 0) {
                 condition["observedGeneration"] = json!(generation);
             }
             run.status(3.0 + f64::from(at), &shown);

@@ -177,7 +177,7 @@ pub(super) fn failed_hook_kills(run: &Timeline<'_>, clause: &Clause, seen: &mut 
         } else if kind == HookKind::Http && !is_success(run.outcome) {
             seen.applies();
             judge_survival(clause, &life, (&run, &ended), seen);
-        } else {
+        } else if !run.outcome.is_some_and(leads_elsewhere) {
             judge_needless_stop(&life, "succeeded", &run.events(), seen);
         }
     }
@@ -186,6 +186,11 @@ pub(super) fn failed_hook_kills(run: &Timeline<'_>, clause: &Clause, seen: &mut 
 /// Whether an answer has a status that counts as success for probes, according to the documentation: 200 to 399.
 fn is_success(status: Option<u16>) -> bool {
     status.is_some_and(|status| (200..400).contains(&status))
+}
+
+/// Whether an answer has the status of a redirect: what it leads to may fail.
+fn leads_elsewhere(status: u16) -> bool {
+    (300..400).contains(&status)
 }
 
 /// After the failure of its hook, a container is stopped like any other. A request to a closed port fails at once, so

@@ -84,7 +84,11 @@ impl<'t, 'h> Kept<'t, 'h> {
             let finding = format!(
                 "a startup probe of {name} came after the kubelet restart, although it had started up"
             );
-            seen.violated(finding, [before.id, self.restart.id, anew]);
+            let events = [before.id, self.restart.id, anew];
+            match self.pod.is_static {
+                true => seen.diverges(finding, events),
+                false => seen.violated(finding, events),
+            }
         }
         let counts = |what: &&str| old || *what == AGAIN;
         let mut changes =
@@ -98,6 +102,7 @@ impl<'t, 'h> Kept<'t, 'h> {
                     let finding = format!("the container {name} was {AGAIN} because the kubelet restarted");
                     seen.violated(finding, [before.id, self.restart.id, again.id]);
                 }
+                self.judge_return(shown, was.restarts, seen);
             } else if what == UNREADY && self.follows_the_pod(before, shown) {
                 seen.diverges(format!("{finding}, but its pod had not been ready before"), events);
                 if let Some((what, shown)) = changes.find(|(what, _)| *what != UNREADY) {

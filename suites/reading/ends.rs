@@ -10,6 +10,7 @@ use probity_script::witness::{Entry, Fact};
 
 use probity_model::history::Happening;
 
+use super::statuses::status_of;
 use super::termination::KILLED;
 
 /// The end of an instance, as the records of its process and its connection show it.
@@ -82,27 +83,33 @@ fn last_word(life: &Life<'_, '_>, gone: &At) -> Option<Stamp> {
 }
 
 /// The revisions that show the end of an instance, each with the state that shows it: `state`, or `lastState` once the container
-/// waits or runs again.
+/// waits or runs again. When the containers of a deleted pod are removed one by one, the state of an earlier instance may be
+/// shown with the current restart count (docs/findings/deleted-pod-shows-an-earlier-instance.md); this one is left out.
 pub(crate) fn shown_ends<'t, 'h>(
     life: &Life<'t, 'h>,
 ) -> impl Iterator<Item = (&'t Revision<'h>, State<'h>)> + use<'t, 'h> {
     let (pod, container, number) = (life.pod, life.container, life.number);
+    let ran_as = life.revisions().find(|(_, seen)| seen.is_running()).map(|(_, seen)| seen.id);
     pod.revisions.iter().filter_map(move |revision| {
         let seen = revision.container(&container.name)?;
         let ended = |state: &State<'_>| matches!(state, State::Terminated { .. });
         let waits = matches!(seen.state, State::Waiting { .. });
-        let of = match () {
-            () if seen.restarts == number && ended(&seen.state) => seen.state,
-            () if seen.restarts == number && waits && ended(&seen.last) => seen.last,
+        let (place, of) = match () {
+            () if seen.restarts == number && ended(&seen.state) => ("state", seen.state),
+            () if seen.restarts == number && waits && ended(&seen.last) => ("lastState", seen.last),
             () if seen.restarts == number + 1 && !waits && ended(&seen.last) => {
                 if is_of_itself(pod, &container.name, revision, &seen) {
                     return None;
                 }
-                seen.last
+                ("lastState", seen.last)
             }
             () => return None,
         };
-        Some((revision, of))
+        let status = status_of(revision, &container.name)?;
+        let id = status[place]["terminated"]["containerID"].as_str();
+        let of_another = pod.last().is_some_and(Revision::terminating)
+            && id.zip(ran_as).is_some_and(|(id, ran)| id != ran);
+        (!of_another).then_some((revision, of))
     })
 }
 
