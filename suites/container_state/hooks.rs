@@ -11,7 +11,8 @@ use serde_json::Value;
 
 use crate::reading::ends::killed_at;
 use crate::reading::hooks::{HookKind, HookRun, hook_run, is_refused, judge_command_before_stop, listens};
-use crate::reading::patches::{RESIZE, of_part, of_pods};
+use crate::reading::http::exchange::REDIRECTS;
+use crate::reading::patches::is_replaced;
 use crate::reading::termination::{judge_no_restart, judge_restart};
 use crate::termination::judge_kill_within;
 
@@ -177,7 +178,8 @@ pub(super) fn failed_hook_kills(run: &Timeline<'_>, clause: &Clause, seen: &mut 
         } else if kind == HookKind::Http && !is_success(run.outcome) {
             seen.applies();
             judge_survival(clause, &life, (&run, &ended), seen);
-        } else if !run.outcome.is_some_and(leads_elsewhere) {
+        } else if !run.outcome.is_some_and(|status| REDIRECTS.contains(&status)) {
+            // What a redirect leads to may fail.
             judge_needless_stop(&life, "succeeded", &run.events(), seen);
         }
     }
@@ -186,11 +188,6 @@ pub(super) fn failed_hook_kills(run: &Timeline<'_>, clause: &Clause, seen: &mut 
 /// Whether an answer has a status that counts as success for probes, according to the documentation: 200 to 399.
 fn is_success(status: Option<u16>) -> bool {
     status.is_some_and(|status| (200..400).contains(&status))
-}
-
-/// Whether an answer has the status of a redirect: what it leads to may fail.
-fn leads_elsewhere(status: u16) -> bool {
-    (300..400).contains(&status)
 }
 
 /// After the failure of its hook, a container is stopped like any other. A request to a closed port fails at once, so
@@ -251,11 +248,8 @@ fn judge_what_follows(life: &Life<'_, '_>, ended: &(impl Happened + ?Sized), see
 /// also stopped at the end of the work, and a container with a new image or new resources to start it again.
 fn judge_needless_stop(life: &Life<'_, '_>, hook: &str, cited: &[EventId], seen: &mut Seen) {
     let stop = life.stop().filter(|stop| life.before_deletion(&stop.at));
-    let changed = || {
-        [of_pods(life.run), of_part(life.run, RESIZE)].iter().flatten().any(|of| of.pod.uid == life.pod.uid)
-    };
     let needless = life.only_probes_stop_it()
-        && !changed()
+        && !is_replaced(life.run, life.pod, life.container)
         && life.container.probes.is_empty()
         && life.container.kind == ContainerKind::Main
         && !life.pod.restarts_as_one();

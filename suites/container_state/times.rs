@@ -155,25 +155,25 @@ fn judge_lack_of_memory(run: &Timeline<'_>, seen: &mut Seen) {
     let (mut untold, mut told) = (Vec::new(), false);
     for life in run.lives().undisturbed().only(|life| life.is_numbered()) {
         let Some(killed) = killed_for_memory(&life) else { continue };
-        let reasons = shown_ends(&life).filter_map(|(revision, state)| match state {
-            State::Terminated { reason, .. } if reason != LOST => {
-                Some((revision.id, reason == OUT_OF_MEMORY))
-            }
-            _ => None,
-        });
-        let mut reasons = reasons.skip_while(|(_, tells)| !tells).peekable();
-        let Some((first, _)) = reasons.peek().copied() else {
-            untold.extend(shown_ends(&life).next().map(|(revision, _)| (killed, revision.id)));
+        let reasons: Vec<_> = shown_ends(&life)
+            .filter_map(|(revision, state)| match state {
+                State::Terminated { reason, .. } => Some((revision.id, reason)),
+                _ => None,
+            })
+            .collect();
+        let mut since = reasons.iter().skip_while(|(_, reason)| *reason != OUT_OF_MEMORY);
+        let Some((first, _)) = since.next() else {
+            untold.extend(reasons.first().map(|(shown, _)| (killed, *shown)));
             continue;
         };
         told = true;
-        match reasons.find(|(_, tells)| !tells) {
+        match since.find(|(_, reason)| ![OUT_OF_MEMORY, LOST].contains(reason)) {
             Some((later, _)) => {
                 let finding =
                     format!("the status of {} no longer says that it was killed for its memory", life.name());
-                seen.violated(finding, [killed, first, later]);
+                seen.violated(finding, [killed, *first, *later]);
             }
-            None => seen.fine([killed, first]),
+            None => seen.fine([killed, *first]),
         }
     }
     if untold.len() > 1 && !told {

@@ -11,7 +11,7 @@ use probity_script::witness::Fact;
 
 use crate::qos::killed_for_memory;
 use crate::reading::kubelet_restarts::{Restart, restarts};
-use crate::reading::patches::{changes_image, is_resized};
+use crate::reading::patches::is_replaced;
 
 pub(super) const JUDGES: &[Judge] =
     &[Judge { clause: "prober.kubelet-restart.status-kept", judge: status_is_kept }];
@@ -26,13 +26,6 @@ fn status_is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             }
         }
     }
-}
-
-/// Whether the kubelet stops a container for another reason: its image or its resources are changed, or its pod has a deadline.
-fn is_replaced(run: &Timeline<'_>, pod: &PodLife<'_>, container: &ContainerLife<'_>) -> bool {
-    let limited = |shown: &Revision<'_>| shown.object["spec"]["activeDeadlineSeconds"].is_i64();
-    let changed = changes_image(run, pod, container) || is_resized(run, pod, container);
-    changed || pod.last().is_some_and(limited)
 }
 
 /// A container whose kubelet restarted.
@@ -96,16 +89,16 @@ impl<'t, 'h> Kept<'t, 'h> {
         if let Some((what, shown)) = changes.next() {
             let finding = format!("the container {name} was {what} because the kubelet restarted");
             let events = [before.id, self.restart.id, shown.id];
-            if self.pod.is_static && what != AGAIN {
-                seen.diverges(format!("{finding}, which wrote the status of the static pod anew"), events);
-                if let Some((_, again)) = changes.find(|(what, _)| *what == AGAIN) {
-                    let finding = format!("the container {name} was {AGAIN} because the kubelet restarted");
-                    seen.violated(finding, [before.id, self.restart.id, again.id]);
-                }
-                self.judge_return(shown, was.restarts, seen);
-            } else if what == UNREADY && self.follows_the_pod(before, shown) {
-                seen.diverges(format!("{finding}, but its pod had not been ready before"), events);
-                if let Some((what, shown)) = changes.find(|(what, _)| *what != UNREADY) {
+            let anew = self.pod.is_static && what != AGAIN;
+            if anew || what == UNREADY && self.follows_the_pod(before, shown) {
+                let why = if anew {
+                    "which wrote its whole status anew"
+                } else {
+                    "but its pod had not been ready before"
+                };
+                seen.diverges(format!("{finding}, {why}"), events);
+                let is_worse = |what: &str| if anew { what == AGAIN } else { what != UNREADY };
+                if let Some((what, shown)) = changes.find(|(what, _)| is_worse(what)) {
                     let finding = format!("the container {name} was {what} because the kubelet restarted");
                     seen.violated(finding, [before.id, self.restart.id, shown.id]);
                 }

@@ -10,7 +10,7 @@ use probity_script::witness::{Entry, Fact};
 
 use probity_model::history::Happening;
 
-use super::statuses::status_of;
+use super::statuses::ended_id;
 use super::termination::KILLED;
 
 /// The end of an instance, as the records of its process and its connection show it.
@@ -105,8 +105,7 @@ pub(crate) fn shown_ends<'t, 'h>(
             }
             () => return None,
         };
-        let status = status_of(revision, &container.name)?;
-        let id = status[place]["terminated"]["containerID"].as_str();
+        let id = ended_id(revision, &container.name, place);
         let of_another = pod.last().is_some_and(Revision::terminating)
             && id.zip(ran_as).is_some_and(|(id, ran)| id != ran);
         (!of_another).then_some((revision, of))

@@ -96,6 +96,14 @@ pub(crate) fn is_resized(run: &Timeline<'_>, pod: &PodLife<'_>, container: &Cont
     is_accepted(run, pod, RESIZE, |asked| container_in(asked, &container.name).is_some())
 }
 
+/// Whether the kubelet may stop a container because of its spec: its image or its resources change, or its pod has a
+/// deadline.
+pub(crate) fn is_replaced(run: &Timeline<'_>, pod: &PodLife<'_>, container: &ContainerLife<'_>) -> bool {
+    let limited = |shown: &Revision<'_>| shown.object["spec"]["activeDeadlineSeconds"].is_i64();
+    let changed = changes_image(run, pod, container) || is_resized(run, pod, container);
+    changed || pod.last().is_some_and(limited)
+}
+
 /// Whether the API server accepted a patch of this subresource of a pod that asks for something.
 fn is_accepted(run: &Timeline<'_>, pod: &PodLife<'_>, part: &str, asks: impl Fn(&Value) -> bool) -> bool {
     let patches = of_part(run, part);

@@ -6,7 +6,7 @@ use probity_model::timeline::{ContainerLife, ContainerSeen, PodLife, Revision, S
 use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
 
-use crate::reading::statuses::{EVICTED, of_kubelet, status_of, statuses};
+use crate::reading::statuses::{EVICTED, ended_id, of_kubelet, statuses};
 
 /// What distinguishes the instances of a container in its statuses: the restart count, and the second of the start.
 type Instance = (u64, Option<i64>);
@@ -37,7 +37,7 @@ fn judge(pod: &PodLife<'_>, container: &ContainerLife<'_>, seen: &mut Seen) {
         let differs = |other: &Instance| other.0 != instance.0 && other.1 != started;
         let shared = known.iter().find(|(other, (of, _))| differs(other) && *of == status.id);
         let before = known.iter().rfind(|((restarts, _), _)| restarts + 1 == status.restarts);
-        let last = ended_id(shown, container, "lastState");
+        let last = ended_id(shown, &container.name, "lastState");
         if id != status.id {
             seen.violated(format!("the ID of {name} changed while it was running"), [first, shown.id]);
         } else if let Some((_, (_, of))) = shared {
@@ -72,7 +72,7 @@ fn judge_ended(
 ) {
     let State::Terminated { started: Some(started), .. } = status.state else { return };
     let Some((id, of)) = known.get(&(status.restarts, Some(started))) else { return };
-    let own = ended_id(shown, container, "state").unwrap_or_default();
+    let own = ended_id(shown, &container.name, "state").unwrap_or_default();
     if let Some(other) = [status.id, own].into_iter().find(|other| other != id) {
         let finding = format!("{name} ran with the ID {id}, and has ended with the ID {other:?}");
         seen.violated(finding, [*of, shown.id]);
@@ -89,7 +89,7 @@ fn misidentified(
     container: &ContainerLife<'_>,
 ) -> Option<String> {
     let runs = status.is_running();
-    let ended = ended_id(shown, container, "state");
+    let ended = ended_id(shown, &container.name, "state");
     match () {
         () if runs && status.id.is_empty() => {
             Some("has no container ID, but the container is running".to_owned())
@@ -102,12 +102,6 @@ fn misidentified(
         }
         () => None,
     }
-}
-
-/// The container ID in a state of a status, if this state is that of an instance that has ended.
-fn ended_id<'h>(shown: &Revision<'h>, container: &ContainerLife<'_>, place: &str) -> Option<&'h str> {
-    let status = status_of(shown, &container.name)?;
-    status.get(place)?.get("terminated")?.get("containerID")?.as_str().filter(|id| !id.is_empty())
 }
 
 /// A status names the image, and the status of a created container also the image's ID.
