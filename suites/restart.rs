@@ -2,6 +2,7 @@
 
 mod all;
 mod anew;
+mod announced;
 mod back_off;
 mod configured;
 mod expected;
@@ -38,6 +39,7 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "restart.rules.exit-codes", judge: rules::exit_codes },
         Judge { clause: "restart.rules.all-containers", judge: all::all_containers },
         Judge { clause: "restart.rules.all-in-place", judge: all::in_place },
+        Judge { clause: "restart.rules.all-announced", judge: announced::by_condition },
     ]
 }
 

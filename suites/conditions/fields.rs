@@ -50,7 +50,7 @@ pub(super) fn set_of_five(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
 /// Once all containers are ready, no condition stays False. The exceptions are readiness gates, which may keep `Ready` from
 /// being True, and a kubelet that ends a pod: it first sets `Ready` to False.
 fn judge_all_true(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
-    if run.node_was_touched() || pod.spec.get("activeDeadlineSeconds").is_some() {
+    if run.node_was_touched() || pod.had_deadline() {
         return;
     }
     let gated = pod.spec.get("readinessGates").is_some();

@@ -22,7 +22,6 @@ fn is_idle(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
     });
     let limited = pod.containers.iter().any(|container| container.spec["resources"]["limits"].is_object());
     let hooked = pod.containers.iter().any(|container| container.lifecycle("postStart").is_some());
-    let deadline = pod.spec.get("activeDeadlineSeconds").is_some();
     let named = run.deeds.iter().any(|(_, deed)| match &deed.did {
         Did::Deleted { name, .. } | Did::Patched { name, .. } => *name == pod.name,
         Did::Evicted { pod: of, .. }
@@ -42,7 +41,7 @@ fn is_idle(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
             || probed
             || limited
             || hooked
-            || deadline
+            || pod.had_deadline()
             || named
             || run.node_was_touched())
         && planned

@@ -1,7 +1,7 @@
 //! Init containers that run again, and init containers that must not run again.
 
 use probity_model::clocks::Order;
-use probity_model::timeline::{At, ContainerKind, ContainerLife, Life, PodLife};
+use probity_model::timeline::{At, Attempt, ContainerKind, ContainerLife, Life, Line, PodLife};
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use crate::reading::inits::{inits, is_told, success};
@@ -28,7 +28,7 @@ pub(super) fn done_is_done(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
                 format!("{} was started again although it had succeeded", life.name()),
                 [line.id, again],
             );
-        } else if let Some(restarted) = restarted_main(&life) {
+        } else if let Some(restarted) = restarted_main(&life, line, clause) {
             seen.fine([line.id, restarted]);
             seen.facet("main", "restarted");
         } else if life.watched_for(&line.at, clause.slack_us()) {
@@ -38,10 +38,13 @@ pub(super) fn done_is_done(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
     }
 }
 
-/// The start of a main container that was restarted and then ran for long enough.
-fn restarted_main(life: &Life<'_, '_>) -> Option<EventId> {
-    let mut lives = mains(life.pod).flat_map(|main| &main.attempts);
-    lives.find(|main| main.number > 0 && main.is_numbered()).map(|main| main.began.id)
+/// The start of a main container that restarted after the init container had succeeded, if the case continued for long
+/// enough to show a second run of the init container.
+fn restarted_main(life: &Life<'_, '_>, done: &Line<'_>, clause: &Clause) -> Option<EventId> {
+    let after = |main: &&Attempt<'_>| life.run.before(&done.at, &main.began);
+    let mut lives = mains(life.pod).flat_map(|main| &main.attempts).filter(after);
+    let again = lives.find(|main| main.number > 0 && main.is_numbered())?;
+    life.watched_for(&again.began, clause.slack_us()).then_some(again.began.id)
 }
 
 /// When a main container is restarted, no init container runs.

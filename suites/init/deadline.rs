@@ -15,6 +15,7 @@ use crate::reading::inits::{initializing, inits, is_told};
 use crate::reading::mains::{lives_of, mains};
 use crate::reading::patches::changes_image;
 use crate::reading::statuses::{EXCEEDED, NEVER_PULLED, NO_IMAGE};
+use crate::reading::termination::Exhausted;
 use crate::termination::{alive_until, judge_kill_within};
 
 /// A pod with a deadline, and the time from which the deadline counts.
@@ -99,6 +100,8 @@ impl Limited<'_, '_> {
     /// container was stopped at all.
     fn judge_stop(&self, clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) -> bool {
         match (life.stop(), &life.ended) {
+            // The kubelet stopped it because of its probe, and the pod waited for the restart at its deadline.
+            (Some(_), _) if is_killed_by_probe(life) => {}
             (Some(stop), _) => {
                 let quantity = format!("from startTime to the stop signal of {}", life.name());
                 life.within(seen, quantity, (&self.start, stop), self.in_time(clause));
@@ -109,13 +112,19 @@ impl Limited<'_, '_> {
                     judge_kill_within(clause.tolerance_us("kill"), life, stop, self.pod.grace(), seen);
                 }
             }
-            (None, Some(ended)) => {
-                let finding = format!("{} was killed at its deadline without a stop signal", life.name());
-                seen.violated(finding, [self.start.id, ended.id]);
-            }
+            (None, Some(ended)) => self.judge_kill(life, ended, seen),
             (None, None) => return false,
         }
         true
+    }
+
+    /// Reports a container that was killed after the deadline without a stop signal, unless it may have run out of memory.
+    fn judge_kill(&self, life: &Life<'_, '_>, ended: &At, seen: &mut Seen) {
+        let due = self.start.later(self.due());
+        if life.run.before(&due, ended) && !life.container.has_memory_limit() {
+            let finding = format!("{} was killed at its deadline without a stop signal", life.name());
+            seen.violated(finding, [self.start.id, ended.id]);
+        }
     }
 
     /// A pod also ends at its deadline if no main container is running then, because each of them waits for its restart
@@ -148,10 +157,7 @@ impl Limited<'_, '_> {
         for life in sidecars.filter_map(|of| lives_of(run, self.pod, of).next_back()) {
             let killed = heard_kill(&life).filter(|ended| life.is_numbered() && run.before(&due, ended));
             match (life.stop(), killed) {
-                (None, Some(ended)) => {
-                    let finding = format!("{} was killed at its deadline without a stop signal", life.name());
-                    seen.violated(finding, [self.start.id, ended.id]);
-                }
+                (None, Some(ended)) => self.judge_kill(&life, &ended, seen),
                 (Some(stop), killed) if run.before(&due, &stop.at) => {
                     self.judge_turn(run, &life, (stop, killed.as_ref()), seen);
                 }
@@ -229,6 +235,12 @@ impl Limited<'_, '_> {
             seen.violated(finding, [Some(self.start.id), run.last_event()].into_iter().flatten());
         }
     }
+}
+
+/// Whether a probe of an instance failed often enough to stop it.
+fn is_killed_by_probe(life: &Life<'_, '_>) -> bool {
+    let spent = |kind: &ProbeKind| life.probed(*kind).and_then(Exhausted::of).is_some();
+    ProbeKind::STOPPING.iter().any(spent)
 }
 
 /// Whether a main container was last waiting for its image or for its restart after it had exited by itself.

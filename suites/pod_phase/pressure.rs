@@ -15,7 +15,7 @@ pub(super) fn is_not_survived(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
         let Some((line, limit)) = exceeded(&life).filter(|(line, _)| life.before_deletion(&line.at)) else {
             continue;
         };
-        if life.pod.spec.get("activeDeadlineSeconds").is_some() {
+        if life.pod.had_deadline() {
             continue;
         }
         let name = life.name();

@@ -48,7 +48,7 @@ pub(super) fn terminal_first(run: &Timeline<'_>, clause: &Clause, seen: &mut See
 fn is_held(pod: &PodLife<'_>) -> bool {
     let list = |last: &Value| last["metadata"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
     let hooked = pod.containers.iter().any(|of| of.spec.get("lifecycle").is_some());
-    let plain = !hooked && pod.ephemeral.is_empty() && pod.spec.get("activeDeadlineSeconds").is_none();
+    let plain = !hooked && pod.ephemeral.is_empty() && !pod.had_deadline();
     let of_kubelet = !pod.is_static && !pod.node.is_empty() && !pod.was_ended_from_outside();
     plain && of_kubelet && pod.last().is_some_and(|last| list(last.object))
 }

@@ -10,6 +10,7 @@ use probity_model::timeline::{ContainerKind, Life, Line, PodLife, ProbeKind, Pro
 use probity_model::{Clause, Seen, Stamp, Timeline};
 
 use crate::reading::hooks::hook_run;
+use crate::reading::mains::another_runs;
 use crate::reading::termination::{exhausted, forced_end};
 
 /// A liveness probe's own grace period replaces the pod's, whether it is shorter or longer.
@@ -44,10 +45,8 @@ fn for_kills(
     for spent in exhausted(run, kind) {
         let (life, Some(grace)) = (&spent.life, grace(&spent.life)) else { continue };
         // If no container is left to run, the whole pod is stopped, and the pod's own grace period counts.
-        if life.policy() == "Never" {
-            continue;
-        }
         if let Some(stop) = spent.stopped(clause)
+            && (life.policy() != "Never" || another_runs(life, &stop.at))
             && let Some(ended) = &life.attempt.ended
             && life.before_deletion(ended)
             && let Some(left) = Left::after_hook(life, grace)

@@ -113,7 +113,7 @@ pub(crate) fn due(life: &ProbedLife<'_, '_>) -> Option<At> {
     };
     let others =
         if life.number == 0 { Some(last_to_begin(life.run, life.pod, life.container)?) } else { None };
-    if hooked || life.pod.spec.get("activeDeadlineSeconds").is_some() {
+    if hooked || life.pod.had_deadline() {
         return None;
     }
     Some([through, others].into_iter().flatten().fold(open, |one, other| later(life.run, one, other)))

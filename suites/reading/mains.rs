@@ -1,7 +1,7 @@
 //! What the processes of a pod's main containers show about the pod as a whole: whether a main container is running or
 //! will restart, or how all of them ended.
 
-use probity_model::clocks::Order;
+use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::timeline::{At, Attempt, ContainerKind, ContainerLife, Life, Line, PodLife};
 use probity_model::{Clause, Seen, Timeline};
@@ -44,10 +44,7 @@ pub(crate) fn are_told(pod: &PodLife<'_>) -> bool {
 /// Whether a pod ends only because of its containers, their policies and their rules, and each container restarts
 /// alone.
 pub(crate) fn ends_with_its_containers(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
-    pod.spec.get("activeDeadlineSeconds").is_none()
-        && !pod.was_ended_from_outside()
-        && !pod.restarts_as_one()
-        && !run.node_was_touched()
+    !pod.had_deadline() && !pod.was_ended_from_outside() && !pod.restarts_as_one() && !run.node_was_touched()
 }
 
 /// Whether a pod ends only because of its containers and its policy, and only this policy restarts the containers.
@@ -171,4 +168,13 @@ pub(crate) fn last_sidecars<'t, 'h>(
 ) -> impl Iterator<Item = Life<'t, 'h>> {
     let sidecars = pod.containers.iter().filter(|of| of.kind == ContainerKind::Sidecar);
     sidecars.filter_map(move |of| lives_of(run, pod, of).next_back())
+}
+
+/// Whether another main container of the pod certainly runs at this instant. The kubelet then stops only the given
+/// container, and not the whole pod, even if it does not restart the container.
+pub(crate) fn another_runs(life: &Life<'_, '_>, at: &Stamp) -> bool {
+    let run = life.run;
+    let others = mains(life.pod).filter(|main| main.name != life.container.name);
+    let mut others = others.flat_map(|main| &main.attempts).filter(|other| run.before(&other.began, at));
+    others.any(|other| other.lines.iter().any(|line| run.before(at, &line.at)))
 }

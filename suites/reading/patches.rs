@@ -99,9 +99,7 @@ pub(crate) fn is_resized(run: &Timeline<'_>, pod: &PodLife<'_>, container: &Cont
 /// Whether the kubelet may stop a container because of its spec: its image or its resources change, or its pod has a
 /// deadline.
 pub(crate) fn is_replaced(run: &Timeline<'_>, pod: &PodLife<'_>, container: &ContainerLife<'_>) -> bool {
-    let limited = |shown: &Revision<'_>| shown.object["spec"]["activeDeadlineSeconds"].is_i64();
-    let changed = changes_image(run, pod, container) || is_resized(run, pod, container);
-    changed || pod.last().is_some_and(limited)
+    changes_image(run, pod, container) || is_resized(run, pod, container) || pod.had_deadline()
 }
 
 /// Whether the API server accepted a patch of this subresource of a pod that asks for something.

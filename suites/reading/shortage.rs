@@ -126,7 +126,7 @@ impl<'t, 'h> Member<'t, 'h> {
             [ProbeKind::Startup, ProbeKind::Liveness].into_iter().any(|kind| of.probe(kind).is_some())
         };
         let plain = pod.restart_policy() == "Always"
-            && pod.spec.get("activeDeadlineSeconds").is_none()
+            && !pod.had_deadline()
             && pod.containers.iter().all(|of| of.stays() && !probed(of));
         let there = pod.revisions.first().is_some_and(|first| run.before(&first.at, began));
         if !plain || !there || !are_told(pod) || !run.before_deletion(pod, until) {

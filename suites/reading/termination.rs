@@ -93,7 +93,7 @@ impl<'t, 'h> Exhausted<'t, 'h> {
     /// first, and so may the end of another container, because the worker of a pod ends the containers one after the
     /// other.
     fn waited_for(&self) -> Option<(i64, &'static str)> {
-        let grace = self.life.spec.grace.unwrap_or_else(|| self.life.pod.grace());
+        let grace = self.life.grace();
         let hook = self.life.container.lifecycle("preStop").map(|hook| {
             let sleep = hook.get("sleep").and_then(|sleep| sleep.get("seconds")?.as_i64());
             (sleep.map_or(grace, |sleep| whole_seconds(sleep).min(grace)), "the preStop hook")
@@ -212,8 +212,8 @@ impl<'t, 'h> Exhausted<'t, 'h> {
         let stop = life.stop().map_or(i64::MAX, |stop| stop.at.at.lo);
         let more = life
             .probes_of(life.spec.kind)
-            .find(|probe| probe.at.at.lo > self.at.at.hi + NEAR && probe.at.at.hi < stop)
-            .filter(|probe| life.peer(probe) == life.peer(last))?;
+            .filter(|probe| probe.at.at.lo > self.at.at.hi + NEAR && probe.at.at.hi < stop)
+            .find(|probe| life.peer(probe) == life.peer(last))?;
         let calm = life.noise(&last.at, &more.at) <= DOUBTFUL.of(life.spec.timeout);
         (calm && life.before_deletion(&more.at) && !life.run.node_was_touched()).then_some(more.id)
     }

@@ -201,7 +201,8 @@ impl UnreachableProbe<'_, '_> {
         let what = if stop.is_some() { "stopped the container" } else { "did not stop the container" };
         let bound = Bound::at_most(
             self.longest_until_stop(run, clause),
-            "initialDelaySeconds + (failureThreshold + 1) × periodSeconds + slack",
+            "initialDelaySeconds + (failureThreshold + 1) × the period or the timeout + timeoutSeconds + the ends of \
+             other containers + slack",
         );
         let events = [from.id, end.id];
         let measured = run.measure(format!("{of} {what}"), &attempt.node, from, end, bound);

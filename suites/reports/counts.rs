@@ -76,10 +76,10 @@ fn ahead(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, event: &KubeEve
 fn wrong(before: Option<&KubeEvent<'_>>, event: &KubeEvent<'_>) -> Option<String> {
     let times = event.second("firstTimestamp").zip(event.second("lastTimestamp"));
     let Some((first, last)) = times else { return Some("does not say when it occurred".to_owned()) };
-    if event.count == 0 || last < first {
-        return Some(
-            format!("has the count {} and its last time is before its first", event.count).to_owned(),
-        );
+    match () {
+        () if event.count == 0 => return Some("has the count 0".to_owned()),
+        () if last < first => return Some("has a last time before its first time".to_owned()),
+        () => {}
     }
     let before = before?;
     let (old_first, old_last) = before.second("firstTimestamp").zip(before.second("lastTimestamp"))?;

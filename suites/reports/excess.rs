@@ -63,8 +63,7 @@ pub(super) fn instances(pod: &PodLife<'_>, container: &ContainerLife<'_>) -> Opt
 /// How often a container may be stopped without a probe as the cause: once for each request to delete its pod, and, if
 /// it is a sidecar, once more when the work of the pod is done. None if something else can stop it.
 pub(super) fn stops(run: &Timeline<'_>, pod: &PodLife<'_>, container: &ContainerLife<'_>) -> Option<u64> {
-    let deadline = pod.spec.get("activeDeadlineSeconds").is_some();
-    if deadline || pod.was_ended_from_outside() || is_forced(run, pod) || pod.restarts_as_one() {
+    if pod.had_deadline() || pod.was_ended_from_outside() || is_forced(run, pod) || pod.restarts_as_one() {
         return None;
     }
     let asked = |did: &Did| match did {

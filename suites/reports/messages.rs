@@ -101,7 +101,9 @@ fn end_in<'h>(shown: &Revision<'h>, container: &ContainerLife<'_>, number: u64) 
     let status = status_of(shown, &container.name)?;
     let restarts = status.get("restartCount").and_then(Value::as_u64)?;
     let (state, last) = (status.get("state")?, status.get("lastState"));
-    let is_last = restarts == number + 1 || (restarts == number && state.get("waiting").is_some());
+    let waits = state.get("waiting").is_some();
+    // While a container waits, its count is still that of the instance in its last state.
+    let is_last = restarts == if waits { number } else { number + 1 };
     let place = if is_last { last? } else { state };
     place.get("terminated").filter(|_| is_last || restarts == number)
 }

@@ -28,17 +28,17 @@ pub(super) fn each_restart(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
 }
 
 fn judge_fall(pod: &PodLife<'_>, container: &ContainerLife<'_>, seen: &mut Seen) {
-    let mut most = None;
+    let mut last = None;
     for shown in of_kubelet(pod) {
         let Some(status) = shown.container(&container.name) else { continue };
-        if let Some((id, restarts)) = most.filter(|(_, restarts)| status.restarts < *restarts) {
+        if let Some((id, restarts)) = last.filter(|(_, restarts)| status.restarts < *restarts) {
             let finding = format!(
                 "the restartCount of {}/{} fell from {restarts} to {}",
                 pod.key, container.name, status.restarts
             );
             seen.violated(finding, [id, shown.id]);
         }
-        most = Some((shown.id, status.restarts));
+        last = Some((shown.id, status.restarts));
     }
 }
 

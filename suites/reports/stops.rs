@@ -43,8 +43,7 @@ pub(super) fn only_what_is_stopped(run: &Timeline<'_>, clause: &Clause, seen: &m
 /// Whether something other than deletion may stop the containers of a pod: a deadline, or an end from outside.
 fn may_be_stopped(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
     let evicted = |did: &Did| matches!(did, Did::Evicted { pod: of, .. } if *of == pod.name);
-    let deadline = pod.spec.get("activeDeadlineSeconds").is_some();
-    deadline || pod.was_ended_from_outside() || run.deeds.iter().any(|(_, deed)| evicted(&deed.did))
+    pod.had_deadline() || pod.was_ended_from_outside() || run.deeds.iter().any(|(_, deed)| evicted(&deed.did))
 }
 
 /// Whether nothing can cause a container to be stopped: neither one of its own fields nor the end of its pod.

@@ -6,9 +6,11 @@ use probity_model::timeline::{At, Life, ProbeKind, ProbeOutcome};
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use super::asked::{Resize, feasible};
+use crate::qos::killed_for_memory;
 use crate::reading::patches::changes_image;
 
-/// Whether something other than the resize may end a container: one of its probes, a new image, or the process itself.
+/// Whether something other than the resize may end a container: one of its probes, a new image, a limit of its pod, a
+/// lack of memory, or the process itself.
 fn may_end_anyway(life: &Life<'_, '_>) -> bool {
     let failed = |kind: &ProbeKind| {
         let probed = life.probed(*kind);
@@ -16,6 +18,9 @@ fn may_end_anyway(life: &Life<'_, '_>) -> bool {
     };
     ProbeKind::STOPPING.iter().any(failed)
         || changes_image(life.run, life.pod, life.container)
+        || life.pod.had_deadline()
+        || life.pod.has_limited_storage()
+        || killed_for_memory(life).is_some()
         || life.exiting().is_some() && life.stop().is_none()
 }
 

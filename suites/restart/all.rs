@@ -11,15 +11,15 @@ use crate::reading::mains::mains;
 use crate::reading::rules::{knows, restarts_all, rules};
 
 /// An exit in a container with a rule that restarts all containers.
-struct Exit<'t, 'h> {
-    life: Life<'t, 'h>,
-    line: &'t Line<'h>,
+pub(super) struct Exit<'t, 'h> {
+    pub(super) life: Life<'t, 'h>,
+    pub(super) line: &'t Line<'h>,
     /// Whether the rule applies to its exit status.
-    known: bool,
+    pub(super) known: bool,
 }
 
 /// For each pod, the exits to which a rule applies, or, if there are none, the first exit to which no rule applies.
-fn telling_exits<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Exit<'t, 'h>> {
+pub(super) fn telling_exits<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Exit<'t, 'h>> {
     let mut all: Vec<Exit<'_, '_>> = Vec::new();
     for (life, line, code) in exits(run) {
         let rules = rules(life.container);
@@ -41,7 +41,11 @@ fn telling_exits<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Exit<'t, 'h>> {
 }
 
 /// A container's first instance that began after an exit.
-fn again<'t, 'h>(run: &Timeline<'_>, of: &'t ContainerLife<'h>, exit: &Line<'_>) -> Option<&'t Attempt<'h>> {
+pub(super) fn again<'t, 'h>(
+    run: &Timeline<'_>,
+    of: &'t ContainerLife<'h>,
+    exit: &Line<'_>,
+) -> Option<&'t Attempt<'h>> {
     of.attempts.iter().find(|attempt| run.clocks.order(&exit.at, &attempt.began) == Order::Before)
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use probity_model::measure::{Fit, seconds};
+use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::timeline::{At, ContainerKind, Life};
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::Fact;
@@ -91,7 +91,7 @@ pub(super) fn doubles(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             && judge_delay(clause, crash, by, seen)
         {
             let delay = seconds(by);
-            seen.facet("delay", delay.trim_end_matches("0 s").trim_end_matches('0').trim_end_matches('.'));
+            seen.facet("delay", delay.split('.').next().unwrap_or_default());
         }
     }
 }
@@ -108,8 +108,12 @@ pub(super) fn is_capped(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 /// A restart does not come before its delay has passed, and follows soon after that. Returns whether both were
 /// observed.
 pub(super) fn judge_delay(clause: &Clause, crash: &Crash<'_, '_>, by: i64, seen: &mut Seen) -> bool {
+    judge_delay_within(crash, by, Crash::soon_after(clause, by), seen)
+}
+
+/// Judges a delay, after which the restart comes within this bound.
+pub(super) fn judge_delay_within(crash: &Crash<'_, '_>, by: i64, soon: Bound, seen: &mut Seen) -> bool {
     let life = &crash.life;
-    let soon = Crash::soon_after(clause, by);
     let Some(next) = crash.next() else {
         judge_missing(life, crash, soon.upper.map_or(by, |limit| limit.value), seen);
         return false;

@@ -2,7 +2,7 @@
 
 use probity_model::clocks::Stamp;
 use probity_model::history::{CONFIGURE_KUBELET, Deed, Did};
-use probity_model::measure::{Fit, SECOND, seconds};
+use probity_model::measure::{SECOND, seconds};
 use probity_model::mechanisms::{FIRST_BACK_OFF, LONGEST_BACK_OFF};
 use probity_model::timeline::PodLife;
 use probity_model::verdict::Doubt;
@@ -10,7 +10,7 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::Span;
 use serde_json::Value;
 
-use super::back_off::judge_missing;
+use super::back_off::judge_delay_within;
 use super::expected::{Crash, Limits, Wait, follow};
 
 /// The shortest maximum that can be configured: Kubernetes documentation, Pod Lifecycle.
@@ -75,26 +75,12 @@ fn judge_delays(run: &Timeline<'_>, clause: &Clause, wanted: impl Fn(i64) -> boo
                 (false, false) => "doubled",
                 (false, true) => "maximum",
             };
-            if judge_delay(clause, crash, by, seen) {
+            // Kubelets that know the setting wake up at the end of the delay.
+            if judge_delay_within(crash, by, Crash::soon(clause, by), seen) {
                 seen.facet("delay", facet);
             }
         }
     }
-}
-
-/// Judges that a restart does not come before the end of its delay, and comes soon after this end. Kubelets that know
-/// the setting wake up at the end of the delay.
-fn judge_delay(clause: &Clause, crash: &Crash<'_, '_>, by: i64, seen: &mut Seen) -> bool {
-    let life = &crash.life;
-    let soon = Crash::soon(clause, by);
-    let Some(next) = crash.next() else {
-        judge_missing(life, crash, soon.upper.as_ref().map_or(by, |limit| limit.value), seen);
-        return false;
-    };
-    let quantity = || format!("from termination {} of {} to its restart", life.number + 1, life.name());
-    let early = life.within(seen, quantity(), (&crash.end.earliest, next), Crash::not_before(by));
-    let late = life.within(seen, quantity(), (crash.end.at(), next), soon);
-    early == Some(Fit::Met) && late == Some(Fit::Met)
 }
 
 /// With a maximum above the first delay, the delays begin and double as usual, up to that maximum.

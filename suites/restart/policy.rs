@@ -16,11 +16,10 @@ use crate::reading::termination::{judge_no_restart, judge_restart};
 /// Instances that exited by themselves before their pod was deleted, each with the line that records the exit and the
 /// exit status.
 pub(super) fn exits<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (Life<'t, 'h>, &'t Line<'h>, u8)> {
-    let lives = run.lives().whole().only(|life| {
-        life.is_numbered()
-            && life.pod.spec.get("activeDeadlineSeconds").is_none()
-            && !life.run.node_was_touched()
-    });
+    let lives = run
+        .lives()
+        .whole()
+        .only(|life| life.is_numbered() && !life.pod.had_deadline() && !life.run.node_was_touched());
     lives.into_iter().filter_map(|life| {
         let (line, code) = life.attempt.exited_by_itself()?;
         life.before_deletion(&line.at).then_some((life, line, code))

@@ -1,10 +1,10 @@
 //! The back-off of containers that are killed because of their probes: the kubelet kills one instance and starts the
 //! next in one sync, in which it knows only the old status. So the delay begins one restart later than after crashes.
 
-use probity_model::measure::{Bound, Fit, seconds};
+use probity_model::measure::{Bound, Fit, Measurement, seconds};
 use probity_model::mechanisms::{FIRST_BACK_OFF, LONGEST_BACK_OFF, TO_START};
 use probity_model::timeline::{Life, ProbeKind};
-use probity_model::{Clause, Seen, Timeline};
+use probity_model::{Clause, Doubt, Seen, Timeline};
 
 use crate::reading::ends::{End, is_undivided};
 use crate::reading::mains::lives_of;
@@ -54,11 +54,12 @@ fn next_of<'t, 'h>(kill: &Kill<'t, 'h>) -> Option<Life<'t, 'h>> {
 /// restart waits for the first delay, and the fourth for twice as long.
 pub(super) fn two_for_nothing(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let free = clause.tolerance_times("for-nothing");
+    let mut skipped = Vec::new();
     for kills in kills(run) {
         for (at, kill) in kills.iter().enumerate() {
             let Some(next) = next_of(kill) else { continue };
             let met = if at >= free {
-                judge_wait(clause, &kills[free - 1..=at], &next, seen)
+                judge_wait(clause, &kills[free - 1..=at], &next, (seen, &mut skipped))
             } else {
                 let quantity = format!("from kill {} of {} to the restart", at + 1, kill.life.name());
                 kill.life.within(seen, quantity, (kill.end.at(), &next.began), clause.in_time())
@@ -69,6 +70,23 @@ pub(super) fn two_for_nothing(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
             }
         }
     }
+    judge_skipped(clause, skipped, seen);
+}
+
+/// Reports restarts that came before the end of their delay. The reference kubelet may skip a single delay: if its
+/// clean-up happens while the next instance is being created, it also removes the instance from whose end the delay
+/// counts.
+fn judge_skipped(clause: &Clause, skipped: Vec<Measurement>, seen: &mut Seen) {
+    if skipped.len() >= clause.tolerance_times("skipped") {
+        skipped.into_iter().for_each(|one| seen.measure(one));
+    } else if let Some(one) = skipped.first() {
+        let why = format!(
+            "{}: {}; the kubelet's clean-up may have removed the record of this end",
+            one.quantity,
+            one.in_words()
+        );
+        seen.doubt(Doubt::Ambiguous, why, one.events.clone());
+    }
 }
 
 /// The restarts that a facet names.
@@ -77,7 +95,12 @@ const RESTARTS: [&str; 4] = ["first", "second", "third", "fourth"];
 /// The restart after the last of these kills waits if it comes within the delay after the end of the previous instance.
 /// The delay has doubled with each restart that waited before. Returns whether the last restart waited, and not for too
 /// long.
-fn judge_wait(clause: &Clause, kills: &[Kill<'_, '_>], next: &Life<'_, '_>, seen: &mut Seen) -> bool {
+fn judge_wait(
+    clause: &Clause,
+    kills: &[Kill<'_, '_>],
+    next: &Life<'_, '_>,
+    (seen, skipped): (&mut Seen, &mut Vec<Measurement>),
+) -> bool {
     let ([.., before, kill], [_, _, waits @ ..]) = (kills, kills) else { return false };
     let run = kill.life.run;
     let listed =
@@ -92,12 +115,19 @@ fn judge_wait(clause: &Clause, kills: &[Kill<'_, '_>], next: &Life<'_, '_>, seen
         format!("from the end of instance {} of {name} to restart {restart}", of.life.number)
     };
     let bound = Bound::at_least(delay, format!("the back-off of {}", seconds(delay)));
-    let early = kill.life.within(seen, quantity(before), (&before.end.earliest, &next.began), bound);
+    let early = run.measure(quantity(before), &kill.life.node, &before.end.earliest, &next.began, bound);
+    let Some(early) = early else { return false };
+    if early.fit() == Fit::Missed {
+        skipped.push(early);
+        return false;
+    }
+    let waited = early.fit() == Fit::Met;
+    seen.measure(early);
     let late = TO_START + clause.slack_us();
     let bound =
         Bound::at_most(delay + late, format!("the back-off of {} + {}", seconds(delay), seconds(late)));
     let late = kill.life.within(seen, quantity(kill), (kill.end.at(), &next.began), bound);
-    early == Some(Fit::Met) && late == Some(Fit::Met)
+    waited && late == Some(Fit::Met)
 }
 
 /// Containers that are repeatedly killed because of their probes enter back-off.

@@ -26,11 +26,7 @@ fn runs<'t, 'h>(going: &[Going<'t, 'h>], mut judge: impl FnMut(&Going<'t, 'h>, &
 
 /// Whether a container instance keeps running for longer than this after a given time, and until when.
 fn goes_on(life: &Life<'_, '_>, from: &At, span: i64) -> Option<At> {
-    let long = |until: &At| life.run.clocks.between(from, until).is_some_and(|lived| lived.lo > span);
-    let noise = |until: &At| life.noise(from, until);
-    alive_until(life).filter(long).filter(|until| {
-        life.run.clocks.between(from, until).is_some_and(|lived| lived.lo - noise(until) > span)
-    })
+    alive_until(life).filter(|until| life.run.longer_than(life.pod, (from, until), span))
 }
 
 /// Judges a lower bound: something does not happen before this time has passed. The time is measured from the request,

@@ -152,7 +152,7 @@ pub(super) fn not_without_grace(run: &Timeline<'_>, clause: &Clause, seen: &mut 
     let none = |pod: &PodLife<'_>| pod.grace() == 0;
     for going in going(run).iter().filter(|going| none(going.pod) && going.first.grace.is_none()) {
         for hooked in hooked(going.mains()) {
-            let Some(end) = alive_until(&hooked.life).filter(|_| hooked.kind != sleeping(&hooked)) else {
+            let Some(end) = alive_until(&hooked.life).filter(|_| !sleeps(&hooked)) else {
                 continue;
             };
             match &hooked.run {
@@ -173,7 +173,7 @@ pub(super) fn not_without_grace(run: &Timeline<'_>, clause: &Clause, seen: &mut 
     for spent in spent.filter(|spent| none(spent.life.pod)) {
         let of = hooked(vec![spent.life.life]);
         let (Some(hooked), Some(stop)) = (of.first(), spent.stopped(clause)) else { continue };
-        if hooked.kind == sleeping(hooked) {
+        if sleeps(hooked) {
             continue;
         }
         match &hooked.run {
@@ -203,24 +203,19 @@ fn judge_short(clause: &Clause, (life, run): (&Life<'_, '_>, &HookRun), end: &At
     life.within(seen, quantity, (&run.began, stop), bound);
 }
 
-/// The kind of the hook, if it leaves no record.
-fn sleeping(hooked: &Hooked<'_, '_>) -> HookKind {
-    match hooked.kind {
-        HookKind::Sleep(_) => hooked.kind,
-        HookKind::Exec | HookKind::Http => HookKind::Sleep(0),
-    }
+/// Whether the hook sleeps, and therefore leaves no record.
+fn sleeps(hooked: &Hooked<'_, '_>) -> bool {
+    matches!(hooked.kind, HookKind::Sleep(_))
 }
 
 /// The hook also runs before a kill because of a probe.
 pub(super) fn runs_before_kills(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let spent = ProbeKind::STOPPING.iter().flat_map(|kind| exhausted(run, *kind));
-    let graceful = |spent: &Exhausted<'_, '_>| {
-        spent.life.spec.grace.unwrap_or_else(|| spent.life.pod.grace()) > 0 && spent.life.holes.is_empty()
-    };
+    let graceful = |spent: &Exhausted<'_, '_>| spent.life.grace() > 0 && spent.life.holes.is_empty();
     for spent in spent.filter(graceful) {
         let of = hooked(vec![spent.life.life]);
         let (Some(hooked), Some(stop)) = (of.first(), spent.stopped(clause)) else { continue };
-        if hooked.kind == sleeping(hooked) {
+        if sleeps(hooked) {
             continue;
         }
         let Some(run) = &hooked.run else {

@@ -107,7 +107,7 @@ pub(super) fn nothing_comes_back(run: &Timeline<'_>, clause: &Clause, seen: &mut
                 seen.violated(finding, [going.first.at.id, exit.id, again]);
                 continue;
             }
-            if let Some(later) = outlived(clause, exit, &lives) {
+            if let Some(later) = outlived(run, clause, exit, &lives) {
                 seen.fine([exit.id, later.id]);
                 seen.facet("exit", if exiting.code == 0 { "zero" } else { "non-zero" });
             }
@@ -163,10 +163,7 @@ fn accuse_starts(clause: &Clause, going: &Going<'_, '_>, lives: &[Life<'_, '_>],
 }
 
 /// The last record of another container that kept running for long enough to observe a restart.
-fn outlived(clause: &Clause, exit: &Line<'_>, lives: &[Life<'_, '_>]) -> Option<At> {
-    let last = lives.iter().filter_map(alive_until);
-    last.into_iter().find(|last| {
-        let run = lives.first().map(|life| life.run);
-        run.and_then(|run| run.clocks.between(&exit.at, last)).is_some_and(|span| span.lo > clause.slack_us())
-    })
+fn outlived(run: &Timeline<'_>, clause: &Clause, exit: &Line<'_>, lives: &[Life<'_, '_>]) -> Option<At> {
+    let long = |last: &At| run.clocks.between(&exit.at, last).is_some_and(|span| span.lo > clause.slack_us());
+    lives.iter().filter_map(alive_until).find(long)
 }

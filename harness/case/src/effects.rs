@@ -18,13 +18,18 @@ impl Case {
                        the run lacks permission";
             return Err(pin(why, &[if wide { "objects" } else { "steps" }]));
         }
-        let several = [Need::MultiNode, Need::ThreeNodes].iter().any(|need| self.needs.contains(need));
-        if self.changes_a_node() && !(self.quiet && several) {
+        if self.changes_a_node() && !(self.quiet && self.needs_several_nodes()) {
             let why = "a step changes a node: write `needs: [cluster-scope, multi-node]` and `quiet: true`, so that \
                        the case runs alone, and on a cluster with other nodes";
             return Err(pin(why, &["steps"]));
         }
         Ok(())
+    }
+
+    /// Whether the case needs more than one node.
+    #[must_use]
+    pub fn needs_several_nodes(&self) -> bool {
+        [Need::MultiNode, Need::ThreeNodes].iter().any(|need| self.needs.contains(need))
     }
 
     /// Whether a step taints, cordons or drains a node.

@@ -154,7 +154,8 @@ impl RunInProgress {
             Some(pods) => pods,
             None => self.cluster.free_pods(&self.options.placement).await.unwrap_or(60),
         };
-        let starts = self.options.starts * u32::try_from(nodes.len().max(1)).unwrap_or(1);
+        let nodes_in_use = u32::try_from(nodes.len().max(1)).unwrap_or(1);
+        let starts = self.options.starts.saturating_mul(nodes_in_use);
         let context = RunContext {
             cluster: self.cluster.clone(),
             clock: self.clock,

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::clause::{Catalogue, Clause, ClauseId};
 use crate::facets::{self, FacetSeen, Sight};
 use crate::history::{Did, Event, EventId, Gap, Happening, History, Source};
-use crate::measure::Measurement;
+use crate::measure::{Measurement, seconds};
+use crate::stamp::Stamp;
 use crate::timeline::{FacetIndex, Timeline};
 use crate::verdict::{Doubt, Seen, Skip, Verdict};
 
@@ -55,6 +56,9 @@ pub struct Judgement {
 
 /// The prefixes of the ids of clauses about probes.
 const ABOUT_PROBES: [&str; 3] = ["probe.", "prober.", "scenario."];
+
+/// A quarter of a case is a large part.
+const LARGE_PART: i64 = 4;
 
 /// A judge's conclusion, with its consequences.
 type Concluded = Option<(Verdict, Vec<Measurement>, Vec<FacetSeen>)>;
@@ -170,10 +174,12 @@ fn judge_failed() -> Verdict {
     Verdict::Inconclusive { doubt: Doubt::JudgeFailed, why, events: Vec::new() }
 }
 
-/// Why a clause that the case targets was not exercised. A failed step is a better explanation than missing evidence.
+/// Why a clause that the case targets was not exercised. A failed step is a better explanation than missing evidence, and
+/// so is a busy node. A rejected patch is not a failed step: cases send invalid patches on purpose.
 fn unseen(timeline: &Timeline<'_>) -> Verdict {
     let failed = timeline.history.events().find_map(|(id, event)| match &event.what {
         Happening::Deed(deed) => match &deed.did {
+            Did::Failed { why, .. } if why.contains("422 Invalid") => None,
             Did::Failed { what, why } => Some((id, format!("a step failed: {what}: {why}"))),
             Did::Over { why } if why != "done" => Some((id, format!("the case ended early: {why}"))),
             _ => None,
@@ -183,11 +189,26 @@ fn unseen(timeline: &Timeline<'_>) -> Verdict {
     match failed {
         Some((id, why)) => Verdict::Inconclusive { doubt: Doubt::StepFailed, why, events: vec![id] },
         None => {
-            let why = "the situation that the clause is about did not occur, although the case targets it"
-                .to_owned();
+            let busy = busiest(timeline).map_or_else(String::new, |busy| format!("; {busy}"));
+            let why = format!(
+                "the situation that the clause is about was not observed, although the case targets it{busy}"
+            );
             Verdict::Inconclusive { doubt: Doubt::Unseen, why, events: Vec::new() }
         }
     }
+}
+
+/// The node of the case that was busy or stalled for the longest time, if that was a large part of the case.
+fn busiest(timeline: &Timeline<'_>) -> Option<String> {
+    let (start, end) = (Stamp::harness(0), Stamp::harness(timeline.ended_us));
+    let noise = |node| timeline.late_between(node, (&start, &end), i64::MAX);
+    let nodes = timeline.pods.iter().map(|pod| (noise(&pod.node), &pod.node));
+    let (stalled, node) = nodes.max().filter(|(stalled, _)| stalled * LARGE_PART > timeline.ended_us)?;
+    Some(format!(
+        "{node} or the harness was busy or stalled for {} of {}",
+        seconds(stalled),
+        seconds(timeline.ended_us)
+    ))
 }
 
 /// The verdict that follows from a judge's observations, after gaps and excuses are applied.

@@ -64,7 +64,7 @@ fn left_alone(run: &Timeline<'_>, pod: &PodLife<'_>, container: &ContainerLife<'
     container.stays()
         && !pod.work_is_done(container)
         && container.probe(ProbeKind::Liveness).is_none()
-        && pod.spec.get("activeDeadlineSeconds").is_none()
+        && !pod.had_deadline()
         && !pod.containers.iter().any(rules)
         && container.lifecycle("postStart").is_none()
         && !run.was_touched()

@@ -4,12 +4,14 @@
 use probity_model::clocks::Stamp;
 use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
 use probity_model::mechanisms::{LEAST_GRACE, NEAR, WHOLE_SECOND};
-use probity_model::timeline::{Attempt, Line, ProbeKind};
+use probity_model::timeline::{Life, Line, Port, ProbeKind};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::Fact;
 use serde_json::Value;
 
+use crate::reading::hooks::{HookKind, hook_run};
+use crate::reading::mains::another_runs;
 use crate::reading::termination::{Exhausted, KILLED, Stop, exhausted};
 
 /// A process that accepts connections but does not answer is detected by the timeouts of its liveness probe, and
@@ -76,90 +78,73 @@ fn judge_abrupt_end(spent: &Exhausted<'_, '_>, ended: EventId, seen: &mut Seen) 
 fn judge_hook(spent: &Exhausted<'_, '_>, stop: &Line<'_>, seen: &mut Seen) {
     let life = &spent.life;
     // Without a grace period there is no time for a hook.
-    let none = life.spec.grace.unwrap_or_else(|| life.pod.grace()) == 0;
-    let Some(hook) = life.container.lifecycle("preStop").filter(|_| !none) else { return };
+    let Some(hook) = life.container.lifecycle("preStop").filter(|_| life.grace() > 0) else { return };
     if let Some(sleep) = hook.get("sleep").and_then(|sleep| sleep.get("seconds")?.as_i64()) {
-        let span = whole_seconds(sleep).min(life.spec.grace.unwrap_or_else(|| life.pod.grace()));
+        let span = whole_seconds(sleep).min(life.grace());
         let bound = Bound::at_least(span, "the seconds of the preStop hook, or the grace period");
         let quantity = "from the last failure to the stop signal, with a hook that sleeps";
         life.within(seen, quantity, (&spent.at, stop), bound);
         return;
     }
-    let Some(runs) = hook_runs(life.attempt, hook) else { return };
-    let Some(first) = runs.into_iter().find(|run| run.at.at.hi >= spent.at.at.lo) else {
+    if !is_recorded(life, hook) {
+        return;
+    }
+    let Some(first) = hook_run(life, hook).filter(|run| run.began.at.hi >= spent.at.at.lo) else {
         seen.violated("the stop signal arrived, but the preStop hook did not run", [stop.id]);
         return;
     };
-    // A hook that takes too long is cut off at the end of the grace period.
-    let grace = life.spec.grace.map_or(life.pod.grace(), |grace| grace.min(life.pod.grace()));
     // The target records its answer only after it has sent it.
     let late = |ended: &Stamp| NEAR + life.run.stalled_at(ended);
-    let over = first.ended.is_some_and(|ended| ended.at.lo - late(ended) <= stop.at.at.hi);
-    if first.at.at.lo > stop.at.at.hi {
-        seen.violated("the stop signal arrived before the preStop hook ran", [stop.id, first.id]);
-    } else if over || stop.at.at.hi - first.at.at.lo >= grace - WHOLE_SECOND {
-        seen.fine([first.id, stop.id]);
+    let over = first.ended.as_ref().is_some_and(|ended| ended.at.lo - late(ended) <= stop.at.at.hi);
+    let began = &first.began;
+    if began.at.lo > stop.at.at.hi {
+        seen.violated("the stop signal arrived before the preStop hook ran", [stop.id, began.id]);
+    } else if over || stop.at.at.hi - began.at.lo >= life.grace() - WHOLE_SECOND {
+        // A hook that takes too long is cut off at the end of the grace period.
+        seen.fine([began.id, stop.id]);
         seen.facet("step", "hook");
     } else if first.ended.is_none() && life.run.stalled_at(&stop.at) > 0 {
         // A stalled target may end before it has recorded the end of its hook.
         let why = "the stop signal arrived before the end of the preStop hook was recorded, but the target was stalled";
-        seen.doubt(Doubt::WitnessMissing, why, [first.id, stop.id]);
+        seen.doubt(Doubt::WitnessMissing, why, [began.id, stop.id]);
     } else {
         seen.violated(
             "the stop signal arrived while the preStop hook was still running",
-            [first.id, stop.id],
+            [began.id, stop.id],
         );
     }
 }
 
-/// One execution of a hook, as recorded by the target.
-struct HookRun<'t> {
-    id: EventId,
-    at: &'t Stamp,
-    ended: Option<&'t Stamp>,
+/// Whether a hook of this instance leaves a record: it is a command of the target, or a plain request to a port on which the
+/// instance listens.
+fn is_recorded(life: &Life<'_, '_>, hook: &Value) -> bool {
+    let known = match HookKind::of(hook) {
+        Some(HookKind::Exec) => true,
+        Some(HookKind::Http) => {
+            let get = &hook["httpGet"];
+            let plain = get.get("scheme").is_none_or(|scheme| scheme == "HTTP");
+            plain && Port::of(life.container.spec, get).number.is_some_and(|port| listens(life, port))
+        }
+        Some(HookKind::Sleep(_)) | None => false,
+    };
+    known && life.holes.is_empty()
 }
 
-/// Whether a process listened on a port all the time. If so, a hook without a record was not sent.
-fn listens(attempt: &Attempt<'_>, port: u16) -> bool {
+/// Whether an instance accepted connections on a port, or had it open all the time.
+fn listens(life: &Life<'_, '_>, port: u16) -> bool {
     let ending = format!(":{port}");
     let states = || {
-        attempt.lines.iter().filter_map(|line| match &line.line.fact {
-            Fact::Listening(listening) => Some(listening),
+        life.lines.iter().filter_map(|line| match &line.line.fact {
+            Fact::Listening(listening) if listening.address.ends_with(&ending) => Some(listening),
             _ => None,
         })
     };
-    states().all(|of| of.state == "open") && states().any(|of| of.address.ends_with(&ending))
-}
-
-/// The executions of the hook that the target recorded; `None` if the hook cannot leave a record in this process.
-fn hook_runs<'t>(attempt: &'t Attempt<'_>, hook: &Value) -> Option<Vec<HookRun<'t>>> {
-    if !attempt.holes.is_empty() {
-        return None;
-    }
-    if let Some(http) = hook.get("httpGet") {
-        let port = u16::try_from(http.get("port")?.as_u64()?).ok()?;
-        let path = http.get("path").and_then(Value::as_str).unwrap_or("/");
-        let plain = http.get("scheme").is_none_or(|scheme| scheme == "HTTP") && http.get("host").is_none();
-        let hits = attempt.requests.iter().filter(|asked| asked.request.target == path);
-        let run = hits.map(|asked| {
-            let ended = asked.answer.as_ref().map(|answer| &answer.at.stamp);
-            HookRun { id: asked.id, at: &asked.at, ended }
-        });
-        return (plain && (attempt.holds_port(port) || listens(attempt, port))).then(|| run.collect());
-    }
-    let command: Vec<&str> =
-        hook.get("exec")?.get("command")?.as_array()?.iter().filter_map(Value::as_str).collect();
-    let hits = attempt.commands.iter().filter(|executed| executed.seen.command.args == command);
-    let run = hits.map(|executed| {
-        let ended = executed.ended.as_ref().map(|ended| &ended.at.stamp);
-        HookRun { id: executed.id, at: &executed.at, ended }
-    });
-    (command.get(1) == Some(&"exec")).then(|| run.collect())
+    life.holds_port(port) || (states().next().is_some() && states().all(|of| of.state == "open"))
 }
 
 /// The process exits by itself, or is killed at the end of the grace period: not before, and not much later.
 fn judge_end(clause: &Clause, spent: &Exhausted<'_, '_>, stop: &Line<'_>, seen: &mut Seen) {
-    let (life, pod) = (&spent.life, spent.life.pod);
+    let life = &spent.life;
     if let Some(line) = life.attempt.exiting() {
         seen.fine(spent.events().into_iter().chain([stop.id, line.id]));
         seen.facet("step", "stop-signal");
@@ -168,11 +153,11 @@ fn judge_end(clause: &Clause, spent: &Exhausted<'_, '_>, stop: &Line<'_>, seen: 
     let Some(ended) = &life.attempt.ended else { return };
     let killed = matches!(life.termination(), Some((_, KILLED)));
     // If no container is left to run, the whole pod is stopped, and the pod's own grace period counts.
-    let whose = life.spec.grace.is_some() && life.policy() == "Never";
+    let whose = life.spec.grace.is_some() && life.policy() == "Never" && !another_runs(life, &stop.at);
     if !killed || whose || !life.holes.is_empty() || !life.before_deletion(ended) {
         return;
     }
-    let grace = life.spec.grace.unwrap_or_else(|| pod.grace());
+    let grace = life.grace();
     let hooked = life.container.lifecycle("preStop").is_some();
     let left = grace - if hooked { stop.at.at.hi - spent.at.at.lo } else { 0 };
     // The kubelet counts the time of a hook in whole seconds.

@@ -8,6 +8,7 @@ use crate::tests::verdict;
 
 const ALL: &str = "restart.rules.all-containers";
 const PLACE: &str = "restart.rules.all-in-place";
+const ANNOUNCED: &str = "restart.rules.all-announced";
 /// The right number of the second instance, and the right address of the pod.
 const KEPT: (u64, &str) = (1, "10.0.0.7");
 
@@ -85,4 +86,42 @@ fn the_pod_and_its_volumes_stay() {
     );
     assert_eq!(restarted(PLACE, 88, Some(7.0), Some(9.0), (1, "10.0.0.8")), "violated", "another address");
     assert_eq!(restarted(PLACE, 1, None, None, KEPT), "inconclusive");
+}
+
+/// All containers of a pod restart twice. `begins` is the time from an exit to the status in which the condition is True;
+/// `ends` tells whether the condition becomes False after each restart.
+fn announced(begins: Option<f64>, ends: bool, early: bool) -> &'static str {
+    let mut run = Composer::new(&[ANNOUNCED]);
+    let rule = json!({ "action": "RestartAllContainers", "exitCodes": { "operator": "In", "values": [88] } });
+    let main = json!({ "name": "main", "restartPolicy": "Never", "restartPolicyRules": [rule] });
+    run.create(0.0, &json!({ "containers": [main] }));
+    run.of("pod", "main").start(1.0, 0);
+    let tells = |run: &mut Composer, at: f64, restarts: u64, restarting: bool| {
+        let status = if restarting { "True" } else { "False" };
+        let main = json!({ "name": "main", "restartCount": restarts, "ready": true, "started": true, "state": { "running": {} } });
+        let condition = json!({ "type": "AllContainersRestarting", "status": status });
+        run.status(
+            at,
+            &json!({ "phase": "Running", "conditions": [condition], "containerStatuses": [main] }),
+        );
+    };
+    tells(&mut run, 1.5, 0, early);
+    for (round, exit) in [(0, 10.0), (1, 30.0)] {
+        leaves(&mut run, "main", exit, 88);
+        if let Some(begins) = begins {
+            tells(&mut run, exit + begins, round, true);
+        }
+        run.of("pod", "main").start(exit + 1.0, round + 1);
+        tells(&mut run, exit + 1.5, round + 1, !ends && begins.is_some());
+    }
+    run.reading(60.0);
+    verdict(&run.done(), ANNOUNCED)
+}
+
+#[test]
+fn a_condition_tells_that_all_containers_restart() {
+    assert_eq!(announced(Some(0.2), true, false), "holds");
+    assert_eq!(announced(None, true, false), "violated", "the condition is never True");
+    assert_eq!(announced(Some(0.2), false, false), "violated", "the condition stays True");
+    assert_eq!(announced(Some(0.2), true, true), "violated", "the condition is True before the exit");
 }

@@ -144,6 +144,12 @@ impl World<'_> {
                 (self.container_status(number, &of.containers[0]), of.containers[0].view.state.clone())
             })
             .collect();
+        let forgets = self.has(Defect::EphemeralLostFromStatus);
+        let lost = |state: &State| match state {
+            State::Ended(ended) => forgets && self.now > ended.finished + SECOND,
+            _ => false,
+        };
+        let made: Vec<_> = made.into_iter().filter(|(_, state)| !lost(state)).collect();
         if made.is_empty() {
             return;
         }

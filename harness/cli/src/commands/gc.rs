@@ -38,7 +38,8 @@ async fn clear(ground: &ClusterClient, args: &GcArgs) -> Result<Exit, Failure> {
         let before = std::mem::replace(&mut left, pass().await);
         refused = left == before && left.iter().all(|(_, done)| done.is_err());
     }
-    for (what, _) in found.iter().filter(|(what, _)| !left.iter().any(|(still, _)| still == what)) {
+    let gone = |what: &String| !left.iter().any(|(still, _)| still == what);
+    for (what, _) in found.iter().filter(|(what, done)| done.is_ok() && gone(what)) {
         output::out(&format!("removed {what}\n"))?;
     }
     for (what, done) in &left {

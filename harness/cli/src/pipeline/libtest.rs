@@ -16,6 +16,9 @@ use super::progress::console::Console;
 use super::progress::screen;
 use crate::output;
 
+/// The maximum number of threads that wait for results. The system may limit the threads of a process.
+const MOST_THREADS: usize = 256;
+
 /// The flags of Rust's test programs that have a meaning here, or are harmless.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct LibtestArgs {
@@ -115,7 +118,8 @@ impl LibtestArgs {
             // The cases that the user's filters leave out are counted as filtered: they are skipped by their names.
             exact: true,
             skip: lines.iter().filter(|line| !line.chosen).map(|line| line.name.clone()).collect(),
-            test_threads: Some(lines.iter().filter(|line| line.chosen).count().max(2)),
+            // Each thread waits for the result of one test. Further tests are shown when a thread is free.
+            test_threads: Some(lines.iter().filter(|line| line.chosen).count().clamp(2, MOST_THREADS)),
             ..Arguments::default()
         };
         let trials = lines.into_iter().map(TestLine::trial).collect();

@@ -182,7 +182,7 @@ fn unrepeated(name: &CaseName) -> CaseName {
 
 /// Whether a case tests a single node: it has pods, and does not need several nodes.
 fn runs_on_a_node(case: &Case) -> bool {
-    case.most_pods() > 0 && !case.needs.contains(&Need::MultiNode)
+    case.most_pods() > 0 && !case.needs_several_nodes()
 }
 
 /// A sentence about a requirement of a case that the flags do not provide.

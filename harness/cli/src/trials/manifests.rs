@@ -37,17 +37,22 @@ pub(crate) struct ChosenWorkload {
 /// Fails if it cannot be read, or one of its documents is not a Kubernetes object.
 pub(crate) fn read(path: &Path) -> Result<Manifests, Failure> {
     let (source, bytes) = if path == Path::new("-") {
-        let (mut bytes, most) = (Vec::new(), document::LARGEST as u64 + 1);
-        let read = std::io::stdin().lock().take(most).read_to_end(&mut bytes);
-        ("standard input".to_owned(), read.map(|_| bytes))
+        ("standard input".to_owned(), read_bounded(std::io::stdin().lock()))
     } else {
-        (path.display().to_string(), std::fs::read(path))
+        (path.display().to_string(), std::fs::File::open(path).and_then(read_bounded))
     };
     let wrong = |why: String| Failure::wrong_use(Problem::whole(&source, why).to_string());
     let bytes = bytes.map_err(|error| wrong(format!("it cannot be read: {error}")))?;
     let text =
         String::from_utf8(bytes).map_err(|_| wrong("it is not text: a manifest must be UTF-8".to_owned()))?;
     of_text(&source, &text)
+}
+
+/// Reads a little more than the largest document, which is then rejected because of its size.
+fn read_bounded(from: impl Read) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(document::LARGEST as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn of_text(source: &str, text: &str) -> Result<Manifests, Failure> {

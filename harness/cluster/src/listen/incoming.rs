@@ -27,6 +27,8 @@ pub enum Incoming {
     Back {
         /// Which.
         of: Source,
+        /// The time that `Away` named. It tells apart the watches of one kind in several namespaces.
+        since_us: i64,
     },
     /// The harness sends its own change, to measure how long it takes to arrive on the watch.
     EchoSent {
@@ -49,12 +51,13 @@ pub(crate) struct Reporter {
     /// When the source last sent something.
     pub(crate) heard_us: i64,
     out: UnboundedSender<Incoming>,
-    away: bool,
+    /// While the source is unreachable: when it last sent something.
+    away_since_us: Option<i64>,
 }
 
 impl Reporter {
     pub(crate) fn new(source: Source, clock: RunClock, out: UnboundedSender<Incoming>) -> Self {
-        Self { source, clock, heard_us: clock.us(), out, away: false }
+        Self { source, clock, heard_us: clock.us(), out, away_since_us: None }
     }
 
     /// Whether anybody listens.
@@ -74,17 +77,17 @@ impl Reporter {
 
     /// The source is unreachable.
     pub(crate) fn away(&mut self) {
-        if !self.away {
-            self.away = true;
-            let _ = self.out.send(Incoming::Away { of: self.source.clone(), since_us: self.heard_us });
+        if self.away_since_us.is_none() {
+            let since_us = self.heard_us;
+            self.away_since_us = Some(since_us);
+            let _ = self.out.send(Incoming::Away { of: self.source.clone(), since_us });
         }
     }
 
     /// The source is reachable again.
     pub(crate) fn back(&mut self) {
-        if self.away {
-            self.away = false;
-            let _ = self.out.send(Incoming::Back { of: self.source.clone() });
+        if let Some(since_us) = self.away_since_us.take() {
+            let _ = self.out.send(Incoming::Back { of: self.source.clone(), since_us });
         }
     }
 

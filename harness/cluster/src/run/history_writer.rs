@@ -140,7 +140,10 @@ impl WriterState {
         match next {
             Incoming::Happening { us, what } => self.write(us, what),
             Incoming::Away { of, since_us } => self.away.push((of, since_us)),
-            Incoming::Back { of } => self.away.retain(|(away, _)| *away != of),
+            Incoming::Back { of, since_us } => {
+                let place = self.away.iter().position(|away| *away == (of.clone(), since_us));
+                place.map(|place| self.away.swap_remove(place));
+            }
             Incoming::EchoSent { us, number } => self.echoes.sent(number, us),
             Incoming::EchoRefused { number } => self.echoes.refused(number),
         }

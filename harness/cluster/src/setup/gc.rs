@@ -31,7 +31,11 @@ pub async fn gc(
     let mut removed = Vec::new();
     let mut kept = BTreeSet::new();
     let place = namespace.unwrap_or_default();
-    let mut records = old_objects(cluster, place, "ConfigMap", older_than).await.unwrap_or_default();
+    let mut records = match old_objects(cluster, place, undo::KIND, older_than).await {
+        Ok(records) => records,
+        // A namespace may contain the only record of a change to a node.
+        Err(error) => return vec![("records of runs".to_owned(), Err(error.to_string()))],
+    };
     records.retain(undo::is_record);
     records.sort_by_key(undo::turn);
     for record in &records {

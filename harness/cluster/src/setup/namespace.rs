@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::api::client::ClusterClient;
 use crate::error::ClusterError;
 use crate::fields::Fields as _;
+use crate::setup::undo;
 
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// The maximum time to wait for the default service account of the namespace. Pods cannot be created before it exists.
@@ -151,13 +152,15 @@ impl Namespace {
     }
 
     /// Deletes all objects of the run, and also the namespace if the run created it. Waits at most this long until they
-    /// are gone. Returns the objects that still exist.
+    /// are gone. Returns the objects that still exist. Records of changes to nodes that the run did not undo remain, with
+    /// their namespace, because `gc` needs them.
     pub async fn remove(&self, cluster: &ClusterClient, patience: Duration) -> Vec<Leftover> {
         if self.created && !self.is_ours(cluster).await {
             return Vec::new();
         }
         let labels = format!("{RUN}={}", self.run);
         let until = Instant::now() + patience;
+        let records = self.records(cluster, &labels, until).await;
         if self.created {
             for kind in RUNNING_KINDS {
                 // In a namespace that the run created, every pod belongs to the run, even one that a controller created
@@ -167,19 +170,43 @@ impl Namespace {
                 // shows what blocks it.
                 let _ = self.delete_all(cluster, kind, labels).await;
             }
+            if !records.is_empty() {
+                return records.iter().map(|record| self.kept(record)).collect();
+            }
             // The namespace controller begins five seconds later, and would wait for the longest grace period of the
             // pods. By then, the pods are gone.
             return self.remove_itself(cluster, until).await.into_iter().collect();
         }
         let mut failed = Vec::new();
-        for kind in own_kinds() {
+        for kind in own_kinds().filter(|kind| records.is_empty() || *kind != undo::KIND) {
             failed.push((kind, self.delete_all(cluster, kind, Some(&labels)).await.err()));
         }
-        let mut leftovers = Vec::new();
+        let mut leftovers: Vec<_> = records.iter().map(|record| self.kept(record)).collect();
         for (kind, failure) in failed {
             leftovers.extend(self.wait_for_objects(cluster, kind, &labels, until, failure).await);
         }
         leftovers
+    }
+
+    /// The records of changes to nodes that this run did not undo.
+    async fn records(&self, cluster: &ClusterClient, labels: &str, until: Instant) -> Vec<Value> {
+        loop {
+            match cluster.list(&self.name, undo::KIND, Some(labels)).await {
+                Ok(listing) => return listing.items.into_iter().filter(undo::is_record).collect(),
+                // A user without permission to list them cannot have created them either.
+                Err(error) if error.refusal().is_some() || Instant::now() >= until => return Vec::new(),
+                Err(_) => tokio::time::sleep(LOOK_EVERY).await,
+            }
+        }
+    }
+
+    /// A record that remains.
+    fn kept(&self, record: &Value) -> Leftover {
+        let what = format!("a change to node {}, and its record in {}", record.text("/data/node"), self.name);
+        let why =
+            "the run did not undo the change; `probity gc`, with --node-command if the run had it, does"
+                .to_owned();
+        Leftover { what, why }
     }
 
     /// Whether the namespace exists and carries the label of the run. A namespace that cannot be read counts as the

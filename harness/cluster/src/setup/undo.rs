@@ -13,6 +13,8 @@ use crate::error::ClusterError;
 use crate::fields::Fields as _;
 use crate::setup::node_command::{Order, act};
 
+/// The kind of the objects that record what is to be undone.
+pub(super) const KIND: &str = "ConfigMap";
 /// The label of the objects that record what is to be undone on a node.
 pub(super) const TO_UNDO: &str = "probity.dev/away";
 
@@ -28,7 +30,7 @@ pub(crate) async fn record(
     (node, verb): (&str, &str),
 ) -> Result<(), ClusterError> {
     let manifest = json!({
-        "apiVersion": "v1", "kind": "ConfigMap",
+        "apiVersion": "v1", "kind": KIND,
         "metadata": {
             "name": object_name(node, verb),
             "labels": { RUN: run, TO_UNDO: "true", "app.kubernetes.io/managed-by": "probity" },
@@ -47,7 +49,7 @@ pub(crate) async fn erase(
     namespace: &str,
     (node, verb): (&str, &str),
 ) -> Result<(), ClusterError> {
-    match cluster.delete(namespace, "ConfigMap", &object_name(node, verb), None).await {
+    match cluster.delete(namespace, KIND, &object_name(node, verb), None).await {
         Err(error) if error.code() != 404 => Err(error),
         _ => Ok(()),
     }

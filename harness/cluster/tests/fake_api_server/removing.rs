@@ -155,6 +155,28 @@ async fn of_a_given_namespace_only_the_runs_own_objects_are_deleted() {
 }
 
 #[tokio::test]
+async fn a_change_to_a_node_that_was_not_undone_keeps_its_record_and_the_namespace() {
+    let server = FakeApiServer::start(|asked: &ReceivedRequest| match asked.line().as_str() {
+        "GET /api/v1/namespaces/n" => {
+            Some(ScriptedAnswer::Json(200, json!({ "metadata": { "labels": { "probity.dev/run": "r" } } })))
+        }
+        "GET /api/v1/namespaces/n/configmaps" => {
+            let mut record = object("probity-heal-node1", 1);
+            record["metadata"]["labels"] = json!({ "probity.dev/away": "true" });
+            record["data"] = json!({ "node": "node1", "verb": "heal" });
+            Some(list(1, &[record]))
+        }
+        _ => Some(list(1, &[])),
+    })
+    .await;
+    let client = server.client().await;
+    let leftovers = Namespace::planned("n", "r").remove(&client, PATIENCE).await;
+    let [leftover] = leftovers.as_slice() else { panic!("{leftovers:?}") };
+    assert_eq!(leftover.what, "a change to node node1, and its record in n");
+    assert!(server.asked().iter().all(|asked| asked.method != "DELETE"));
+}
+
+#[tokio::test]
 async fn an_object_with_a_finalizer_is_named_with_it() {
     let server = FakeApiServer::start(|asked: &ReceivedRequest| match asked.line().as_str() {
         "GET /api/v1/namespaces/n" => {

@@ -49,7 +49,7 @@ async fn all_reported(
 fn short(incoming: &Incoming) -> String {
     let what = match incoming {
         Incoming::Happening { what, .. } => what,
-        Incoming::Away { of, .. } | Incoming::Back { of } => {
+        Incoming::Away { of, .. } | Incoming::Back { of, .. } => {
             assert_eq!(*of, Source::Watch("Pod".to_owned()));
             return if matches!(incoming, Incoming::Back { .. }) { "back" } else { "away" }.to_owned();
         }

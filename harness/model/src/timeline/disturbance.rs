@@ -89,7 +89,8 @@ impl<'h> Timeline<'h> {
     /// or the harness was stalled.
     #[must_use]
     pub fn longer_than(&self, pod: &PodLife<'_>, (from, to): (&Stamp, &Stamp), span: i64) -> bool {
-        self.at_least(from, to) > span + self.noise_between(&pod.node, from, to)
+        let noise = self.noise_between(&pod.node, from, to);
+        self.clocks.between(from, to).is_some_and(|passed| passed.lo > span + noise)
     }
 
     /// The time after an instant at which the record of the pod's targets was interrupted.
@@ -185,7 +186,7 @@ impl<'h> PodLife<'h> {
     #[must_use]
     pub fn ended_by_itself(&self) -> bool {
         let mut mains = self.containers.iter().filter(|container| container.kind == ContainerKind::Main);
-        self.spec.get("activeDeadlineSeconds").is_none()
+        !self.had_deadline()
             && !self.has_limited_storage()
             && mains.all(|container| self.exited_for_good(container))
     }
@@ -346,7 +347,6 @@ impl Life<'_, '_> {
     /// cause from outside.
     #[must_use]
     pub fn only_probes_stop_it(&self) -> bool {
-        let deadline = self.pod.spec.get("activeDeadlineSeconds").is_some();
-        !self.run.was_touched() && !deadline && !self.pod.was_ended_from_outside()
+        !self.run.was_touched() && !self.pod.had_deadline() && !self.pod.was_ended_from_outside()
     }
 }

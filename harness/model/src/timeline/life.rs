@@ -219,6 +219,8 @@ impl<'t, 'h> Life<'t, 'h> {
             let code = match (&seen.state, &seen.last) {
                 (State::Terminated { code, .. }, _) if seen.restarts == number => code,
                 (State::Waiting { .. }, State::Terminated { code, .. }) if seen.restarts == number => code,
+                // While a container waits, its count is still that of the instance in its last state.
+                (State::Waiting { .. }, _) => return None,
                 (_, State::Terminated { code, .. }) if seen.restarts == number + 1 => code,
                 _ => return None,
             };
@@ -318,6 +320,12 @@ impl<'t, 'h> ProbedLife<'t, 'h> {
     #[must_use]
     pub fn words(&self) -> String {
         format!("the {} probe of {}", self.spec.kind.word(), self.name())
+    }
+
+    /// The grace period after this probe has failed too often: its own, or else the pod's.
+    #[must_use]
+    pub fn grace(&self) -> i64 {
+        self.spec.grace.unwrap_or_else(|| self.pod.grace())
     }
 
     /// The result of a probe.

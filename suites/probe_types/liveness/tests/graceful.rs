@@ -95,6 +95,13 @@ mod kill_is_graceful {
         assert_eq!(verdict(&run.done(), CLAUSE), "violated");
     }
 
+    /// The request of the hook, which the target answers after some seconds.
+    fn request(took: f64) -> Told {
+        let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let headers = vec![header("Host", "10.0.0.7:8080"), header("User-Agent", "kube-lifecycle/1.36")];
+        Told { took, headers, ..Told::get("/stop", 200) }
+    }
+
     /// A container with a hook, whose request arrives at `hook`, and a stop signal at 4.2 s.
     fn hooked(hook: Option<f64>) -> Composer {
         let target = json!({
@@ -104,7 +111,7 @@ mod kill_is_graceful {
         let mut run = pod(CLAUSE, "Always", json!([target]));
         run.probe(4.0, "/live", 500);
         if let Some(at) = hook {
-            run.probe(at, "/stop", 200);
+            run.http(at, &request(0.0));
         }
         run.signal(4.2, "SIGTERM");
         run
@@ -123,7 +130,7 @@ mod kill_is_graceful {
         });
         let mut run = pod(CLAUSE, "Always", json!([target]));
         run.probe(4.0, "/live", 500);
-        run.http(4.1, &Told { took: 2.0, ..Told::get("/stop", 200) });
+        run.http(4.1, &request(2.0));
         run.signal(4.2, "SIGTERM");
         assert_eq!(verdict(&run.done(), CLAUSE), "violated");
     }

@@ -61,6 +61,7 @@ const NOT_RECORDED: &[&str] = &[
     "resize.infeasible",
     "restart.backoff.config-range",
     "restart.backoff.image-change-resets",
+    "restart.rules.all-announced",
     "restart.rules.all-in-place",
     "restart.rules.validation",
     "sidecar.policy-values",

@@ -51,5 +51,7 @@ macro_rules! with_ephemeral {
     EphemeralSeesNothing,
     /// The target of an ephemeral container is ignored (`ephemeral.shared-pid`).
     EphemeralTargetIgnored,
+    /// The status of an ephemeral container disappears a second after its end (`ephemeral.never-restarted`).
+    EphemeralLostFromStatus,
     } };
 }

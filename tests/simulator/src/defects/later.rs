@@ -31,5 +31,20 @@ macro_rules! with_later {
     LastStateLostLater,
     /// The status of an evicted pod has no message (`pod.lifecycle.node-pressure-not-survived`).
     EvictionWithoutMessage,
+    // What follows an event.
+    /// After a restart, an earlier lack of memory is shown as an error (`container.state.terminated-fields`).
+    LackOfMemoryForgotten,
+    /// A container is stopped when its postStart hook has succeeded (`container.state.poststart-failure-kills`).
+    GoodHookStopsContainer,
+    /// A restarted kubelet runs the startup probes of started containers (`prober.kubelet-restart.status-kept`).
+    RestartRepeatsStartupProbes,
+    /// The kubelet writes its generation into conditions of others (`pod.condition.custom-preserved`).
+    GenerationInForeignConditions,
+    /// The condition AllContainersRestarting is never True (`restart.rules.all-announced`).
+    RestartAllUnannounced,
+    /// The condition AllContainersRestarting stays True (`restart.rules.all-announced`).
+    RestartAllAnnouncedForEver,
+    /// The condition AllContainersRestarting is True before a container has exited (`restart.rules.all-announced`).
+    RestartAllAnnouncedEarly,
     } };
 }

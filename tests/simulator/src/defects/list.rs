@@ -67,6 +67,18 @@ mod untimely;
 #[path = "unexplained.rs"]
 mod unexplained;
 #[macro_use]
+#[path = "handlers.rs"]
+mod handlers;
+#[macro_use]
+#[path = "http.rs"]
+mod http;
+#[macro_use]
+#[path = "kubelet.rs"]
+mod kubelet;
+#[macro_use]
+#[path = "settings.rs"]
+mod settings;
+#[macro_use]
 #[path = "users.rs"]
 mod users;
 

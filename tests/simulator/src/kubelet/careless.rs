@@ -147,6 +147,10 @@ impl World<'_> {
         if code == 137 && self.has(Defect::KillShownAsOutOfMemory) {
             ended["reason"] = json!("OOMKilled");
         }
+        let again = place == "lastState" && ended["reason"] == "OOMKilled";
+        if again && self.has(Defect::LackOfMemoryForgotten) {
+            ended["reason"] = json!("Error");
+        }
         if self.has(Defect::TimesExchanged) {
             let started = ended["startedAt"].clone();
             ended["startedAt"] = std::mem::replace(&mut ended["finishedAt"], started);

@@ -9,6 +9,8 @@ use crate::world::{Act, MS, SECOND, World};
 /// The conditions that the kubelet owns, in the order in which it writes them.
 const OWNED: [&str; 5] =
     ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"];
+/// The condition of pods that have rules for the restart of all containers.
+const RESTARTING: &str = "AllContainersRestarting";
 /// How soon the kubelet shows that a pod has its sandbox. It does not wait for other changes.
 const SHOWN: i64 = 20 * MS;
 
@@ -44,12 +46,16 @@ impl World<'_> {
         let foreign = |condition: &&Value| {
             let dropped =
                 over && condition["type"] == "DisruptionTarget" && self.has(Defect::TargetDroppedAtEnd);
-            let owned = OWNED.iter().any(|kind| condition["type"] == *kind);
+            let owned = OWNED.iter().chain([&RESTARTING]).any(|kind| condition["type"] == *kind);
             let restarted = self.pods[pod].containers.iter().any(|of| of.starts > 1);
             let lost = restarted && self.has(Defect::CustomConditionsLostOnRestart);
             !owned && !lost && !dropped && !self.has(Defect::CustomConditionsDropped)
         };
         let mut all: Vec<Value> = old.as_array().into_iter().flatten().filter(foreign).cloned().collect();
+        if self.has(Defect::GenerationInForeignConditions) {
+            let generation = &self.pods[pod].object["metadata"]["generation"];
+            all.iter_mut().for_each(|condition| condition["observedGeneration"] = generation.clone());
+        }
         let (of_containers, of_pod) = self.readiness(pod, phase, old);
         let (reason, message) = self.why_unready(pod, phase);
         let (gate_reason, gate_message) = match of_containers {
@@ -87,9 +93,28 @@ impl World<'_> {
                 all.push(condition);
             }
         }
+        all.extend(self.restarting_all(pod, phase));
         let told = self.told_eviction(pod, phase);
         all.extend(told.filter(|told| !all.iter().any(|condition| condition["type"] == told["type"])));
         Value::Array(all)
+    }
+
+    /// The condition of pods whose containers a rule can restart all together.
+    fn restarting_all(&self, pod: usize, phase: &str) -> Option<Value> {
+        let of = &self.pods[pod];
+        let rules = |of: &Container| of.spec["restartPolicyRules"].as_array().cloned().unwrap_or_default();
+        let mut rules = of.containers.iter().flat_map(rules);
+        rules.find(|rule| rule["action"] == "RestartAllContainers")?;
+        let over = matches!(phase, "Succeeded" | "Failed");
+        let is_again = of.containers.iter().any(|of| of.attempt() > 0);
+        let holds = match () {
+            () if self.has(Defect::RestartAllUnannounced) => false,
+            () if self.has(Defect::RestartAllAnnouncedForEver) => of.resetting || is_again,
+            () if self.has(Defect::RestartAllAnnouncedEarly) => !is_again,
+            () => of.resetting,
+        };
+        let status = if holds && !over { "True" } else { "False" };
+        Some(json!({ "type": RESTARTING, "status": status, "lastProbeTime": null }))
     }
 
     fn condition(&self, says: &Says<'_>, old: &Value) -> Value {

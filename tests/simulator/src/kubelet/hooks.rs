@@ -59,6 +59,9 @@ impl World<'_> {
         if !failed && self.has(Defect::GoodHookReported) {
             self.at(ended, Act::Report(life.at, "Warning", "FailedPostStartHook", "PostStartHook failed"));
         }
+        if !failed && !self.is_again(life.at) && self.has(Defect::GoodHookStopsContainer) {
+            self.at(ended, Act::HookFailed(life));
+        }
         let ignored = self.is_again(life.at) && self.has(Defect::FailedStartHookIgnoredLater);
         if failed && !ignored && !self.has(Defect::FailedHookIgnored) {
             self.pods[life.at.pod].containers[life.at.container].failing = true;

@@ -119,8 +119,10 @@ impl World<'_> {
         let liveness = container.workers[which].kind == ProbeKind::Liveness;
         let lost = starting && liveness && self.has(Defect::RestartLosesLivenessOfStarting);
         let ungated = starting && self.has(Defect::RestartOpensGateOfStarting);
+        let repeats = self.has(Defect::RestartRepeatsStartupProbes);
         let silent = sidecar || lost || self.has(Defect::RestartStopsProbing);
         let worker = &mut self.pods[at.pod].containers[at.container].workers[which];
+        worker.stopped &= !(repeats && worker.kind == ProbeKind::Startup);
         worker.stopped |= silent || (readiness && worker.kind == ProbeKind::Readiness);
         if worker.stopped {
             return;

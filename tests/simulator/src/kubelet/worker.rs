@@ -159,7 +159,10 @@ impl World<'_> {
         let view = &container.view;
         let ungated = container.workers.iter().any(|worker| worker.kind == kind && worker.ungated);
         match kind {
-            ProbeKind::Startup => view.started && !self.has(Defect::StartupGoesOnAfterSuccess),
+            ProbeKind::Startup => {
+                let again = [Defect::StartupGoesOnAfterSuccess, Defect::RestartRepeatsStartupProbes];
+                view.started && !again.iter().any(|defect| self.has(*defect))
+            }
             ProbeKind::Liveness => {
                 let waits = container.probe(ProbeKind::Readiness).is_some() && !view.ready;
                 (!view.started && !ungated && !self.has(Defect::LivenessIgnoresStartup))

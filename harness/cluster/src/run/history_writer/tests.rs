@@ -1,4 +1,4 @@
-use probity_model::history::{Change, Happening, Header, Heard, Listener, Sighting, Way};
+use probity_model::history::{Change, Happening, Header, Heard, Listener, Sighting, Source, Way};
 use probity_script::witness::Entry;
 use serde_json::{Value, json};
 
@@ -102,4 +102,13 @@ fn a_change_of_ours_that_comes_back_late_is_noise_in_every_history() {
     assert_eq!(case.look(spans), [(Listener::Echo, -2_000_000)]);
     let closed = case.close();
     assert_eq!(spans(&closed)[1..], [(Listener::Echo, -3_000_000)], "one that never came back");
+}
+
+#[test]
+fn a_watch_that_returns_does_not_hide_that_another_one_of_its_kind_is_still_away() {
+    let (writer, _case) = open();
+    let of = || Source::Watch("Pod".to_owned());
+    let away = |since_us| Incoming::Away { of: of(), since_us };
+    take(&writer, vec![away(1), away(2), Incoming::Back { of: of(), since_us: 1 }]);
+    assert_eq!(writer.lock().away, [(of(), 2)]);
 }
