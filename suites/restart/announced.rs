@@ -69,7 +69,7 @@ fn judge_end(
     let next = exits.iter().find(|next| is_of(pod, next) && next.line.id > exit.line.id);
     let in_force =
         |shown: &&Revision<'_>| !shown.gone && next.is_none_or(|next| run.before(&shown.at, &next.line.at));
-    let Some(last) = pod.revisions.iter().filter(in_force).next_back() else { return };
+    let Some(last) = pod.revisions.iter().rfind(in_force) else { return };
     let settled = match next {
         Some(next) => {
             run.clocks.between(&end.at, &next.line.at).is_some_and(|span| span.lo > clause.slack_us())

@@ -31,11 +31,13 @@ pub async fn gc(
     let mut removed = Vec::new();
     let mut kept = BTreeSet::new();
     let place = namespace.unwrap_or_default();
-    let mut records = match old_objects(cluster, place, undo::KIND, older_than).await {
-        Ok(records) => records,
-        // A namespace may contain the only record of a change to a node.
-        Err(error) => return vec![("records of runs".to_owned(), Err(error.to_string()))],
-    };
+    let listed = old_objects(cluster, place, undo::KIND, older_than).await;
+    // Without this list, every namespace remains: it may contain the only record of a change to a node.
+    let known = listed.is_ok();
+    let mut records = listed.unwrap_or_else(|error| {
+        done.push(("records of runs".to_owned(), Err(error.to_string())));
+        Vec::new()
+    });
     records.retain(undo::is_record);
     records.sort_by_key(undo::turn);
     for record in &records {
@@ -68,7 +70,7 @@ pub async fn gc(
             done.push((format!("{kind} {}", object.name()), deleted));
         }
     }
-    if namespace.is_none() {
+    if namespace.is_none() && known {
         match old_objects(cluster, "", "Namespace", older_than).await {
             Ok(namespaces) => {
                 for name in namespaces.iter().map(Value::name).filter(|name| !kept.contains(*name)) {

@@ -267,7 +267,7 @@ async fn what_cannot_be_collected_is_named() {
     let server = FakeApiServer::start(|_| Some(refused(403, "Forbidden", "you may not"))).await;
     let done = gc(&server.client().await, None, Duration::ZERO, None).await;
     let named: Vec<_> = done.iter().map(|(what, result)| (what.as_str(), result.is_err())).collect();
-    assert_eq!(named, [("namespaces of runs", true), ("pods of runs", true)]);
+    assert_eq!(named, [("records of runs", true), ("pods of runs", true)]);
 }
 
 /// A cluster on which a killed run has left its namespace, with the record of a node that is away. The namespace carries

@@ -219,8 +219,7 @@ impl<'t, 'h> Life<'t, 'h> {
             let code = match (&seen.state, &seen.last) {
                 (State::Terminated { code, .. }, _) if seen.restarts == number => code,
                 (State::Waiting { .. }, State::Terminated { code, .. }) if seen.restarts == number => code,
-                // While a container waits, its count is still that of the instance in its last state.
-                (State::Waiting { .. }, _) => return None,
+                (State::Waiting { .. }, _) => return None, // The count is that of the instance in `last`.
                 (_, State::Terminated { code, .. }) if seen.restarts == number + 1 => code,
                 _ => return None,
             };
