@@ -17,6 +17,8 @@ mod successes;
 mod timeout;
 mod unasked;
 
+pub(crate) use failures::may_be_missed;
+
 use probity_model::Judge;
 
 /// How each clause of the chapter is judged.

@@ -8,6 +8,7 @@ pub(crate) mod absence;
 pub(crate) mod alive;
 pub(crate) mod answers;
 pub(crate) mod arrivals;
+pub(crate) mod at_rest;
 pub(crate) mod began;
 pub(crate) mod causes;
 pub(crate) mod described;

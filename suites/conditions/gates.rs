@@ -179,15 +179,20 @@ pub(super) fn containers_shown(run: &Timeline<'_>, clause: &Clause, seen: &mut S
 }
 
 /// If only gates keep a pod from being ready, its `Ready` condition soon gives this reason and names each gate that is
-/// not True.
+/// not True, and no other gate.
 fn judge_names(run: &Timeline<'_>, clause: &Clause, (pod, gates): (&PodLife<'_>, &[&str]), seen: &mut Seen) {
     let wrong = |shown: &Revision<'_>| {
         let waits = shown.phase() == "Running" && !shown.terminating() && all_ready(pod, shown);
         let held = waits && shown.is(CONTAINERS) == Some(true) && shown.is(READY) == Some(false);
         let message = text(shown, READY, "message").unwrap_or_default();
-        let mut closed = gates.iter().filter(|gate| shown.is(gate) != Some(true)).peekable();
-        let named = closed.peek().is_none() || text(shown, READY, "reason") == Some(NOT_READY);
-        held && !(named && closed.all(|gate| message.contains(gate)))
+        let (open, closed): (Vec<&str>, Vec<&str>) =
+            gates.iter().partition(|gate| shown.is(gate) == Some(true));
+        let right = closed.is_empty() || text(shown, READY, "reason") == Some(NOT_READY);
+        let named = closed.iter().all(|gate| message.contains(gate));
+        // The name of an open gate may be part of the name of a closed one.
+        let own = |gate: &&str| !closed.iter().any(|other| other.contains(gate));
+        let stale = open.into_iter().filter(own).any(|gate| message.contains(gate));
+        held && !(right && named) || held && !closed.is_empty() && stale
     };
     if let Some((shown, events)) = wrong_for_long(run, clause, pod, wrong) {
         let reason = text(shown, READY, "reason").unwrap_or("no reason");

@@ -127,11 +127,16 @@ fn judge_sidecars(pod: &PodLife<'_>, seen: &mut Seen) {
     if sidecars().next().is_none() {
         return;
     }
-    let mut said = BTreeSet::new();
+    // A pod whose sidecar restarts stays initialized.
+    let (mut said, mut begun) = (BTreeSet::new(), BTreeSet::new());
     for shown in of_kubelet(pod).filter(|shown| matches!(shown.phase(), "Pending" | "Running")) {
         let waits = !has_begun(pod, shown);
-        let started =
-            sidecars().all(|of| shown.container(&of.name).and_then(|status| status.started) == Some(true));
+        let has_started = |of: &&ContainerLife<'_>| {
+            let status = shown.container(&of.name);
+            status.is_some_and(|status| status.started == Some(true) || status.restarts > 0)
+        };
+        begun.extend(sidecars().filter(has_started).map(|of| &of.name));
+        let started = sidecars().all(|of| begun.contains(&of.name));
         match (shown.is(INITIALIZED), waits && !started) {
             (Some(true), true) => {
                 let finding =

@@ -8,6 +8,7 @@ use probity_model::timeline::{ContainerKind, ContainerLife, PodLife, Revision, S
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use super::text;
+use crate::reading::at_rest::judge_at_rest;
 use crate::reading::mains::mains;
 use crate::reading::services::{Entry, Service, services};
 use crate::reading::statuses::{of_kubelet, statuses};
@@ -18,14 +19,12 @@ const READY: &str = "Ready";
 /// `ContainersReady` is True if and only if all containers that keep running are ready, and otherwise it names the
 /// containers that are not.
 pub(super) fn of_all_containers(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    let stay = run.containers().filter(|(pod, of)| of.stays() && !pod.had_deadline());
+    judge_at_rest(run, stay, ("ready", |shown, of| of.ready && !shown.terminating()), seen);
     // A kubelet that ends a pod at its deadline shows it as not ready before its containers have ended.
     for pod in run.pods.iter().filter(|pod| !pod.had_deadline()) {
         let mut said = BTreeSet::new();
         for shown in of_kubelet(pod).filter(|shown| matches!(shown.phase(), "Pending" | "Running")) {
-            if let Some(ended) = ready_without_running(pod, shown) {
-                let finding = format!("{}/{} is not running, but is shown as ready", pod.key, ended.name);
-                seen.violated(finding, [shown.id]);
-            }
             let unready: Vec<&ContainerLife<'_>> = unready(pod, shown).collect();
             let names = || unready.iter().map(|of| of.name.as_str()).collect::<Vec<_>>().join(", ");
             match (shown.is(CONTAINERS), unready.is_empty()) {
@@ -59,17 +58,6 @@ fn unready<'p, 'h>(
 ) -> impl Iterator<Item = &'p ContainerLife<'h>> {
     let stays = pod.containers.iter().filter(|container| container.kind != ContainerKind::Init);
     stays.filter(move |of| !shown.container(&of.name).is_some_and(|status| status.ready))
-}
-
-/// A container that is shown as ready although it is waiting or terminated.
-fn ready_without_running<'p, 'h>(
-    pod: &'p PodLife<'h>,
-    shown: &Revision<'_>,
-) -> Option<&'p ContainerLife<'h>> {
-    let dead = |of: &&ContainerLife<'_>| {
-        shown.container(&of.name).is_some_and(|status| status.ready && !status.is_running())
-    };
-    pod.containers.iter().filter(|of| of.stays() && !shown.terminating()).find(dead)
 }
 
 /// The message names each container that is not ready. This is not judged for a pod that is terminating, because none

@@ -4,7 +4,8 @@ use probity_model::clocks::Stamp;
 use probity_model::measure::Fit;
 use probity_model::mechanisms::PERIODS_TO_COME;
 use probity_model::timeline::{At, ContainerSeen, PodLife, Probe, ProbeKind, ProbeOutcome, Revision};
-use probity_model::{Clause, Seen, Timeline};
+use probity_model::verdict::Doubt;
+use probity_model::{Clause, EventId, Seen, Timeline};
 
 use super::{KUBELETS, text};
 use crate::reading::kubelet_restarts::is_written_anew;
@@ -15,6 +16,7 @@ use crate::reading::statuses::of_kubelet;
 /// are left out: the cluster also wrote conditions then, and the returning kubelet writes the times that it remembers. So
 /// are static pods whose kubelet restarted.
 pub(super) fn tells_of_changes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    let mut unmoved = Vec::new();
     for pod in run.pods.iter().filter(|pod| !run.lost_a_node() && !is_written_anew(run, pod)) {
         for kind in KUBELETS {
             let told: Vec<&Revision<'_>> =
@@ -23,11 +25,42 @@ pub(super) fn tells_of_changes(run: &Timeline<'_>, clause: &Clause, seen: &mut S
                 let &[before, after] = pair else { continue };
                 match text(before, kind, "status") == text(after, kind, "status") {
                     true => judge_kept(run, clause, (pod, kind), &told[..=at], &told[at + 1..], seen),
-                    false => judge_change(run, clause, (pod, kind), (before, after), seen),
+                    false => match is_unmoved(run, clause, (pod, kind), (before, after)) {
+                        Some(wrong) => unmoved.push(wrong),
+                        None => judge_change(run, clause, (pod, kind), (before, after), seen),
+                    },
                 }
             }
         }
     }
+    // Two changes within one second have the same time, and the second status may be as late as any other.
+    let late = clause.slack_us() + clause.tolerance_us("rounding");
+    match unmoved.as_slice() {
+        [one] if one.apart <= late => seen.doubt(Doubt::Ambiguous, one.finding.clone(), one.events),
+        all => all.iter().for_each(|one| seen.violated(one.finding.clone(), one.events)),
+    }
+}
+
+/// A change of a condition that keeps the time of the previous change.
+struct Unmoved {
+    finding: String,
+    events: [EventId; 2],
+    /// How far apart the statuses of the two changes came.
+    apart: i64,
+}
+
+/// A change whose time is that of the change before it, although their statuses came far apart.
+fn is_unmoved(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    (pod, kind): (&PodLife<'_>, &str),
+    (before, after): (&Revision<'_>, &Revision<'_>),
+) -> Option<Unmoved> {
+    let second = after.turned(kind)?;
+    let apart = run.at_least(&before.at, &after.at) - run.noise_between(&pod.node, &before.at, &after.at);
+    let finding = format!("{kind} of {} changed, but its lastTransitionTime did not", pod.key);
+    let is = before.turned(kind) == Some(second) && apart > clause.tolerance_us("unmoved");
+    is.then_some(Unmoved { finding, events: [before.id, after.id], apart })
 }
 
 /// A new reason or message is not a change of status. Between two revisions, a condition may change and change back
@@ -113,11 +146,6 @@ fn judge_change(
     seen: &mut Seen,
 ) {
     let Some(second) = after.turned(kind) else { return };
-    let apart = run.at_least(&before.at, &after.at) - run.noise_between(&pod.node, &before.at, &after.at);
-    if before.turned(kind) == Some(second) && apart > clause.tolerance_us("unmoved") {
-        let finding = format!("{kind} of {} changed, but its lastTransitionTime did not", pod.key);
-        return seen.violated(finding, [before.id, after.id]);
-    }
     let told = At::new(after.id, Stamp::wall_second(&pod.node, second));
     let quantity = format!("from lastTransitionTime of {kind} of {} to the revision that shows it", pod.key);
     let Some(mut measured) = run.measure(quantity, &pod.node, &told, after, clause.in_time()) else { return };

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use probity_model::clocks::Order;
 use probity_model::measure::Fit;
-use probity_model::timeline::{ContainerLife, ContainerSeen, Life, PodLife, Revision, State};
+use probity_model::timeline::{ContainerKind, ContainerLife, ContainerSeen, Life, PodLife, Revision, State};
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
@@ -49,6 +49,9 @@ pub(super) fn one_at_a_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
     for pod in &run.pods {
         judge_missing(pod, seen);
     }
+    for pod in run.pods.iter().filter(|_| !run.node_was_touched()) {
+        judge_end_of_the_unborn(pod, seen);
+    }
     for life in run.lives().whole().undisturbed() {
         judge_end_of_the_living(&life, seen);
         judge_run_of_the_dead(clause, &life, seen);
@@ -68,6 +71,30 @@ fn judge_missing(pod: &PodLife<'_>, seen: &mut Seen) {
         }
         // Ephemeral containers are added while the pod runs.
         all.extend(known);
+    }
+}
+
+/// A main container that never ran is not shown as terminated while an init container before it has not succeeded.
+fn judge_end_of_the_unborn(pod: &PodLife<'_>, seen: &mut Seen) {
+    let unborn = |of: &&ContainerLife<'_>| {
+        let ran = pod.changes_of(&of.name).any(|(_, status)| status.is_running() || status.restarts > 0);
+        of.kind == ContainerKind::Main && of.attempts.is_empty() && !ran
+    };
+    let initializing = |shown: &Revision<'_>| {
+        pod.containers.iter().filter(|of| of.kind == ContainerKind::Init).any(|of| {
+            let status = shown.container(&of.name);
+            status.is_some_and(|status| !matches!(status.state, State::Terminated { code: 0, .. }))
+        })
+    };
+    for container in pod.containers.iter().filter(unborn) {
+        let ended = of_kubelet(pod).filter(|shown| initializing(shown)).find(|shown| {
+            let status = shown.container(&container.name);
+            status.is_some_and(|status| matches!(status.state, State::Terminated { .. }))
+        });
+        if let Some(shown) = ended {
+            let finding = format!("{}/{} never ran, but is shown as terminated", pod.key, container.name);
+            seen.violated(finding, [shown.id]);
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod hook_requests;
 mod lost;
+mod unborn;
 
 use probity_composer::{Composer, Told, running_status, timestamp};
 use probity_script::witness::{Exiting, Fact};

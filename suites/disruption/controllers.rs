@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use probity_model::history::Did;
+use probity_model::measure::Fit;
 use probity_model::timeline::{At, PodLife, Revision};
 use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
 use serde_json::Value;
@@ -154,11 +155,16 @@ pub(super) fn updates_are_not_limited(run: &Timeline<'_>, clause: &Clause, seen:
                 seen.within(run, "", quantity, (&asked, going), clause.in_time());
                 seen.facet("request", "update");
             }
-            None if run.end().at.lo - began > clause.slack_us() => {
-                let finding = format!("{} was updated, but none of its old pods was removed", workload.name);
-                seen.violated(finding, [Some(updated), run.last_event()].into_iter().flatten());
+            None => {
+                let Some(last) = run.last_event() else { continue };
+                let end = At::new(last, run.end());
+                let waited = run.measure(String::new(), "", &asked, &end, clause.in_time());
+                if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
+                    let finding =
+                        format!("{} was updated, but none of its old pods was removed", workload.name);
+                    seen.violated(finding, [updated, last]);
+                }
             }
-            None => {}
         }
         for eviction in evictions.iter().filter(|eviction| eviction.at.id > updated) {
             let healthy = eviction.health(clause, eviction.pod) == Health::Healthy;

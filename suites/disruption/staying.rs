@@ -2,6 +2,7 @@
 
 use probity_model::history::Did;
 use probity_model::timeline::{ContainerKind, PodLife, Revision};
+use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::Process;
 
@@ -108,7 +109,11 @@ pub(super) fn undisturbed_pods_stay(run: &Timeline<'_>, clause: &Clause, seen: &
         let goes = |shown: &&Revision<'_>| shown.terminating() || shown.gone || shown.phase() != "Running";
         if let Some(gone) = later().find(goes) {
             let finding = format!("nobody changed {}, but it did not keep running", pod.key);
-            seen.violated(finding, [ready.id, gone.id]);
+            match targets::says(gone, BY_KUBELET) {
+                // The node may have lacked something; the kubelet's word alone does not prove it.
+                true => seen.doubt(Doubt::Ambiguous, format!("{finding}: its kubelet evicted it"), [gone.id]),
+                false => seen.violated(finding, [ready.id, gone.id]),
+            }
             continue;
         }
         let restarted = |shown: &&Revision<'_>| {

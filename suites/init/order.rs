@@ -2,12 +2,13 @@
 
 use probity_model::clocks::Order;
 use probity_model::measure::Fit;
-use probity_model::timeline::{At, ContainerKind, ContainerLife, PodLife};
+use probity_model::timeline::{At, ContainerKind, ContainerLife, PodLife, Revision, State};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::inits::{end_of_success, inits, is_told, plain_pods, success, was_made};
 use crate::reading::mains::mains;
+use crate::reading::statuses::NO_IMAGE;
 
 /// Each regular init container starts after the previous ones have succeeded, and soon after the last of these has
 /// succeeded.
@@ -111,6 +112,7 @@ fn judge_follow(
 
 /// The main containers of a pod start at the same time, whatever happens to the first of them.
 pub(super) fn mains_do_not_wait(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    run.pods.iter().for_each(|pod| judge_behind_missing(run, clause, pod, seen));
     for pod in plain_pods(run).filter(|pod| inits(pod).next().is_some()) {
         let firsts = mains(pod)
             .filter_map(|of| of.attempts.first().filter(|first| first.number == 0 && first.is_numbered()));
@@ -118,6 +120,37 @@ pub(super) fn mains_do_not_wait(run: &Timeline<'_>, clause: &Clause, seen: &mut 
         let Some(first) = first.filter(|_| mains(pod).nth(1).is_some()) else { continue };
         for main in mains(pod).filter(|main| main.plan().is_some()) {
             judge_beside(run, clause, (pod, main), main_before(pod, main).unwrap_or(first), seen);
+        }
+    }
+}
+
+/// A container whose image is missing does not hold up the others.
+fn judge_behind_missing(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
+    let lacks = |shown: &Revision<'_>, of: &ContainerLife<'_>| {
+        let state = shown.container(&of.name).map(|status| status.state);
+        matches!(state, Some(State::Waiting { reason }) if NO_IMAGE.contains(&reason))
+    };
+    let missing = pod.revisions.iter().find(|shown| mains(pod).any(|of| lacks(shown, of)));
+    let Some(missing) = missing.filter(|_| inits(pod).next().is_none() && !run.node_was_touched()) else {
+        return;
+    };
+    for main in mains(pod).filter(|main| main.plan().is_some() && !lacks(missing, main)) {
+        match main.attempts.first() {
+            Some(first) if first.number == 0 && first.is_numbered() => {
+                let quantity = format!(
+                    "from the status of a missing image to the start of {}/{}, which has another image",
+                    pod.key, main.name
+                );
+                seen.within(run, &pod.node, quantity, (missing, &first.began), clause.in_time());
+            }
+            None if run.watched_for(pod, &missing.at, clause.slack_us()) => {
+                let finding = format!(
+                    "{}/{} never started, because the image of another container is missing",
+                    pod.key, main.name
+                );
+                seen.violated(finding, [Some(missing.id), run.last_event()].into_iter().flatten());
+            }
+            _ => {}
         }
     }
 }

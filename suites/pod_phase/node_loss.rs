@@ -143,7 +143,10 @@ pub(super) fn is_deleted(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 continue;
             };
             let Some(tolerated) = tolerated(pod).map(whole_seconds) else { continue };
-            let (least, most) = (tolerated - clause.tolerance_us("rounding"), tolerated + clause.slack_us());
+            // The loss may be shown late, but the time of the deletion counts from the taint before it.
+            let late = run.noise_between("", &loss.at, &noticed.at);
+            let least = tolerated - clause.tolerance_us("rounding") - late;
+            let most = tolerated + clause.slack_us();
             let bound =
                 Bound::at_most(most, format!("{} tolerated + the clause's slack", seconds(tolerated)))
                     .and_at_least(least, format!("{} tolerated", seconds(tolerated)));

@@ -145,7 +145,7 @@ fn judge_loop(run: &Timeline<'_>, pod: &PodLife<'_>, seen: &mut Seen) {
 pub(super) fn moves_to_running(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     judge_unknown(run, seen);
     // A pod that starts again, beginning with its init containers, is Pending again.
-    let anew = |pod: &PodLife<'_>| pod.restarts_as_one() || run.lost_a_sandbox();
+    let anew = |pod: &PodLife<'_>| pod.restarts_as_one() || run.lost_a_sandbox() || run.lost_a_node();
     for pod in run.pods.iter().filter(|pod| pod.created.is_some() && !anew(pod)) {
         let Some(left) = pod.revisions.iter().find(|revision| revision.phase() != "Pending") else {
             judge_never(run, clause, pod, seen);

@@ -20,7 +20,7 @@ use crate::reading::termination::exhausted;
 
 /// Whether the kubelet may have missed an answer that the target considers a success: the result of the probe is not
 /// known, or the answer came so close to the timeout that a stall before the record can explain the rest.
-pub(super) fn may_be_missed(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> bool {
+pub(crate) fn may_be_missed(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> bool {
     let result = life.attempt.result(probe, life.spec);
     // The kernel made the connection while the target was stalled, and the kubelet's timeout was already running.
     let connected = life

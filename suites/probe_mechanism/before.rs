@@ -9,7 +9,10 @@ use probity_model::{Clause, Seen, Stamp, Timeline};
 pub(super) fn first_results(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     let delayed =
         |life: &ProbedLife<'_, '_>| life.spec.initial_delay > 0 && life.spec.handler.host().is_none();
-    for life in run.lives().of_each(&ProbeKind::ALL).whole().only(delayed) {
+    // A kubelet is known to show the next instance as started, as the previous one was, until its next sync.
+    let inherits = |life: &ProbedLife<'_, '_>| life.spec.kind == ProbeKind::Startup && life.number > 0;
+    let known = |life: &ProbedLife<'_, '_>| delayed(life) && !inherits(life);
+    for life in run.lives().of_each(&ProbeKind::ALL).whole().only(known) {
         let Some(first) = life.probes.first() else { continue };
         match life.spec.kind {
             ProbeKind::Liveness => is_spared(&life, first, seen),

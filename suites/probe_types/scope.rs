@@ -107,11 +107,13 @@ fn all_ready_is_shown(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, pod:
     }
 }
 
-/// Whether the pod may have exceeded its `activeDeadlineSeconds` at a revision. Such a pod fails, and is shown as not
+/// Whether the pod may have exceeded its `activeDeadlineSeconds` at a revision, which a patch may have set. Such a pod fails, and is shown as not
 /// ready while its containers terminate, which the clause does not cover. The kubelet counts from `startTime`, which is
 /// rounded down to the second and so can be earlier than the creation.
 fn past_deadline(run: &Timeline<'_>, pod: &PodLife<'_>, revision: &Revision<'_>) -> bool {
-    let Some(deadline) = pod.spec.get("activeDeadlineSeconds").and_then(Value::as_i64) else { return false };
+    let now = revision.object["spec"]["activeDeadlineSeconds"].as_i64();
+    let first = || pod.spec.get("activeDeadlineSeconds").and_then(Value::as_i64);
+    let Some(deadline) = now.or_else(first) else { return false };
     let first = pod.created.map(|(id, _)| id).or_else(|| pod.revisions.first().map(|first| first.id));
     let over = first.map(|id| run.heard(id).later(whole_seconds(deadline) - WHOLE_SECOND));
     over.is_none_or(|over| run.clocks.order(&revision.at, &over) != Order::Before)

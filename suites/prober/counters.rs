@@ -6,8 +6,11 @@
 use probity_model::clocks::Stamp;
 use probity_model::history::{Did, ProbeCount};
 use probity_model::measure::{Bound, Interval, Measurement};
+use probity_model::mechanisms::SATURATION_DELAYS;
 use probity_model::timeline::{ContainerLife, Life, PodLife, ProbeOutcome, ProbeSpec, ProbedLife};
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
+
+use crate::probe_config::may_be_missed;
 
 pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "prober.metrics.agree-with-witness", judge: counters_agree },
@@ -125,13 +128,20 @@ impl<'t, 'h> CountedProbe<'t, 'h> {
         let Some((first, second)) = before.count(self, result).zip(after.count(self, result)) else { return };
         let (mut surely, mut perhaps, mut events) = (0_i64, 0_i64, vec![before.id, after.id]);
         for life in self.lives() {
-            for probe in life.probes.iter().filter(|probe| life.outcome(probe) == wanted) {
+            for probe in &life.probes {
+                let outcome = life.outcome(probe);
+                // A kubelet that waits for a CPU may count an answer in time as a timeout.
+                let missed = outcome == ProbeOutcome::Success && may_be_missed(&life, probe);
+                if outcome != wanted && !missed {
+                    continue;
+                }
                 let done = life.result(probe).at();
-                let late = clause.tolerance_us("late") + run.stalled_at(&done);
+                let crowded = life.noise(&done, &done.later(SATURATION_DELAYS));
+                let late = clause.tolerance_us("late") + run.stalled_at(&done) + crowded;
                 let counted = done.later(late);
                 let outside = run.before(&counted, &before.from) || run.before(&after.to, &probe.at);
                 let inside = run.before(&before.to, &probe.at) && run.before(&counted, &after.from);
-                surely += i64::from(inside);
+                surely += i64::from(inside && !missed);
                 perhaps += i64::from(!outside);
                 events.extend((!outside).then_some(probe.id));
             }

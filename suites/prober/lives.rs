@@ -10,6 +10,7 @@ use probity_model::timeline::{Handler, Probe, ProbeKind, ProbeOutcome, ProbedLif
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Judge, Seen, Timeline};
 
+use crate::reading::at_rest::judge_at_rest;
 use crate::reading::readiness::earliest_success;
 use crate::reading::termination::{Exhausted, exhausted};
 
@@ -132,15 +133,18 @@ fn judge_end_of_probing(spent: &Exhausted<'_, '_>, seen: &mut Seen) {
 
 /// A container with a readiness probe is not shown as ready while it is not running.
 fn not_running_is_not_ready(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    for (pod, container, _) in run.probed(ProbeKind::Readiness).filter(|(_, of, _)| of.stays()) {
+    let probed = || run.probed(ProbeKind::Readiness).filter(|(_, of, _)| of.stays());
+    judge_at_rest(
+        run,
+        probed().map(|(pod, container, _)| (pod, container)),
+        ("ready", |_, of| of.ready),
+        seen,
+    );
+    for (pod, container, _) in probed() {
         let mut was_ready = None;
         for (revision, status) in pod.changes_of(&container.name) {
             match status.state {
-                State::Terminated { .. } | State::Waiting { .. } if status.ready => {
-                    let finding = "the container was shown as ready although it was not running";
-                    seen.violated(finding, [revision.id]);
-                }
-                State::Terminated { .. } | State::Waiting { .. } => {
+                State::Terminated { .. } | State::Waiting { .. } if !status.ready => {
                     seen.fine(was_ready.into_iter().flat_map(|ready| [ready, revision.id]));
                 }
                 State::Running { .. } if status.ready => was_ready = Some(revision.id),

@@ -1,7 +1,7 @@
 //! Whether a pod was shown in a terminal phase before its containers had ended.
 
 use probity_model::history::Did;
-use probity_model::mechanisms::UNDER_WAY;
+use probity_model::mechanisms::TO_WRITE;
 use probity_model::timeline::{ContainerKind, PodLife, Revision};
 use probity_model::{EventId, Seen, Timeline};
 
@@ -39,7 +39,7 @@ fn living<'p>(
         let last = lives_of(run, pod, container).next_back();
         // The status of a container that has just ended may be slightly older than the phase in the same revision.
         let ended = last.as_ref().and_then(End::of).is_some_and(|end| {
-            run.before(end.at(), &over.at) && run.at_least(end.at(), &over.at) <= UNDER_WAY
+            run.before(end.at(), &over.at) && !run.longer_than(pod, (end.at(), &over.at), TO_WRITE)
         });
         let heard =
             last.and_then(|last| last.attempt.last_line()).filter(|line| run.before(&over.at, &line.at));

@@ -66,7 +66,11 @@ pub(crate) fn most_failures(life: &ProbedLife<'_, '_>) -> Option<i64> {
     }
     let refused = match was_open_in_time(life, &opened.at) {
         true => 0,
-        false => 1 + (opened.at.at.hi - life.began.at.lo) / life.spec.period.max(1),
+        // On a busy node, the process may begin long after the kubelet has begun to count.
+        false => {
+            let late = life.noise(&life.began.earlier(TO_BEGIN), &life.began);
+            1 + (opened.at.at.hi - life.began.at.lo + late) / life.spec.period.max(1)
+        }
     };
     Some(recorded + refused + inherited(life)?)
 }

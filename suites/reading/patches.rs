@@ -92,14 +92,18 @@ pub(crate) fn changes_image(run: &Timeline<'_>, pod: &PodLife<'_>, container: &C
 }
 
 /// Whether a resize names a container, whose policy may restart it.
-pub(crate) fn is_resized(run: &Timeline<'_>, pod: &PodLife<'_>, container: &ContainerLife<'_>) -> bool {
+fn is_resized(run: &Timeline<'_>, pod: &PodLife<'_>, container: &ContainerLife<'_>) -> bool {
     is_accepted(run, pod, RESIZE, |asked| container_in(asked, &container.name).is_some())
 }
 
-/// Whether the kubelet may stop a container because of its spec: its image or its resources change, or its pod has a
-/// deadline.
+/// Whether the kubelet may stop a container and start it anew because its image or its resources change.
+pub(crate) fn is_renewed(run: &Timeline<'_>, pod: &PodLife<'_>, container: &ContainerLife<'_>) -> bool {
+    changes_image(run, pod, container) || is_resized(run, pod, container)
+}
+
+/// Whether the kubelet may stop a container because of its spec: the container is renewed, or its pod has a deadline.
 pub(crate) fn is_replaced(run: &Timeline<'_>, pod: &PodLife<'_>, container: &ContainerLife<'_>) -> bool {
-    changes_image(run, pod, container) || is_resized(run, pod, container) || pod.had_deadline()
+    is_renewed(run, pod, container) || pod.had_deadline()
 }
 
 /// Whether the API server accepted a patch of this subresource of a pod that asks for something.

@@ -3,7 +3,7 @@
 //! A stop signal has many causes, usually a deletion, so nothing here starts from the signal. If something else may
 //! have ended an instance, the judges ignore it.
 
-use probity_model::clocks::Order;
+use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
 use probity_model::mechanisms::{
     DOUBTFUL, FIRST_BACK_OFF, LONGEST_BACK_OFF, NEAR, TO_SETTLE, TO_START, TO_START_AGAIN, UNDER_WAY, YOUNG,
@@ -16,6 +16,7 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use super::kubelet_restarts::restart_of_kubelet;
+use super::patches::is_replaced;
 
 /// The exit status of a process that SIGKILL ended: 128 and the number of the signal, as in the Kubernetes documentation,
 /// Pod Lifecycle.
@@ -208,7 +209,12 @@ impl<'t, 'h> Exhausted<'t, 'h> {
     /// A probe that came although the failures before it had reached the threshold. A restarted kubelet starts a new
     /// count, and a stalled one may have accepted an answer that the target considered too late.
     fn one_too_many(&self) -> Option<EventId> {
-        let (life, last) = (&self.life, *self.failures.last()?);
+        let (life, first, last) = (&self.life, *self.failures.first()?, *self.failures.last()?);
+        // A kubelet that replaces a container counts the first failures of the new instance for the old one.
+        let old = life.number > 0 && first.at.at.lo < life.known_from();
+        if old && is_replaced(life.run, life.pod, life.container) {
+            return None;
+        }
         let stop = life.stop().map_or(i64::MAX, |stop| stop.at.at.lo);
         let more = life
             .probes_of(life.spec.kind)
@@ -352,9 +358,24 @@ fn busy_with_others(life: &Life<'_, '_>, end: &At, next: &At) -> i64 {
     others.flat_map(|other| &other.attempts).filter_map(until).max().unwrap_or(0)
 }
 
+/// Whether the kubelet may have learned of this end from a probe before the runtime reported it. In that case, it also
+/// stops the container, and restarts it in the same sync, whatever its exit status was. There must have been time for
+/// `failureThreshold` failures before the restart.
+pub(crate) fn may_be_stopped_again(life: &Life<'_, '_>, exit: &Stamp) -> bool {
+    let Some(next) = life.next() else { return false };
+    let apart = life.run.clocks.between(exit, &next.began);
+    ProbeKind::STOPPING.into_iter().any(|kind| {
+        let spec = life.container.probe(kind);
+        spec.zip(apart).is_some_and(|(spec, apart)| apart.hi >= spec.period * (spec.failures - 1))
+    })
+}
+
 /// Judges that an instance that ended is the container's last, and that the pod ends if this was its only container.
 pub(crate) fn judge_no_restart(life: &Life<'_, '_>, ended: &(impl Happened + ?Sized), seen: &mut Seen) {
     if let Some(next) = life.lives_again() {
+        if life.policy() == "OnFailure" && may_be_stopped_again(life, ended.when()) {
+            return;
+        }
         let finding =
             format!("the container was started again although the restart policy is {}", life.policy());
         seen.violated(finding, [ended.id(), next]);

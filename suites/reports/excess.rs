@@ -27,7 +27,8 @@ impl<'t, 'h> Excess<'t, 'h> {
     /// Counts the matching events beyond the allowed number. An event shortly before the end may be about something whose
     /// record has not arrived yet.
     pub(super) fn count(&mut self, allowed: u64, wanted: impl Fn(&KubeEvent<'h>) -> bool) {
-        let heard = |event: &KubeEvent<'_>| self.run.at_least(&event.at, &self.run.end()) > UNDER_WAY;
+        let heard =
+            |event: &KubeEvent<'_>| self.run.longer_than(self.pod, (&event.at, &self.run.end()), UNDER_WAY);
         let of = self.tally.iter().filter(|(event, _)| wanted(event) && heard(event));
         let (times, last) = of.fold((0, None), |(times, _), (event, more)| (times + more, Some(event.id)));
         let excess = u64::saturating_sub(times, allowed);

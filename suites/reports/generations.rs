@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use probity_model::history::Source;
-use probity_model::timeline::{ContainerLife, PodLife, Revision};
+use probity_model::timeline::{ContainerLife, ContainerSeen, PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
@@ -93,6 +93,13 @@ fn oldest(shown: &Revision<'_>) -> Option<i64> {
     conditions.chain(number(shown, "/status/observedGeneration")).min()
 }
 
+/// What a status shows of each container that only a sync of the pod changes: its states, its restarts and its ID. A
+/// probe changes `ready` and `started` without a sync.
+fn synced(pod: &PodLife<'_>, shown: &Revision<'_>) -> Vec<Option<String>> {
+    let of = |now: ContainerSeen<'_>| format!("{:?} {:?} {} {}", now.state, now.last, now.restarts, now.id);
+    pod.containers.iter().map(|container| shown.container(&container.name).map(of)).collect()
+}
+
 /// A status that the kubelet writes about containers long after a change of the pod is about the changed pod.
 fn judge_stale(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
     if run.node_was_touched() {
@@ -107,7 +114,7 @@ fn judge_stale(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mu
             None => *since.insert((shown, generation)),
         };
         let behind = oldest(shown).filter(|is| *is < generation);
-        let written = before.is_some_and(|before| of_containers(before) != of_containers(shown));
+        let written = before.is_some_and(|before| synced(pod, before) != synced(pod, shown));
         let late = written && run.longer_than(pod, (&from.at, &shown.at), clause.slack_us());
         if let Some(is) = behind.filter(|_| late) {
             let finding = format!(
@@ -194,11 +201,6 @@ fn may_be_busy(pod: &PodLife<'_>) -> bool {
         all.next().is_some_and(|first| all.any(|other| other != first))
     });
     changed || !pod.ephemeral.is_empty() || pod.containers.iter().any(waits)
-}
-
-/// The part of a status that only the kubelet writes.
-fn of_containers<'h>(shown: &Revision<'h>) -> [Option<&'h Value>; 2] {
-    ["/status/containerStatuses", "/status/initContainerStatuses"].map(|path| shown.object.pointer(path))
 }
 
 fn number(shown: &Revision<'_>, path: &str) -> Option<i64> {

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::shares::{runs, shown};
 use crate::reading::dumps::{Look, MOUNTS, looks};
 use crate::reading::kubelet_restarts::is_written_anew;
+use crate::reading::statuses::{of_kubelet, statuses};
 use crate::reading::volumes::mounts;
 
 /// A status lists the volumes that are mounted into its container, and the container's process sees the same mounts.
@@ -17,7 +18,11 @@ pub(super) fn mounted(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
     for pod in run.pods.iter().filter(|pod| !is_written_anew(run, pod)) {
         let mut said = BTreeSet::new();
-        for (shown, container, status) in shown(pod).filter(|(_, _, status)| runs(status)) {
+        let ephemeral = of_kubelet(pod).flat_map(|shown| {
+            let of = |name: &str| pod.ephemeral.iter().find(|of| of.name == name);
+            statuses(shown).filter_map(move |(name, status)| Some((shown, of(name)?, status)))
+        });
+        for (shown, container, status) in shown(pod).chain(ephemeral).filter(|(_, _, status)| runs(status)) {
             let (wanted, is) = (mounts(container.spec), mounts(status));
             if wanted != is {
                 let finding = format!(

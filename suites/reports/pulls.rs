@@ -3,7 +3,7 @@
 use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::mechanisms::{FIRST_BACK_OFF, LONGEST_BACK_OFF};
 use probity_model::timeline::{ContainerLife, KubeEvent, PodLife};
-use probity_model::{Clause, Seen, Timeline};
+use probity_model::{Clause, Seen, Stamp, Timeline};
 
 use super::NORMAL;
 use super::images::{Lack, lacking};
@@ -57,6 +57,12 @@ impl Pull<'_, '_> {
     fn bound(&self) -> Bound {
         let (early, late) =
             (self.clause.tolerance_us("reported-late"), self.clause.tolerance_us("next-sync"));
+        // The event about the failure may have waited for other events of the kubelet.
+        let recorded = self.last.second("lastTimestamp");
+        let recorded = recorded.map(|second| Stamp::wall_second(&self.pod.node, second));
+        let waited = recorded.and_then(|at| self.run.clocks.between(&at, &self.last.at));
+        // It waits no longer than the slack, because the kubelet itself wrote this time.
+        let early = early.max(waited.map_or(0, |span| span.hi.min(self.clause.slack_us())));
         let late = late + self.clause.slack_us();
         let delay = seconds(self.delay);
         Bound::at_most(self.delay + late, format!("the back-off of {delay} + {}", seconds(late)))

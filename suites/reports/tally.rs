@@ -71,7 +71,7 @@ impl<'t, 'h> Tally<'t, 'h> {
 
     /// The time by which an event about something must have come. None if the case ended earlier.
     fn due(&self, clause: &Clause, happened: &Stamp) -> Option<Stamp> {
-        let at_best = happened.later(clause.slack_us());
+        let at_best = self.after_the_queue(happened).later(clause.slack_us());
         let mut by = at_best.clone();
         while self.run.before(&by, &self.run.end()) {
             let later = at_best.later(self.noise(happened, &by));
@@ -83,6 +83,21 @@ impl<'t, 'h> Tally<'t, 'h> {
             by = if self.run.before(&step, &later) { later } else { step };
         }
         None
+    }
+
+    /// The time from which an event about something can come soon. A kubelet sends its events one after the other, so an
+    /// event cannot come before those that it recorded earlier.
+    fn after_the_queue(&self, happened: &Stamp) -> Stamp {
+        let earlier = |event: &&KubeEvent<'_>| {
+            let second = event.second("lastTimestamp");
+            second.is_some_and(|at| self.run.before(&Stamp::wall_second(&self.pod.node, at), happened))
+        };
+        let of_node = self.run.pods.iter().filter(|pod| pod.node == self.pod.node);
+        let queued = of_node.flat_map(|pod| &pod.events).filter(earlier).max_by_key(|event| event.at.at.lo);
+        match queued.filter(|event| self.run.before(happened, &event.at)) {
+            Some(event) => event.at.clone(),
+            None => happened.clone(),
+        }
     }
 
     /// What delayed an event on its way to the harness: noise on the node, and on the path from the API server.

@@ -152,6 +152,11 @@ impl<'t, 'h> Resize<'t, 'h> {
     /// When the resize must be complete, if no other resize came before that time and the pod was watched until then.
     pub(super) fn due(&self, run: &Timeline<'_>, clause: &Clause) -> Option<Stamp> {
         let due = self.patch.done.later(self.time(clause));
+        let due = due.later(run.noise_between(&self.pod().node, &self.patch.done, &due));
+        // Noise in the added time counts as well.
+        if !run.longer_than(self.pod(), (&self.patch.done, &due.later(1)), self.time(clause)) {
+            return None;
+        }
         let quiet = run.watched_for(self.pod(), &self.patch.done, self.time(clause));
         (quiet && run.before(&due, &self.until)).then_some(due)
     }

@@ -7,7 +7,10 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 
 use super::asked::{Resize, feasible};
 use crate::qos::killed_for_memory;
+use crate::reading::ends::killed_at;
+use crate::reading::hooks::judge_command_before_stop;
 use crate::reading::patches::changes_image;
+use crate::termination::judge_kill_within;
 
 /// Whether something other than the resize may end a container: one of its probes, a new image, a limit of its pod, a
 /// lack of memory, or the process itself.
@@ -74,6 +77,19 @@ pub(super) fn one(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
+/// The old instance is stopped like any other: its hook runs first, and it has its grace period.
+fn judge_stop(resize: &Resize<'_, '_>, life: &Life<'_, '_>, clause: &Clause, seen: &mut Seen) {
+    if let Some(stop) = life.stop() {
+        let hooked = life.container.lifecycle("preStop").is_some();
+        if !judge_command_before_stop(life, resize.patch.id, stop, seen) && !hooked {
+            judge_kill_within(clause.tolerance_us("kill"), life, stop, life.pod.grace(), seen);
+        }
+    } else if let Some(killed) = killed_at(life).filter(|_| life.holes.is_empty()) {
+        let finding = format!("{} was killed for a resize without a stop signal", life.name());
+        seen.violated(finding, [resize.patch.id, killed.id]);
+    }
+}
+
 fn judge_restarted(resize: &Resize<'_, '_>, life: &Life<'_, '_>, clause: &Clause, seen: &mut Seen) {
     let allowed = life.pod.grace() + clause.slack_us();
     let Some(next) = life.next() else {
@@ -88,6 +104,7 @@ fn judge_restarted(resize: &Resize<'_, '_>, life: &Life<'_, '_>, clause: &Clause
         seen.violated(finding, [resize.patch.id, next.began.id, id]);
         return;
     }
+    judge_stop(resize, life, clause, seen);
     let quantity = format!("from the resize of {} to its next instance", life.name());
     let asked = At::new(resize.patch.id, resize.patch.began.clone());
     let bound = Bound::at_most(allowed, "the grace period + slack");

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use probity_composer::{Composer, running_status};
 use probity_model::History;
 use probity_model::history::{Change, Did};
-use probity_script::witness::{Dump, Fact};
+use probity_script::witness::{Dump, Exiting, Fact};
 use serde_json::{Value, json};
 
 use crate::tests::verdict;
@@ -63,6 +63,7 @@ fn end(mut run: Composer) -> History {
 
 fn restarted(run: &mut Composer, at: f64, attempt: u64) {
     run.signal(at, "SIGTERM");
+    run.fact(at + 0.05, Fact::Exiting(Exiting { code: 0, why: "stop".to_owned() }));
     run.left(at + 0.1);
     run.start(at + 0.5, attempt);
 }
@@ -88,6 +89,10 @@ fn a_container_keeps_running_unless_its_policy_says_otherwise() {
         }
         assert_eq!(verdict(&end(run), clause), word, "{policy} {clause} {restarts:?}");
     }
+    let mut killed = grown(ANEW, "RestartContainer");
+    killed.signal(11.0, "SIGTERM");
+    killed.left(11.1).start(11.5, 1);
+    assert_eq!(verdict(&end(killed), ANEW), "violated", "it had no grace period");
     let mut run = grown(KEPT, "RestartContainer");
     restarted(&mut run, 11.0, 1);
     run.of("pod", "side").signal(11.2, "SIGTERM");

@@ -1,9 +1,11 @@
 //! Rules that restart all containers of a pod.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use probity_model::clocks::{Order, Stamp};
-use probity_model::timeline::{At, Attempt, ContainerKind, ContainerLife, Life, Line, PodLife};
+use probity_model::timeline::{
+    At, Attempt, ContainerKind, ContainerLife, Life, Line, PodLife, ProbeKind, Revision,
+};
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use super::policy::exits;
@@ -16,6 +18,8 @@ pub(super) struct Exit<'t, 'h> {
     pub(super) line: &'t Line<'h>,
     /// Whether the rule applies to its exit status.
     pub(super) known: bool,
+    /// How many such exits the pod had before.
+    earlier: u64,
 }
 
 /// For each pod, the exits to which a rule applies, or, if there are none, the first exit to which no rule applies.
@@ -28,7 +32,7 @@ pub(super) fn telling_exits<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Exit<'t, 'h>> 
         if !rules.iter().any(restarts_all) || run.node_was_touched() || (matching.is_some() && !known) {
             continue;
         }
-        all.push(Exit { life, line, known });
+        all.push(Exit { life, line, known, earlier: 0 });
     }
     let known: BTreeSet<&str> =
         all.iter().filter(|exit| exit.known).map(|exit| exit.life.pod.uid.as_str()).collect();
@@ -37,16 +41,36 @@ pub(super) fn telling_exits<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Exit<'t, 'h>> 
         let uid = exit.life.pod.uid.as_str();
         exit.known || (!known.contains(uid) && first.insert(uid))
     });
+    all.sort_by_key(|exit| exit.line.id);
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for exit in all.iter_mut().filter(|exit| exit.known) {
+        let count = counts.entry(exit.life.pod.uid.as_str()).or_default();
+        exit.earlier = *count;
+        *count += 1;
+    }
     all
 }
 
 /// A container's first instance that began after an exit.
+fn after<'t, 'h>(
+    run: &Timeline<'_>,
+    of: &'t ContainerLife<'h>,
+    exit: &Exit<'_, '_>,
+) -> impl Iterator<Item = &'t Attempt<'h>> {
+    let is_after = |attempt: &&Attempt<'_>| run.clocks.order(&exit.line.at, &attempt.began) == Order::Before;
+    of.attempts.iter().filter(is_after)
+}
+
+/// The instance with which a container restarted after an exit. On a slow node, another container may exit before the
+/// first instruction of this container runs: such an instance began after the exit, but not because of it. Therefore,
+/// the number of the instance counts first.
 pub(super) fn again<'t, 'h>(
     run: &Timeline<'_>,
     of: &'t ContainerLife<'h>,
-    exit: &Line<'_>,
+    exit: &Exit<'_, '_>,
 ) -> Option<&'t Attempt<'h>> {
-    of.attempts.iter().find(|attempt| run.clocks.order(&exit.at, &attempt.began) == Order::Before)
+    let restarted = after(run, of, exit).find(|attempt| attempt.number > exit.earlier);
+    restarted.or_else(|| after(run, of, exit).next())
 }
 
 /// An exit to which such a rule applies restarts all containers: the init containers run again, in their order, and
@@ -72,8 +96,8 @@ fn judge_course(run: &Timeline<'_>, clause: &Clause, exit: &Exit<'_, '_>, seen: 
     // The exit of the previous init container, or the first line of the sidecar.
     let (mut since, mut after_sidecar) = (At::of(*line), false);
     for of in life.pod.containers.iter().filter(|of| !of.attempts.is_empty()) {
-        let Some(next) = again(run, of, line) else {
-            let mut mains = mains(life.pod).filter_map(|main| again(run, main, line));
+        let Some(next) = again(run, of, exit) else {
+            let mut mains = mains(life.pod).filter_map(|main| again(run, main, exit));
             // The next container does not start before its init container has succeeded.
             let overtaken = mains.next().filter(|_| of.kind == ContainerKind::Init).map(|main| main.began.id);
             let late = run.watched_for(life.pod, &since.stamp, clause.slack_us());
@@ -87,7 +111,8 @@ fn judge_course(run: &Timeline<'_>, clause: &Clause, exit: &Exit<'_, '_>, seen: 
             }
             return false;
         };
-        let early = if after_sidecar { clause.tolerance_us("first-instruction") } else { 0 };
+        let late = run.noise_between(&life.pod.node, &next.began, &since);
+        let early = if after_sidecar { clause.tolerance_us("first-instruction") + late } else { 0 };
         if run.clocks.between(&next.began, &since).is_some_and(|span| span.lo > early) {
             let finding = format!(
                 "{} restarted before an earlier container of its pod had completed or started",
@@ -114,7 +139,7 @@ fn judge_second_round(run: &Timeline<'_>, exit: &Exit<'_, '_>, all: &[Exit<'_, '
     let Exit { life, line, .. } = exit;
     let probed = |of: &ContainerLife<'_>| !of.probes.is_empty();
     for of in mains(life.pod).filter(|of| !probed(of) && life.only_probes_stop_it()) {
-        let Some(next) = again(run, of, line) else { continue };
+        let Some(next) = again(run, of, exit).filter(|next| next.number > exit.earlier) else { continue };
         let Some(stop) = next.stop().filter(|stop| life.before_deletion(&stop.at)) else { continue };
         let other = all.iter().any(|other| {
             other.line.id != line.id
@@ -133,11 +158,18 @@ fn judge_second_round(run: &Timeline<'_>, exit: &Exit<'_, '_>, all: &[Exit<'_, '
 fn judge_others(run: &Timeline<'_>, clause: &Clause, exit: &Exit<'_, '_>, seen: &mut Seen) {
     let Exit { life, line, .. } = exit;
     let others = life.pod.containers.iter().filter(|of| of.name != life.container.name);
+    // It may have ended by itself, because of its own probe, or because it needed too much memory.
+    let own = |of: &ContainerLife<'_>| {
+        of.has_memory_limit() || ProbeKind::STOPPING.iter().any(|kind| of.probe(*kind).is_some())
+    };
     let by_itself = |of: &ContainerLife<'_>| {
-        of.attempts.iter().any(|attempt| attempt.exited_by_itself().is_some() && of.stays())
+        let ends = |attempt: &Attempt<'_>| {
+            attempt.exited_by_itself().is_some_and(|(_, code)| of.stays() || code != 0)
+        };
+        own(of) || of.attempts.iter().any(ends)
     };
     let mut others = others.filter(|of| !by_itself(of));
-    if let Some(next) = others.find_map(|of| again(run, of, line).filter(|next| next.number > 0)) {
+    if let Some(next) = others.find_map(|of| again(run, of, exit).filter(|next| next.number > 0)) {
         let finding =
             format!("no rule matches the exit status of {}, but other containers restarted", life.name());
         seen.violated(finding, [line.id, next.began.id]);
@@ -149,8 +181,10 @@ fn judge_others(run: &Timeline<'_>, clause: &Clause, exit: &Exit<'_, '_>, seen: 
 
 /// The restart of all containers leaves the pod, its address and its volumes as they are.
 pub(super) fn in_place(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    for Exit { life, line, .. } in telling_exits(run).iter().filter(|exit| exit.known) {
-        let Some(next) = again(run, life.container, line).filter(|next| next.is_numbered()) else { continue };
+    for exit in telling_exits(run).iter().filter(|exit| exit.known) {
+        let Exit { life, line, .. } = exit;
+        let next = after(run, life.container, exit).next();
+        let Some(next) = next.filter(|next| next.is_numbered()) else { continue };
         let events = [line.id, next.began.id];
         if next.number == life.number + 1 {
             seen.fine(events);
@@ -176,7 +210,9 @@ fn judge_address(
     let new = shown().find(|shown| shown.id > next);
     let (Some(old), Some(new)) = (old, new) else { return };
     for path in ["/status/podIP", "/spec/nodeName", "/metadata/uid"] {
-        if old.object.pointer(path) != new.object.pointer(path) {
+        let text = |shown: &Revision<'_>| shown.object.pointer(path)?.as_str().map(str::to_owned);
+        // The first status with an address may come only after the exit.
+        if text(old).zip(text(new)).is_some_and(|(old, new)| old != new) {
             let finding = format!("{path} of {} changed when all containers restarted", pod.key);
             seen.violated(finding, [old.id, exit, new.id]);
             return;

@@ -22,7 +22,7 @@ pub(super) fn by_condition(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
                 seen.fine([exit.line.id, during.id]);
                 seen.facet("shown", "during");
             }
-            None if exit.life.watched_for(&end.at, clause.slack_us()) => unannounced.push(exit.line.id),
+            None if was_shown(run, exit, end) => unannounced.push(exit.line.id),
             None => {}
         }
         judge_end(run, clause, &exits, (exit, end), seen);
@@ -43,7 +43,7 @@ pub(super) fn by_condition(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
 fn restarted<'t, 'h>(run: &Timeline<'_>, exit: &Exit<'t, 'h>) -> Option<&'t Revision<'h>> {
     let pod = exit.life.pod;
     let last = pod.containers.iter().rfind(|of| !of.attempts.is_empty())?;
-    let last = again(run, last, exit.line)?;
+    let last = again(run, last, exit)?;
     pod.revisions.iter().find(|shown| shown.id > last.began.id && !shown.gone)
 }
 
@@ -55,6 +55,12 @@ fn shown_during<'t, 'h>(
 ) -> Option<&'t Revision<'h>> {
     let mut shown = exit.life.pod.revisions.iter().filter(|shown| shown.id <= end.id);
     shown.find(|shown| !run.before(&shown.at, &exit.line.at) && shown.is(RESTARTING) == Some(true))
+}
+
+/// Whether the kubelet wrote a status during the restart. If it is slow, it may write only the one after it.
+fn was_shown(run: &Timeline<'_>, exit: &Exit<'_, '_>, end: &Revision<'_>) -> bool {
+    let mut shown = exit.life.pod.revisions.iter().filter(|shown| shown.id < end.id);
+    shown.any(|shown| run.before(&exit.line.at, &shown.at))
 }
 
 /// After the restart, the condition is False until another container exits with such a status.
@@ -71,9 +77,7 @@ fn judge_end(
         |shown: &&Revision<'_>| !shown.gone && next.is_none_or(|next| run.before(&shown.at, &next.line.at));
     let Some(last) = pod.revisions.iter().rfind(in_force) else { return };
     let settled = match next {
-        Some(next) => {
-            run.clocks.between(&end.at, &next.line.at).is_some_and(|span| span.lo > clause.slack_us())
-        }
+        Some(next) => run.longer_than(pod, (&end.at, &next.line.at), clause.slack_us()),
         None => exit.life.watched_for(&end.at, clause.slack_us()),
     };
     match last.is(RESTARTING) {

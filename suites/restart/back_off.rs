@@ -74,8 +74,9 @@ pub(super) fn judge_missing(life: &Life<'_, '_>, crash: &Crash<'_, '_>, allowed:
     if done.is_some_and(|done| !crash.is_over(&done, allowed)) {
         return;
     }
-    // A pod that has reached its deadline restarts nothing.
-    let expired = life.pod.had_deadline() && life.pod.over().is_some();
+    // A pod that has reached its deadline, or was evicted, restarts nothing.
+    let outside = life.pod.had_deadline() || life.pod.was_ended_from_outside();
+    let expired = outside && life.pod.over().is_some();
     if !expired && life.lives_again().is_none() && life.watched_for(crash.end.at(), allowed) {
         let finding =
             format!("{} terminated, but was not started again within {}", life.name(), seconds(allowed));

@@ -7,7 +7,7 @@
 use probity_model::clocks::Stamp;
 use probity_model::measure::{Bound, SECOND, seconds};
 use probity_model::mechanisms::{FIRST_BACK_OFF, LONGEST_BACK_OFF, TO_START};
-use probity_model::timeline::{At, Life, PodLife, ProbeKind};
+use probity_model::timeline::{At, Life, PodLife};
 use probity_model::{Clause, Timeline};
 
 use super::anew::{changes, first_change};
@@ -15,7 +15,7 @@ use crate::qos::killed_for_memory;
 use crate::reading::ends::{End, is_undivided};
 use crate::reading::mains::lives_of;
 use crate::reading::rules::is_restarted;
-use crate::reading::termination::KILLED;
+use crate::reading::termination::{KILLED, may_be_stopped_again};
 
 /// How long a container must run before its back-off is reset: ten minutes, Kubernetes documentation, Pod Lifecycle.
 const GOOD_RUN: i64 = 600 * SECOND;
@@ -128,23 +128,16 @@ fn exit_of(life: &Life<'_, '_>) -> Option<(At, u8)> {
     Some((End::of(life)?.at().clone(), u8::try_from(KILLED).ok()?))
 }
 
-/// Whether the kubelet may have learned of this end from a probe before the runtime reported it. In that case, it also
-/// stops the container, and restarts it in the same sync with the old status, so the back-off ignores this end. There
-/// must have been time for `failureThreshold` failures, so that a kubelet cannot avoid a back-off just by reporting
-/// that it stopped the container.
+/// Whether the kubelet stopped a container that had already ended, because of its probe. The back-off then ignores this
+/// end. An event must report the stop.
 fn is_stopped_again(life: &Life<'_, '_>, exit: &At) -> bool {
     let Some(next) = life.next() else { return false };
-    let apart = life.run.clocks.between(exit, &next.began);
-    let enough = |kind| {
-        let spec = life.container.probe(kind);
-        spec.zip(apart).is_some_and(|(spec, apart)| apart.hi >= spec.period * (spec.failures - 1))
-    };
     let recorded = life.pod.events.iter().any(|event| {
         event.is_of(&life.container.name, "Killing")
             && event.id > exit.id
             && next.end().is_none_or(|end| event.id < end.id)
     });
-    recorded && ProbeKind::STOPPING.into_iter().any(enough)
+    recorded && may_be_stopped_again(life, exit)
 }
 
 impl<'t, 'h> Crash<'t, 'h> {

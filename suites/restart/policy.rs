@@ -8,10 +8,10 @@ use probity_model::{Clause, Seen, Timeline};
 use super::for_good;
 use crate::reading::ends::End;
 use crate::reading::mains::{is_plain, judge_unrestarted_sidecar, mains};
-use crate::reading::patches::changes_image;
+use crate::reading::patches::is_renewed;
 use crate::reading::rules::rules;
 use crate::reading::start_errors::judge_start_error;
-use crate::reading::termination::{judge_no_restart, judge_restart};
+use crate::reading::termination::{judge_no_restart, judge_restart, may_be_stopped_again};
 
 /// Instances that exited by themselves before their pod was deleted, each with the line that records the exit and the
 /// exit status.
@@ -86,7 +86,7 @@ pub(super) fn never(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         .undisturbed()
         .only(|life| is_main_under(life, "Never") && has_no_rules(life) && life.exited_by_itself().is_none());
     // A container that is stopped for a new image starts again, whatever its policy.
-    for life in others.into_iter().filter(|life| !changes_image(run, life.pod, life.container)) {
+    for life in others.into_iter().filter(|life| !is_renewed(run, life.pod, life.container)) {
         let Some(again) = End::of(&life).and_then(|_| life.lives_again()) else { continue };
         seen.violated(
             "a container was started again although the restart policy is Never",
@@ -141,6 +141,7 @@ pub(super) fn scope(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 seen.facet("container", kind);
                 seen.facet("policy", policy);
             }
+            (false, Some(_)) if policy == "OnFailure" && may_be_stopped_again(&life, &line.at) => {}
             (false, Some(again)) => {
                 let finding = format!(
                     "the {kind} container {} was started again although the restart policy is {policy}",

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::policy::exits;
 use crate::reading::ends::{End, is_undivided};
 use crate::reading::rules::{knows, operator, rules};
+use crate::reading::termination::may_be_stopped_again;
 
 /// A container's own policy decides, and not the policy of its pod.
 pub(super) fn own_policy(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -56,7 +57,7 @@ fn comes_back(kind: ContainerKind, policy: &str, code: u8) -> bool {
     match policy {
         "Never" => false,
         "OnFailure" => code != 0,
-        _ => code != 0 || kind == ContainerKind::Main,
+        _ => code != 0 || kind != ContainerKind::Init,
     }
 }
 
@@ -87,6 +88,7 @@ fn judge(
             seen.fine([line.id, again]);
             return true;
         }
+        (false, Some(_)) if life.policy() != "Never" && may_be_stopped_again(life, &line.at) => {}
         (false, Some(again)) => {
             let finding = format!("{name} exited with {code} and restarted, although {why}");
             seen.violated(finding, [line.id, again]);
@@ -94,7 +96,8 @@ fn judge(
         (true, None) if life.pod.was_ended_from_outside() => {}
         (true, None) => {
             // Only the first restart comes at once.
-            let late = life.number == 0 && life.watched_for(&line.at, clause.slack_us());
+            let late =
+                life.number == 0 && is_undivided(life) && life.watched_for(&line.at, clause.slack_us());
             if let Some(over) = over.map(|over| over.id).or_else(|| run.last_event().filter(|_| late)) {
                 let finding = format!("{name} exited with {code} and did not restart, although {why}");
                 seen.violated(finding, [line.id, over]);

@@ -75,6 +75,26 @@ fn after(clause: &str, policy: &str, code: u8, again: Option<f64>) -> &'static s
     verdict(&run.done(), clause)
 }
 
+/// A container with a liveness probe exits with 0, and restarts a second later.
+fn succeeds_with_a_probe(policy: &str, period: u32) -> &'static str {
+    let probe = json!({ "tcpSocket": { "port": 8080 }, "periodSeconds": period, "failureThreshold": 2 });
+    let mut run = Composer::new(&[ON_FAILURE, NEVER]);
+    let spec =
+        json!({ "restartPolicy": policy, "containers": [{ "name": "target", "livenessProbe": probe }] });
+    run.create(0.0, &spec).start(1.0, 0);
+    run.status(1.5, &status("Running", 0, runs(1.0), json!({})));
+    exits(&mut run, 3.0, 0, "plan");
+    run.start(4.5, 1).status(5.0, &status("Running", 1, runs(4.5), ended(0))).reading(90.0);
+    verdict(&run.done(), if policy == "Never" { NEVER } else { ON_FAILURE })
+}
+
+#[test]
+fn a_probe_may_notice_an_end_before_the_runtime_reports_it() {
+    assert_ne!(succeeds_with_a_probe("OnFailure", 1), "violated");
+    assert_eq!(succeeds_with_a_probe("OnFailure", 5), "violated", "there was no time for two failures");
+    assert_eq!(succeeds_with_a_probe("Never", 1), "violated");
+}
+
 #[test]
 fn the_policy_decides_what_comes_back() {
     assert_eq!(after(ALWAYS, "Always", 0, Some(4.0)), "holds");

@@ -6,11 +6,13 @@ use std::collections::BTreeMap;
 use probity_model::clocks::Stamp;
 use probity_model::history::{Happening, Sighting};
 use probity_model::measure::{Bound, seconds};
+use probity_model::mechanisms::NEAR;
 use probity_model::stamp::counted;
 use probity_model::timeline::{
     Attempt, ContainerLife, ContainerSeen, Handler, Line, PodLife, Probe, ProbeOutcome, ProbeSpec,
     ProbedLife, Revision,
 };
+use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::answer::HttpAnswer;
 use probity_script::witness::{Call, Fact};
@@ -168,8 +170,26 @@ pub(super) fn note_spread(
     spread.into_iter().for_each(|spread| seen.note(spread));
 }
 
+/// Whether the container stayed ready between two probes that passed, as all those between them did. If not, the kubelet
+/// is accused, unless the node was busy: a kubelet that gets no processor reads an answer only after its timeout.
+pub(super) fn stays_ready(
+    life: &ProbedLife<'_, '_>,
+    (first, last): (&Probe<'_>, &Probe<'_>),
+    finding: &str,
+    seen: &mut Seen,
+) -> bool {
+    let Some(revision) = unready_between(life, &first.at, &last.at) else { return true };
+    let events = [first.id, revision, last.id];
+    if life.noise(&first.at, &last.at) >= life.spec.timeout - NEAR {
+        seen.doubt(Doubt::Ambiguous, format!("{finding}, on a busy node"), events);
+    } else {
+        seen.violated(finding, events);
+    }
+    false
+}
+
 /// The first revision between two instants that shows the container running and not ready.
-pub(super) fn unready_between(life: &ProbedLife<'_, '_>, from: &Stamp, to: &Stamp) -> Option<EventId> {
+fn unready_between(life: &ProbedLife<'_, '_>, from: &Stamp, to: &Stamp) -> Option<EventId> {
     let between = |shown: &Revision<'_>| life.run.before(from, &shown.at) && life.run.before(&shown.at, to);
     let mut revisions = life.revisions().filter(|(revision, _)| between(revision));
     let unready = revisions

@@ -11,7 +11,7 @@ use probity_model::timeline::{Line, Probe, ProbeKind, ProbeOutcome, ProbedLife};
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 
 use super::course::{
-    depends_on, falls_by_lateness, host_and_port, note_spread, refused_by_dependency, unready_between,
+    depends_on, falls_by_lateness, host_and_port, note_spread, refused_by_dependency, stays_ready,
 };
 use crate::reading::endpoints::{Fall, no_longer_ready};
 use crate::reading::readiness::{Turn, comes_up, falls, goes_down, readiness_lives, rises, stays_alive};
@@ -160,12 +160,9 @@ fn patient<'t, 'h>(clause: &Clause, seen: &mut Seen, life: &ProbedLife<'t, 'h>) 
     if life.spec.timeout <= DEFAULT_TIMEOUT || !life.showed_ready(&first.at, true) || touched {
         return;
     }
-    match unready_between(life, &first.at, &last.at) {
-        Some(revision) => {
-            let finding = "the container became not ready although its slow answers came within the timeout";
-            seen.violated(finding, [first.id, revision, last.id]);
-        }
-        None => seen.fine([first.id, last.id]),
+    let finding = "the container became not ready although its slow answers came within the timeout";
+    if stays_ready(life, (first, last), finding, seen) {
+        seen.fine([first.id, last.id]);
     }
 }
 

@@ -7,7 +7,7 @@ use probity_model::measure::seconds;
 use probity_model::timeline::{ContainerSeen, Line, ProbeKind, ProbeOutcome, ProbedLife, Revision};
 use probity_model::{Clause, Judge, Seen, Timeline};
 
-use super::course::{ClientRequest, falls_by_lateness, listener, opened, requests_to, unready_between};
+use super::course::{ClientRequest, falls_by_lateness, listener, opened, requests_to, stays_ready};
 use crate::reading::readiness::{Turn, readiness_lives, turns};
 use crate::reading::services::services;
 
@@ -109,11 +109,8 @@ fn stays_ready_while(
     if !(enough && passed && alone && life.showed_ready(&begin.at, true)) {
         return;
     }
-    match unready_between(life, &begin.at, &end.at) {
-        Some(revision) => {
-            let finding = "the container was shown as not ready while its readiness probe passed";
-            seen.violated(finding, [begin.id, revision, end.id]);
-        }
-        None => seen.fine([first.line.id, begin.id, end.id, last.line.id]),
+    let finding = "the container was shown as not ready while its readiness probe passed";
+    if stays_ready(life, (begin, end), finding, seen) {
+        seen.fine([first.line.id, begin.id, end.id, last.line.id]);
     }
 }

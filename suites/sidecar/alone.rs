@@ -40,7 +40,9 @@ pub(super) fn has_probes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         };
         let others = life.pod.containers.iter().filter(|other| other.name != life.container.name);
         let ended = others.flat_map(|of| lives_of(run, life.pod, of)).find_map(|other| {
-            let end = other.stop().map(At::of).or_else(|| other.ended.clone())?;
+            // A container may also end by itself or run out of memory.
+            let killed = other.exiting().is_none() && !other.container.has_memory_limit();
+            let end = other.stop().map(At::of).or_else(|| other.ended.clone().filter(|_| killed))?;
             (near(&end) && !may_have_earned(&other, &end)).then_some(end)
         });
         match ended {

@@ -27,7 +27,7 @@ pub(super) fn ends_gracefully(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
         let ends: Option<Vec<At>> = lives.iter().map(|life| End::of(life)?.latest).collect();
         let last = ends.and_then(|ends| ends.into_iter().fold(None, |last, end| later(run, last, end)));
         if let Some(last) = last {
-            judge_mirror(run, clause, pod, &last, seen);
+            judge_mirror(run, clause, (pod, &lives), &last, seen);
         }
     }
 }
@@ -61,13 +61,23 @@ fn judge_return(life: &Life<'_, '_>, removed: &At, seen: &mut Seen) {
     }
 }
 
-fn judge_mirror(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, last: &At, seen: &mut Seen) {
+fn judge_mirror(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    (pod, lives): (&PodLife<'_>, &[Life<'_, '_>]),
+    last: &At,
+    seen: &mut Seen,
+) {
     let (Some(shown), mirror) = (pod.mirrors.last(), clause.tolerance_us("mirror")) else { return };
-    match shown.revisions.iter().find(|shown| shown.gone) {
-        Some(gone) if run.before(&gone.at, last) => {
+    let gone = shown.revisions.iter().find(|shown| shown.gone);
+    // The end of a process is known only to the connection that it closes, which a stalled harness hears late.
+    let lines = || lives.iter().filter_map(|life| life.attempt.last_line());
+    let alive = gone.and_then(|gone| lines().find(|line| run.before(&gone.at, &line.at)));
+    match gone {
+        Some(gone) if let Some(alive) = alive => {
             let finding =
                 format!("the mirror pod of {} was removed while a container was still running", pod.key);
-            seen.violated(finding, [gone.id, last.id]);
+            seen.violated(finding, [gone.id, alive.id]);
         }
         Some(gone) => {
             let quantity = format!("from the last end of {} to the removal of its mirror pod", pod.key);

@@ -85,7 +85,7 @@ pub(super) fn is_extended_once(run: &Timeline<'_>, clause: &Clause, seen: &mut S
     after_long_sleeps(&all, clause, seen);
     runs(&all, |going, hooked, hook| {
         let (life, grace, slack) = (&hooked.life, going.grace(), clause.slack_us());
-        if hooked.completed().is_some() {
+        if hooked.completed().is_some() || hooked.may_be_done() {
             return;
         }
         let Some(stop) = life.stop() else {
@@ -138,6 +138,7 @@ pub(super) fn needs_longer_grace(run: &Timeline<'_>, clause: &Clause, seen: &mut
                 let finding = format!("the hook of {} ran for {}", life.name(), seconds(took.lo));
                 seen.violated(finding, [hook.began.id]);
             }
+            (None, Some(_)) if hooked.may_be_done() => {}
             (None, Some(stop)) => {
                 let kept = judge_least(going, life, (stop, "stop signal"), going.grace(), seen);
                 if kept && is_unsaid(going) {

@@ -2,8 +2,9 @@
 
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
-use probity_model::mechanisms::NEAR;
+use probity_model::mechanisms::{NEAR, SATURATION_DELAYS};
 use probity_model::timeline::{Asked, At, ContainerLife, Life, Line, PodLife, ProbeKind};
+use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
@@ -39,6 +40,16 @@ impl Hooked<'_, '_> {
     pub(super) fn completed(&self) -> Option<(&At, &At)> {
         let run = self.run.as_ref()?;
         Some((&run.began, run.ended.as_ref().filter(|_| run.outcome.is_some())?))
+    }
+
+    /// Whether the hook may have finished without a record: on a busy node, the process may not get a processor between
+    /// the end of its hook and the stop signal, which it obeys at once.
+    pub(super) fn may_be_done(&self) -> bool {
+        let Some((stop, exit)) = self.life.stop().zip(self.life.exiting()) else { return false };
+        let noise = self.life.noise(&stop.at.earlier(SATURATION_DELAYS), &exit.at);
+        let soon =
+            self.life.run.clocks.between(&stop.at, &exit.at).is_some_and(|span| span.lo <= NEAR + noise);
+        noise > 0 && soon && self.completed().is_none()
     }
 }
 
@@ -87,8 +98,11 @@ fn judge_run(
             // The runtime may begin a command late, but the grace period begins before that.
             let late =
                 life.run.clocks.between(asked, &stop.at).is_none_or(|span| span.hi > going.grace() - NEAR);
-            if !late {
-                let finding = format!("{} received its stop signal while its hook was running", life.name());
+            let finding = format!("{} received its stop signal while its hook was running", life.name());
+            if !late && hooked.may_be_done() {
+                let why = format!("{finding}, but ended before it could record the end of the hook");
+                seen.doubt(Doubt::WitnessMissing, why, [run.began.id, stop.id]);
+            } else if !late {
                 seen.violated(finding, [run.began.id, stop.id]);
             }
         }

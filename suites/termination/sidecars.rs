@@ -232,7 +232,9 @@ pub(super) fn all_after_long_hooks(run: &Timeline<'_>, clause: &Clause, seen: &m
     for group in pods(&going(run)) {
         let (most, slack) = (group.going.grace() + LEAST_GRACE, clause.slack_us());
         for hooked in hooked(group.sidecars) {
-            let (Some(hook), None) = (&hooked.run, hooked.completed()) else { continue };
+            let (Some(hook), None, false) = (&hooked.run, hooked.completed(), hooked.may_be_done()) else {
+                continue;
+            };
             let life = &hooked.life;
             let upper =
                 Bound::at_most(most + slack, format!("the grace period + two seconds + {}", seconds(slack)));

@@ -9,7 +9,7 @@ use probity_script::witness::Fact;
 
 use super::asked::{Going, alive_until, going, has_lasting_hook};
 use crate::reading::ends::{End, killed_at};
-use crate::reading::patches::changes_image;
+use crate::reading::patches::is_renewed;
 
 /// The id of the first process of a container: Linux, pid_namespaces(7).
 const FIRST: u32 = 1;
@@ -28,7 +28,11 @@ pub(super) fn comes_promptly(run: &Timeline<'_>, clause: &Clause, seen: &mut See
 }
 
 fn judge_arrival(clause: &Clause, going: &Going<'_, '_>, life: &Life<'_, '_>, seen: &mut Seen) {
-    let (run, asked) = (going.run, &going.first.at);
+    let run = going.run;
+    // The kubelet first completes the starts of containers that it has begun; whether it begins any is another clause.
+    let starts = going.later_lives().into_iter().map(|life| life.began.clone());
+    let asked =
+        &starts.fold(going.first.at.clone(), |last, at| if run.before(&last, &at) { at } else { last });
     let Some(stop) = life.stop() else {
         let Some(until) = alive_until(life) else { return };
         let waited = run.measure(String::new(), &life.node, asked, &until, clause.in_time());
@@ -103,8 +107,12 @@ pub(super) fn nothing_comes_back(run: &Timeline<'_>, clause: &Clause, seen: &mut
             let Some(exit) = life.exiting() else { continue };
             let Fact::Exiting(exiting) = &exit.line.fact else { continue };
             if let Some(again) = life.lives_again() {
-                let finding = format!("{} was started again while its pod was terminating", life.name());
-                seen.violated(finding, [going.first.at.id, exit.id, again]);
+                // A kubelet that has not heard of the deletion yet restarts a container that exits by itself.
+                let unheard = clause.slack_us() + life.noise(&going.first.at, &exit.at);
+                if life.stop().is_some() || run.at_least(&going.first.at, &exit.at) > unheard {
+                    let finding = format!("{} was started again while its pod was terminating", life.name());
+                    seen.violated(finding, [going.first.at.id, exit.id, again]);
+                }
                 continue;
             }
             if let Some(later) = outlived(run, clause, exit, &lives) {
@@ -127,7 +135,7 @@ fn accuse_return(clause: &Clause, going: &Going<'_, '_>, life: &Life<'_, '_>, se
     let otherwise = ProbeKind::STOPPING.iter().any(|kind| life.container.probe(*kind).is_some())
         || going.pod.containers.iter().any(|of| of.lifecycle("postStart").is_some())
         || going.pod.restarts_as_one()
-        || changes_image(run, going.pod, life.container);
+        || is_renewed(run, going.pod, life.container);
     let told = life.stop().is_some() && !otherwise;
     let known = clause.slack_us() + life.noise(asked, &end.earliest);
     if told || run.at_least(asked, &end.earliest) > known {

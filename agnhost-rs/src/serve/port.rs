@@ -94,6 +94,7 @@ fn fill(listener: &Socket) -> io::Result<Vec<Socket>> {
 pub(super) async fn keep(context: Arc<ListenerContext>, mut port: Port, mut state: ListenState, number: u16) {
     let mut turns = context.stage.turns();
     let mut gate = context.gate.watch();
+    let mut failed = false;
     tell(&context, &port, state);
     loop {
         let changes = context.stage.with_plan(|plan| {
@@ -105,7 +106,7 @@ pub(super) async fn keep(context: Arc<ListenerContext>, mut port: Port, mut stat
                 Err(error) => trouble(&context, "accept a connection", &error).await,
             },
             _ = turns.changed() => {}
-            () = sleep(LOOK), if changes => {}
+            () = sleep(LOOK), if changes || failed => {}
             () = gate.closing() => {
                 tell(&context, &Port::Closed, ListenState::Closed);
                 return;
@@ -116,10 +117,14 @@ pub(super) async fn keep(context: Arc<ListenerContext>, mut port: Port, mut stat
             port = Port::Closed;
             match context.stage.plan().listeners.get(&context.name).map(|l| Port::enter(wanted, l, number)) {
                 Some(Ok(entered)) => {
-                    (port, state) = (entered, wanted);
+                    (port, state, failed) = (entered, wanted, false);
                     tell(&context, &port, state);
                 }
-                Some(Err(error)) => trouble(&context, "change the state of the port", &error).await,
+                Some(Err(error)) => {
+                    // Another process may have the port for a while.
+                    failed = true;
+                    trouble(&context, "change the state of the port", &error).await;
+                }
                 None => return,
             }
         }

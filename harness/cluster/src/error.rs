@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use kube::client::UpgradeConnectionError;
 use kube::core::Status;
 
 /// The maximum length of a text that a proxy answers, in characters. A longer text is cut.
@@ -114,6 +115,12 @@ impl ClusterError {
         }
     }
 
+    /// Whether the API server examined the request and rejected it. If it was overloaded or broken, it did not.
+    #[must_use]
+    pub fn is_rejection(&self) -> bool {
+        (400..500).contains(&self.code()) && self.code() != 429
+    }
+
     /// The status code of the refusal; 0 if it was not one.
     #[must_use]
     pub fn code(&self) -> u16 {
@@ -160,6 +167,10 @@ impl From<kube::Error> for RequestFailure {
     fn from(error: kube::Error) -> Self {
         match error {
             kube::Error::Api(status) => Self::Refused(Box::new(Refusal::from(*status))),
+            // Exec and port-forward: the body of such an answer is lost.
+            kube::Error::UpgradeConnection(UpgradeConnectionError::ProtocolSwitch(code)) => {
+                Self::Refused(Box::new(Refusal { code: code.as_u16(), ..Refusal::default() }))
+            }
             other => Self::unreachable(&other),
         }
     }

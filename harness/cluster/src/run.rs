@@ -118,17 +118,22 @@ impl RunInProgress {
         let _writing = AbortOnDropHandle::new(tokio::spawn(histories.clone().write(entries)));
         let stalls = StallDetector::start(self.clock, incoming.clone());
 
-        let restricted = self.restricted_namespace().await?;
-        let namespace = restricted.name.clone();
-        self.namespaces.push(restricted);
+        let stop = self.stop.clone();
+        // An interruption during the preparation ends it at once: nothing has run yet.
+        let Some(namespace) = stop.run_until_cancelled(self.restricted_namespace()).await else {
+            return Ok(Usage::default());
+        };
+        let namespace = namespace?;
         let (cases, privileged) = self.with_privileged(cases).await;
         let _watches = self.watch(&cases, &incoming);
         let token = uuid::Uuid::new_v4().simple().to_string();
         let setting = self.options.setting(&namespace, "", &token);
-        let recorder = Recorder::deploy(&self.cluster, &namespace, &setting).await?;
+        let recorder = Recorder::deploy(&self.cluster, &namespace, &setting);
+        let Some(recorder) = stop.run_until_cancelled(recorder).await else { return Ok(Usage::default()) };
+        let recorder = recorder?;
         let setting = Setting { recorder: recorder.address.clone(), ..setting };
         let image = recorder.image_digest.clone();
-        let nodes = self.cluster.node_facts(&self.options.placement).await;
+        let nodes = self.cluster.node_facts(&self.options.placement).await?;
         self.bind_to_nodes(&cases, &nodes.keys().cloned().collect::<Vec<_>>(), &recorder.node);
         let _stream = recorder.listen(self.clock, incoming.clone());
         let (told, deployed) = oneshot::channel();
@@ -136,7 +141,7 @@ impl RunInProgress {
         if cases.iter().any(Case::takes_a_node_away) {
             // No metronome can start on a node that is cut off. If a metronome cannot start now, there is a warning,
             // and the run continues.
-            let _ = deployed.await;
+            let _ = stop.run_until_cancelled(deployed).await;
         }
         self.wait_for_young_kubelets(young_kubelets::age_for(&cases)).await;
         let laid_us = self.clock.us();
@@ -212,12 +217,26 @@ impl RunInProgress {
         let _ = self.stop.run_until_cancelled(tokio::time::sleep(wait)).await;
     }
 
-    async fn restricted_namespace(&self) -> Result<Namespace, ClusterError> {
-        let run = &self.options.run;
-        match &self.options.namespace {
-            Some(name) => Namespace::existing(&self.cluster, name, run).await,
-            None => Namespace::create(&self.cluster, run, run, "restricted").await,
+    /// The name of the namespace in which most cases run.
+    async fn restricted_namespace(&mut self) -> Result<String, ClusterError> {
+        let run = self.options.run.clone();
+        if let Some(name) = self.options.namespace.clone() {
+            self.namespaces.push(Namespace::existing(&self.cluster, &name, &run).await?);
+            return Ok(name);
         }
+        self.create_namespace(&run, "restricted").await?;
+        Ok(run)
+    }
+
+    /// Creates a namespace. It counts as one to clean up before it exists, because an interruption can come while the API
+    /// server creates it.
+    async fn create_namespace(&mut self, name: &str, level: &str) -> Result<(), ClusterError> {
+        self.namespaces.push(Namespace::planned(name, &self.options.run));
+        let created = Namespace::create(&self.cluster, name, &self.options.run, level).await;
+        if created.as_ref().is_err_and(ClusterError::is_rejection) {
+            self.namespaces.pop();
+        }
+        created.map(|_| ())
     }
 
     /// Creates the privileged namespace if a case needs it. If it cannot be created, the cases that need it are
@@ -234,11 +253,8 @@ impl RunInProgress {
                 .to_owned()
         } else {
             let name = format!("{}-privileged", self.options.run);
-            match Namespace::create(&self.cluster, &name, &self.options.run, "privileged").await {
-                Ok(namespace) => {
-                    self.namespaces.push(namespace);
-                    return (cases, Some(name));
-                }
+            match self.create_namespace(&name, "privileged").await {
+                Ok(()) => return (cases, Some(name)),
                 Err(error) => format!("failed to create a privileged namespace: {error}"),
             }
         };
@@ -345,6 +361,9 @@ impl RunInProgress {
         }
         let mut restarted = false;
         for case in alone {
+            if self.stop.is_cancelled() {
+                break;
+            }
             if restarted && !case.restarts_a_kubelet() {
                 let age = young_kubelets::age_for(std::slice::from_ref(&case));
                 self.wait_for_young_kubelets(age.max(young_kubelets::STEADY)).await;

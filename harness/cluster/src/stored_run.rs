@@ -86,10 +86,7 @@ pub async fn store(
     let parts = parts(place, shard, digest, bytes);
     for old in cluster.list(&place.namespace, "ConfigMap", Some(&label(&place.name))).await?.items {
         if shard_of(&old) == Some(shard) {
-            match cluster.delete(&place.namespace, "ConfigMap", old.name(), None).await {
-                Err(error) if error.code() != 404 => return Err(error),
-                _ => {}
-            }
+            cluster.delete_if_present(&place.namespace, "ConfigMap", old.name(), None).await?;
         }
     }
     for part in &parts {
@@ -155,10 +152,7 @@ fn state_of(job: &Value) -> JobState {
 /// If the API server refuses it.
 pub async fn remove(cluster: &ClusterClient, namespace: &str, name: &str) -> Result<(), ClusterError> {
     for part in cluster.list(namespace, "ConfigMap", Some(&label(name))).await?.items {
-        match cluster.delete(namespace, "ConfigMap", part.name(), None).await {
-            Err(error) if error.code() != 404 => return Err(error),
-            _ => {}
-        }
+        cluster.delete_if_present(namespace, "ConfigMap", part.name(), None).await?;
     }
     Ok(())
 }

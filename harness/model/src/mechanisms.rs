@@ -96,6 +96,11 @@ mechanisms! {
     TWO_WATCHES = SECOND;
     /// The lines of a target may still be in transit for this long when a case ends.
     UNDER_WAY = 2 * SECOND;
+    /// A kubelet reads a pod from the API server before it writes the pod's status, so a status may be this much older
+    /// than the time at which it is written.
+    TO_WRITE = 5 * SECOND;
+    /// A kubelet may show the result of a container's last probe after the end of the container, until its next sync.
+    TO_CORRECT = 3 * SECOND;
     /// A kubelet counts from `startedAt`, which is rounded down to a whole second, and the process begins after that,
     /// even later on a busy node: together at most this much.
     TO_BEGIN = 2 * SECOND;

@@ -116,7 +116,8 @@ impl<'h> Timeline<'h> {
     fn noises_between(&self, node: &str, from: &Stamp, to: &Stamp) -> (i64, i64) {
         let of_harness = from.clock == Clock::Harness || to.clock == Clock::Harness;
         let counts = |noise: &Noise| match &noise.clock {
-            Clock::Node(of) | Clock::Wall(of) => of == node,
+            // Whoever has no node of its own, such as a controller, may run on any of them.
+            Clock::Node(of) | Clock::Wall(of) => node.is_empty() || of == node,
             Clock::Harness => of_harness,
         };
         let (mut all, mut stopped) = (Vec::new(), Vec::new());

@@ -33,7 +33,7 @@ fn stays_down(clause: &Clause, seen: &mut Seen, life: &ProbedLife<'_, '_>, turn:
         _ => None,
     });
     for up in rises.filter(|up| run.clocks.order(&up.at, &turn.last.at) == Order::Before) {
-        let after = run.at_least(&turn.first.at, &up.at);
+        let after = run.at_least(&turn.due, &up.at);
         if after > clause.slack_us() + life.noise(&turn.first.at, &up.at) {
             let finding = format!(
                 "{} had been failing for {}, but made the container ready",

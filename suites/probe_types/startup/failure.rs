@@ -2,6 +2,7 @@
 //! from its liveness probe.
 
 use probity_model::measure::seconds;
+use probity_model::mechanisms::TO_BEGIN;
 use probity_model::timeline::{ProbeKind, ProbeOutcome, ProbedLife};
 use probity_model::{Clause, Seen, Timeline};
 
@@ -75,7 +76,8 @@ fn judge_protected(
     let patience = least_time(startup);
     // A series of startup failures may begin in the previous instance, so only the first instance is judged. The series
     // may also begin before the process starts.
-    let early = startup.number == 0 && lived + clause.slack_us() < patience;
+    let late = startup.noise(&began.earlier(TO_BEGIN), &stop.at);
+    let early = startup.number == 0 && lived + clause.slack_us() + late < patience;
     let hooked = startup.container.lifecycle("postStart").is_some();
     let own_doing = startup.only_probes_stop_it() && !hooked;
     if early && own_doing && startup.pod.sees(&startup.container.name, startup.spec) {

@@ -7,14 +7,14 @@ use probity_model::clocks::Order;
 use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::mechanisms::{DOUBTFUL, PERIODS_TO_COME};
 use probity_model::timeline::{
-    At, ContainerKind, ContainerLife, ContainerSeen, Handler, PodLife, ProbeKind, ProbedLife, Revision, State,
+    At, ContainerKind, ContainerLife, ContainerSeen, Handler, PodLife, ProbeKind, ProbedLife, Revision,
 };
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use super::gate::{Early, Opening, is_before, judge_shown_early, opening, success};
+use crate::reading::at_rest::judge_at_rest;
 use crate::reading::began::began;
-use crate::reading::statuses::of_kubelet;
 
 const TAKEN_BACK: &str = "`started` went from true back to false in the same container instance";
 
@@ -114,7 +114,8 @@ fn judge_races(races: &[[EventId; 2]], seen: &mut Seen) {
 /// `started` in the status is false until the startup probe has succeeded, and true soon after.
 pub(super) fn started_is_published(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let mut races = Vec::new();
-    what_does_not_run(run, seen);
+    let others = run.containers().filter(|(_, container)| container.kind != ContainerKind::Init);
+    judge_at_rest(run, others, ("started", |_, of| of.started == Some(true)), seen);
     for startup in run.lives().of(ProbeKind::Startup).undisturbed() {
         let success = opening(&startup);
         races.extend(taken_back(clause, &startup, success.as_ref(), seen));
@@ -139,23 +140,6 @@ pub(super) fn started_is_published(run: &Timeline<'_>, clause: &Clause, seen: &m
         }
     }
     judge_races(&races, seen);
-}
-
-/// A container that is not running is not shown as started, even if its last instance was started.
-fn what_does_not_run(run: &Timeline<'_>, seen: &mut Seen) {
-    for (pod, container) in run.containers().filter(|(_, container)| container.kind != ContainerKind::Init) {
-        let still = |shown: &&Revision<'_>| {
-            let status = shown.container(&container.name);
-            status.is_some_and(|status| {
-                let rests = matches!(status.state, State::Waiting { .. } | State::Terminated { .. });
-                rests && status.started == Some(true)
-            })
-        };
-        if let Some(shown) = of_kubelet(pod).find(still) {
-            let finding = format!("{}/{} is shown as started, but is not running", pod.key, container.name);
-            seen.violated(finding, [shown.id]);
-        }
-    }
 }
 
 /// A revision shows `started: true` in time after the success.

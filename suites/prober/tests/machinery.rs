@@ -205,20 +205,36 @@ fn what_failed_for_good_is_not_asked_again_in_this_life() {
 fn ended(ready: bool) -> Composer {
     let mut run = one(NOT_RUNNING, &json!({ "readinessProbe": http("/ready", 8080, 1) }));
     run.running(2.0, true, true, 0);
+    shown_ended(&mut run, 4.0, ready);
+    run
+}
+
+fn shown_ended(run: &mut Composer, at: f64, ready: bool) {
     run.status(
-        4.0,
+        at,
         &json!({ "phase": "Running", "containerStatuses": [{
         "name": "target", "ready": ready, "restartCount": 0, "containerID": "containerd://target-0",
         "state": { "terminated": { "exitCode": 1, "reason": "Error" } }, "lastState": {},
     }] }),
     );
-    run
 }
 
 #[test]
 fn a_container_that_does_not_run_is_not_ready() {
     assert_eq!(verdict(&ended(false).done(), NOT_RUNNING), "holds");
     assert_eq!(verdict(&ended(true).done(), NOT_RUNNING), "violated");
+    let corrected = |times: u32| {
+        let mut run = ended(true);
+        shown_ended(&mut run, 4.5, false);
+        for nth in 1..times {
+            shown_ended(&mut run, 5.0 + f64::from(nth), true);
+            shown_ended(&mut run, 5.5 + f64::from(nth), false);
+        }
+        run.reading(20.0);
+        verdict(&run.done(), NOT_RUNNING)
+    };
+    assert_eq!(corrected(1), "inconclusive", "the last probe may have had its result late");
+    assert_eq!(corrected(2), "violated");
     let mut running = one(NOT_RUNNING, &json!({ "readinessProbe": http("/ready", 8080, 1) }));
     running.running(2.0, true, true, 0);
     assert_eq!(verdict(&running.done(), NOT_RUNNING), "inconclusive");

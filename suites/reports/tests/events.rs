@@ -348,3 +348,19 @@ fn only_the_first_two_instances_have_had_nothing_to_wait_for() {
     assert_eq!(judged(0), "violated");
     assert_eq!(judged(2), "inconclusive", "the record of the earlier instances is missing");
 }
+
+#[test]
+fn an_event_waits_for_those_that_its_kubelet_recorded_earlier() {
+    let clause = "report.event.started-each-time";
+    let slow = |earlier: f64| {
+        let mut run = pod(clause, &one(json!({ "name": "target" })));
+        run.start(2.2, 0).running(2.3, true, true, 0);
+        for (reason, at, shown) in [("Created", 1.0, 12.0), ("Started", 2.0, 12.1)] {
+            let recorded = if reason == "Created" { earlier } else { at };
+            told(&mut run, shown, &event(recorded, "target", "Normal", reason, "Container"));
+        }
+        concluded(run, clause)
+    };
+    assert_eq!(slow(0.0), "holds", "the first event waited as long");
+    assert_eq!(slow(10.0), "violated", "no earlier event was late");
+}

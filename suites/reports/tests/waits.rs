@@ -92,7 +92,8 @@ fn each_pull_waits_longer() {
         let mut run = pod("report.event.pull-back-off", &of_image(NOWHERE, "Always"));
         run.status(2.0, &waits("ErrImagePull"));
         for (count, at) in (1_u32..).zip(pulls) {
-            told(&mut run, *at, &with(about("Normal", "Pulling", "no image"), "/count", json!(count)));
+            let event = with(about("Normal", "Pulling", "no image"), "/count", json!(count));
+            told(&mut run, *at, &with(event, "/lastTimestamp", json!(timestamp(*at))));
         }
         run.status(until, &waits("ImagePullBackOff"));
         run.reading(until);

@@ -70,6 +70,38 @@ fn a_rule_restarts_all_containers_in_their_order() {
     );
 }
 
+/// Another container begins for the first time after the exit of the container whose rule restarts all.
+fn slow_start(stopped: u64) -> &'static str {
+    let mut run = Composer::new(&[ALL]);
+    let rule = json!({ "action": "RestartAllContainers", "exitCodes": { "operator": "In", "values": [88] } });
+    let main = json!({ "name": "main", "restartPolicy": "Never", "restartPolicyRules": [rule] });
+    let inits = [json!({ "name": "one" })];
+    run.create(0.0, &json!({ "initContainers": inits, "containers": [main, { "name": "other" }] }));
+    run.of("pod", "one").start(1.0, 0);
+    leaves(&mut run, "one", 2.0, 0);
+    run.of("pod", "main").start(3.0, 0);
+    shows(&mut run, 3.5, "10.0.0.7", 0);
+    leaves(&mut run, "main", 5.0, 88);
+    run.of("pod", "other").start(5.4, 0).signal(6.0, "SIGTERM");
+    leaves(&mut run, "other", 6.1, 0);
+    run.of("pod", "one").start(7.0, 1);
+    leaves(&mut run, "one", 8.0, 0);
+    run.of("pod", "main").start(9.0, 1).of("pod", "other").start(9.1, 1);
+    shows(&mut run, 9.5, "10.0.0.7", 1);
+    if stopped == 1 {
+        run.of("pod", "other").signal(12.0, "SIGTERM");
+        leaves(&mut run, "other", 12.1, 0);
+    }
+    run.reading(60.0);
+    verdict(&run.done(), ALL)
+}
+
+#[test]
+fn a_first_instance_that_begins_after_the_exit_is_not_a_restart() {
+    assert_eq!(slow_start(0), "holds");
+    assert_eq!(slow_start(1), "violated", "the second instance is stopped without an exit");
+}
+
 #[test]
 fn a_status_that_no_rule_knows_restarts_no_other_container() {
     assert_eq!(restarted(ALL, 1, None, None, KEPT), "holds");
@@ -91,6 +123,11 @@ fn the_pod_and_its_volumes_stay() {
 /// All containers of a pod restart twice. `begins` is the time from an exit to the status in which the condition is True;
 /// `ends` tells whether the condition becomes False after each restart.
 fn announced(begins: Option<f64>, ends: bool, early: bool) -> &'static str {
+    announced_with(begins, ends, early, true)
+}
+
+/// Like [`announced`]; `written` tells whether a status without the condition is written during each restart.
+fn announced_with(begins: Option<f64>, ends: bool, early: bool, written: bool) -> &'static str {
     let mut run = Composer::new(&[ANNOUNCED]);
     let rule = json!({ "action": "RestartAllContainers", "exitCodes": { "operator": "In", "values": [88] } });
     let main = json!({ "name": "main", "restartPolicy": "Never", "restartPolicyRules": [rule] });
@@ -110,6 +147,8 @@ fn announced(begins: Option<f64>, ends: bool, early: bool) -> &'static str {
         leaves(&mut run, "main", exit, 88);
         if let Some(begins) = begins {
             tells(&mut run, exit + begins, round, true);
+        } else if written {
+            tells(&mut run, exit + 0.2, round, false);
         }
         run.of("pod", "main").start(exit + 1.0, round + 1);
         tells(&mut run, exit + 1.5, round + 1, !ends && begins.is_some());
@@ -122,6 +161,8 @@ fn announced(begins: Option<f64>, ends: bool, early: bool) -> &'static str {
 fn a_condition_tells_that_all_containers_restart() {
     assert_eq!(announced(Some(0.2), true, false), "holds");
     assert_eq!(announced(None, true, false), "violated", "the condition is never True");
+    let slow = announced_with(None, true, false, false);
+    assert_ne!(slow, "violated", "a slow kubelet wrote no status during the restarts");
     assert_eq!(announced(Some(0.2), false, false), "violated", "the condition stays True");
     assert_eq!(announced(Some(0.2), true, true), "violated", "the condition is True before the exit");
 }

@@ -116,6 +116,11 @@ pub(crate) fn read(path: &Path, catalogue: &Catalogue) -> Result<CaseFile, Box<P
         .map_err(|error| Problem::whole(&source, format!("it cannot be read: {error}")))?;
     let text = String::from_utf8(text)
         .map_err(|_| Problem::whole(&source, "it is not text: a case file must be UTF-8"))?;
+    of_text(source, text, catalogue)
+}
+
+/// Like [`read`], for the text of a file.
+pub(crate) fn of_text(source: String, text: String, catalogue: &Catalogue) -> Result<CaseFile, Box<Problem>> {
     let cases = Case::read(&source, &text)?;
     for case in &cases {
         case.check_clauses(catalogue, &source, &text)?;

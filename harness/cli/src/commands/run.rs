@@ -54,13 +54,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     for missing in prepared.permissions.shortcomings() {
         output::err(&format!("probity: you lack permission to {missing}\n"));
     }
-    for (case, why) in prepared.lacking(&selection.cases) {
+    for (case, why) in prepared.lacking(&selection.cases)? {
         selection.leave_out(&case, &why);
     }
     // This must come after the selection, because an API server without a feature rejects the pods of cases that need it.
     prepared.rehearse(&selection.cases, |rejected| rejections(rejected, &book, &selection))?;
     if args.every_node {
-        let nodes = prepared.nodes();
+        let nodes = prepared.nodes()?;
         if nodes.is_empty() {
             return Err(Failure::wrong_use(NO_NODES));
         }

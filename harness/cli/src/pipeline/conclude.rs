@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use probity_report::{LogLine, Report, StoredHistory};
+use tokio::runtime::Runtime;
 
 use crate::cases::book::Book;
 use crate::exit_status::{Exit, ExitFacts, Failure, Standard};
@@ -20,6 +21,8 @@ pub(crate) struct FinishedRun {
     pub(crate) report: Report,
     standard: Standard,
     failed: Option<String>,
+    /// Keeps the task alive that listens for signals, while the results are written and delivered.
+    _runtime: Runtime,
 }
 
 impl FinishedRun {
@@ -29,13 +32,14 @@ impl FinishedRun {
         book: &Book,
         standard: Standard,
         failed: Option<String>,
+        runtime: Runtime,
     ) -> Result<Self, Failure> {
         let (log, histories) = run_folder::load(&folder)?;
         let report = Report::build(&book.registry, &log, &histories)
             .map_err(|error| Failure::failed(format!("the report could not be built: {error}")))?
             .certified(&provenance::book_facts()?);
         report_files::write(&folder, &report, &histories, standard)?;
-        Ok(Self { folder, log, histories, report, standard, failed })
+        Ok(Self { folder, log, histories, report, standard, failed, _runtime: runtime })
     }
 
     /// The exit status of the program, according to these facts.

@@ -66,19 +66,21 @@ impl PreparedRun {
         first.extend(left_out);
         let (screen, console) = Screen::open(Arc::clone(&board), zero);
         let (send, progress) = unbounded_channel();
-        let stop = CancellationToken::new();
+        let (stop, cleaned) = (CancellationToken::new(), CancellationToken::new());
         let abandon = self.abandon();
-        self.runtime.spawn(signals::listen(signals, stop.clone(), board, console.clone(), abandon));
+        let tokens = (stop.clone(), cleaned.clone());
+        self.runtime.spawn(signals::listen(signals, tokens, board, console.clone(), abandon));
         let (failed, broken_log) = thread::scope(|scope| {
             let sink = scope.spawn(|| sink.work(&first, progress, console.clone()));
             let cluster = (self.cluster.clone(), self.options.clone());
             let conducting = self.runtime.spawn(conduct(cluster, cases, zero, send, stop));
             show(&console);
             let ended = self.runtime.block_on(conducting).map_err(|error| error.to_string());
+            cleaned.cancel();
             (ended.and_then(|ended| ended).err(), sink.join().unwrap_or_default())
         });
         screen.close();
-        FinishedRun::load(self.folder, book, standard, failed.or(broken_log))
+        FinishedRun::load(self.folder, book, standard, failed.or(broken_log), self.runtime)
     }
 
     fn announcement(&self, title: &str, forecast_us: i64) -> String {

@@ -20,6 +20,9 @@ const USER_FEATURE: &str = "supplementalGroupsPolicy";
 /// The feature of a node whose runtime supports user namespaces for pods.
 const NAMESPACE_FEATURE: &str = "userNamespaces";
 
+/// Finds out why the cases with a need cannot run. `None` if they can.
+type Reason<'r> = dyn Fn() -> Result<Option<String>, Failure> + 'r;
+
 /// A run that passed all checks.
 pub(crate) struct PreparedRun {
     pub(super) runtime: Runtime,
@@ -67,12 +70,12 @@ impl PreparedRun {
     }
 
     /// The names of the nodes that the run may use. Empty without permission to read nodes.
-    pub(crate) fn nodes(&self) -> Vec<String> {
-        self.node_facts().into_keys().collect()
+    pub(crate) fn nodes(&self) -> Result<Vec<String>, Failure> {
+        Ok(self.node_facts()?.into_keys().collect())
     }
 
-    fn node_facts(&self) -> BTreeMap<String, NodeFacts> {
-        self.runtime.block_on(self.cluster.node_facts(&self.options.placement))
+    fn node_facts(&self) -> Result<BTreeMap<String, NodeFacts>, Failure> {
+        Ok(self.runtime.block_on(self.cluster.node_facts(&self.options.placement))?)
     }
 
     /// Binds each of these cases to one node.
@@ -81,7 +84,7 @@ impl PreparedRun {
     }
 
     /// The cases that cannot run on this cluster, each with the reason.
-    pub(crate) fn lacking(&self, cases: &[Case]) -> BTreeMap<CaseName, String> {
+    pub(crate) fn lacking(&self, cases: &[Case]) -> Result<BTreeMap<CaseName, String>, Failure> {
         let needs = |case: &Case, need| case.needs.contains(&need);
         let mut lacking = BTreeMap::new();
         for case in cases {
@@ -98,6 +101,10 @@ impl PreparedRun {
                     case.name.clone(),
                     format!("it watches more kinds of objects, but you lack permission to {missing}"),
                 );
+            }
+            if let Some(missing) = self.permissions.lacking_in_namespace(case) {
+                let why = format!("it has objects or steps for which you lack permission to {missing}");
+                lacking.insert(case.name.clone(), why);
             }
             let proxy =
                 needs(case, Need::NodesProxy).then(|| self.permissions.lacking("nodes/proxy")).flatten();
@@ -128,13 +135,13 @@ impl PreparedRun {
         let several: Vec<(&Case, (usize, &str))> =
             cases.iter().filter_map(|case| Some((case, wanted(case)?))).collect();
         if !several.is_empty() {
-            let nodes = self.nodes().len();
+            let nodes = self.nodes()?.len();
             let few = several.into_iter().filter(|(_, (least, _))| nodes < *least);
             let why = |word: &str| format!("it needs {word} schedulable nodes, but there are {nodes}");
             lacking.extend(few.map(|(case, (_, word))| (case.name.clone(), why(word))));
         }
-        self.lacks_features(cases, &mut lacking);
-        lacking
+        self.lacks_features(cases, &mut lacking)?;
+        Ok(lacking)
     }
 
     /// The cases that change the whole cluster without permission, or that drain nodes when there is no kubectl.
@@ -152,8 +159,12 @@ impl PreparedRun {
     }
 
     /// Adds the cases that need features that only some runtimes, images and API servers have.
-    fn lacks_features(&self, cases: &[Case], lacking: &mut BTreeMap<CaseName, String>) {
-        let reasons: [(Need, &dyn Fn() -> Option<String>); 5] = [
+    fn lacks_features(
+        &self,
+        cases: &[Case],
+        lacking: &mut BTreeMap<CaseName, String>,
+    ) -> Result<(), Failure> {
+        let reasons: [(Need, &Reason<'_>); 5] = [
             (Need::UserStatus, &|| self.lacks_feature(USER_FEATURE, "report the users of containers")),
             (Need::UserNamespaces, &|| self.lacks_feature(NAMESPACE_FEATURE, "support user namespaces")),
             (Need::StopSignalField, &|| self.lacks_stop_signals()),
@@ -162,56 +173,60 @@ impl PreparedRun {
         ];
         for (need, reason) in reasons {
             let needing: Vec<&Case> = cases.iter().filter(|case| case.needs.contains(&need)).collect();
-            if let Some(why) = (!needing.is_empty()).then(reason).flatten() {
+            if needing.is_empty() {
+                continue;
+            }
+            if let Some(why) = reason()? {
                 lacking.extend(needing.into_iter().map(|case| (case.name.clone(), why.clone())));
             }
         }
         if cases.iter().any(|case| !case.variants().is_empty()) {
-            let nodes = self.runtime.block_on(self.cluster.node_images(&self.options.placement));
+            let nodes = self.runtime.block_on(self.cluster.node_images(&self.options.placement))?;
             for case in cases {
                 let mut variants = case.variants().into_iter();
                 let missing = variants.find_map(|word| lacks_variant(&self.options.image, word, &nodes));
                 lacking.extend(missing.map(|why| (case.name.clone(), why)));
             }
         }
+        Ok(())
     }
 
     /// Why the runtime of a node may lack a feature. `None` if all nodes have it.
-    fn lacks_feature(&self, feature: &str, what: &str) -> Option<String> {
-        let nodes = self.node_facts();
+    fn lacks_feature(&self, feature: &str, what: &str) -> Result<Option<String>, Failure> {
+        let nodes = self.node_facts()?;
         let needed = format!("it needs runtimes that {what} ({feature})");
         if nodes.is_empty() {
-            return Some(format!("{needed}, but you lack permission to read nodes"));
+            return Ok(Some(format!("{needed}, but you lack permission to read nodes")));
         }
-        let (name, facts) = nodes.iter().find(|(_, facts)| facts.features.get(feature) != Some(&true))?;
-        Some(format!("{needed}, but {} of {name} does not", facts.runtime))
+        let without = nodes.iter().find(|(_, facts)| facts.features.get(feature) != Some(&true));
+        Ok(without.map(|(name, facts)| format!("{needed}, but {} of {name} does not", facts.runtime)))
     }
 
     /// Why containers cannot have their own stop signal. `None` if they can.
-    fn lacks_stop_signals(&self) -> Option<String> {
+    fn lacks_stop_signals(&self) -> Result<Option<String>, Failure> {
         let container = json!({ "name": "c", "image": "i", "lifecycle": { "stopSignal": "SIGUSR1" } });
         let spec = json!({ "os": { "name": "linux" }, "containers": [container] });
         let why = "it needs the field lifecycle.stopSignal, but the API server drops it (feature gate \
                    ContainerStopSignals)";
-        self.drops(&spec, "/spec/containers/0/lifecycle/stopSignal").then(|| why.to_owned())
+        Ok(self.drops(&spec, "/spec/containers/0/lifecycle/stopSignal")?.then(|| why.to_owned()))
     }
 
     /// Why containers cannot have their own restart rules. `None` if they can.
-    fn lacks_restart_rules(&self) -> Option<String> {
+    fn lacks_restart_rules(&self) -> Result<Option<String>, Failure> {
         let why = "it needs restart policies and rules of containers, but the API server drops or rejects them \
                    (feature gate ContainerRestartRules)";
-        self.drops_rule("Restart").then(|| why.to_owned())
+        Ok(self.drops_rule("Restart")?.then(|| why.to_owned()))
     }
 
     /// Why a rule cannot restart all containers of a pod. `None` if it can.
-    fn lacks_restarts_of_all(&self) -> Option<String> {
+    fn lacks_restarts_of_all(&self) -> Result<Option<String>, Failure> {
         let why = "it needs the action RestartAllContainers, but the API server does not accept it (feature gate \
                    RestartAllContainersOnContainerExits)";
-        self.drops_rule("RestartAllContainers").then(|| why.to_owned())
+        Ok(self.drops_rule("RestartAllContainers")?.then(|| why.to_owned()))
     }
 
     /// Whether the API server drops or rejects a restart rule with this action.
-    fn drops_rule(&self, action: &str) -> bool {
+    fn drops_rule(&self, action: &str) -> Result<bool, Failure> {
         let rule = json!({ "action": action, "exitCodes": { "operator": "In", "values": [1] } });
         let container =
             json!({ "name": "c", "image": "i", "restartPolicy": "Never", "restartPolicyRules": [rule] });
@@ -219,8 +234,8 @@ impl PreparedRun {
     }
 
     /// Whether the API server drops or rejects a field of a pod.
-    fn drops(&self, spec: &Value, field: &str) -> bool {
-        !self.runtime.block_on(keeps(&self.cluster, &self.options, spec, field))
+    fn drops(&self, spec: &Value, field: &str) -> Result<bool, Failure> {
+        Ok(!self.runtime.block_on(keeps(&self.cluster, &self.options, spec, field))?)
     }
 }
 

@@ -33,21 +33,29 @@ impl Signals {
     }
 }
 
-/// Waits for signals. `abandon` is called before the program ends immediately, and returns what may be left on the cluster.
+/// Waits for signals. `cleaned` is set after the clean-up. `abandon` is called before the program ends without it, and
+/// returns what may be left on the cluster.
 pub(crate) async fn listen(
     mut signals: Signals,
-    stop: CancellationToken,
+    (stop, cleaned): (CancellationToken, CancellationToken),
     board: SharedBoard,
     console: Console,
     abandon: impl FnOnce() -> String,
 ) {
     let first = signals.next().await;
-    screen::with(&board, |board| board.note_interruption());
-    stop.cancel();
-    console.err(&format!(
-        "probity: {first}: no new cases will start; cleaning up. Interrupt again to exit immediately.\n"
-    ));
+    let doing = if cleaned.is_cancelled() {
+        "the run is over and cleaned up; writing its results"
+    } else {
+        screen::with(&board, |board| board.note_interruption());
+        stop.cancel();
+        "no new cases will start; cleaning up"
+    };
+    console.err(&format!("probity: {first}: {doing}. Interrupt again to exit immediately.\n"));
     let second = signals.next().await;
+    if cleaned.is_cancelled() {
+        console.err(&format!("probity: {second} again: the results may be incomplete\n"));
+        std::process::exit(i32::from(Exit::Interrupted.code()));
+    }
     console.err(&format!("probity: {second} again: {}\n", abandon()));
     std::process::exit(i32::from(Exit::LeftBehind.code()));
 }

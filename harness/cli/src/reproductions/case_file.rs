@@ -42,11 +42,13 @@ impl Reproduction {
         {
             return Ok(Self::as_written(known.source, known.text.to_owned(), known.cases));
         }
-        if is_case(file) {
-            let read = book::read(file, &book::registry()?.catalogue)?;
+        // The file is read only once, because it may be a pipe.
+        let (source, text) = manifests::text_of(file)?;
+        if is_case(&text) {
+            let read = book::of_text(source, text, &book::registry()?.catalogue)?;
             return Ok(Self::as_written(read.source, read.text, read.cases));
         }
-        Self::of_workload(manifests::read(file)?.choose(workload)?)
+        Self::of_workload(manifests::of_text(&source, &text)?.choose(workload)?)
     }
 
     /// A case that runs as it is written.
@@ -69,9 +71,8 @@ impl Reproduction {
     }
 }
 
-/// Whether a file is a case file, according to its text.
-fn is_case(file: &Path) -> bool {
-    let text = std::fs::read_to_string(file).unwrap_or_default();
+/// Whether this is the text of a case file.
+fn is_case(text: &str) -> bool {
     text.lines().any(|line| line.starts_with("case:"))
 }
 

@@ -36,6 +36,12 @@ pub(crate) struct ChosenWorkload {
 /// Reads a file, or standard input for `-`.
 /// Fails if it cannot be read, or one of its documents is not a Kubernetes object.
 pub(crate) fn read(path: &Path) -> Result<Manifests, Failure> {
+    let (source, text) = text_of(path)?;
+    of_text(&source, &text)
+}
+
+/// The name of a file, or of standard input for `-`, and its text.
+pub(crate) fn text_of(path: &Path) -> Result<(String, String), Failure> {
     let (source, bytes) = if path == Path::new("-") {
         ("standard input".to_owned(), read_bounded(std::io::stdin().lock()))
     } else {
@@ -45,7 +51,7 @@ pub(crate) fn read(path: &Path) -> Result<Manifests, Failure> {
     let bytes = bytes.map_err(|error| wrong(format!("it cannot be read: {error}")))?;
     let text =
         String::from_utf8(bytes).map_err(|_| wrong("it is not text: a manifest must be UTF-8".to_owned()))?;
-    of_text(&source, &text)
+    Ok((source, text))
 }
 
 /// Reads a little more than the largest document, which is then rejected because of its size.
@@ -55,7 +61,8 @@ fn read_bounded(from: impl Read) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn of_text(source: &str, text: &str) -> Result<Manifests, Failure> {
+/// The workloads in a text from this source.
+pub(crate) fn of_text(source: &str, text: &str) -> Result<Manifests, Failure> {
     let mut found = Manifests { source: source.to_owned(), workloads: Vec::new(), others: Vec::new() };
     let documents = documents(text);
     for text in &documents {

@@ -7,6 +7,7 @@ use probity_model::history::NodeFacts;
 use serde_json::Value;
 
 use crate::api::client::ClusterClient;
+use crate::error::ClusterError;
 use crate::fields::Fields as _;
 
 /// The number of the harness's own pods on a node, and a small reserve.
@@ -14,21 +15,35 @@ const OWN_PODS: u64 = 4;
 
 impl ClusterClient {
     /// The schedulable nodes that match a placement, with their facts. Empty without permission to read nodes.
-    pub async fn node_facts(&self, placement: &Placement) -> BTreeMap<String, NodeFacts> {
-        let nodes = self.usable_nodes(placement).await.unwrap_or_default();
-        nodes.iter().map(|node| (node.name().to_owned(), facts(node))).collect()
+    ///
+    /// # Errors
+    ///
+    /// If the API server did not answer.
+    pub async fn node_facts(
+        &self,
+        placement: &Placement,
+    ) -> Result<BTreeMap<String, NodeFacts>, ClusterError> {
+        let nodes = self.usable_nodes(placement).await?;
+        Ok(nodes.iter().map(|node| (node.name().to_owned(), facts(node))).collect())
     }
 
     /// The names of the images that each of these nodes reports. A node that has many images reports only some of them.
-    pub async fn node_images(&self, placement: &Placement) -> BTreeMap<String, BTreeSet<String>> {
-        let nodes = self.usable_nodes(placement).await.unwrap_or_default();
-        nodes.iter().map(|node| (node.name().to_owned(), images(node))).collect()
+    ///
+    /// # Errors
+    ///
+    /// If the API server did not answer.
+    pub async fn node_images(
+        &self,
+        placement: &Placement,
+    ) -> Result<BTreeMap<String, BTreeSet<String>>, ClusterError> {
+        let nodes = self.usable_nodes(placement).await?;
+        Ok(nodes.iter().map(|node| (node.name().to_owned(), images(node))).collect())
     }
 
     /// How many more pods the nodes can run, if this number is known: the pods that the nodes can hold minus the pods
     /// that they have.
     pub async fn free_pods(&self, placement: &Placement) -> Option<u32> {
-        let nodes = self.usable_nodes(placement).await?;
+        let nodes = self.usable_nodes(placement).await.ok()?;
         let pods = self.list("", "Pod", None).await.map(|listing| listing.items).unwrap_or_default();
         let free = nodes.iter().filter_map(|node| {
             let room: u64 = node.text("/status/allocatable/pods").parse().ok()?;
@@ -38,10 +53,15 @@ impl ClusterClient {
         u32::try_from(free.sum::<u64>()).ok().filter(|free| *free > 0)
     }
 
-    async fn usable_nodes(&self, placement: &Placement) -> Option<Vec<Value>> {
-        let mut nodes = self.list("", "Node", None).await.ok()?.items;
+    /// Empty without permission to list nodes.
+    async fn usable_nodes(&self, placement: &Placement) -> Result<Vec<Value>, ClusterError> {
+        let mut nodes = match self.list("", "Node", None).await {
+            Ok(listing) => listing.items,
+            Err(error) if error.is_rejection() => Vec::new(),
+            Err(error) => return Err(error),
+        };
         nodes.retain(|node| is_usable(node) && placement.takes(node));
-        Some(nodes)
+        Ok(nodes)
     }
 }
 

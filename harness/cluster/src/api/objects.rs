@@ -107,6 +107,20 @@ impl ClusterClient {
         Err(RequestFailure::Refused(Box::new(refusal)).while_doing(&doing))
     }
 
+    /// Deletes an object. It is not an error if the object does not exist.
+    pub async fn delete_if_present(
+        &self,
+        namespace: &str,
+        kind: &str,
+        name: &str,
+        grace: Option<u64>,
+    ) -> Result<(), ClusterError> {
+        match self.delete(namespace, kind, name, grace).await {
+            Err(error) if error.code() != 404 => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     /// Reads an object; `None` if it does not exist.
     pub async fn get(&self, namespace: &str, kind: &str, name: &str) -> Result<Option<Value>, ClusterError> {
         let request = kinds::find(kind)?.requests(namespace).get(name, &Default::default());

@@ -80,7 +80,9 @@ pub(super) struct Director<'c> {
 
 /// Runs one case from its first object to its clean-up. Returns how long it took, in microseconds.
 pub(super) async fn direct(run: RunContext, case: Case, setting: Setting) -> i64 {
-    let Some(room) = run.capacity.room(&case).await else { return 0 };
+    let room = run.stop.run_until_cancelled(run.capacity.room(&case)).await;
+    // A case that has not begun when the run is interrupted leaves no history.
+    let Some(room) = room.flatten().filter(|_| !run.stop.is_cancelled()) else { return 0 };
     let (out, clock) = (run.out.clone(), run.clock);
     let began_us = clock.us();
     let _ = out.send(Progress::Began { case: case.name.clone(), us: began_us });

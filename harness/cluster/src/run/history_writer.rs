@@ -3,7 +3,8 @@
 //! All cases of a run share the watches, the stream of the recorder and the clocks. The writer finds the case of each
 //! entry: by the label of the case, by the pod that the entry is about, or, for gaps, noise and readings, all cases.
 //! Pods that the harness did not name are recognized by the case label that the watch shows. Until the watch shows such
-//! a pod, events about it are kept. Nothing is dropped silently: entries that belong to no open case are counted.
+//! a pod, events about it are kept. Entries that belong to no open case, such as late events about pods of a finished
+//! case, are left out.
 
 #[cfg(test)]
 mod tests;
@@ -239,7 +240,7 @@ impl WriterState {
         self.pods.insert(pod, slug);
     }
 
-    /// Forgets the pods of a case. Entries that waited for a pod that never appeared are counted.
+    /// Forgets the pods of a case, and the entries that waited for a pod that never appeared.
     fn forget_pods(&mut self, slug: &str) {
         self.pods.retain(|_, of| of != slug);
         self.expected.retain(|(_, of)| of != slug);

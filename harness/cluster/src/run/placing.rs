@@ -65,10 +65,11 @@ impl Director<'_> {
         Ok(order)
     }
 
-    /// Waits for slots to start this many more pods.
+    /// Waits for slots to start this many more pods, unless the run is interrupted.
     async fn start_slot(&mut self, pods: u64) -> Option<StartSlot> {
         let fresh = !std::mem::replace(&mut self.begun, true);
-        self.run.capacity.start(self.case, fresh, pods).await
+        let slot = self.run.capacity.start(self.case, fresh, pods);
+        self.run.stop.run_until_cancelled(slot).await.flatten()
     }
 
     /// Creates a pod, and waits until its containers have started, since starting containers is what loads a node.

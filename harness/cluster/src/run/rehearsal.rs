@@ -5,18 +5,31 @@ use probity_case::manifest;
 use serde_json::{Value, json};
 
 use crate::api::client::ClusterClient;
+use crate::error::ClusterError;
 use crate::run::options::{RefusedPod, RunError, RunOptions};
 
 /// Whether the API server keeps a field of this pod, according to a dry run. It silently drops fields whose feature
 /// gate is off.
-pub async fn keeps(cluster: &ClusterClient, options: &RunOptions, spec: &Value, field: &str) -> bool {
+///
+/// # Errors
+///
+/// If the API server did not answer, so that nothing is known. A rejection is an answer.
+pub async fn keeps(
+    cluster: &ClusterClient,
+    options: &RunOptions,
+    spec: &Value,
+    field: &str,
+) -> Result<bool, ClusterError> {
     let namespace = options.namespace.as_deref().unwrap_or("default");
     let metadata = json!({ "name": format!("{}-trial", options.run), "namespace": namespace });
     let mut spec = spec.clone();
     manifest::restrict(&mut spec);
     let pod = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec });
-    let created = cluster.create(namespace, &pod, true).await;
-    created.is_ok_and(|stored| stored.pointer(field).is_some())
+    match cluster.create(namespace, &pod, true).await {
+        Ok(stored) => Ok(stored.pointer(field).is_some()),
+        Err(error) if error.is_rejection() => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// Submits every pod and workload to the API server in dry runs. Effects of the run's own namespace (Pod Security,

@@ -66,7 +66,8 @@ pub async fn gc(
         // A user without permission to list objects of this kind cannot have created them either.
         let objects = old_objects(cluster, "", kind, older_than).await.unwrap_or_default();
         for object in objects.iter().filter(|object| wide_objects::is_of(object, namespace)) {
-            let deleted = wide_objects::delete(cluster, kind, object.name()).await;
+            let deleted = cluster.delete_if_present("", kind, object.name(), None).await;
+            let deleted = deleted.map_err(|error| error.to_string());
             done.push((format!("{kind} {}", object.name()), deleted));
         }
     }

@@ -318,12 +318,9 @@ pub(super) async fn delete(
     kind: &str,
     object: &Value,
 ) -> Result<(), String> {
-    match cluster.delete(namespace, kind, object.name(), Some(GRACE_S)).await {
-        Err(error) if error.code() != 404 => Err(error.to_string()),
-        _ => {
-            release(cluster, namespace, kind, object.name(), object).await.map_err(|error| error.to_string())
-        }
-    }
+    let deleted = cluster.delete_if_present(namespace, kind, object.name(), Some(GRACE_S)).await;
+    deleted.map_err(|error| error.to_string())?;
+    release(cluster, namespace, kind, object.name(), object).await.map_err(|error| error.to_string())
 }
 
 /// Removes the finalizers that a case gave to an object, so that it can be deleted. Other finalizers remain.

@@ -146,10 +146,7 @@ impl NodeChange {
         node: &str,
     ) -> Result<(), ClusterError> {
         self.set(cluster, node, false).await?;
-        match cluster.delete(namespace, "ConfigMap", &self.record_name(node), None).await {
-            Err(error) if error.code() != 404 => Err(error),
-            _ => Ok(()),
-        }
+        cluster.delete_if_present(namespace, "ConfigMap", &self.record_name(node), None).await
     }
 
     /// Adds the change to a node, or removes it. Returns whether the node exists.

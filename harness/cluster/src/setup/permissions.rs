@@ -15,13 +15,14 @@ use kube::Resource;
 use kube::api::PostParams;
 use kube::core::Request;
 use kube::core::request::Error as BuildError;
-use probity_case::{Case, wide};
+use probity_case::{Case, PatchStep, Step, wide};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::api::client::ClusterClient;
 use crate::api::kinds;
 use crate::error::ClusterError;
+use crate::fields::Fields as _;
 
 pub use manifests::rbac_yaml;
 pub(crate) use manifests::{rule_yaml, write_role};
@@ -200,10 +201,25 @@ impl Permissions {
             .find_map(|(resource, verb, _)| missing((resource, verb)))
     }
 
-    /// Whether all verbs of the rule for this resource are allowed. A resource without a rule counts as allowed.
+    /// The missing permission in the namespace that a case needs for its objects and steps, in words.
     #[must_use]
-    pub fn allow(&self, resource: &str) -> bool {
-        !self.missing.iter().any(|missing| missing.rule.resource == resource)
+    pub fn lacking_in_namespace(&self, case: &Case) -> Option<String> {
+        let missing = |resource: &str| {
+            let of = |missing: &&Missing| missing.rule.namespaced && missing.rule.resource == resource;
+            self.missing.iter().find(of).map(Missing::in_words)
+        };
+        let objects = case.objects.iter().filter(|object| !wide::is_wide(object));
+        let for_object = objects.filter_map(|object| self.lacking_for(object.text("/kind"))).next();
+        for_object.or_else(|| {
+            case.steps.iter().find_map(|step| match step {
+                Step::Exec(_) => missing("pods/exec"),
+                Step::Evict(_) | Step::Drain(_) => missing("pods/eviction"),
+                Step::Ephemeral(_) => missing("pods/ephemeralcontainers"),
+                Step::Patch(PatchStep { kind: Some(kind), .. }) => self.lacking_for(kind),
+                Step::Patch(PatchStep { subresource: Some(of), .. }) => missing(&format!("pods/{of}")),
+                _ => None,
+            })
+        })
     }
 
     /// The missing permissions to create objects of a kind and to observe them, in words.

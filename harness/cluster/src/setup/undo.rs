@@ -49,10 +49,7 @@ pub(crate) async fn erase(
     namespace: &str,
     (node, verb): (&str, &str),
 ) -> Result<(), ClusterError> {
-    match cluster.delete(namespace, KIND, &object_name(node, verb), None).await {
-        Err(error) if error.code() != 404 => Err(error),
-        _ => Ok(()),
-    }
+    cluster.delete_if_present(namespace, KIND, &object_name(node, verb), None).await
 }
 
 /// Whether an object records what is to be undone.

@@ -23,20 +23,12 @@ pub(crate) async fn remove(cluster: &ClusterClient, run: &str) -> Vec<Leftover> 
             }
         };
         for object in &listing {
-            if let Err(why) = delete(cluster, kind, object.name()).await {
-                left.push(Leftover { what: format!("{kind} {}", object.name()), why });
+            if let Err(error) = cluster.delete_if_present("", kind, object.name(), None).await {
+                left.push(Leftover { what: format!("{kind} {}", object.name()), why: error.to_string() });
             }
         }
     }
     left
-}
-
-/// Deletes an object. It is not an error if the object does not exist.
-pub(super) async fn delete(cluster: &ClusterClient, kind: &str, name: &str) -> Result<(), String> {
-    match cluster.delete("", kind, name, None).await {
-        Err(error) if error.code() != 404 => Err(error.to_string()),
-        _ => Ok(()),
-    }
 }
 
 /// Whether an object belongs to a run in this namespace or, without a namespace, to any run.

@@ -23,7 +23,7 @@ async fn server() -> FakeApiServer {
 }
 
 async fn used(placement: Placement) -> Vec<String> {
-    server().await.client().await.node_facts(&placement).await.into_keys().collect()
+    server().await.client().await.node_facts(&placement).await.unwrap().into_keys().collect()
 }
 
 #[tokio::test]
@@ -40,7 +40,7 @@ async fn the_nodes_of_a_run_have_the_labels_and_no_taints_but_those_that_it_tole
 #[tokio::test]
 async fn where_nodes_may_not_be_listed_none_is_known() {
     let server = FakeApiServer::start(|_| Some(refused(403, "Forbidden", "no"))).await;
-    assert!(server.client().await.node_facts(&Placement::default()).await.is_empty());
+    assert!(server.client().await.node_facts(&Placement::default()).await.unwrap().is_empty());
 }
 
 #[tokio::test]

@@ -71,7 +71,6 @@ async fn each_missing_right_is_named_with_its_purpose_and_nothing_was_created() 
         let (permissions, server) = permissions(Some(rule), Listing::Complete).await;
         let [missing] = permissions.missing.as_slice() else { panic!("{rule:?}: {:?}", permissions.missing) };
         assert_eq!((missing.rule, missing.verbs.as_slice()), (*rule, rule.verbs));
-        assert!(!permissions.allow(rule.resource));
         assert!(
             server.asked().iter().all(|asked| [RULES_REVIEW, ACCESS_REVIEW].contains(&asked.path.as_str()))
         );
@@ -167,6 +166,28 @@ async fn a_workload_that_may_not_be_made_is_known_by_its_kind() {
     let said = permissions.lacking_for("Deployment").unwrap();
     assert!(said.contains("deployments.apps") && said.contains("create"), "{said}");
     assert_eq!((permissions.lacking_for("StatefulSet"), permissions.lacking_for("Pod")), (None, None));
+}
+
+#[tokio::test]
+async fn a_case_names_the_missing_right_for_its_objects_and_steps() {
+    let pod = "pod: { spec: { containers: [{ name: c }] } }";
+    let patch = "patch: { subresource: resize, patch: { spec: {} } }";
+    let service = "objects: [{ apiVersion: v1, kind: Service, metadata: { name: s }, spec: {} }]\n";
+    for (resource, objects, step) in [
+        ("pods/exec", "", "exec: { command: [ls] }"),
+        ("pods/eviction", "", "evict: {}"),
+        ("pods/ephemeralcontainers", "", "ephemeral: { container: { name: e } }"),
+        ("pods/resize", "", patch),
+        ("services", service, "watch: 1s"),
+    ] {
+        let text = format!("case: a/b\nstory: x\n{objects}{pod}\nsteps: [{{ {step} }}]\n");
+        let case = probity_case::Case::read("a.yaml", &text).unwrap().remove(0);
+        let rule = RULES.iter().find(|rule| rule.resource == resource).unwrap();
+        let (permissions, _server) = permissions(Some(rule), Listing::Complete).await;
+        let said = permissions.lacking_in_namespace(&case);
+        assert!(said.as_ref().is_some_and(|said| said.contains(rule.purpose)), "{resource}: {said:?}");
+        assert_eq!(Permissions::default().lacking_in_namespace(&case), None);
+    }
 }
 
 #[tokio::test]

@@ -64,7 +64,11 @@ impl<'h> Timeline<'h> {
         let asked = pod.deleted.and_then(|id| self.deeds.iter().find(|(deed, _)| *deed == id));
         let asked = asked.map(|(_, deed)| deed.began_us);
         let seen = pod.revisions.iter().find(|revision| revision.terminating() || revision.gone);
-        let seen = seen.map(|revision| revision.at.at.lo - LATE_SIGHT);
+        let seen = seen.map(|revision| {
+            let from = revision.at.earlier(LATE_SIGHT);
+            let noise = self.noise_between(&pod.node, &from, &revision.at).max(self.stalled_at(&revision.at));
+            from.at.lo - noise
+        });
         asked.into_iter().chain(seen).min().map(Stamp::harness)
     }
 

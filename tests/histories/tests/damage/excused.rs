@@ -1,6 +1,9 @@
 //! Places where a damage is not detected, each with the reason. Either the judges lack a fact, or their verdict is
 //! right.
 
+/// Why one short status of a container that has ended, but is shown as ready, is only a doubt.
+const LAST_PROBE: &str = "the next status corrects it: the result of the last probe may have reached the kubelet after the container's end";
+
 /// A damage, the case, and why it is not detected there.
 pub(crate) const ALL: &[(&str, &str, &str)] = &[
     (
@@ -93,6 +96,13 @@ pub(crate) const ALL: &[(&str, &str, &str)] = &[
         "scenario/rollout-unready",
         "why the judge is silent there has not been looked into",
     ),
+    (
+        "a container that has ended is shown ready",
+        "probe_types/readiness-while-terminating/container-kind=sidecar",
+        LAST_PROBE,
+    ),
+    ("a container that has ended is shown ready", "scenario/rollout-eager", LAST_PROBE),
+    ("a container that has ended is shown ready", "scenario/rollout-unready", LAST_PROBE),
 ];
 
 /// A case in which no damage of some kind is detected, and why.
