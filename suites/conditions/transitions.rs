@@ -36,7 +36,10 @@ pub(super) fn tells_of_changes(run: &Timeline<'_>, clause: &Clause, seen: &mut S
     // Two changes within one second have the same time, and the second status may be as late as any other.
     let late = clause.slack_us() + clause.tolerance_us("rounding");
     match unmoved.as_slice() {
-        [one] if one.apart <= late => seen.doubt(Doubt::Ambiguous, one.finding.clone(), one.events),
+        [one] if one.apart <= late => {
+            let why = format!("{}; both changes may have happened within one second", one.finding);
+            seen.doubt(Doubt::Ambiguous, why, one.events);
+        }
         all => all.iter().for_each(|one| seen.violated(one.finding.clone(), one.events)),
     }
 }
@@ -45,11 +48,11 @@ pub(super) fn tells_of_changes(run: &Timeline<'_>, clause: &Clause, seen: &mut S
 struct Unmoved {
     finding: String,
     events: [EventId; 2],
-    /// How far apart the statuses of the two changes came.
+    /// The time between the two statuses.
     apart: i64,
 }
 
-/// A change whose time is that of the change before it, although their statuses came far apart.
+/// A change with the same lastTransitionTime as the previous change, although their statuses came far apart.
 fn is_unmoved(
     run: &Timeline<'_>,
     clause: &Clause,

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::reading::ends::killed_at;
 use crate::reading::hooks::{HookKind, HookRun, hook_run, is_refused, judge_command_before_stop, listens};
 use crate::reading::http::exchange::REDIRECTS;
-use crate::reading::patches::is_replaced;
+use crate::reading::patches::may_stop_for_spec;
 use crate::reading::termination::{judge_no_restart, judge_restart};
 use crate::termination::judge_kill_within;
 
@@ -249,7 +249,7 @@ fn judge_what_follows(life: &Life<'_, '_>, ended: &(impl Happened + ?Sized), see
 fn judge_needless_stop(life: &Life<'_, '_>, hook: &str, cited: &[EventId], seen: &mut Seen) {
     let stop = life.stop().filter(|stop| life.before_deletion(&stop.at));
     let needless = life.only_probes_stop_it()
-        && !is_replaced(life.run, life.pod, life.container)
+        && !may_stop_for_spec(life.run, life.pod, life.container)
         && life.container.probes.is_empty()
         && life.container.kind == ContainerKind::Main
         && !life.pod.restarts_as_one();

@@ -74,7 +74,7 @@ fn judge_missing(pod: &PodLife<'_>, seen: &mut Seen) {
     }
 }
 
-/// A main container that never ran is not shown as terminated while an init container before it has not succeeded.
+/// A main container that never ran is not shown as terminated before all init containers have succeeded.
 fn judge_end_of_the_unborn(pod: &PodLife<'_>, seen: &mut Seen) {
     let unborn = |of: &&ContainerLife<'_>| {
         let ran = pod.changes_of(&of.name).any(|(_, status)| status.is_running() || status.restarts > 0);
@@ -92,7 +92,10 @@ fn judge_end_of_the_unborn(pod: &PodLife<'_>, seen: &mut Seen) {
             status.is_some_and(|status| matches!(status.state, State::Terminated { .. }))
         });
         if let Some(shown) = ended {
-            let finding = format!("{}/{} never ran, but is shown as terminated", pod.key, container.name);
+            let finding = format!(
+                "{}/{} is shown as terminated, although it never ran and its init containers have not succeeded",
+                pod.key, container.name
+            );
             seen.violated(finding, [shown.id]);
         }
     }

@@ -110,8 +110,12 @@ pub(super) fn undisturbed_pods_stay(run: &Timeline<'_>, clause: &Clause, seen: &
         if let Some(gone) = later().find(goes) {
             let finding = format!("nobody changed {}, but it did not keep running", pod.key);
             match targets::says(gone, BY_KUBELET) {
-                // The node may have lacked something; the kubelet's word alone does not prove it.
-                true => seen.doubt(Doubt::Ambiguous, format!("{finding}: its kubelet evicted it"), [gone.id]),
+                // The node may have been short of a resource, but the condition alone does not prove it.
+                true => seen.doubt(
+                    Doubt::Ambiguous,
+                    format!("{finding}; according to its conditions, its kubelet evicted it"),
+                    [gone.id],
+                ),
                 false => seen.violated(finding, [ready.id, gone.id]),
             }
             continue;

@@ -197,12 +197,18 @@ pub(super) fn no_effect(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         }
         let later = pod.revisions.iter().filter(|later| later.id > before.id && !later.terminating());
         if let Some(other) = later.clone().find(|later| Standing::of(pod, later) != was) {
-            let finding =
-                format!("{} changed while it had the ephemeral container {}", pod.key, container.name);
+            let finding = format!(
+                "the status of {} changed while it had the ephemeral container {}",
+                pod.key, container.name
+            );
             let probed = pod.containers.iter().any(|of| !of.probes.is_empty());
             // On a busy node, a probe may have timed out although the container answered.
             if probed && run.noise_between(&pod.node, &before.at, &other.at) > 0 {
-                seen.doubt(Doubt::Ambiguous, format!("{finding}, on a busy node"), [before.id, other.id]);
+                seen.doubt(
+                    Doubt::Ambiguous,
+                    format!("{finding}; the node was busy, so a probe may have timed out"),
+                    [before.id, other.id],
+                );
             } else {
                 seen.violated(finding, [before.id, other.id]);
             }

@@ -13,7 +13,7 @@ use crate::reading::ends::heard_kill;
 use crate::reading::hooks::judge_command_before_stop;
 use crate::reading::inits::{initializing, inits, is_told};
 use crate::reading::mains::{lives_of, mains};
-use crate::reading::patches::is_renewed;
+use crate::reading::patches::restarts_for_update;
 use crate::reading::statuses::{EXCEEDED, NEVER_PULLED, NO_IMAGE};
 use crate::reading::termination::Exhausted;
 use crate::termination::{alive_until, judge_kill_within};
@@ -186,7 +186,7 @@ impl Limited<'_, '_> {
         let told: Vec<_> =
             last.filter(|main| main.holes.is_empty() && main.stop().is_some_and(after)).collect();
         let lethal = ProbeKind::STOPPING.iter().any(|kind| life.container.probe(*kind).is_some());
-        if told.is_empty() || lethal || is_renewed(run, self.pod, life.container) {
+        if told.is_empty() || lethal || restarts_for_update(run, self.pod, life.container) {
             return;
         }
         let in_time = run.clocks.between(&due, &stop.at).is_some_and(|span| span.hi < grace - NEAR);
@@ -242,8 +242,8 @@ impl Limited<'_, '_> {
     }
 }
 
-/// Whether something else than the deadline may have stopped an instance: a probe that failed unseen, its hook, or
-/// whatever ended its pod.
+/// Whether something other than the deadline may have stopped an instance: a probe that failed unseen, its postStart hook,
+/// or whatever ended its pod.
 fn may_stop(life: &Life<'_, '_>) -> bool {
     let probed = ProbeKind::STOPPING.iter().any(|kind| life.container.probe(*kind).is_some());
     let otherwise = life.pod.reason().is_some_and(|reason| reason != EXCEEDED);
@@ -258,7 +258,7 @@ fn is_killed_by_probe(life: &Life<'_, '_>) -> bool {
 
 /// Whether a main container was last waiting for its image or for its restart after it had exited by itself.
 fn waits_for_good(run: &Timeline<'_>, pod: &PodLife<'_>, main: &ContainerLife<'_>) -> bool {
-    if is_renewed(run, pod, main) || main.spec.get("restartPolicyRules").is_some() {
+    if restarts_for_update(run, pod, main) || main.spec.get("restartPolicyRules").is_some() {
         return false;
     }
     match lives_of(run, pod, main).next_back() {
@@ -331,7 +331,7 @@ pub(super) fn ends_the_running(run: &Timeline<'_>, clause: &Clause, seen: &mut S
             continue;
         }
         // A container that gets a new image is stopped for another reason.
-        let kept = mains(of.pod).filter(|main| !is_renewed(run, of.pod, main));
+        let kept = mains(of.pod).filter(|main| !restarts_for_update(run, of.pod, main));
         of.judge_waiting(run, clause, seen);
         of.judge_sidecars(run, seen);
         let lives: Vec<_> = kept.filter_map(|main| lives_of(run, of.pod, main).next_back()).collect();

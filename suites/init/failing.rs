@@ -27,7 +27,7 @@ fn failures<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (Life<'t, 'h>
 pub(super) fn until_success(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for (life, line) in failures(run).filter(|(life, _)| life.policy() != "Never") {
         judge_restart(&life, line, seen);
-        // The deletion ends a pod that waits for the restart.
+        // A deletion may end the pod while the container waits to be restarted.
         let over = life.pod.over().filter(|over| life.before_deletion(&over.at));
         if let Some(over) = over.filter(|_| life.lives_again().is_none()) {
             let finding = format!("{} failed, and the pod became {}", life.name(), over.phase());

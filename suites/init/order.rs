@@ -124,7 +124,7 @@ pub(super) fn mains_do_not_wait(run: &Timeline<'_>, clause: &Clause, seen: &mut 
     }
 }
 
-/// A container whose image is missing does not hold up the others.
+/// A container whose image is missing does not delay the others.
 fn judge_behind_missing(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
     let lacks = |shown: &Revision<'_>, of: &ContainerLife<'_>| {
         let state = shown.container(&of.name).map(|status| status.state);
@@ -138,14 +138,14 @@ fn judge_behind_missing(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, 
         match main.attempts.first() {
             Some(first) if first.number == 0 && first.is_numbered() => {
                 let quantity = format!(
-                    "from the status of a missing image to the start of {}/{}, which has another image",
+                    "from the status that shows a missing image to the start of {}/{}",
                     pod.key, main.name
                 );
                 seen.within(run, &pod.node, quantity, (missing, &first.began), clause.in_time());
             }
             None if run.watched_for(pod, &missing.at, clause.slack_us()) => {
                 let finding = format!(
-                    "{}/{} never started, because the image of another container is missing",
+                    "{}/{} did not start, although only the image of another container is missing",
                     pod.key, main.name
                 );
                 seen.violated(finding, [Some(missing.id), run.last_event()].into_iter().flatten());

@@ -88,7 +88,7 @@ fn spares_others(run: &Timeline<'_>, patch: &Patch<'_, '_>, seen: &mut Seen) {
         let probed =
             ["livenessProbe", "startupProbe"].iter().any(|probe| container.spec.get(*probe).is_some());
         let killable = probed || container.has_memory_limit();
-        container.stays() && !killable && !patches::is_renewed(run, patch.pod, container)
+        container.stays() && !killable && !patches::restarts_for_update(run, patch.pod, container)
     };
     for container in patch.pod.containers.iter().filter(stays).filter(|_| patch.pod.over().is_none()) {
         for life in lives_of(run, patch.pod, container) {

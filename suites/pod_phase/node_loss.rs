@@ -143,13 +143,13 @@ pub(super) fn is_deleted(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 continue;
             };
             let Some(tolerated) = tolerated(pod).map(whole_seconds) else { continue };
-            // The loss may be shown late, but the time of the deletion counts from the taint before it.
+            // The loss may be shown late, but the toleration counts from the taint, which is earlier.
             let late = run.noise_between("", &loss.at, &noticed.at);
             let least = tolerated - clause.tolerance_us("rounding") - late;
             let most = tolerated + clause.slack_us();
             let bound =
                 Bound::at_most(most, format!("{} tolerated + the clause's slack", seconds(tolerated)))
-                    .and_at_least(least, format!("{} tolerated", seconds(tolerated)));
+                    .and_at_least(least, format!("{} tolerated - rounding - noise", seconds(tolerated)));
             let goes = loss.shown(run, pod, noticed).into_iter().find(|shown| shown.terminating());
             if let Some(goes) = goes {
                 let quantity = format!("from the status that shows the loss of {} to its deletion", pod.key);

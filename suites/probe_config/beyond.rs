@@ -5,7 +5,7 @@ use probity_model::mechanisms::OFF_BEAT;
 use probity_model::timeline::{Probe, ProbeOutcome, ProbedLife};
 
 use super::schedule::is_command;
-use crate::reading::patches::is_replaced;
+use crate::reading::patches::may_stop_for_spec;
 
 /// Once the failures have reached the threshold, the container is not probed again. If the container fails another
 /// probe a period later, the kubelet needed that failure, however late a busy node makes the stop signal.
@@ -14,8 +14,8 @@ pub(super) fn none_beyond(life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     if is_command(life) {
         return;
     }
-    // A kubelet that replaces a container counts the first failures of the new instance for the old one.
-    let replaced = life.number > 0 && is_replaced(life.run, life.pod, life.container);
+    // A kubelet that replaces a container attributes the first failures of the new instance to the old one.
+    let replaced = life.number > 0 && may_stop_for_spec(life.run, life.pod, life.container);
     let counts = |probe: &&&Probe<'_>| {
         life.before_deletion(&probe.at) && (!replaced || probe.at.at.lo >= life.known_from())
     };

@@ -14,7 +14,7 @@ use probity_script::witness::Fact;
 
 use super::schedule::{countable, countable_of_all, distribution, open, started_at, watched};
 use crate::reading::absence::{due, judge_absence};
-use crate::reading::patches::is_replaced;
+use crate::reading::patches::may_stop_for_spec;
 
 /// No probe arrives before its initial delay has passed, and one arrives within a period after that.
 pub(super) fn is_honored(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -63,7 +63,7 @@ pub(super) fn in_each_life(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
             let killed = life.before().is_some_and(|before| before.stop().is_some());
             match life.spec.kind {
                 ProbeKind::Readiness if killed => seen.diverges(finding, [started.id, straggler.id]),
-                _ if killed && is_replaced(run, life.pod, life.container) => {
+                _ if killed && may_stop_for_spec(run, life.pod, life.container) => {
                     seen.diverges(finding, [started.id, straggler.id]);
                 }
                 _ => seen.violated(finding, [started.id, straggler.id]),

@@ -9,7 +9,7 @@ use probity_model::{Clause, Seen, Stamp, Timeline};
 pub(super) fn first_results(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     let delayed =
         |life: &ProbedLife<'_, '_>| life.spec.initial_delay > 0 && life.spec.handler.host().is_none();
-    // A kubelet is known to show the next instance as started, as the previous one was, until its next sync.
+    // Until its next sync, a kubelet may show a new instance as started because the previous one was.
     let inherits = |life: &ProbedLife<'_, '_>| life.spec.kind == ProbeKind::Startup && life.number > 0;
     let known = |life: &ProbedLife<'_, '_>| delayed(life) && !inherits(life);
     for life in run.lives().of_each(&ProbeKind::ALL).whole().only(known) {

@@ -107,7 +107,7 @@ fn all_ready_is_shown(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, pod:
     }
 }
 
-/// Whether the pod may have exceeded its `activeDeadlineSeconds` at a revision, which a patch may have set. Such a pod fails, and is shown as not
+/// Whether the pod may have exceeded its `activeDeadlineSeconds`, possibly set by a patch, at a revision. Such a pod fails, and is shown as not
 /// ready while its containers terminate, which the clause does not cover. The kubelet counts from `startTime`, which is
 /// rounded down to the second and so can be earlier than the creation.
 fn past_deadline(run: &Timeline<'_>, pod: &PodLife<'_>, revision: &Revision<'_>) -> bool {

@@ -15,7 +15,7 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, Judge, Seen, Timeline};
 
 use crate::reading::kubelet_restarts::{Restart, restarts};
-use crate::reading::patches::is_renewed;
+use crate::reading::patches::restarts_for_update;
 use crate::reading::ports::was_always_open;
 use crate::reading::termination::Exhausted;
 
@@ -354,7 +354,7 @@ fn judge_early_stop(life: &ProbedLife<'_, '_>, restart: &Restart<'_>, seen: &mut
 fn only_liveness_stops(life: &ProbedLife<'_, '_>) -> bool {
     let (run, pod, container) = (life.run, life.pod, life.container);
     let done = pod.work_is_done(container) || pod.was_ended_from_outside() || pod.had_deadline();
-    let patched = is_renewed(run, pod, container);
+    let patched = restarts_for_update(run, pod, container);
     container.stays() && container.probe(ProbeKind::Startup).is_none() && !done && !patched
 }
 

@@ -130,7 +130,7 @@ impl<'t, 'h> CountedProbe<'t, 'h> {
         for life in self.lives() {
             for probe in &life.probes {
                 let outcome = life.outcome(probe);
-                // A kubelet that waits for a CPU may count an answer in time as a timeout.
+                // A kubelet that waits for a CPU may count an answer that came in time as a timeout.
                 let missed = outcome == ProbeOutcome::Success && may_be_missed(&life, probe);
                 if outcome != wanted && !missed {
                     continue;

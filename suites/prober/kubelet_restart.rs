@@ -11,7 +11,7 @@ use probity_script::witness::Fact;
 
 use crate::qos::killed_for_memory;
 use crate::reading::kubelet_restarts::{Restart, restarts};
-use crate::reading::patches::is_replaced;
+use crate::reading::patches::may_stop_for_spec;
 
 pub(super) const JUDGES: &[Judge] =
     &[Judge { clause: "prober.kubelet-restart.status-kept", judge: status_is_kept }];
@@ -21,7 +21,10 @@ pub(super) const JUDGES: &[Judge] =
 fn status_is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for Restart { node, began: restart, .. } in &restarts(run, seen) {
         for (pod, container) in run.containers().filter(|(pod, _)| pod.node == *node) {
-            if container.stays() && run.before_deletion(pod, restart) && !is_replaced(run, pod, container) {
+            if container.stays()
+                && run.before_deletion(pod, restart)
+                && !may_stop_for_spec(run, pod, container)
+            {
                 Kept { run, clause, restart, pod, container }.judge(seen);
             }
         }

@@ -9,7 +9,8 @@ use super::statuses::of_kubelet;
 
 /// Reports statuses in which a container does not run, but is shown as `word`, such as ready. The kubelet may receive the
 /// result of a container's last probe after the container has ended, and corrects the status at its next sync. That is
-/// rare, so one such status is a doubt, and several are a violation.
+/// rare: a single status that is corrected within `TO_CORRECT` is a doubt. Several of them, or one that is not corrected in
+/// time, are a violation.
 pub(crate) fn judge_at_rest<'p, 'h: 'p>(
     run: &Timeline<'_>,
     containers: impl Iterator<Item = (&'p PodLife<'h>, &'p ContainerLife<'h>)>,
@@ -39,7 +40,11 @@ pub(crate) fn judge_at_rest<'p, 'h: 'p>(
         }
     }
     if let [(finding, id)] = brief.as_slice() {
-        return seen.doubt(Doubt::Ambiguous, format!("{finding}, but only once and briefly"), [*id]);
+        return seen.doubt(
+            Doubt::Ambiguous,
+            format!("{finding}, but only in one status, which was soon corrected"),
+            [*id],
+        );
     }
     brief.into_iter().for_each(|(finding, id)| seen.violated(finding, [id]));
 }

@@ -97,13 +97,21 @@ fn is_resized(run: &Timeline<'_>, pod: &PodLife<'_>, container: &ContainerLife<'
 }
 
 /// Whether the kubelet may stop a container and start it anew because its image or its resources change.
-pub(crate) fn is_renewed(run: &Timeline<'_>, pod: &PodLife<'_>, container: &ContainerLife<'_>) -> bool {
+pub(crate) fn restarts_for_update(
+    run: &Timeline<'_>,
+    pod: &PodLife<'_>,
+    container: &ContainerLife<'_>,
+) -> bool {
     changes_image(run, pod, container) || is_resized(run, pod, container)
 }
 
 /// Whether the kubelet may stop a container because of its spec: the container is renewed, or its pod has a deadline.
-pub(crate) fn is_replaced(run: &Timeline<'_>, pod: &PodLife<'_>, container: &ContainerLife<'_>) -> bool {
-    is_renewed(run, pod, container) || pod.had_deadline()
+pub(crate) fn may_stop_for_spec(
+    run: &Timeline<'_>,
+    pod: &PodLife<'_>,
+    container: &ContainerLife<'_>,
+) -> bool {
+    restarts_for_update(run, pod, container) || pod.had_deadline()
 }
 
 /// Whether the API server accepted a patch of this subresource of a pod that asks for something.

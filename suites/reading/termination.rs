@@ -16,7 +16,7 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use super::kubelet_restarts::restart_of_kubelet;
-use super::patches::is_replaced;
+use super::patches::may_stop_for_spec;
 
 /// The exit status of a process that SIGKILL ended: 128 and the number of the signal, as in the Kubernetes documentation,
 /// Pod Lifecycle.
@@ -210,9 +210,9 @@ impl<'t, 'h> Exhausted<'t, 'h> {
     /// count, and a stalled one may have accepted an answer that the target considered too late.
     fn one_too_many(&self) -> Option<EventId> {
         let (life, first, last) = (&self.life, *self.failures.first()?, *self.failures.last()?);
-        // A kubelet that replaces a container counts the first failures of the new instance for the old one.
+        // A kubelet that replaces a container attributes the first failures of the new instance to the old one.
         let old = life.number > 0 && first.at.at.lo < life.known_from();
-        if old && is_replaced(life.run, life.pod, life.container) {
+        if old && may_stop_for_spec(life.run, life.pod, life.container) {
             return None;
         }
         let stop = life.stop().map_or(i64::MAX, |stop| stop.at.at.lo);
@@ -358,9 +358,9 @@ fn busy_with_others(life: &Life<'_, '_>, end: &At, next: &At) -> i64 {
     others.flat_map(|other| &other.attempts).filter_map(until).max().unwrap_or(0)
 }
 
-/// Whether the kubelet may have learned of this end from a probe before the runtime reported it. In that case, it also
-/// stops the container, and restarts it in the same sync, whatever its exit status was. There must have been time for
-/// `failureThreshold` failures before the restart.
+/// Whether a failed probe may have told the kubelet that the container ended, before the runtime did. Unless the policy is
+/// Never, the kubelet then restarts the container in the same sync, even after an exit with 0. There must have been time
+/// for `failureThreshold` failures before the restart.
 pub(crate) fn may_be_stopped_again(life: &Life<'_, '_>, exit: &Stamp) -> bool {
     let Some(next) = life.next() else { return false };
     let apart = life.run.clocks.between(exit, &next.began);

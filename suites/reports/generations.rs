@@ -93,8 +93,8 @@ fn oldest(shown: &Revision<'_>) -> Option<i64> {
     conditions.chain(number(shown, "/status/observedGeneration")).min()
 }
 
-/// What a status shows of each container that only a sync of the pod changes: its states, its restarts and its ID. A
-/// probe changes `ready` and `started` without a sync.
+/// The parts of each container's status that change only when the kubelet syncs the pod: the states, the restart count and
+/// the ID. A probe changes `ready` and `started` without a sync.
 fn synced(pod: &PodLife<'_>, shown: &Revision<'_>) -> Vec<Option<String>> {
     let of = |now: ContainerSeen<'_>| format!("{:?} {:?} {} {}", now.state, now.last, now.restarts, now.id);
     pod.containers.iter().map(|container| shown.container(&container.name).map(of)).collect()

@@ -57,11 +57,11 @@ impl Pull<'_, '_> {
     fn bound(&self) -> Bound {
         let (early, late) =
             (self.clause.tolerance_us("reported-late"), self.clause.tolerance_us("next-sync"));
-        // The event about the failure may have waited for other events of the kubelet.
+        // The Pulling event may have been queued behind other events.
         let recorded = self.last.second("lastTimestamp");
         let recorded = recorded.map(|second| Stamp::wall_second(&self.pod.node, second));
         let waited = recorded.and_then(|at| self.run.clocks.between(&at, &self.last.at));
-        // It waits no longer than the slack, because the kubelet itself wrote this time.
+        // The allowance is at most the slack, because `lastTimestamp` comes from the kubelet itself.
         let early = early.max(waited.map_or(0, |span| span.hi.min(self.clause.slack_us())));
         let late = late + self.clause.slack_us();
         let delay = seconds(self.delay);

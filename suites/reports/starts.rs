@@ -29,7 +29,7 @@ fn each(run: &Timeline<'_>, clause: &Clause, reasons: &[&str], seen: &mut Seen) 
     }
     for pod in &run.pods {
         let tally = Tally::of(run, pod);
-        // One late record of a start makes one event of each reason seem too many.
+        // If the record of one start is late, one event of each reason seems to be in excess.
         for reason in reasons {
             let mut excess = Excess::of(run, pod, &tally);
             for container in pod.containers.iter().chain(&pod.ephemeral) {

@@ -85,8 +85,8 @@ impl<'t, 'h> Tally<'t, 'h> {
         None
     }
 
-    /// The time from which an event about something can come soon. A kubelet sends its events one after the other, so an
-    /// event cannot come before those that it recorded earlier.
+    /// The earliest time at which an event can be expected. The kubelet sends its events in order, so an event waits for
+    /// those that were recorded earlier.
     fn after_the_queue(&self, happened: &Stamp) -> Stamp {
         let earlier = |event: &&KubeEvent<'_>| {
             let second = event.second("lastTimestamp");

@@ -153,7 +153,7 @@ impl<'t, 'h> Resize<'t, 'h> {
     pub(super) fn due(&self, run: &Timeline<'_>, clause: &Clause) -> Option<Stamp> {
         let due = self.patch.done.later(self.time(clause));
         let due = due.later(run.noise_between(&self.pod().node, &self.patch.done, &due));
-        // Noise in the added time counts as well.
+        // If there is more noise in the added time, it is not known when the resize is due.
         if !run.longer_than(self.pod(), (&self.patch.done, &due.later(1)), self.time(clause)) {
             return None;
         }

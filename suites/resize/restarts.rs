@@ -77,7 +77,8 @@ pub(super) fn one(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// The old instance is stopped like any other: its hook runs first, and it has its grace period.
+/// The preStop hook of the old instance runs before its stop signal. Without a hook, the instance gets its full grace
+/// period.
 fn judge_stop(resize: &Resize<'_, '_>, life: &Life<'_, '_>, clause: &Clause, seen: &mut Seen) {
     if let Some(stop) = life.stop() {
         let hooked = life.container.lifecycle("preStop").is_some();
@@ -85,7 +86,7 @@ fn judge_stop(resize: &Resize<'_, '_>, life: &Life<'_, '_>, clause: &Clause, see
             judge_kill_within(clause.tolerance_us("kill"), life, stop, life.pod.grace(), seen);
         }
     } else if let Some(killed) = killed_at(life).filter(|_| life.holes.is_empty()) {
-        let finding = format!("{} was killed for a resize without a stop signal", life.name());
+        let finding = format!("a resize killed {} without a stop signal", life.name());
         seen.violated(finding, [resize.patch.id, killed.id]);
     }
 }

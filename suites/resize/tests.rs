@@ -92,7 +92,7 @@ fn a_container_keeps_running_unless_its_policy_says_otherwise() {
     let mut killed = grown(ANEW, "RestartContainer");
     killed.signal(11.0, "SIGTERM");
     killed.left(11.1).start(11.5, 1);
-    assert_eq!(verdict(&end(killed), ANEW), "violated", "it had no grace period");
+    assert_eq!(verdict(&end(killed), ANEW), "violated", "it did not get its grace period");
     let mut run = grown(KEPT, "RestartContainer");
     restarted(&mut run, 11.0, 1);
     run.of("pod", "side").signal(11.2, "SIGTERM");

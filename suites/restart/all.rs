@@ -51,7 +51,7 @@ pub(super) fn telling_exits<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Exit<'t, 'h>> 
     all
 }
 
-/// A container's first instance that began after an exit.
+/// The instances of a container that began after an exit.
 fn after<'t, 'h>(
     run: &Timeline<'_>,
     of: &'t ContainerLife<'h>,
@@ -61,9 +61,9 @@ fn after<'t, 'h>(
     of.attempts.iter().filter(is_after)
 }
 
-/// The instance with which a container restarted after an exit. On a slow node, another container may exit before the
-/// first instruction of this container runs: such an instance began after the exit, but not because of it. Therefore,
-/// the number of the instance counts first.
+/// The instance with which a container restarted because of an exit. On a slow node, an instance that was already starting
+/// may begin after the exit. So this prefers an instance whose number is greater than the number of earlier exits, and
+/// otherwise takes the first later instance.
 pub(super) fn again<'t, 'h>(
     run: &Timeline<'_>,
     of: &'t ContainerLife<'h>,
@@ -158,7 +158,7 @@ fn judge_second_round(run: &Timeline<'_>, exit: &Exit<'_, '_>, all: &[Exit<'_, '
 fn judge_others(run: &Timeline<'_>, clause: &Clause, exit: &Exit<'_, '_>, seen: &mut Seen) {
     let Exit { life, line, .. } = exit;
     let others = life.pod.containers.iter().filter(|of| of.name != life.container.name);
-    // It may have ended by itself, because of its own probe, or because it needed too much memory.
+    // Another container may have ended by itself, because of its own probe, or because it needed too much memory.
     let own = |of: &ContainerLife<'_>| {
         of.has_memory_limit() || ProbeKind::STOPPING.iter().any(|kind| of.probe(*kind).is_some())
     };

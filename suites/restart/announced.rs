@@ -57,7 +57,8 @@ fn shown_during<'t, 'h>(
     shown.find(|shown| !run.before(&shown.at, &exit.line.at) && shown.is(RESTARTING) == Some(true))
 }
 
-/// Whether the kubelet wrote a status during the restart. If it is slow, it may write only the one after it.
+/// Whether any revision came between the exit and the end of the restart. A slow kubelet may write no status until the
+/// restart is over.
 fn was_shown(run: &Timeline<'_>, exit: &Exit<'_, '_>, end: &Revision<'_>) -> bool {
     let mut shown = exit.life.pod.revisions.iter().filter(|shown| shown.id < end.id);
     shown.any(|shown| run.before(&exit.line.at, &shown.at))

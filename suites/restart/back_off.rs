@@ -74,7 +74,7 @@ pub(super) fn judge_missing(life: &Life<'_, '_>, crash: &Crash<'_, '_>, allowed:
     if done.is_some_and(|done| !crash.is_over(&done, allowed)) {
         return;
     }
-    // A pod that has reached its deadline, or was evicted, restarts nothing.
+    // No container restarts after its pod has reached its deadline or was evicted.
     let outside = life.pod.had_deadline() || life.pod.was_ended_from_outside();
     let expired = outside && life.pod.over().is_some();
     if !expired && life.lives_again().is_none() && life.watched_for(crash.end.at(), allowed) {

@@ -128,8 +128,8 @@ fn exit_of(life: &Life<'_, '_>) -> Option<(At, u8)> {
     Some((End::of(life)?.at().clone(), u8::try_from(KILLED).ok()?))
 }
 
-/// Whether the kubelet stopped a container that had already ended, because of its probe. The back-off then ignores this
-/// end. An event must report the stop.
+/// Whether a probe may have made the kubelet stop a container that had already ended. The back-off then ignores this end.
+/// An event must report the stop.
 fn is_stopped_again(life: &Life<'_, '_>, exit: &At) -> bool {
     let Some(next) = life.next() else { return false };
     let recorded = life.pod.events.iter().any(|event| {

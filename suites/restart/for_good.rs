@@ -7,7 +7,7 @@ use probity_model::{Clause, Seen, Stamp, Timeline};
 
 use crate::reading::ends::End;
 use crate::reading::kubelet_restarts::is_proven_restart;
-use crate::reading::patches::is_renewed;
+use crate::reading::patches::restarts_for_update;
 use crate::reading::rules::rules;
 
 /// A reason for a kubelet to forget that a container had ended.
@@ -65,7 +65,7 @@ pub(super) fn judge(run: &Timeline<'_>, clause: &Clause, policy: &str, seen: &mu
             && life.container.spec.get("restartPolicy").is_none()
             && rules(life.container).is_empty()
             && !life.pod.restarts_as_one()
-            && !is_renewed(run, life.pod, life.container)
+            && !restarts_for_update(run, life.pod, life.container)
     };
     for life in run.lives().whole().only(|life| life.is_numbered() && plain(life)) {
         let Some(interruption) = Interruption::of(run, &life) else { continue };

@@ -8,7 +8,7 @@ use probity_model::{Clause, Seen, Timeline};
 use super::for_good;
 use crate::reading::ends::End;
 use crate::reading::mains::{is_plain, judge_unrestarted_sidecar, mains};
-use crate::reading::patches::is_renewed;
+use crate::reading::patches::restarts_for_update;
 use crate::reading::rules::rules;
 use crate::reading::start_errors::judge_start_error;
 use crate::reading::termination::{judge_no_restart, judge_restart, may_be_stopped_again};
@@ -86,7 +86,7 @@ pub(super) fn never(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         .undisturbed()
         .only(|life| is_main_under(life, "Never") && has_no_rules(life) && life.exited_by_itself().is_none());
     // A container that is stopped for a new image starts again, whatever its policy.
-    for life in others.into_iter().filter(|life| !is_renewed(run, life.pod, life.container)) {
+    for life in others.into_iter().filter(|life| !restarts_for_update(run, life.pod, life.container)) {
         let Some(again) = End::of(&life).and_then(|_| life.lives_again()) else { continue };
         seen.violated(
             "a container was started again although the restart policy is Never",

@@ -75,7 +75,7 @@ fn after(clause: &str, policy: &str, code: u8, again: Option<f64>) -> &'static s
     verdict(&run.done(), clause)
 }
 
-/// A container with a liveness probe exits with 0, and restarts a second later.
+/// A container with a liveness probe exits with 0, and restarts one and a half seconds later.
 fn succeeds_with_a_probe(policy: &str, period: u32) -> &'static str {
     let probe = json!({ "tcpSocket": { "port": 8080 }, "periodSeconds": period, "failureThreshold": 2 });
     let mut run = Composer::new(&[ON_FAILURE, NEVER]);

@@ -170,8 +170,8 @@ pub(super) fn note_spread(
     spread.into_iter().for_each(|spread| seen.note(spread));
 }
 
-/// Whether the container stayed ready between two probes that passed, as all those between them did. If not, the kubelet
-/// is accused, unless the node was busy: a kubelet that gets no processor reads an answer only after its timeout.
+/// Whether the container stayed ready between two probes, which passed, as did all probes between them. If not, this is a
+/// violation, or a doubt if the node was busy, because a kubelet without CPU time may read an answer after the timeout.
 pub(super) fn stays_ready(
     life: &ProbedLife<'_, '_>,
     (first, last): (&Probe<'_>, &Probe<'_>),
@@ -181,7 +181,11 @@ pub(super) fn stays_ready(
     let Some(revision) = unready_between(life, &first.at, &last.at) else { return true };
     let events = [first.id, revision, last.id];
     if life.noise(&first.at, &last.at) >= life.spec.timeout - NEAR {
-        seen.doubt(Doubt::Ambiguous, format!("{finding}, on a busy node"), events);
+        seen.doubt(
+            Doubt::Ambiguous,
+            format!("{finding}; the node was busy, so a probe may have timed out"),
+            events,
+        );
     } else {
         seen.violated(finding, events);
     }

@@ -9,7 +9,7 @@ use probity_model::{Clause, Seen, Stamp, Timeline};
 use super::start::judge_inverted;
 use crate::reading::inits::{inits, plain_pods, success};
 use crate::reading::mains::{are_told, judge_unrestarted_sidecar, lives_of, mains, work_done, work_over};
-use crate::reading::patches::is_renewed;
+use crate::reading::patches::restarts_for_update;
 use crate::reading::silent::{Silent, judge_silent_ends, silent_end};
 
 /// The sidecars of plain pods, each with its pod.
@@ -25,7 +25,7 @@ fn sidecars<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (&'t PodLife<
 pub(super) fn runs_with_its_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let mut silent = Vec::new();
     for (pod, container) in sidecars(run).filter(|(pod, _)| are_told(pod)) {
-        if is_renewed(run, pod, container) {
+        if restarts_for_update(run, pod, container) {
             continue;
         }
         // If the first line of an instance is missing, the instance seems to have begun later than it did.

@@ -10,7 +10,7 @@ use crate::reading::ends::End;
 use crate::reading::hooks::judge_command_before_stop;
 use crate::reading::inits::plain_pods;
 use crate::reading::mains::{are_told, last_sidecars, lives_of, mains, over};
-use crate::reading::patches::is_renewed;
+use crate::reading::patches::restarts_for_update;
 use crate::termination::judge_kill_within;
 
 /// The end of the main containers of a pod, none of which its policy restarts.
@@ -128,7 +128,7 @@ fn judge_start(clause: &Clause, life: &Life<'_, '_>, done: &At, seen: &mut Seen)
 fn judge_return(last: &Life<'_, '_>, done: &At, seen: &mut Seen) {
     let (run, pod, container) = (last.run, last.pod, last.container);
     let lethal = ProbeKind::STOPPING.iter().any(|kind| container.probe(*kind).is_some());
-    if lethal || is_renewed(run, pod, container) {
+    if lethal || restarts_for_update(run, pod, container) {
         return;
     }
     for life in lives_of(run, pod, container).filter(|life| life.is_numbered()) {

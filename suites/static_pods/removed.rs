@@ -70,7 +70,7 @@ fn judge_mirror(
 ) {
     let (Some(shown), mirror) = (pod.mirrors.last(), clause.tolerance_us("mirror")) else { return };
     let gone = shown.revisions.iter().find(|shown| shown.gone);
-    // The end of a process is known only to the connection that it closes, which a stalled harness hears late.
+    // The harness learns of the end of a process when its connection closes, and a stalled harness notices this late.
     let lines = || lives.iter().filter_map(|life| life.attempt.last_line());
     let alive = gone.and_then(|gone| lines().find(|line| run.before(&gone.at, &line.at)));
     match gone {

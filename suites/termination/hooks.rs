@@ -42,8 +42,8 @@ impl Hooked<'_, '_> {
         Some((&run.began, run.ended.as_ref().filter(|_| run.outcome.is_some())?))
     }
 
-    /// Whether the hook may have finished without a record: on a busy node, the process may not get a processor between
-    /// the end of its hook and the stop signal, which it obeys at once.
+    /// Whether the hook may have finished without a record: on a busy node, the process may get no CPU time to record the
+    /// end of the hook before the stop signal makes it exit.
     pub(super) fn may_be_done(&self) -> bool {
         let Some((stop, exit)) = self.life.stop().zip(self.life.exiting()) else { return false };
         let noise = self.life.noise(&stop.at.earlier(SATURATION_DELAYS), &exit.at);
@@ -100,7 +100,7 @@ fn judge_run(
                 life.run.clocks.between(asked, &stop.at).is_none_or(|span| span.hi > going.grace() - NEAR);
             let finding = format!("{} received its stop signal while its hook was running", life.name());
             if !late && hooked.may_be_done() {
-                let why = format!("{finding}, but ended before it could record the end of the hook");
+                let why = format!("{finding}; the hook may have finished without a record");
                 seen.doubt(Doubt::WitnessMissing, why, [run.began.id, stop.id]);
             } else if !late {
                 seen.violated(finding, [run.began.id, stop.id]);

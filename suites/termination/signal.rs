@@ -9,7 +9,7 @@ use probity_script::witness::Fact;
 
 use super::asked::{Going, alive_until, going, has_lasting_hook};
 use crate::reading::ends::{End, killed_at};
-use crate::reading::patches::is_renewed;
+use crate::reading::patches::restarts_for_update;
 
 /// The id of the first process of a container: Linux, pid_namespaces(7).
 const FIRST: u32 = 1;
@@ -29,7 +29,7 @@ pub(super) fn comes_promptly(run: &Timeline<'_>, clause: &Clause, seen: &mut See
 
 fn judge_arrival(clause: &Clause, going: &Going<'_, '_>, life: &Life<'_, '_>, seen: &mut Seen) {
     let run = going.run;
-    // The kubelet first completes the starts of containers that it has begun; whether it begins any is another clause.
+    // The kubelet first completes the starts that it has begun. Another clause covers whether it may begin new ones.
     let starts = going.later_lives().into_iter().map(|life| life.began.clone());
     let asked =
         &starts.fold(going.first.at.clone(), |last, at| if run.before(&last, &at) { at } else { last });
@@ -42,7 +42,8 @@ fn judge_arrival(clause: &Clause, going: &Going<'_, '_>, life: &Life<'_, '_>, se
         }
         return;
     };
-    let quantity = format!("from the request to the stop signal of {}", life.name());
+    let quantity =
+        format!("from the request, or a later start of a container, to the stop signal of {}", life.name());
     if life.within(seen, quantity, (asked, stop), clause.in_time()) == Some(Fit::Met) {
         seen.facet("seen", "signal");
     }
@@ -135,7 +136,7 @@ fn accuse_return(clause: &Clause, going: &Going<'_, '_>, life: &Life<'_, '_>, se
     let otherwise = ProbeKind::STOPPING.iter().any(|kind| life.container.probe(*kind).is_some())
         || going.pod.containers.iter().any(|of| of.lifecycle("postStart").is_some())
         || going.pod.restarts_as_one()
-        || is_renewed(run, going.pod, life.container);
+        || restarts_for_update(run, going.pod, life.container);
     let told = life.stop().is_some() && !otherwise;
     let known = clause.slack_us() + life.noise(asked, &end.earliest);
     if told || run.at_least(asked, &end.earliest) > known {

@@ -121,7 +121,7 @@ pub(super) async fn keep(context: Arc<ListenerContext>, mut port: Port, mut stat
                     tell(&context, &port, state);
                 }
                 Some(Err(error)) => {
-                    // Another process may have the port for a while.
+                    // Another process may still hold the port.
                     failed = true;
                     trouble(&context, "change the state of the port", &error).await;
                 }

@@ -115,7 +115,7 @@ impl ClusterError {
         }
     }
 
-    /// Whether the API server examined the request and rejected it. If it was overloaded or broken, it did not.
+    /// Whether the API server examined the request and rejected it. With 429 and 5xx, it did not decide.
     #[must_use]
     pub fn is_rejection(&self) -> bool {
         (400..500).contains(&self.code()) && self.code() != 429
@@ -167,7 +167,7 @@ impl From<kube::Error> for RequestFailure {
     fn from(error: kube::Error) -> Self {
         match error {
             kube::Error::Api(status) => Self::Refused(Box::new(Refusal::from(*status))),
-            // Exec and port-forward: the body of such an answer is lost.
+            // For exec and port-forward, kube drops the response body.
             kube::Error::UpgradeConnection(UpgradeConnectionError::ProtocolSwitch(code)) => {
                 Self::Refused(Box::new(Refusal { code: code.as_u16(), ..Refusal::default() }))
             }

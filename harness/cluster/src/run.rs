@@ -228,8 +228,8 @@ impl RunInProgress {
         Ok(run)
     }
 
-    /// Creates a namespace. It counts as one to clean up before it exists, because an interruption can come while the API
-    /// server creates it.
+    /// Creates a namespace. It is registered for the clean-up first, because an interruption may come while it is being
+    /// created.
     async fn create_namespace(&mut self, name: &str, level: &str) -> Result<(), ClusterError> {
         self.namespaces.push(Namespace::planned(name, &self.options.run));
         let created = Namespace::create(&self.cluster, name, &self.options.run, level).await;

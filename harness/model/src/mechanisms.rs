@@ -76,8 +76,8 @@ mechanisms! {
     /// The first restart has no back-off: the kubelet lists the containers once a second, syncs the pod, and starts the
     /// container, which took up to three seconds on two busy cores.
     TO_START_AGAIN = 5 * SECOND;
-    /// A restarted kubelet needs this long before it syncs every pod: each container that ends while it starts delays it
-    /// by three seconds more.
+    /// A restarted kubelet needs this long before it syncs every pod: each container that ends during the start of
+    /// the kubelet adds three seconds.
     TO_RESUME = 10 * SECOND;
     /// The watch shows a deletion that the harness did not request at most this much later than the kubelet learns
     /// about it.
@@ -96,12 +96,12 @@ mechanisms! {
     TWO_WATCHES = SECOND;
     /// The lines of a target may still be in transit for this long when a case ends.
     UNDER_WAY = 2 * SECOND;
-    /// A kubelet reads a pod from the API server before it writes the pod's status, so a status may be this much older
-    /// than the time at which it is written.
+    /// A kubelet builds a status, then reads the pod from the API server, and only then writes the status, so the status
+    /// may be this old when it is written.
     TO_WRITE = 5 * SECOND;
     /// A kubelet may show the result of a container's last probe after the end of the container, until its next sync.
     TO_CORRECT = 3 * SECOND;
-    /// A kubelet counts from `startedAt`, which is rounded down to a whole second, and the process begins after that,
+    /// A kubelet counts from startedAt, which is rounded down to a whole second, and the process begins after that,
     /// even later on a busy node: together at most this much.
     TO_BEGIN = 2 * SECOND;
     /// A target that opens its port within this time after its start counts as open to every probe.

@@ -116,7 +116,7 @@ impl<'h> Timeline<'h> {
     fn noises_between(&self, node: &str, from: &Stamp, to: &Stamp) -> (i64, i64) {
         let of_harness = from.clock == Clock::Harness || to.clock == Clock::Harness;
         let counts = |noise: &Noise| match &noise.clock {
-            // Whoever has no node of its own, such as a controller, may run on any of them.
+            // A component without a known node, such as a controller, may run on any node.
             Clock::Node(of) | Clock::Wall(of) => node.is_empty() || of == node,
             Clock::Harness => of_harness,
         };

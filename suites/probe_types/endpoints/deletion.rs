@@ -103,7 +103,11 @@ pub(super) fn unready_on_delete(run: &Timeline<'_>, clause: &Clause, seen: &mut 
                     // On a busy node, a probe may have timed out although the container answered.
                     match noise {
                         0 => seen.violated(finding, events),
-                        _ => seen.doubt(Doubt::Ambiguous, format!("{finding}, on a busy node"), events),
+                        _ => seen.doubt(
+                            Doubt::Ambiguous,
+                            format!("{finding}; the node was busy, so a probe may have timed out"),
+                            events,
+                        ),
                     }
                 } else if run.at_least(&leaving.shown.at, &unready.at) <= slack {
                     seen.fine(events);

@@ -36,7 +36,7 @@ fn stays_down(clause: &Clause, seen: &mut Seen, life: &ProbedLife<'_, '_>, turn:
         let after = run.at_least(&turn.due, &up.at);
         if after > clause.slack_us() + life.noise(&turn.first.at, &up.at) {
             let finding = format!(
-                "{} had been failing for {}, but made the container ready",
+                "{} had reached its failure threshold {} earlier, but the container became ready",
                 life.words(),
                 seconds(after)
             );

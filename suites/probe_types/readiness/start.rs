@@ -118,7 +118,11 @@ fn unready_before_start(
         let brief = next.is_some_and(|next| !run.longer_than(pod, (&early.at, &next.at), clause.slack_us()));
         let finding = format!("`{container}` was shown as ready although it had not started");
         if now.restarts > 0 && next.is_none() && !run.watched_for(pod, &early.at, clause.slack_us()) {
-            seen.doubt(Doubt::TooShort, format!("{finding}, just before the end"), [early.id]);
+            seen.doubt(
+                Doubt::TooShort,
+                format!("{finding}; the case ended before the kubelet could correct this"),
+                [early.id],
+            );
             continue;
         }
         match now.restarts > 0 && brief {

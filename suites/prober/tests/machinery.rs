@@ -233,7 +233,7 @@ fn a_container_that_does_not_run_is_not_ready() {
         run.reading(20.0);
         verdict(&run.done(), NOT_RUNNING)
     };
-    assert_eq!(corrected(1), "inconclusive", "the last probe may have had its result late");
+    assert_eq!(corrected(1), "inconclusive", "the result of the last probe may have arrived late");
     assert_eq!(corrected(2), "violated");
     let mut running = one(NOT_RUNNING, &json!({ "readinessProbe": http("/ready", 8080, 1) }));
     running.running(2.0, true, true, 0);

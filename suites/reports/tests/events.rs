@@ -361,6 +361,6 @@ fn an_event_waits_for_those_that_its_kubelet_recorded_earlier() {
         }
         concluded(run, clause)
     };
-    assert_eq!(slow(0.0), "holds", "the first event waited as long");
+    assert_eq!(slow(0.0), "holds", "the earlier event waited just as long");
     assert_eq!(slow(10.0), "violated", "no earlier event was late");
 }

@@ -70,7 +70,7 @@ fn a_rule_restarts_all_containers_in_their_order() {
     );
 }
 
-/// Another container begins for the first time after the exit of the container whose rule restarts all.
+/// `other` starts for the first time after `main`, whose rule restarts all containers, has exited.
 fn slow_start(stopped: u64) -> &'static str {
     let mut run = Composer::new(&[ALL]);
     let rule = json!({ "action": "RestartAllContainers", "exitCodes": { "operator": "In", "values": [88] } });
@@ -99,7 +99,7 @@ fn slow_start(stopped: u64) -> &'static str {
 #[test]
 fn a_first_instance_that_begins_after_the_exit_is_not_a_restart() {
     assert_eq!(slow_start(0), "holds");
-    assert_eq!(slow_start(1), "violated", "the second instance is stopped without an exit");
+    assert_eq!(slow_start(1), "violated", "the second instance is stopped although no container exited");
 }
 
 #[test]
@@ -126,7 +126,8 @@ fn announced(begins: Option<f64>, ends: bool, early: bool) -> &'static str {
     announced_with(begins, ends, early, true)
 }
 
-/// Like [`announced`]; `written` tells whether a status without the condition is written during each restart.
+/// Like [`announced`]; `written` tells whether a status in which the condition is False is written during each restart, if
+/// `begins` is None.
 fn announced_with(begins: Option<f64>, ends: bool, early: bool, written: bool) -> &'static str {
     let mut run = Composer::new(&[ANNOUNCED]);
     let rule = json!({ "action": "RestartAllContainers", "exitCodes": { "operator": "In", "values": [88] } });

@@ -76,7 +76,7 @@ fn entry(context: &PageContext<'_>, facts: &ClauseFacts<'_>) -> String {
     if !clause.facets.is_empty() {
         let of = |(of, values): (&String, &Vec<String>)| format!("\n- {of}: {}", values.join(", "));
         part(
-            "Holds only after it was observed for each of:",
+            "Holds only if observed for each of:",
             &format!("\n{}", clause.facets.iter().map(of).collect::<String>()),
         );
     }

@@ -21,7 +21,7 @@ pub(crate) struct FinishedRun {
     pub(crate) report: Report,
     standard: Standard,
     failed: Option<String>,
-    /// Keeps the task alive that listens for signals, while the results are written and delivered.
+    /// Keeps the signal listener running while the results are written and delivered.
     _runtime: Runtime,
 }
 

@@ -103,7 +103,7 @@ impl PreparedRun {
                 );
             }
             if let Some(missing) = self.permissions.lacking_in_namespace(case) {
-                let why = format!("it has objects or steps for which you lack permission to {missing}");
+                let why = format!("it has objects or steps that need a permission that you lack: {missing}");
                 lacking.insert(case.name.clone(), why);
             }
             let proxy =

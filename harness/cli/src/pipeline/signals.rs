@@ -33,8 +33,8 @@ impl Signals {
     }
 }
 
-/// Waits for signals. `cleaned` is set after the clean-up. `abandon` is called before the program ends without it, and
-/// returns what may be left on the cluster.
+/// Waits for signals. `cleaned` is cancelled when the clean-up is over. If the program exits before that, `abandon` is called,
+/// and returns what may be left on the cluster.
 pub(crate) async fn listen(
     mut signals: Signals,
     (stop, cleaned): (CancellationToken, CancellationToken),
@@ -44,7 +44,7 @@ pub(crate) async fn listen(
 ) {
     let first = signals.next().await;
     let doing = if cleaned.is_cancelled() {
-        "the run is over and cleaned up; writing its results"
+        "the run has ended; writing its results"
     } else {
         screen::with(&board, |board| board.note_interruption());
         stop.cancel();
@@ -53,7 +53,7 @@ pub(crate) async fn listen(
     console.err(&format!("probity: {first}: {doing}. Interrupt again to exit immediately.\n"));
     let second = signals.next().await;
     if cleaned.is_cancelled() {
-        console.err(&format!("probity: {second} again: the results may be incomplete\n"));
+        console.err(&format!("probity: {second}: the results may be incomplete\n"));
         std::process::exit(i32::from(Exit::Interrupted.code()));
     }
     console.err(&format!("probity: {second} again: {}\n", abandon()));

@@ -50,7 +50,7 @@ pub(crate) fn text_of(path: &Path) -> Result<(String, String), Failure> {
     let wrong = |why: String| Failure::wrong_use(Problem::whole(&source, why).to_string());
     let bytes = bytes.map_err(|error| wrong(format!("it cannot be read: {error}")))?;
     let text =
-        String::from_utf8(bytes).map_err(|_| wrong("it is not text: a manifest must be UTF-8".to_owned()))?;
+        String::from_utf8(bytes).map_err(|_| wrong("it is not text: the file must be UTF-8".to_owned()))?;
     Ok((source, text))
 }
 

@@ -18,7 +18,7 @@ impl ClusterClient {
     ///
     /// # Errors
     ///
-    /// If the API server did not answer.
+    /// If the API server is unreachable, overloaded or fails.
     pub async fn node_facts(
         &self,
         placement: &Placement,
@@ -31,7 +31,7 @@ impl ClusterClient {
     ///
     /// # Errors
     ///
-    /// If the API server did not answer.
+    /// If the API server is unreachable, overloaded or fails.
     pub async fn node_images(
         &self,
         placement: &Placement,
@@ -53,7 +53,7 @@ impl ClusterClient {
         u32::try_from(free.sum::<u64>()).ok().filter(|free| *free > 0)
     }
 
-    /// Empty without permission to list nodes.
+    /// Empty if the API server rejects the request, usually for lack of permission.
     async fn usable_nodes(&self, placement: &Placement) -> Result<Vec<Value>, ClusterError> {
         let mut nodes = match self.list("", "Node", None).await {
             Ok(listing) => listing.items,

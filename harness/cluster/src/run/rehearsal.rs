@@ -13,7 +13,7 @@ use crate::run::options::{RefusedPod, RunError, RunOptions};
 ///
 /// # Errors
 ///
-/// If the API server did not answer, so that nothing is known. A rejection is an answer.
+/// If nothing is known, because the API server is unreachable, overloaded or fails. A rejection is an answer.
 pub async fn keeps(
     cluster: &ClusterClient,
     options: &RunOptions,

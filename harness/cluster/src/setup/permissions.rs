@@ -201,7 +201,7 @@ impl Permissions {
             .find_map(|(resource, verb, _)| missing((resource, verb)))
     }
 
-    /// The missing permission in the namespace that a case needs for its objects and steps, in words.
+    /// The namespaced permission that the objects or steps of a case need and that is missing, in words.
     #[must_use]
     pub fn lacking_in_namespace(&self, case: &Case) -> Option<String> {
         let missing = |resource: &str| {
