@@ -17,7 +17,7 @@ mod signal;
 mod timers;
 
 pub(crate) use asked::{alive_until, was_running};
-pub(crate) use grace::judge_kill_within;
+pub(crate) use grace::{judge_graceful_stop, judge_kill_within};
 use probity_model::Judge;
 
 /// How each clause of the chapter is judged.

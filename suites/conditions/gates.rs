@@ -192,7 +192,7 @@ fn judge_names(run: &Timeline<'_>, clause: &Clause, (pod, gates): (&PodLife<'_>,
         // The name of an open gate may be part of the name of a closed one.
         let own = |gate: &&str| !closed.iter().any(|other| other.contains(gate));
         let stale = open.into_iter().filter(own).any(|gate| message.contains(gate));
-        held && !(right && named) || held && !closed.is_empty() && stale
+        held && !(right && named && (closed.is_empty() || !stale))
     };
     if let Some((shown, events)) = wrong_for_long(run, clause, pod, wrong) {
         let reason = text(shown, READY, "reason").unwrap_or("no reason");

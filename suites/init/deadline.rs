@@ -10,13 +10,12 @@ use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::alive::accuse_living;
 use crate::reading::ends::heard_kill;
-use crate::reading::hooks::judge_command_before_stop;
 use crate::reading::inits::{initializing, inits, is_told};
 use crate::reading::mains::{lives_of, mains};
 use crate::reading::patches::restarts_for_update;
 use crate::reading::statuses::{EXCEEDED, NEVER_PULLED, NO_IMAGE};
 use crate::reading::termination::Exhausted;
-use crate::termination::{alive_until, judge_kill_within};
+use crate::termination::{alive_until, judge_graceful_stop};
 
 /// A pod with a deadline, and the time from which the deadline counts.
 struct Limited<'t, 'h> {
@@ -110,12 +109,7 @@ impl Limited<'_, '_> {
             (Some(stop), _) => {
                 let quantity = format!("from startTime to the stop signal of {}", life.name());
                 life.within(seen, quantity, (&self.start, stop), self.in_time(clause));
-                // The grace period is that of the pod.
-                if !judge_command_before_stop(life, self.start.id, stop, seen)
-                    && life.container.lifecycle("preStop").is_none()
-                {
-                    judge_kill_within(clause.tolerance_us("kill"), life, stop, self.pod.grace(), seen);
-                }
+                judge_graceful_stop(clause.tolerance_us("kill"), life, self.start.id, stop, seen);
             }
             (None, Some(ended)) => self.judge_kill(life, ended, seen),
             (None, None) => return false,

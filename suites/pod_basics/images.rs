@@ -7,12 +7,11 @@ use probity_model::timeline::{At, ContainerLife, Life, PodLife, Revision, State}
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use crate::reading::ends::{End, killed_at, may_be_busy};
-use crate::reading::hooks::judge_command_before_stop;
 use crate::reading::mains::lives_of;
 use crate::reading::patches::{self, Patch, image_in};
 use crate::reading::statuses::{NO_IMAGE, status_of};
 use crate::reading::termination::time_of_ends;
-use crate::termination::judge_kill_within;
+use crate::termination::judge_graceful_stop;
 
 /// A running main container or sidecar is stopped in time once an update has changed its image. Its hook runs first,
 /// and it has the grace period of its pod.
@@ -138,9 +137,7 @@ fn judge(clause: &Clause, patch: &Patch<'_, '_>, life: &Life<'_, '_>, seen: &mut
         let quantity = format!("from the change of the image to the stop signal of {}", life.name());
         let hooked = life.container.lifecycle("preStop").is_some();
         life.within(seen, quantity, (&asked, stop), bound(clause, life, hooked));
-        if !judge_command_before_stop(life, patch.id, stop, seen) && !hooked {
-            judge_kill_within(clause.tolerance_us("kill"), life, stop, life.pod.grace(), seen);
-        }
+        judge_graceful_stop(clause.tolerance_us("kill"), life, patch.id, stop, seen);
         judge_next(clause, patch, life, seen);
         seen.facet("container", life.container.kind.word());
         seen.facet("before", "running");

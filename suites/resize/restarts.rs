@@ -8,9 +8,8 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use super::asked::{Resize, feasible};
 use crate::qos::killed_for_memory;
 use crate::reading::ends::killed_at;
-use crate::reading::hooks::judge_command_before_stop;
 use crate::reading::patches::changes_image;
-use crate::termination::judge_kill_within;
+use crate::termination::judge_graceful_stop;
 
 /// Whether something other than the resize may end a container: one of its probes, a new image, a limit of its pod, a
 /// lack of memory, or the process itself.
@@ -77,14 +76,10 @@ pub(super) fn one(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// The preStop hook of the old instance runs before its stop signal. Without a hook, the instance gets its full grace
-/// period.
+/// The old instance is stopped like any other.
 fn judge_stop(resize: &Resize<'_, '_>, life: &Life<'_, '_>, clause: &Clause, seen: &mut Seen) {
     if let Some(stop) = life.stop() {
-        let hooked = life.container.lifecycle("preStop").is_some();
-        if !judge_command_before_stop(life, resize.patch.id, stop, seen) && !hooked {
-            judge_kill_within(clause.tolerance_us("kill"), life, stop, life.pod.grace(), seen);
-        }
+        judge_graceful_stop(clause.tolerance_us("kill"), life, resize.patch.id, stop, seen);
     } else if let Some(killed) = killed_at(life).filter(|_| life.holes.is_empty()) {
         let finding = format!("a resize killed {} without a stop signal", life.name());
         seen.violated(finding, [resize.patch.id, killed.id]);

@@ -4,12 +4,13 @@
 use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
 use probity_model::mechanisms::{LEAST_GRACE, NEAR};
 use probity_model::timeline::{Life, Line, State};
-use probity_model::{Clause, Seen, Timeline};
+use probity_model::{Clause, EventId, Seen, Timeline};
 
 use super::asked::{Going, alive_until, going, is_hooked};
 use super::sidecars::sidecars_have_the_rest;
 use super::timers::Timer;
 use crate::reading::ends::{killed_at, shown_ends};
+use crate::reading::hooks::judge_command_before_stop;
 use crate::reading::termination::KILLED;
 
 /// The default grace period: Kubernetes API reference, PodSpec.
@@ -26,6 +27,21 @@ pub(super) fn judge_kill(
     seen: &mut Seen,
 ) -> bool {
     judge_kill_within(clause.tolerance_us("kill"), life, stop, grace, seen)
+}
+
+/// Judges that an instance was stopped like any other, whatever the reason: its preStop hook ran before the stop signal.
+/// Without a hook, the instance had the grace period of its pod, plus this much time for the kill itself.
+pub(crate) fn judge_graceful_stop(
+    slack: i64,
+    life: &Life<'_, '_>,
+    since: EventId,
+    stop: &Line<'_>,
+    seen: &mut Seen,
+) {
+    let hooked = life.container.lifecycle("preStop").is_some();
+    if !judge_command_before_stop(life, since, stop, seen) && !hooked {
+        judge_kill_within(slack, life, stop, life.pod.grace(), seen);
+    }
 }
 
 /// Like [`judge_kill`], with this much time for the kill itself.

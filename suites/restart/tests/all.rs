@@ -23,6 +23,18 @@ fn shows(run: &mut Composer, at: f64, address: &str, restarts: u64) {
     run.status(at, &json!({ "phase": "Running", "podIP": address, "containerStatuses": mains }));
 }
 
+/// A pod whose init container has completed at 2 s. `main` has a rule that restarts all containers.
+fn initialized(clause: &str) -> Composer {
+    let mut run = Composer::new(&[clause]);
+    let rule = json!({ "action": "RestartAllContainers", "exitCodes": { "operator": "In", "values": [88] } });
+    let main = json!({ "name": "main", "restartPolicy": "Never", "restartPolicyRules": [rule] });
+    let inits = [json!({ "name": "one" })];
+    run.create(0.0, &json!({ "initContainers": inits, "containers": [main, { "name": "other" }] }));
+    run.of("pod", "one").start(1.0, 0);
+    leaves(&mut run, "one", 2.0, 0);
+    run
+}
+
 /// A container exits with a status at 5 s. The init container begins again at `again`, and the main containers begin
 /// again at `others`.
 fn restarted(
@@ -32,13 +44,7 @@ fn restarted(
     others: Option<f64>,
     (number, address): (u64, &str),
 ) -> &'static str {
-    let mut run = Composer::new(&[clause]);
-    let rule = json!({ "action": "RestartAllContainers", "exitCodes": { "operator": "In", "values": [88] } });
-    let main = json!({ "name": "main", "restartPolicy": "Never", "restartPolicyRules": [rule] });
-    let inits = [json!({ "name": "one" })];
-    run.create(0.0, &json!({ "initContainers": inits, "containers": [main, { "name": "other" }] }));
-    run.of("pod", "one").start(1.0, 0);
-    leaves(&mut run, "one", 2.0, 0);
+    let mut run = initialized(clause);
     run.of("pod", "main").start(3.0, 0).of("pod", "other").start(3.1, 0);
     shows(&mut run, 3.5, "10.0.0.7", 0);
     leaves(&mut run, "main", 5.0, code);
@@ -72,13 +78,7 @@ fn a_rule_restarts_all_containers_in_their_order() {
 
 /// `other` starts for the first time after `main`, whose rule restarts all containers, has exited.
 fn slow_start(stopped: u64) -> &'static str {
-    let mut run = Composer::new(&[ALL]);
-    let rule = json!({ "action": "RestartAllContainers", "exitCodes": { "operator": "In", "values": [88] } });
-    let main = json!({ "name": "main", "restartPolicy": "Never", "restartPolicyRules": [rule] });
-    let inits = [json!({ "name": "one" })];
-    run.create(0.0, &json!({ "initContainers": inits, "containers": [main, { "name": "other" }] }));
-    run.of("pod", "one").start(1.0, 0);
-    leaves(&mut run, "one", 2.0, 0);
+    let mut run = initialized(ALL);
     run.of("pod", "main").start(3.0, 0);
     shows(&mut run, 3.5, "10.0.0.7", 0);
     leaves(&mut run, "main", 5.0, 88);
