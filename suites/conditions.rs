@@ -9,6 +9,7 @@ mod patches;
 mod readiness;
 mod sandbox;
 mod scheduled;
+mod steady;
 mod transitions;
 
 use probity_model::Judge;
@@ -45,9 +46,22 @@ const NETWORK: &str = "PodReadyToStartContainers";
 /// The conditions that a kubelet manages, according to the Kubernetes documentation.
 const KUBELETS: [&str; 5] = ["PodScheduled", NETWORK, "Initialized", "ContainersReady", "Ready"];
 
+/// The condition of pods that have a rule for the restart of all containers.
+const RESTARTING: &str = "AllContainersRestarting";
+
+/// The condition that shows why a pod is about to be terminated. The kubelet and other components write it.
+const TARGET: &str = "DisruptionTarget";
+
 /// A text field of a condition.
 fn text<'h>(shown: &Revision<'h>, condition: &str, field: &str) -> Option<&'h str> {
     shown.condition(condition)?.get(field)?.as_str()
+}
+
+/// The words in the brackets of a message, such as `left` and `right` in `containers with unready status: [left right]`.
+/// Only these words certainly name containers: a vendor may use other words in its sentences.
+fn listed(message: &str) -> impl Iterator<Item = &str> {
+    let lists = message.split('[').skip(1).filter_map(|part| part.split(']').next());
+    lists.flat_map(|list| list.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-')))
 }
 
 #[cfg(test)]

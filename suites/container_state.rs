@@ -1,8 +1,10 @@
 //! The states of a container (waiting, running, terminated), what each state shows, the hook that delays Running, and HTTP
 //! hooks.
 
+mod hook_hosts;
 mod hook_requests;
 mod hooks;
+mod last_states;
 mod states;
 mod times;
 
@@ -18,6 +20,7 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "container.state.poststart-before-running", judge: hooks::hook_before_running },
         Judge { clause: "container.state.poststart-failure-kills", judge: hooks::failed_hook_kills },
         Judge { clause: "container.hook.request-as-written", judge: hook_requests::sent_as_written },
+        Judge { clause: "container.hook.host-field", judge: hook_hosts::sent_to_their_hosts },
     ]
 }
 

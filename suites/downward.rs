@@ -1,5 +1,6 @@
 //! The downward API: what a container learns about its pod from environment variables and from files.
 
+mod age;
 mod fields;
 mod offers;
 mod refused;

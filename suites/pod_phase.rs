@@ -7,6 +7,7 @@ mod lifetime;
 mod node_loss;
 mod phases;
 mod pressure;
+mod rejected;
 mod removal;
 mod replaced;
 mod terminal;
@@ -25,6 +26,7 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "pod.phase.not-kubectl-status", judge: phases::shown_beside },
         Judge { clause: "pod.phase.terminal-sticky", judge: terminal::is_for_good },
         Judge { clause: "pod.phase.terminal-before-removal", judge: removal::terminal_first },
+        Judge { clause: "pod.phase.rejected-for-resources", judge: rejected::for_resources },
         Judge { clause: "pod.phase.unknown", judge: node_loss::is_unknown },
         Judge { clause: "pod.phase.node-loss-failed", judge: node_loss::has_failed },
         Judge { clause: "pod.lifecycle.node-failure-deletes", judge: node_loss::is_deleted },

@@ -17,7 +17,7 @@ mod successes;
 mod timeout;
 mod unasked;
 
-pub(crate) use failures::may_be_missed;
+pub(crate) use failures::{is_stalled_on_its_way, may_be_missed};
 
 use probity_model::Judge;
 

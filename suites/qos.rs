@@ -25,6 +25,7 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "qos.burstable-limit-default", judge: limits::none_without_a_limit },
         Judge { clause: "qos.limit-exceeded-kills-container-only", judge: limits::exceeded },
         Judge { clause: "qos.eviction-order", judge: eviction::by_class },
+        Judge { clause: "qos.eviction-priority", judge: eviction::by_priority },
         Judge { clause: "qos.request-exceeded-candidate", judge: eviction::of_those_above },
         Judge { clause: "qos.static-cpu", judge: exclusive::of_whole_requests },
         Judge { clause: "qos.preemption-ignores", judge: preemption::is_not_about_classes },

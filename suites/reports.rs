@@ -62,6 +62,7 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "report.status.termination-message-limit", judge: messages::cut_at_limit },
         Judge { clause: "report.status.termination-message-log", judge: messages::of_its_log },
         Judge { clause: "report.status.allocated-resources", judge: shares::allocated },
+        Judge { clause: "report.status.pod-allocated-resources", judge: shares::allocated_for_pod },
         Judge { clause: "report.status.resources", judge: shares::enacted },
         Judge { clause: "report.status.volume-mounts", judge: mounts::mounted },
         Judge { clause: "report.status.user", judge: shares::user },

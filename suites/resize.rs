@@ -2,6 +2,7 @@
 //! shows.
 
 mod asked;
+mod deferred;
 mod enacted;
 mod refused;
 mod restarts;
@@ -15,6 +16,7 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "resize.with-restart", judge: restarts::one },
         Judge { clause: "resize.enacted", judge: enacted::limits },
         Judge { clause: "resize.completed", judge: enacted::shown },
+        Judge { clause: "resize.deferred", judge: deferred::is_retried },
         Judge { clause: "resize.infeasible", judge: refused::too_large },
         Judge { clause: "resize.class-kept", judge: refused::another_class },
     ]

@@ -7,7 +7,7 @@ use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
 use super::lasting::wrong_for_long;
-use super::{KUBELETS, NETWORK, text};
+use super::{KUBELETS, NETWORK, RESTARTING, text};
 use crate::reading::statuses::of_kubelet;
 
 /// The statuses of a condition, according to the Kubernetes documentation.
@@ -23,6 +23,16 @@ const OF_UNTRUE: [&str; 7] = [
     "SchedulingGated",
     "Unschedulable",
 ];
+/// The beginnings of the messages with which the reference implementation of Kubernetes explains such a condition.
+const COMPLAINTS: [&str; 5] = [
+    "containers with unknown status",
+    "containers with unready status",
+    "containers with incomplete status",
+    "the status of pod readiness gate",
+    "corresponding condition of pod readiness gate",
+];
+/// The conditions that a kubelet adds only to some pods.
+const SOMETIMES: [&str; 3] = [RESTARTING, "PodResizePending", "PodResizeInProgress"];
 
 /// Every status that a kubelet writes has the five conditions, and a pod that is ready has each of them True.
 pub(super) fn set_of_five(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -72,13 +82,14 @@ pub(super) fn all_ready(pod: &PodLife<'_>, shown: &Revision<'_>) -> bool {
     stays.all(|of| shown.container(&of.name).is_some_and(|status| status.ready))
 }
 
-/// Each condition that a kubelet writes has one of the three statuses and a time. Its reason is machine-readable and
-/// explains this status, not the previous one.
+/// Each condition that a kubelet writes has one of the three statuses and a time. Its reason is machine-readable, and its
+/// reason and its message explain this status, not the previous one.
 pub(super) fn well_formed(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
         let mut kinds = BTreeSet::new();
         for shown in of_kubelet(pod) {
-            for kind in KUBELETS.into_iter().filter(|kind| shown.condition(kind).is_some()) {
+            let written = KUBELETS.into_iter().chain(SOMETIMES);
+            for kind in written.filter(|kind| shown.condition(kind).is_some()) {
                 let status = text(shown, kind, "status").unwrap_or_default();
                 if let Some(wrong) = wrong(shown, kind) {
                     seen.violated(format!("{kind} of {} {wrong}", pod.key), [shown.id]);
@@ -98,11 +109,15 @@ pub(super) fn well_formed(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
 fn wrong(shown: &Revision<'_>, kind: &str) -> Option<String> {
     let status = text(shown, kind, "status").unwrap_or_default();
     let reason = shown.condition(kind)?.get("reason").and_then(Value::as_str).filter(|of| !of.is_empty());
+    let message = text(shown, kind, "message").unwrap_or_default();
     match reason {
         _ if !STATUSES.contains(&status) => Some(format!("has the status {status:?}")),
         Some(reason) if !is_camel_case(reason) => Some(format!("has the reason {reason:?}")),
         Some(reason) if status == "True" && OF_UNTRUE.contains(&reason) => {
             Some(format!("is True, but has the reason {reason}"))
+        }
+        _ if status == "True" && COMPLAINTS.iter().any(|complaint| message.starts_with(complaint)) => {
+            Some(format!("is True, but has the message {message:?}"))
         }
         _ if shown.turned(kind).is_none() => Some("has no lastTransitionTime".to_owned()),
         _ => None,

@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 
 use probity_model::measure::{Fit, whole_seconds};
-use probity_model::timeline::{ContainerKind, ContainerLife, PodLife, Revision, State};
+use probity_model::timeline::{ContainerKind, ContainerLife, PodLife, ProbeKind, Revision, State};
 use probity_model::{Clause, Seen, Timeline};
 
 use super::lasting::wrong_for_long;
 use super::sandbox::has_inits;
-use super::{NETWORK, text};
+use super::{NETWORK, listed, text};
 use crate::reading::inits::{all_helped, initializing, plain_pods};
 use crate::reading::mains::mains;
 use crate::reading::statuses::of_kubelet;
@@ -27,6 +27,7 @@ pub(super) fn by_helpers(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         judge_return(pod, seen);
         judge_due(run, clause, pod, seen);
         judge_names(run, clause, pod, seen);
+        judge_only_waiting(pod, seen);
         let Some(phase) = initializing(run, pod) else { continue };
         let mut said = false;
         for shown in of_kubelet(pod).filter(|shown| phase.covers(run, shown)) {
@@ -121,6 +122,34 @@ fn unnamed<'p, 'h>(pod: &'p PodLife<'h>, shown: &Revision<'h>) -> Option<&'p Con
     pod.containers.iter().filter(waits).find(|of| !words.contains(of.name.as_str()))
 }
 
+/// A pod that is not initialized does not name a container for which it no longer waits: an init container that has
+/// succeeded, or a sidecar that runs and has started. A sidecar with a startup probe is left out, because the kubelet
+/// writes the result of this probe into a status before it updates the conditions.
+fn judge_only_waiting(pod: &PodLife<'_>, seen: &mut Seen) {
+    let done = |of: &ContainerLife<'_>, shown: &Revision<'_>| match (of.kind, shown.container(&of.name)) {
+        (ContainerKind::Init, Some(status)) => matches!(status.state, State::Terminated { code: 0, .. }),
+        (ContainerKind::Sidecar, Some(status)) => {
+            status.is_running() && status.started == Some(true) && of.probe(ProbeKind::Startup).is_none()
+        }
+        _ => false,
+    };
+    let waits = |shown: &&Revision<'_>| {
+        matches!(shown.phase(), "Pending" | "Running")
+            && !shown.terminating()
+            && text(shown, INITIALIZED, "reason") == Some("ContainersNotInitialized")
+    };
+    for shown in of_kubelet(pod).filter(waits) {
+        let message = text(shown, INITIALIZED, "message").unwrap_or_default();
+        let named: BTreeSet<&str> = listed(message).collect();
+        let wrong = pod.containers.iter().find(|of| named.contains(of.name.as_str()) && done(of, shown));
+        if let Some(of) = wrong {
+            let finding =
+                format!("{INITIALIZED} of {} names {}, which is done: {message:?}", pod.key, of.name);
+            return seen.violated(finding, [shown.id]);
+        }
+    }
+}
+
 /// A sidecar that has not started keeps its pod from being initialized, as long as no main container has run.
 fn judge_sidecars(pod: &PodLife<'_>, seen: &mut Seen) {
     let sidecars = || pod.containers.iter().filter(|of| of.kind == ContainerKind::Sidecar);
@@ -196,7 +225,9 @@ pub(super) fn after_the_sandbox(run: &Timeline<'_>, clause: &Clause, seen: &mut 
     for pod in run.pods.iter().filter(|pod| has_inits(pod)) {
         let mut networked = false;
         for shown in of_kubelet(pod) {
-            networked |= shown.is(NETWORK) == Some(true);
+            // A container that was created had a network, even if the sandbox has ended since.
+            let made = |of: &ContainerLife<'_>| shown.container(&of.name).is_some_and(|of| !of.id.is_empty());
+            networked |= shown.is(NETWORK) == Some(true) || pod.containers.iter().any(made);
             if shown.is(INITIALIZED) == Some(true) && !networked && shown.condition(NETWORK).is_some() {
                 seen.violated(
                     format!("{} is shown as initialized, but it has no network yet", pod.key),

@@ -7,8 +7,11 @@ use probity_model::timeline::{PodLife, Revision};
 use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
 
-use super::{KUBELETS, text};
+use super::{KUBELETS, RESTARTING, TARGET, text};
 use crate::reading::statuses::of_kubelet;
+
+/// The fields of somebody's condition, besides its status, that a kubelet must not change.
+const KEPT: [&str; 3] = ["lastTransitionTime", "reason", "message"];
 
 /// A condition that the harness patched into a pod.
 struct Set<'h> {
@@ -20,6 +23,8 @@ struct Set<'h> {
     to_status: bool,
     kind: &'h str,
     status: &'h str,
+    /// The condition in the patch.
+    wanted: &'h Value,
     /// Whether the patch removes the condition.
     removed: bool,
 }
@@ -32,6 +37,18 @@ impl Set<'_> {
         } else {
             text(shown, self.kind, "status") == Some(self.status)
         }
+    }
+
+    /// Whether a revision shows every field that the patch set. It may have shown the same status before the patch.
+    fn is_whole(&self, shown: &Revision<'_>) -> bool {
+        let set = |name: &&str| self.wanted.get(name).is_some();
+        self.is_shown(shown)
+            && KEPT.into_iter().filter(set).all(|name| self.field(shown, name) == self.wanted.get(name))
+    }
+
+    /// A field of the condition in a revision, if it has a value.
+    fn field<'r>(&self, shown: &Revision<'r>, name: &str) -> Option<&'r Value> {
+        shown.condition(self.kind)?.get(name).filter(|value| !value.is_null())
     }
 
     /// What the patch did to the condition, in words.
@@ -59,7 +76,8 @@ fn sets<'h>(run: &Timeline<'h>) -> Vec<Set<'h>> {
             let (began, done) = (Stamp::harness(deed.began_us), run.heard(*id));
             let to_status = subresource == "status";
             let (kind, status, removed) = (field("type"), field("status"), field("$patch") == "delete");
-            all.push(Set { id: *id, began, done, pod: name, to_status, kind, status, removed });
+            let (id, wanted) = (*id, condition);
+            all.push(Set { id, began, done, pod: name, to_status, kind, status, wanted, removed });
         }
     }
     all
@@ -76,17 +94,28 @@ fn pod_of<'p, 'h>(run: &'p Timeline<'h>, set: &Set<'_>) -> Option<&'p PodLife<'h
     run.pods.iter().find(|pod| pod.name == set.pod)
 }
 
-/// The kubelet's status updates keep a condition that somebody else set.
+/// Whether the harness set a condition of this kind in the status of a pod.
+pub(super) fn is_patched(run: &Timeline<'_>, pod: &PodLife<'_>, kind: &str) -> bool {
+    sets(run).iter().any(|set| set.to_status && set.pod == pod.name && set.kind == kind)
+}
+
+/// The kubelet's status updates keep a condition that somebody else set, with all its fields.
 pub(super) fn kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let sets = sets(run);
-    let of_others = |set: &Set<'_>| set.to_status && !set.removed && !KUBELETS.contains(&set.kind);
+    let owned = |kind: &str| KUBELETS.contains(&kind) || [RESTARTING, TARGET].contains(&kind);
+    let of_others = |set: &Set<'_>| set.to_status && !set.removed && !owned(set.kind);
     for (at, set) in sets.iter().enumerate().filter(|(_, set)| of_others(set)) {
         let (Some(pod), until) = (pod_of(run, set), until(&sets, at)) else { continue };
-        let mut shown = of_kubelet(pod).filter(|shown| set.covers(run, shown, until));
-        let Some(first) = shown.find(|shown| set.is_shown(shown)) else { continue };
+        let shown: Vec<&Revision<'_>> =
+            of_kubelet(pod).filter(|shown| set.covers(run, shown, until)).collect();
+        let whole = shown.iter().position(|shown| set.is_whole(shown));
+        let Some(place) = whole.or_else(|| shown.iter().position(|shown| set.is_shown(shown))) else {
+            continue;
+        };
+        let Some((&first, later)) = shown.split_at(place).1.split_first() else { continue };
         seen.applies();
         let (mut last, mut updates) = (first, usize::default());
-        for next in shown {
+        for &next in later {
             if !set.is_shown(next) {
                 let finding = format!(
                     "{} of {} was set to {}, but a later status does not show this",
@@ -95,10 +124,9 @@ pub(super) fn kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 seen.violated(finding, [set.id, last.id, next.id]);
                 return;
             }
-            let generation =
-                |shown: &Revision<'_>| shown.condition(set.kind)?.get("observedGeneration").cloned();
-            if generation(next) != generation(first) {
-                let finding = format!("the observedGeneration of {} of {} was changed", set.kind, pod.key);
+            let changed = |name: &&str| set.field(next, name) != set.field(first, name);
+            if let Some(name) = ["observedGeneration"].iter().chain(&KEPT).find(|name| changed(name)) {
+                let finding = format!("the {name} of {} of {} was changed", set.kind, pod.key);
                 seen.violated(finding, [set.id, first.id, next.id]);
                 return;
             }

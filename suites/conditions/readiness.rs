@@ -7,7 +7,7 @@ use probity_model::mechanisms::TWO_WATCHES;
 use probity_model::timeline::{ContainerKind, ContainerLife, PodLife, Revision, State};
 use probity_model::{Clause, EventId, Seen, Timeline};
 
-use super::text;
+use super::{listed, text};
 use crate::reading::at_rest::judge_at_rest;
 use crate::reading::mains::mains;
 use crate::reading::services::{Entry, Service, services};
@@ -47,6 +47,7 @@ pub(super) fn of_all_containers(run: &Timeline<'_>, _: &Clause, seen: &mut Seen)
             }
             if !run.lost_a_node() && shown.is(CONTAINERS) == Some(false) && !shown.terminating() {
                 judge_same(pod, shown, seen);
+                judge_only_unready(pod, shown, seen);
             }
         }
     }
@@ -97,6 +98,23 @@ fn judge_names(
         seen.fine([shown.id]);
         seen.facet("ready", "False");
         seen.facet("unready", kind);
+    }
+}
+
+/// The message lists no container that the same status shows as ready.
+fn judge_only_unready(pod: &PodLife<'_>, shown: &Revision<'_>, seen: &mut Seen) {
+    if text(shown, CONTAINERS, "reason") != Some("ContainersNotReady") {
+        return;
+    }
+    let message = text(shown, CONTAINERS, "message").unwrap_or_default();
+    let named: BTreeSet<&str> = listed(message).collect();
+    let ready = |of: &&ContainerLife<'_>| {
+        of.kind != ContainerKind::Init && shown.container(&of.name).is_some_and(|status| status.ready)
+    };
+    let wrong = pod.containers.iter().filter(ready).find(|of| named.contains(of.name.as_str()));
+    if let Some(of) = wrong {
+        let finding = format!("{CONTAINERS} of {} names {}, which is ready: {message:?}", pod.key, of.name);
+        seen.violated(finding, [shown.id]);
     }
 }
 
@@ -254,22 +272,21 @@ fn judge_early(
         if before.ready() || !entry.ready() || ends {
             continue;
         }
+        let late = |shown: &Revision<'_>| run.longer_than(pod, (entry.at, &shown.at), clause.slack_us());
         let near = |(shown, ready): &&(&Revision<'_>, bool)| {
             *ready
                 && match run.clocks.order(&shown.at, entry.at) {
                     // The controller may learn of the condition first.
-                    Order::After => run.at_least(entry.at, &shown.at) <= clause.slack_us(),
+                    Order::After => !late(shown),
                     Order::Before | Order::TooClose => true,
                 }
         };
         let last = changes.iter().rev().find(|(shown, _)| run.before(&shown.at, entry.at));
-        let stale = last
-            .is_some_and(|(shown, ready)| !ready && run.at_least(&shown.at, entry.at) > clause.slack_us());
-        let soon = changes.iter().any(|(shown, ready)| {
-            *ready
-                && run.before(entry.at, &shown.at)
-                && run.at_least(entry.at, &shown.at) <= clause.slack_us()
+        let stale = last.is_some_and(|(shown, ready)| {
+            !ready && run.longer_than(pod, (&shown.at, entry.at), clause.slack_us())
         });
+        let soon =
+            changes.iter().any(|(shown, ready)| *ready && run.before(entry.at, &shown.at) && !late(shown));
         if (stale && !soon) || !changes.iter().any(|change| near(&change)) {
             let finding = format!("an endpoint of {} became ready, but the pod was not", pod.key);
             let cited = last.map(|(shown, _)| shown.id);

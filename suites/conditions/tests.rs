@@ -1,6 +1,7 @@
 //! Hand-written histories for the judges of conditions.
 
 mod gates;
+mod kept;
 mod lasting;
 
 use probity_composer::{Composer, NODE, timestamp};
@@ -30,7 +31,8 @@ fn status(phase: &str, ready: bool, conditions: &[(&str, &str)]) -> Value {
             };
             json!({
                 "type": kind, "status": status, "reason": reason, "lastTransitionTime": timestamp(1.0),
-                "message": "containers with unready status: [target], and incomplete: [first helper]",
+                "message": (*status != "True")
+                    .then_some("containers with unready status: [target], and incomplete: [first helper]"),
             })
         })
         .collect();
@@ -375,7 +377,9 @@ fn unmounted(inits: bool) -> Value {
 }
 
 fn pending(network: &'static str, initialized: &'static str) -> Value {
-    status("Pending", false, &[(super::NETWORK, network), ("Initialized", initialized)])
+    let mut shown = status("Pending", false, &[(super::NETWORK, network), ("Initialized", initialized)]);
+    shown["containerStatuses"][0]["containerID"] = json!("");
+    shown
 }
 
 #[test]

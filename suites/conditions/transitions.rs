@@ -7,23 +7,34 @@ use probity_model::timeline::{At, ContainerSeen, PodLife, Probe, ProbeKind, Prob
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
-use super::{KUBELETS, text};
+use super::patches::is_patched;
+use super::steady::stayed_true;
+use super::{KUBELETS, NETWORK, RESTARTING, TARGET, text};
 use crate::reading::kubelet_restarts::is_written_anew;
 use crate::reading::mains::lives_of;
 use crate::reading::statuses::of_kubelet;
 
 /// The time of each condition that a kubelet manages is the time of its last change of status. Runs that lost a node
 /// are left out: the cluster also wrote conditions then, and the returning kubelet writes the times that it remembers. So
-/// are static pods whose kubelet restarted.
+/// are static pods whose kubelet restarted. The restart of all containers may begin and end within a second, and between
+/// two statuses, so the condition for it is judged only by the time of each change. Other components set
+/// `DisruptionTarget`, so the kubelet must only keep its time.
 pub(super) fn tells_of_changes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let mut unmoved = Vec::new();
     for pod in run.pods.iter().filter(|pod| !run.lost_a_node() && !is_written_anew(run, pod)) {
-        for kind in KUBELETS {
+        let theirs = is_patched(run, pod, TARGET);
+        let more = [RESTARTING, TARGET].into_iter().filter(|kind| *kind != TARGET || !theirs);
+        for kind in KUBELETS.into_iter().chain(more) {
             let told: Vec<&Revision<'_>> =
                 of_kubelet(pod).filter(|shown| shown.turned(kind).is_some()).collect();
             for (at, pair) in told.windows(2).enumerate() {
                 let &[before, after] = pair else { continue };
                 match text(before, kind, "status") == text(after, kind, "status") {
+                    true if kind == RESTARTING => {}
+                    false if kind == TARGET => {}
+                    false if kind == RESTARTING => {
+                        judge_change(run, clause, (pod, kind), (before, after), seen);
+                    }
                     true => judge_kept(run, clause, (pod, kind), &told[..=at], &told[at + 1..], seen),
                     false => match is_unmoved(run, clause, (pod, kind), (before, after)) {
                         Some(wrong) => unmoved.push(wrong),
@@ -35,8 +46,10 @@ pub(super) fn tells_of_changes(run: &Timeline<'_>, clause: &Clause, seen: &mut S
     }
     // Two changes within one second have the same time, and the second status may be as late as any other.
     let late = clause.slack_us() + clause.tolerance_us("rounding");
+    // One late status can show changes of several conditions.
+    let at_once = |first: &Unmoved| unmoved.iter().all(|one| one.events == first.events);
     match unmoved.as_slice() {
-        [one] if one.apart <= late => {
+        [one, ..] if one.apart <= late && at_once(one) => {
             let why = format!("{}; both changes may have happened within one second", one.finding);
             seen.doubt(Doubt::Ambiguous, why, one.events);
         }
@@ -67,11 +80,11 @@ fn is_unmoved(
 }
 
 /// A new reason or message is not a change of status. Between two revisions, a condition may change and change back
-/// unseen, so this is judged only for conditions that have had the same status so far. `Ready` and `ContainersReady`
-/// are not judged if the two revisions differ in the instances of containers or in which are started or ready: all
-/// containers may have been ready for a moment in between. For example, a kubelet that syncs a pod while its first
-/// probe succeeds may reset the new result until its next sync, and send only the reset status. Also, a container may
-/// start and end while the API server is unavailable.
+/// unseen, so this is judged only for conditions that have had the same status so far, or that certainly stayed True
+/// between the two revisions. `Ready` and `ContainersReady` are not judged if the two revisions differ in the instances
+/// of containers or in which are started or ready: all containers may have been ready for a moment in between. For
+/// example, a kubelet that syncs a pod while its first probe succeeds may reset the new result until its next sync, and
+/// send only the reset status. Also, a container may start and end while the API server is unavailable.
 fn judge_kept(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -80,7 +93,7 @@ fn judge_kept(
     to_come: &[&Revision<'_>],
     seen: &mut Seen,
 ) {
-    let (Some(before), Some(after)) = (so_far.last(), to_come.first()) else { return };
+    let (Some(&before), Some(&after)) = (so_far.last(), to_come.first()) else { return };
     let status = text(after, kind, "status");
     let steady = so_far.iter().all(|shown| text(shown, kind, "status") == status);
     let same = before.turned(kind) == after.turned(kind);
@@ -94,7 +107,9 @@ fn judge_kept(
     let turned = by_containers
         && (soon || !are_alike(pod, before, after))
         && !one_stayed_unready(run, pod, before, after);
-    if !same && steady && !turned {
+    // The sandbox may have come and gone between two statuses.
+    let networked = kind == NETWORK && !are_alike(pod, before, after);
+    if !same && ((steady && !turned && !networked) || stayed_true(run, pod, kind, (before, after))) {
         let finding = format!(
             "{kind} of {} was {} before and after, but its lastTransitionTime changed",
             pod.key,
@@ -133,7 +148,7 @@ fn one_stayed_unready(
 }
 
 /// Whether two revisions show the same instance of each container, with the same `ready` and `started`.
-fn are_alike(pod: &PodLife<'_>, before: &Revision<'_>, after: &Revision<'_>) -> bool {
+pub(super) fn are_alike(pod: &PodLife<'_>, before: &Revision<'_>, after: &Revision<'_>) -> bool {
     let of = |seen: ContainerSeen<'_>| (seen.started, seen.ready, seen.restarts, seen.id.to_owned());
     let mut names = pod.containers.iter().map(|container| &container.name);
     names.all(|name| before.container(name).map(of) == after.container(name).map(of))

@@ -15,13 +15,16 @@ use crate::reading::arrivals::{from_a_pod, is_custom_header, on_node_network};
 use crate::reading::hooks::is_of_hook;
 use crate::reading::mains::lives_of;
 
-/// An HTTP hook of a container that goes to its own pod.
-struct HookRequest<'t, 'h> {
-    pod: &'t PodLife<'h>,
-    container: &'t ContainerLife<'h>,
-    hook: &'static str,
+/// An HTTP hook of a container.
+pub(super) struct HookRequest<'t, 'h> {
+    /// The pod that has the hook.
+    pub(super) pod: &'t PodLife<'h>,
+    pub(super) container: &'t ContainerLife<'h>,
+    pub(super) hook: &'static str,
     get: &'t Value,
-    port: u16,
+    pub(super) port: u16,
+    /// The pod to which the request must go: its own pod, unless the hook has a host.
+    pub(super) to: &'t PodLife<'h>,
 }
 
 /// Each request of a hook has the method, port, scheme, path, query and headers that its definition asks for.
@@ -47,9 +50,7 @@ fn hook_requests<'t, 'h>(run: &'t Timeline<'h>) -> Vec<HookRequest<'t, 'h>> {
     let hooks = run.containers().flat_map(|(pod, container)| {
         ["postStart", "preStop"].into_iter().filter_map(move |hook| {
             let get = container.lifecycle(hook)?.get("httpGet").filter(|get| get.get("host").is_none())?;
-            let port = Port::of(container.spec, get).number?;
-            let found = HookRequest { pod, container, hook, get, port };
-            (found.is_plain() && found.is_served() && !on_node_network(pod)).then_some(found)
+            HookRequest::of((pod, container), (hook, get), pod)
         })
     });
     hooks.collect()
@@ -89,26 +90,46 @@ fn judge_absence(hook: &HookRequest<'_, '_>, life: &Life<'_, '_>, seen: &mut See
     let whole = hook.attempts().all(|attempt| attempt.holes.is_empty());
     let Some(by) = hook.due_by(life).filter(|_| life.is_numbered() && whole) else { return };
     let recorded_later = life.lines.iter().any(|line| line.id == by.id || life.run.before(&by, &line.at));
-    // The kubelet may send the request before the process has recorded its start, but not before the previous instance
-    // has ended.
-    let before = life.before().and_then(|before| before.ended.clone());
-    let in_time = |asked: &Asked<'_>| {
-        let earlier = before.as_ref().is_some_and(|ended| life.run.before(&asked.at, ended));
-        !earlier && !life.run.before(&by, &asked.at)
-    };
-    if recorded_later && !hook.arrivals().any(|(asked, _)| in_time(asked)) {
-        let before =
-            if hook.hook == "postStart" { "the container was shown as running" } else { "the stop signal" };
-        let finding = format!("the request of {} did not arrive before {before}", hook.words());
-        seen.violated(finding, [life.began.id, by.id]);
+    if recorded_later {
+        hook.judge_arrival(life, &by, seen);
     }
 }
 
-impl<'t> HookRequest<'t, '_> {
+impl<'t, 'h> HookRequest<'t, 'h> {
+    /// A hook whose request must go to a pod. `None` if the request may leave no record there, or arrives changed.
+    pub(super) fn of(
+        (pod, container): (&'t PodLife<'h>, &'t ContainerLife<'h>),
+        (hook, get): (&'static str, &'t Value),
+        to: &'t PodLife<'h>,
+    ) -> Option<Self> {
+        let port = Port::of(container.spec, get).number?;
+        let found = Self { pod, container, hook, get, port, to };
+        (found.is_plain() && found.is_served() && !on_node_network(to)).then_some(found)
+    }
+
+    /// Reports an instance whose request did not arrive by this time. The kubelet may send the request before the
+    /// process has recorded its start, but not before the previous instance has ended.
+    pub(super) fn judge_arrival(&self, life: &Life<'_, '_>, by: &At, seen: &mut Seen) {
+        let before = life.before().and_then(|before| before.ended.clone());
+        let in_time = |asked: &Asked<'_>| {
+            let earlier = before.as_ref().is_some_and(|ended| life.run.before(&asked.at, ended));
+            !earlier && !life.run.before(by, &asked.at)
+        };
+        if !self.arrivals().any(|(asked, _)| in_time(asked)) {
+            let before = if self.hook == "postStart" {
+                "the container was shown as running"
+            } else {
+                "the stop signal"
+            };
+            let finding = format!("the request of {} did not arrive before {before}", self.words());
+            seen.violated(finding, [life.began.id, by.id]);
+        }
+    }
+
     /// The time by which the request for an instance must have arrived. For postStart, this is when the container is
     /// shown as running. For preStop, it is the stop signal of the only deletion of the pod, which must have a grace
     /// period.
-    fn due_by(&self, life: &Life<'_, '_>) -> Option<At> {
+    pub(super) fn due_by(&self, life: &Life<'_, '_>) -> Option<At> {
         if self.hook == "postStart" {
             let running = life.revisions().find(|(_, status)| status.is_running());
             return running.map(|(shown, _)| At::of(shown));
@@ -122,7 +143,7 @@ impl<'t> HookRequest<'t, '_> {
         only.then(|| At::of(stop))
     }
 
-    fn words(&self) -> String {
+    pub(super) fn words(&self) -> String {
         format!("the {} hook of {}/{}", self.hook, self.pod.key, self.container.name)
     }
 
@@ -131,7 +152,7 @@ impl<'t> HookRequest<'t, '_> {
         self.get["path"].as_str().unwrap_or_default().trim_start_matches('/')
     }
 
-    fn path(&self) -> &'t str {
+    pub(super) fn path(&self) -> &'t str {
         bare(self.target())
     }
 
@@ -142,9 +163,10 @@ impl<'t> HookRequest<'t, '_> {
         !own_agent && self.target().chars().all(plain)
     }
 
-    /// Whether a target of the pod always serves the scheme of the hook on its port, to any client.
+    /// Whether a target of the pod to which the request goes always serves the scheme of the hook on its port, to any
+    /// client.
     fn is_served(&self) -> bool {
-        let plans = self.pod.containers.iter().filter_map(|container| container.plan());
+        let plans = self.to.containers.iter().filter_map(|container| container.plan());
         let listeners: Vec<Listener> = plans
             .flat_map(|plan| plan.listeners.into_values())
             .filter(|listener| listener.port == self.port)
@@ -162,15 +184,23 @@ impl<'t> HookRequest<'t, '_> {
         open && served
     }
 
-    /// The processes of the pod that has the hook.
+    /// The processes of the pod to which the request goes.
     fn attempts(&self) -> impl Iterator<Item = &Attempt<'_>> {
-        self.pod.containers.iter().flat_map(|container| &container.attempts)
+        attempts_in(self.to)
     }
 
-    /// The requests of the hook: they have its path, and may arrive at any container of the pod.
-    fn arrivals(&self) -> impl Iterator<Item = (&Asked<'_>, &Connection<'_>)> {
+    /// The requests of the hook that arrived where they should.
+    pub(super) fn arrivals(&self) -> impl Iterator<Item = (&Asked<'_>, &Connection<'_>)> {
+        self.arrivals_in(self.to)
+    }
+
+    /// The requests of the hook that arrived in a pod: they have its path, and may arrive at any container of the pod.
+    pub(super) fn arrivals_in<'a>(
+        &'a self,
+        pod: &'a PodLife<'_>,
+    ) -> impl Iterator<Item = (&'a Asked<'a>, &'a Connection<'a>)> {
         let requests =
-            self.attempts().flat_map(|attempt| attempt.requests.iter().map(move |asked| (attempt, asked)));
+            attempts_in(pod).flat_map(|attempt| attempt.requests.iter().map(move |asked| (attempt, asked)));
         let own = requests.filter(|(_, asked)| {
             is_of_hook(asked) && !asked.followed() && bare(&asked.request.target) == self.path()
         });
@@ -243,8 +273,13 @@ impl<'t> HookRequest<'t, '_> {
     }
 }
 
+/// The processes of a pod.
+fn attempts_in<'a>(pod: &'a PodLife<'_>) -> impl Iterator<Item = &'a Attempt<'a>> {
+    pod.containers.iter().flat_map(|container| &container.attempts)
+}
+
 /// A path without its query and its first slash.
-fn bare(target: &str) -> &str {
+pub(super) fn bare(target: &str) -> &str {
     let target = target.trim_start_matches('/');
     target.split_once('?').map_or(target, |(path, _)| path)
 }

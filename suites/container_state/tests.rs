@@ -1,6 +1,8 @@
 //! Hand-written histories for the judges of the states of containers.
 
+mod hook_hosts;
 mod hook_requests;
+mod last_states;
 mod lost;
 mod unborn;
 

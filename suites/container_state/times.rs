@@ -3,13 +3,17 @@
 use std::collections::BTreeSet;
 
 use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
+use probity_model::mechanisms::{LEAST_GRACE, WHOLE_SECOND};
 use probity_model::timeline::{At, ContainerKind, ContainerSeen, Happened, Life, Revision, State};
+use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
+use super::last_states::judge_gone;
 use crate::qos::killed_for_memory;
 use crate::reading::ends::{End, has_wall_clock, is_undivided, second, shown_ends};
 use crate::reading::statuses::EXCEEDED;
+use crate::reading::termination::KILLED;
 
 /// The reason for the exit status 0, as in the Kubernetes documentation.
 const COMPLETED: &str = "Completed";
@@ -129,6 +133,7 @@ pub(super) fn how_it_ended(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
     }
     judge_lack_of_memory(run, seen);
     judge_kept(run, seen);
+    judge_gone(run, seen);
 }
 
 /// While an instance runs, its status keeps showing how the previous instance ended.
@@ -233,6 +238,14 @@ fn judge_status(
     let events = [life.began.id, end.earliest.id, revision.id];
     let name = life.name();
     if let Some(truth) = end.code.filter(|truth| *truth != code) {
+        // A process that exits just when its grace period ends may be killed after it has recorded its exit.
+        let waited = life.stop().and_then(|stop| life.run.clocks.between(&stop.at, end.at()));
+        let late = waited.is_some_and(|waited| waited.hi >= life.pod.grace().min(LEAST_GRACE) - WHOLE_SECOND);
+        if code == KILLED && late && life.run.stalled_at(&end.at().stamp) > 0 {
+            let why = format!("{name} exited with {truth}, perhaps just when it was killed");
+            seen.doubt(Doubt::Ambiguous, why, events);
+            return;
+        }
         seen.violated(format!("{name} exited with {truth}, but the status shows exit code {code}"), events);
         return;
     }

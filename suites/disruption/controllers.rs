@@ -102,7 +102,8 @@ pub(super) fn wanted_by_controllers(run: &Timeline<'_>, clause: &Clause, seen: &
         firsts.sort_by_key(|first| first.id);
         let Some(full) = wanted.checked_sub(1).and_then(|at| firsts.get(at)) else { continue };
         let counted = full.at.at.hi + clause.slack_us();
-        for (at, object) in budget.shown.iter().filter(|(at, _)| at.at.lo > counted) {
+        let settled = |at: &At| at.at.lo > counted + run.noise_between("", &full.at, at);
+        for (at, object) in budget.shown.iter().filter(|(at, _)| settled(at)) {
             let status = |field: &str| {
                 object["status"][field].as_u64().and_then(|number| usize::try_from(number).ok())
             };

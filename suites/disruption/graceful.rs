@@ -2,7 +2,7 @@
 
 use probity_model::history::{Did, Source};
 use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
-use probity_model::mechanisms::{LEAST_GRACE, NEAR};
+use probity_model::mechanisms::{LEAST_GRACE, NEAR, START_OF_A_COMMAND};
 use probity_model::timeline::{At, ContainerKind, Life};
 use probity_model::{Clause, Seen, Timeline};
 
@@ -87,13 +87,15 @@ fn judge(clause: &Clause, eviction: &Eviction<'_, '_>, life: &Life<'_, '_>, seen
     let delayed = eviction.pod.containers.iter().any(|of| of.lifecycle("postStart").is_some());
     let untraced =
         hooked.is_none() && hook.is_some_and(|hook| hook.is_object() && hook.get("exec").is_none());
+    // The grace period begins when the kubelet asks for a hook, and a command may begin a while later.
+    let unseen = if hooked.is_some() { START_OF_A_COMMAND } else { 0 };
     let first = hooked.map(|hooked| hooked.began).or_else(|| stop.map(At::of));
     let Some(began) = first.or_else(|| (!delayed).then(|| eviction.at.clone())) else { return };
     let slack = clause.tolerance_us("kill");
     let mut bound = Bound::at_most(grace + slack, format!("{} + {}", seconds(grace), seconds(slack)));
     if !untraced {
-        bound = bound
-            .and_at_least(grace - NEAR, format!("{} - {} for two clocks", seconds(grace), seconds(NEAR)));
+        let spare = NEAR + unseen;
+        bound = bound.and_at_least(grace - spare, format!("{} - {}", seconds(grace), seconds(spare)));
     }
     let quantity = format!("from the start of the termination of {} to its kill", life.name());
     let silent = life.run.gaps.iter().any(|(_, gap)| !matches!(gap.of, Source::Watch(_)));

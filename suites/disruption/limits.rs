@@ -2,6 +2,7 @@
 //! others unavailable. Deletions are not limited at all.
 
 use probity_model::history::Did;
+use probity_model::mechanisms::TWO_WATCHES;
 use probity_model::timeline::{At, PodLife, Revision};
 use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
 
@@ -172,9 +173,11 @@ fn judge_count(
     seen: &mut Seen,
 ) {
     let count = |object: &serde_json::Value| object["status"]["currentHealthy"].as_u64();
-    let Some((_, before)) = budget.shown.iter().rfind(|(at, _)| at.id < unready.id) else { return };
+    // The watch of the budgets may be faster than that of the pods.
+    let known = |at: &At| at.id < unready.id && run.at_least(at, &unready.at) > TWO_WATCHES;
+    let Some((last, before)) = budget.shown.iter().rfind(|(at, _)| known(at)) else { return };
     let Some(before) = count(before).filter(|count| *count > 0) else { return };
-    let mut after = budget.shown.iter().filter(|(at, _)| at.id > unready.id);
+    let mut after = budget.shown.iter().filter(|(at, _)| at.id > last.id);
     let fallen = after.find(|(_, object)| count(object).is_some_and(|count| count < before));
     let quantity = format!("from the loss of readiness of {} to the lower count of its budget", pod.key);
     match fallen {

@@ -1,9 +1,11 @@
 //! The fields of a pod that the downward API passes to a container.
 
-use probity_model::mechanisms::NEAR;
+use std::net::IpAddr;
+
 use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
 
+use super::age::{Age, judge_age};
 use super::offers::{Form, Offer, offers, views};
 use super::refused;
 use crate::reading::dumps::{Look, MOUNTS};
@@ -33,7 +35,7 @@ fn word_of(field: &str) -> Option<&'static str> {
 }
 
 /// The value of a field in a revision of a pod, in the form of the downward API. None if the revision does not show it.
-fn value(object: &Value, field: &str) -> Option<String> {
+pub(super) fn value(object: &Value, field: &str) -> Option<String> {
     if let Some((list, key)) = field.strip_suffix("']").and_then(|field| field.split_once("['")) {
         let entry = object.pointer(&pointer(list)).and_then(|list| list.get(key));
         return Some(entry.and_then(Value::as_str).unwrap_or_default().to_owned());
@@ -64,7 +66,7 @@ fn pointer(field: &str) -> String {
 const OF_KUBELET: &str = "kubernetes.io/config.";
 
 /// The value that a process saw, without the annotations that the kubelet adds for itself.
-fn told(offer: &Offer<'_>) -> Option<String> {
+pub(super) fn told(offer: &Offer<'_>) -> Option<String> {
     let own = |line: &&str| !(offer.field() == Some(OF_FILES[1]) && line.starts_with(OF_KUBELET));
     Some(offer.seen?.lines().filter(own).collect::<Vec<_>>().join("\n"))
 }
@@ -97,14 +99,24 @@ fn judge_offer(look: &Look<'_, '_>, offer: &Offer<'_>, seen: &mut Seen) -> bool 
     false
 }
 
-/// Variables and files show the name, the namespace and the UID of a pod, and a single label or annotation.
-pub(super) fn fields_of_both(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+/// Variables and files show the name, the namespace and the UID of a pod, and a single label or annotation. Neither
+/// shows a value that the pod has not had for a long time.
+pub(super) fn fields_of_both(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for look in &views(run) {
         for offer in &offers(look) {
-            if let Some(word) = offer.field().and_then(word_of)
-                && judge_offer(look, offer, seen)
-            {
-                seen.facet(offer.form.word(), word);
+            let Some((field, word)) = offer.field().and_then(|field| Some((field, word_of(field)?))) else {
+                continue;
+            };
+            if !judge_offer(look, offer, seen) {
+                continue;
+            }
+            seen.facet(offer.form.word(), word);
+            let age = match offer.form {
+                Form::File => Some(Age::of_file(look, clause.slack_us())),
+                Form::Variable => Age::of_variable(look, clause.tolerance_us("heard")),
+            };
+            if let Some(age) = age {
+                judge_age(run, &age, (look, offer, field), seen);
             }
         }
     }
@@ -117,12 +129,33 @@ pub(super) fn fields_of_variables(run: &Timeline<'_>, _: &Clause, seen: &mut See
             let field = offer.field().filter(|field| OF_VARIABLES.contains(field));
             if let Some(field) = field.filter(|_| offer.form == Form::Variable)
                 && judge_offer(look, offer, seen)
+                && judge_address(look, offer, field, seen)
             {
                 seen.facet("env", field);
             }
         }
     }
     refused::in_volumes(run, seen);
+}
+
+/// The fields with addresses of the pod itself.
+const ADDRESSES: [&str; 2] = ["status.podIP", "status.podIPs"];
+
+/// Judges whether the addresses in a variable belong to the network of the process that got the variable; returns whether
+/// the variable is right. A pod that lost its sandbox has a new address, but an older status still shows the old one. If
+/// the process recorded no interfaces, there is nothing to compare with.
+fn judge_address(look: &Look<'_, '_>, offer: &Offer<'_>, field: &str, seen: &mut Seen) -> bool {
+    let on_node = look.life.pod.spec.get("hostNetwork").is_some_and(|is| *is == true);
+    let own: Vec<IpAddr> = look.dump.interfaces.values().flatten().filter_map(|of| of.parse().ok()).collect();
+    if !ADDRESSES.contains(&field) || on_node || own.is_empty() {
+        return true;
+    }
+    let mut named = offer.seen.unwrap_or_default().split(',').filter_map(|of| of.parse::<IpAddr>().ok());
+    let Some(foreign) = named.find(|address| !own.contains(address)) else { return true };
+    let finding =
+        format!("{} of {} is {foreign}, which is not an address of its pod", offer.name, look.life.name());
+    seen.violated(finding, [look.line.id]);
+    false
 }
 
 /// Files show all labels and all annotations, which variables cannot show. A file shows a change soon.
@@ -132,41 +165,11 @@ pub(super) fn fields_of_files(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
             let Some(field) = offer.field().filter(|field| OF_FILES.contains(field)) else { continue };
             if judge_offer(look, offer, seen) {
                 seen.facet("file", field);
-                judge_age(run, clause, (look, offer, field), seen);
+                judge_age(run, &Age::of_file(look, clause.slack_us()), (look, offer, field), seen);
             }
         }
     }
     refused::in_variables(run, seen);
-}
-
-/// A file does not show an old value of the pod for longer than the slack.
-fn judge_age(
-    run: &Timeline<'_>,
-    clause: &Clause,
-    (look, offer, field): (&Look<'_, '_>, &Offer<'_>, &str),
-    seen: &mut Seen,
-) {
-    let revisions = &look.life.pod.revisions;
-    let shown = told(offer).unwrap_or_default();
-    let is = |object: &Value| value(object, field).is_some_and(|value| value == shown);
-    // The latest time of a change that the file may already show: a change may reach the file a moment before it
-    // reaches the watch.
-    let by = look.line.at.later(NEAR);
-    let known: Vec<_> = revisions.iter().take_while(|revision| !run.before(&by, &revision.at)).collect();
-    let Some(last) = known.iter().rposition(|revision| is(revision.object)) else { return };
-    if let Some(changed) = known.get(last + 1) {
-        let noise = run.noise_between(&look.life.node, &changed.at, &look.line.at);
-        let age = run.clocks.between(&changed.at, &look.line.at);
-        if age.is_some_and(|age| age.lo > clause.slack_us() + noise) {
-            let finding = format!("{} of {} shows an old value of {field}", offer.name, look.life.name());
-            seen.violated(finding, [changed.id, look.line.id]);
-        }
-        return;
-    }
-    let at_start = known.iter().take_while(|revision| !run.before(&look.life.attempt.began, &revision.at));
-    if at_start.last().is_some_and(|revision| !is(revision.object)) {
-        seen.facet("file", "updated");
-    }
 }
 
 /// Whether the revisions of a pod show different values for a field.

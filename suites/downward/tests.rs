@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use probity_composer::Composer;
 use probity_model::history::Change;
-use probity_script::witness::{Dump, Fact};
+use probity_script::witness::{Dump, Exiting, Fact};
 use serde_json::{Value, json};
 
 use crate::tests::verdict;
@@ -25,13 +25,16 @@ fn object(label: &str) -> Value {
         "spec": {
             "nodeName": "node1", "automountServiceAccountToken": false,
             "volumes": [{ "name": "info", "downwardAPI": {
-                "items": [item("name", "metadata.name"), item("labels", "metadata.labels")],
+                "items": [
+                    item("name", "metadata.name"), item("labels", "metadata.labels"), item("b", "metadata.labels['b']"),
+                ],
             } }],
             "containers": [{
                 "name": "target", "resources": { "limits": { "cpu": "1500m", "memory": "64Mi" } },
                 "volumeMounts": [{ "name": "info", "mountPath": "/etc/podinfo" }],
                 "env": [
                     env("NAME", field("metadata.name")), env("IP", field("status.podIP")),
+                    env("B", field("metadata.labels['b']")),
                     env("CPU", json!({ "resourceFieldRef": { "resource": "limits.cpu" } })),
                     env("MEMORY", json!({ "resourceFieldRef": { "resource": "limits.memory", "divisor": "1Mi" } })),
                 ],
@@ -41,22 +44,18 @@ fn object(label: &str) -> Value {
     })
 }
 
-/// Judges what a container sees at the given time: its variables and files, of which those in `wrong` have these
-/// values.
-fn told(clause: &str, wrong: &[(&str, &str)], at: f64) -> &'static str {
-    let mut run = Composer::new(&[clause]);
-    run.sighting(0.5, "Pod", "pod", Change::Added, object("old"));
-    run.start(1.0, 0);
-    run.sighting(2.0, "Pod", "pod", Change::Modified, object("new"));
+/// The variables and files of a container, of which those in `wrong` have these values.
+fn view(wrong: &[(&str, &str)]) -> Fact {
     let mut files: BTreeMap<String, String> = [
         ("/proc/self/mountinfo", "1 1 0:1 / /etc/podinfo rw"),
         ("/etc/podinfo/name", "pod"),
+        ("/etc/podinfo/b", "new"),
         ("/etc/podinfo/labels", "b=\"new\"\nprobity.dev/pod=\"pod\""),
     ]
     .map(|(path, text)| (path.to_owned(), text.to_owned()))
     .into();
     let mut env: BTreeMap<String, String> =
-        [("NAME", "pod"), ("IP", "10.0.0.7"), ("CPU", "2"), ("MEMORY", "64"), ("PATH", "/")]
+        [("NAME", "pod"), ("IP", "10.0.0.7"), ("B", "old"), ("CPU", "2"), ("MEMORY", "64"), ("PATH", "/")]
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into();
     for (name, value) in wrong {
@@ -66,7 +65,23 @@ fn told(clause: &str, wrong: &[(&str, &str)], at: f64) -> &'static str {
             value => drop(of.insert((*name).to_owned(), value.to_owned())),
         }
     }
-    run.fact(at, Fact::Dump(Dump { env, files, ..Dump::default() }));
+    Fact::Dump(Dump { env, files, ..Dump::default() })
+}
+
+/// A container that starts while its pod has the label `old`. The label becomes `new` at the given time.
+fn relabelled(clause: &str, at: f64) -> Composer {
+    let mut run = Composer::new(&[clause]);
+    run.sighting(0.5, "Pod", "pod", Change::Added, object("old"));
+    run.start(1.0, 0);
+    run.sighting(at, "Pod", "pod", Change::Modified, object("new"));
+    run
+}
+
+/// Judges what a container sees at the given time: its variables and files, of which those in `wrong` have these
+/// values.
+fn told(clause: &str, wrong: &[(&str, &str)], at: f64) -> &'static str {
+    let mut run = relabelled(clause, 2.0);
+    run.fact(at, view(wrong));
     run.reading(at + 5.0);
     verdict(&run.done(), clause)
 }
@@ -104,6 +119,46 @@ fn files_show_changes() {
     assert_eq!(told(FILES, &old, 90.0), "holds", "just in time");
     let more = [("/etc/podinfo/labels", "")];
     assert_eq!(told(FILES, &more, 3.0), "violated", "it is missing");
+}
+
+#[test]
+fn the_file_of_one_label_shows_changes() {
+    let old = [("/etc/podinfo/b", "old")];
+    assert_eq!(told(BOTH, &old, 3.0), "holds", "it takes a while");
+    assert_eq!(told(BOTH, &old, 90.0), "holds", "just in time");
+    assert_eq!(told(BOTH, &old, 200.0), "violated");
+    assert_eq!(told(BOTH, &[], 200.0), "holds", "variables do not change");
+}
+
+#[test]
+fn a_container_that_starts_again_gets_the_newest_value() {
+    let judged = |variable: &str, changed: f64| {
+        let mut run = relabelled(BOTH, changed);
+        run.fact(40.0, Fact::Exiting(Exiting { code: 1, why: "plan".to_owned() }));
+        run.left(40.01);
+        run.start(45.0, 1);
+        run.fact(45.1, view(&[("B", variable)]));
+        run.reading(60.0);
+        verdict(&run.done(), BOTH)
+    };
+    assert_eq!(judged("new", 20.0), "holds");
+    assert_eq!(judged("old", 20.0), "violated");
+    assert_eq!(judged("old", 35.0), "holds", "the kubelet may not have known the change");
+}
+
+#[test]
+fn an_address_is_one_of_the_interfaces() {
+    let judged = |addresses: &[&str]| {
+        let mut run = relabelled(VARIABLES, 2.0);
+        let Fact::Dump(mut dump) = view(&[]) else { return "no dump" };
+        let own = addresses.iter().map(|of| (*of).to_owned()).collect();
+        dump.interfaces.insert("eth0".to_owned(), own);
+        run.fact(3.0, Fact::Dump(dump));
+        run.reading(8.0);
+        verdict(&run.done(), VARIABLES)
+    };
+    assert_eq!(judged(&["10.0.0.7", "fe80::1"]), "holds");
+    assert_eq!(judged(&["10.0.0.8", "fe80::1"]), "violated", "the address of an older sandbox");
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! Ephemeral containers do not change the state of their pod, and see the processes that they should see.
 
 use probity_model::clocks::Stamp;
+use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::timeline::{
-    Attempt, ContainerKind, ContainerLife, ContainerSeen, PodLife, ProbeKind, ProbeOutcome, Revision, State,
+    At, Attempt, ContainerKind, ContainerLife, ContainerSeen, Life, PodLife, ProbeKind, ProbeOutcome,
+    Revision, State,
 };
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
@@ -11,7 +13,7 @@ use probity_script::witness::Dump;
 use serde_json::Value;
 
 use crate::reading::dumps::{looks, side_by_side};
-use crate::reading::ends::may_be_busy;
+use crate::reading::ends::{has_wall_clock, may_be_busy, second};
 use crate::reading::patches::TARGET_CONTAINER;
 
 /// The reason that the reference implementation of Kubernetes gives for a container that has succeeded.
@@ -73,6 +75,10 @@ pub(super) fn never_again(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
             end.map(|(shown, status)| (shown.id, status)),
             seen,
         );
+        if let Some((shown, status)) = end {
+            let life = Life { run, pod, container, attempt: first };
+            judge_times(clause, &life, (shown, &status.state), &At::new(id, at), seen);
+        }
     }
 }
 
@@ -122,6 +128,37 @@ fn judge_end(
         seen.fine([Some(exited), Some(shown), run.last_event()].into_iter().flatten());
         if pod.restart_policy() == "Always" {
             seen.facet("exit", if code == 0 { "zero" } else { "nonzero" });
+        }
+    }
+}
+
+/// The times in a state that shows the end of an ephemeral container are those of its process, which recorded its exit.
+fn judge_times(
+    clause: &Clause,
+    life: &Life<'_, '_>,
+    (shown, state): (&Revision<'_>, &State<'_>),
+    exited: &At,
+    seen: &mut Seen,
+) {
+    let State::Terminated { started, finished, .. } = state else { return };
+    if life.run.node_was_touched() || !has_wall_clock(life) {
+        return;
+    }
+    let (slack, waits) = (clause.slack_us(), clause.tolerance_us("first-instruction"));
+    let begins = format!("{} + {} until the process has a CPU", seconds(slack), seconds(waits));
+    let instants = [
+        ("startedAt", *started, (&life.began, &life.began), Bound::at_most(slack + waits, begins)),
+        ("finishedAt", *finished, (exited, life.ended.as_ref().unwrap_or(exited)), clause.in_time()),
+    ];
+    for (field, at, (from, to), bound) in instants {
+        let Some(at) = at.map(|at| second(life, shown, at)) else { continue };
+        let words = format!("between the {field} of {} and the record of its process", life.name());
+        let late = life.run.measure(words.clone(), &life.node, from, &at, clause.in_time());
+        let early = life.run.measure(words, &life.node, &at, to, bound);
+        // One of the two measurements shows how far apart the times are, and the other is negative.
+        match [late, early].into_iter().flatten().find(|measured| measured.fit() != Fit::Met) {
+            Some(apart) => seen.measure(apart),
+            None => seen.fine([from.id, shown.id]),
         }
     }
 }
@@ -271,6 +308,9 @@ pub(super) fn shared_processes(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) 
             seen.check(same && programs > 1, finding, [known, id]);
             if same && programs > 1 {
                 seen.facet("by", by);
+                if by == "target" {
+                    seen.facet("target", other.kind.word());
+                }
             }
         }
     }

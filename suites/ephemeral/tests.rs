@@ -1,6 +1,6 @@
 //! Hand-written histories for the judges of ephemeral containers.
 
-use probity_composer::Composer;
+use probity_composer::{Composer, timestamp};
 use probity_model::history::{Change, Did};
 use probity_script::Fact;
 use probity_script::witness::Exiting;
@@ -173,6 +173,17 @@ fn its_end_is_shown_as_it_was() {
     assert_eq!(as_shown(3, "Completed"), "violated");
     assert_eq!(as_shown(0, "Completed"), "violated");
     assert_eq!(exiting(clause, |_| {}), "violated", "it is never shown");
+    let at_times = |started: f64, finished: f64| {
+        let (started, finished) = (timestamp(started), timestamp(finished));
+        let state = json!({ "terminated": {
+            "exitCode": 3, "reason": "Error", "startedAt": started, "finishedAt": finished,
+        } });
+        exiting(clause, |run| shown(run, 7.0, &state, 0, "True"))
+    };
+    assert!(RIGHT.contains(&at_times(4.0, 6.0)));
+    assert_eq!(at_times(4.0, 10.0), "violated", "it ended before");
+    assert_eq!(at_times(10.0, 6.0), "violated", "it began before");
+    assert_eq!(at_times(4.0, 2.0), "violated", "it ended later");
     let deleted = exiting(clause, |run| {
         run.deed(12.0, Did::Deleted { kind: "Pod".to_owned(), name: "pod".to_owned(), grace: None });
     });

@@ -1,16 +1,20 @@
 //! The control group of a pod: its values follow from the amounts that the scheduler and quotas count for the whole
-//! pod.
+//! pod, also after a resize.
 
-use probity_model::timeline::PodLife;
+use probity_model::timeline::{PodLife, Revision};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
 use crate::reading::described::{Described, descriptions};
+use crate::reading::patches::{Patch, RESIZE, of_part};
 use crate::reading::quantities::{WHOLE, thousandths};
 
 /// The CPU shares of one whole CPU in cgroup v1, as the Linux kernel counts them.
 const SHARES: i128 = 1_024;
+
+/// The conditions of a resize that is not complete.
+const RESIZING: [&str; 2] = ["PodResizePending", "PodResizeInProgress"];
 
 /// The amount of a resource that a pod gets, and whether an init container determines the amount.
 #[derive(Clone, Copy)]
@@ -40,15 +44,41 @@ fn effective(spec: &Value, kind: &str, resource: &str) -> Option<Effective> {
 }
 
 /// The control group of a pod has the values that follow from the pod's effective amounts.
-pub(super) fn are_the_same(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+pub(super) fn are_the_same(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    let resizes = of_part(run, RESIZE);
     for pod in run.pods.iter().filter(|pod| pod.spec["initContainers"].is_array()) {
+        let own: Vec<&Patch<'_, '_>> = resizes.iter().filter(|resize| resize.pod.uid == pod.uid).collect();
         for described in descriptions(run, pod, seen) {
-            judge(pod, &described, seen);
+            if let Some((spec, after)) = spec_at(run, clause, (pod, &own), &described) {
+                judge((pod, spec), &described, after, seen);
+            }
         }
     }
 }
 
-fn judge(pod: &PodLife<'_>, described: &Described<'_>, seen: &mut Seen) {
+/// The spec that a pod has when it is described, and whether a resize came before that. None if a resize may not be
+/// complete by then, or is not shown by the API.
+fn spec_at<'h>(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    (pod, resizes): (&PodLife<'h>, &[&Patch<'_, '_>]),
+    described: &Described<'_>,
+) -> Option<(&'h Value, &'static str)> {
+    let accepted = |resize: &&&Patch<'_, '_>| resize.refused.is_none() && resize.id < described.id;
+    let Some(last) = resizes.iter().rfind(accepted) else { return Some((pod.spec, "start")) };
+    let settled = run.longer_than(pod, (&last.done, &described.began), clause.tolerance_us("resized"));
+    let known = |shown: &&Revision<'_>| !shown.gone && run.before(&shown.at, &described.began);
+    let shown = pod.revisions.iter().rfind(known).filter(|_| settled)?;
+    let waits = RESIZING.iter().any(|kind| shown.condition(kind).is_some());
+    if waits { None } else { Some((&shown.object["spec"], "resize")) }
+}
+
+fn judge(
+    (pod, spec): (&PodLife<'_>, &Value),
+    described: &Described<'_>,
+    after: &'static str,
+    seen: &mut Seen,
+) {
     let Some(values) = described.facts.get("cgroup").filter(|of| of.is_object()) else {
         let why = format!("the command found no control group of {}", pod.key);
         seen.doubt(Doubt::StepFailed, why, [described.id]);
@@ -56,7 +86,7 @@ fn judge(pod: &PodLife<'_>, described: &Described<'_>, seen: &mut Seen) {
     };
     let value = |field: &str| values.get(field).and_then(Value::as_i64).map(i128::from);
     let period = value("cpuPeriod").unwrap_or_default();
-    let of = |kind: &str, resource: &str| effective(pod.spec, kind, resource);
+    let of = |kind: &str, resource: &str| effective(spec, kind, resource);
     let cpu = of("limits", "cpu").map(|of| (of, of.amount.saturating_mul(period).checked_div(WHOLE)));
     let memory = of("limits", "memory").map(|of| (of, of.amount.checked_div(WHOLE)));
     // Version 2 has weights, and runtimes convert shares to them in different ways.
@@ -77,6 +107,7 @@ fn judge(pod: &PodLife<'_>, described: &Described<'_>, seen: &mut Seen) {
         if found == Some(wanted) {
             seen.facet("value", word);
             seen.facet("decided", if effective.of_init { "init" } else { "sum" });
+            seen.facet("after", after);
         }
     }
 }

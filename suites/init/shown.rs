@@ -143,7 +143,9 @@ pub(super) fn in_their_list(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             if own.is_none() && others.is_none() {
                 continue;
             }
-            let wrong = misplaced(&staged, own, others).or_else(|| unready(&inits, own));
+            let wrong = misplaced(&staged, own, others)
+                .or_else(|| unready(&inits, own))
+                .or_else(|| unstarted(&inits, own));
             if let Some(finding) = wrong {
                 seen.violated(format!("the init containers of {}: {finding}", pod.key), [shown.id]);
                 continue;
@@ -185,6 +187,16 @@ fn unready(inits: &[&str], own: Option<&Vec<Value>>) -> Option<String> {
         let name = status["name"].as_str().filter(|name| inits.contains(name))?;
         let done = status["state"]["terminated"]["exitCode"] == 0;
         (done && status["ready"] == false).then(|| format!("{name} has completed, but is shown as not ready"))
+    })
+}
+
+/// An init container that runs but is not shown as started, as a finding. It has neither a startup probe nor a hook, so it
+/// has started as soon as it runs.
+fn unstarted(inits: &[&str], own: Option<&Vec<Value>>) -> Option<String> {
+    own.into_iter().flatten().find_map(|status| {
+        let name = status["name"].as_str().filter(|name| inits.contains(name))?;
+        let runs = state_of(status) == Some("running");
+        (runs && status["started"] != true).then(|| format!("{name} is running, but is not shown as started"))
     })
 }
 

@@ -183,37 +183,65 @@ fn judge_start(
     if life.within(seen, quantity, (end.at(), &next.began), in_time) == Some(Fit::Met) {
         seen.facet("starts", life.policy());
     }
-    judge_content(patch, image, &next, seen);
+    judge_content(patch, image, (life, &next), seen);
 }
 
 /// The status of the new instance shows the image ID that the status shows for containers that had this image from the
-/// start.
-fn judge_content(patch: &Patch<'_, '_>, image: &str, next: &Life<'_, '_>, seen: &mut Seen) {
+/// start, and it no longer shows the name of the old image. A runtime may know an image by several names, but does not
+/// use one name for two images.
+fn judge_content(
+    patch: &Patch<'_, '_>,
+    image: &str,
+    (old, next): (&Life<'_, '_>, &Life<'_, '_>),
+    seen: &mut Seen,
+) {
     let has_it = |pod: &PodLife<'_>, of: &ContainerLife<'_>| {
         of.spec["image"] == image && !patches::changes_image(next.run, pod, of)
     };
     let all = next.run.containers().filter(|(pod, of)| has_it(pod, of));
-    let known: BTreeSet<&str> = all.flat_map(|(pod, of)| ids(pod, of, None)).map(|(_, id)| id).collect();
+    let (known, names): (BTreeSet<&str>, BTreeSet<&str>) =
+        all.flat_map(|(pod, of)| images(pod, of, None)).map(|of| (of.id, of.name)).unzip();
     if known.is_empty() {
         return;
     }
-    let wrong = ids(next.pod, next.container, Some(next.number)).find(|(_, id)| !known.contains(id));
-    if let Some((shown, id)) = wrong {
-        let finding = format!("{} has a new image, but runs with the image ID {id}", next.name());
-        seen.violated(finding, [patch.id, shown]);
+    let (before, after) = (images_of(old), images_of(next));
+    let old_names: BTreeSet<&str> =
+        before.iter().filter(|of| !known.contains(of.id)).map(|of| of.name).collect();
+    if let Some(wrong) = after.iter().find(|of| !known.contains(of.id)) {
+        let finding = format!("{} has a new image, but runs with the image ID {}", next.name(), wrong.id);
+        seen.violated(finding, [patch.id, wrong.shown]);
+    } else if let Some(wrong) =
+        after.iter().find(|of| old_names.contains(of.name) && !names.contains(of.name))
+    {
+        let finding =
+            format!("{} has a new image, but is shown with the old one, {}", next.name(), wrong.name);
+        seen.violated(finding, [patch.id, wrong.shown]);
     }
 }
 
-/// The image IDs of a container in the revisions that show it as running, either all or only those of one instance.
-fn ids<'t, 'h>(
+/// The image of a running container in a revision.
+struct ShownImage<'h> {
+    shown: EventId,
+    id: &'h str,
+    name: &'h str,
+}
+
+/// The images of one instance of a container in the revisions that show it as running.
+fn images_of<'h>(life: &Life<'_, 'h>) -> Vec<ShownImage<'h>> {
+    images(life.pod, life.container, Some(life.number)).collect()
+}
+
+/// The images of a container in the revisions that show it as running, either all or only those of one instance.
+fn images<'t, 'h>(
     pod: &'t PodLife<'h>,
     container: &'t ContainerLife<'h>,
     number: Option<u64>,
-) -> impl Iterator<Item = (EventId, &'h str)> {
+) -> impl Iterator<Item = ShownImage<'h>> {
     pod.revisions.iter().filter_map(move |shown| {
         let seen = shown.container(&container.name)?;
         let meant = seen.is_running() && number.is_none_or(|number| number == seen.restarts);
         let status = status_of(shown, &container.name).filter(|_| meant)?;
-        Some((shown.id, status.get("imageID")?.as_str()?))
+        let text = |field: &str| status.get(field)?.as_str();
+        Some(ShownImage { shown: shown.id, id: text("imageID")?, name: text("image")? })
     })
 }

@@ -70,7 +70,10 @@ fn judge_localhost(run: &Timeline<'_>, seen: &mut Seen) {
             let place = call.url.strip_prefix("http://127.0.0.1:").and_then(|rest| rest.split('/').next());
             let Some(port) = place.and_then(|port| port.parse::<u16>().ok()) else { continue };
             let Some(opened) = opened(run, life.pod, &life.container.name, port) else { continue };
-            if run.clocks.order(opened.1, &line.at) != Order::Before {
+            // The call was refused before it was recorded.
+            let asked =
+                line.at.earlier(i64::try_from(call.took_us).unwrap_or_default() + run.stalled_at(&line.at));
+            if run.clocks.order(opened.1, &asked) != Order::Before {
                 continue;
             }
             let refused = call.error.as_ref().is_some_and(|why| why.contains(REFUSED));
@@ -187,10 +190,10 @@ fn lived_at(run: &Timeline<'_>, pod: &PodLife<'_>, other: &Revision<'_>) -> bool
 
 /// The longest host name, according to Linux and the Kubernetes documentation on pod hostnames.
 const LONGEST: usize = 63;
-/// The fields of a spec that give a pod a host name other than its own name.
-const OTHER_NAMES: [&str; 4] = ["hostname", "hostnameOverride", "setHostnameAsFQDN", "hostNetwork"];
+/// The fields of a spec that give a pod a host name that is neither its own name nor its `hostname`.
+const OTHER_NAMES: [&str; 3] = ["hostnameOverride", "setHostnameAsFQDN", "hostNetwork"];
 
-/// The host name that a process sees is the name of its pod.
+/// The host name that a process sees is the `hostname` of its pod or, without one, the name of the pod.
 pub(super) fn hostname(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for life in run.lives() {
         if OTHER_NAMES.iter().any(|field| life.pod.spec.get(field).is_some()) {
@@ -201,12 +204,24 @@ pub(super) fn hostname(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             _ => None,
         });
         let Some((id, host)) = started.filter(|(_, host)| !host.is_empty()) else { continue };
-        let name = life.pod.name.as_str();
+        let given = life.pod.spec.get("hostname").and_then(Value::as_str).filter(|name| !name.is_empty());
+        let name = given.unwrap_or(life.pod.name.as_str());
         let wanted = name.get(..LONGEST).unwrap_or(name).trim_end_matches(['-', '.']);
         let finding = || format!("{} sees the host name {host}, not {wanted}", life.name());
         seen.check(host == wanted, finding, [id]);
         if host == wanted {
-            seen.facet("name", if name.len() > LONGEST { "long" } else { "short" });
+            seen.facet("name", name_kind(given.is_some(), name));
         }
+    }
+}
+
+/// What a host name shows: a `hostname` in the spec, or a pod's name that is too long or short enough.
+fn name_kind(given: bool, name: &str) -> &'static str {
+    if given {
+        "given"
+    } else if name.len() > LONGEST {
+        "long"
+    } else {
+        "short"
     }
 }

@@ -2,11 +2,12 @@
 
 use probity_model::measure::Fit;
 use probity_model::timeline::{At, ContainerKind, PodLife};
+use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
 
 use crate::reading::alive::is_forced;
-use crate::reading::ends::End;
+use crate::reading::ends::{End, shows_an_earlier_instance};
 use crate::reading::mains::{are_told, ended, later, lives_of, mains};
 
 /// The last revision of a deleted pod is Succeeded or Failed, depending on the exit status of its containers.
@@ -35,11 +36,21 @@ pub(super) fn terminal_first(run: &Timeline<'_>, clause: &Clause, seen: &mut See
                 "{} was removed in the phase {phase}, but its containers' exit codes make it {right}",
                 pod.key
             );
-            seen.violated(finding, events.chain([gone.id]));
+            accuse(pod, finding, events.chain([gone.id]), seen);
         } else if !outside {
             seen.fine(events.chain([gone.id]));
             seen.facet("phase", phase);
         }
+    }
+}
+
+/// Reports a wrong phase, unless the status shows the exit status of an earlier instance.
+fn accuse(pod: &PodLife<'_>, finding: String, events: impl IntoIterator<Item = EventId>, seen: &mut Seen) {
+    if shows_an_earlier_instance(pod) {
+        let why = format!("{finding}; the status shows an earlier instance of a container");
+        seen.doubt(Doubt::Ambiguous, why, events);
+    } else {
+        seen.violated(finding, events);
     }
 }
 
@@ -69,8 +80,7 @@ fn judge_held(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut
     if over.phase() != right {
         let is = over.phase();
         let finding = format!("{} became {is}, but its containers' exit codes make it {right}", pod.key);
-        seen.violated(finding, events.into_iter().chain([over.id]));
-        return;
+        return accuse(pod, finding, events.into_iter().chain([over.id]), seen);
     }
     let quantity = format!("from the end of the last container in {} to its phase {right}", pod.key);
     if seen.within(run, &pod.node, quantity, (&from, over), clause.in_time()) == Some(Fit::Met) {

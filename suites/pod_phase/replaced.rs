@@ -55,7 +55,9 @@ fn judge_replacement(
 ) {
     let same = |other: &&PodLife<'_>| controller(other).is_some_and(|of| of["uid"] == owner["uid"]);
     let others = run.pods.iter().filter(|other| other.uid != pod.uid).filter(same);
-    let next = others.filter_map(|other| other.revisions.first()).find(|first| first.id > asked.id);
+    // The first revision of the replacement may arrive before the answer to the request.
+    let mut firsts = others.filter_map(|other| other.revisions.first());
+    let next = firsts.find(|first| !run.before(&first.at, asked));
     let quantity = format!("from the request to delete {} to the creation of its replacement", pod.name);
     if let Some(next) = next {
         if seen.within(run, &pod.node, quantity, (asked, next), clause.in_time()) == Some(Fit::Met) {

@@ -3,11 +3,12 @@
 use probity_model::clocks::Order;
 use probity_model::measure::seconds;
 use probity_model::timeline::{ContainerLife, PodLife, Revision};
+use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 
 use super::causes::accuse_reason;
 use crate::reading::alive::accuse_living;
-use crate::reading::ends::End;
+use crate::reading::ends::{End, shows_an_earlier_instance};
 use crate::reading::mains::{ends_with_its_containers, is_plain, lives_of, mains, over};
 use crate::reading::statuses::EVICTED;
 
@@ -122,6 +123,10 @@ pub(super) fn is_for_good(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
             let finding = format!("{} went from {phase} to {}", pod.key, other.phase());
             match succeeds_after_eviction(run, pod) {
                 Some(_) => seen.diverges(finding, [over.id, other.id]),
+                None if shows_an_earlier_instance(pod) => {
+                    let why = format!("{finding}; the status shows an earlier instance of a container");
+                    seen.doubt(Doubt::Ambiguous, why, [over.id, other.id]);
+                }
                 None => seen.violated(finding, [over.id, other.id]),
             }
             continue;

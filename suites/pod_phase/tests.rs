@@ -4,6 +4,7 @@ mod early;
 mod gates;
 mod held;
 mod pressure;
+mod rejected;
 mod replaced;
 
 use probity_composer::{Composer, timestamp};

@@ -3,7 +3,7 @@
 use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::mechanisms::{
-    NEAR, OFF_BEAT, ONE_MISSED, SATURATION_DELAYS, START_OF_A_COMMAND, UNNOTICED,
+    DOUBTFUL, NEAR, OFF_BEAT, ONE_MISSED, SATURATION_DELAYS, START_OF_A_COMMAND, UNNOTICED,
 };
 use probity_model::timeline::{At, Handler, Probe, ProbeKind, ProbeOutcome, ProbedLife, Revision};
 use probity_model::verdict::Doubt;
@@ -32,9 +32,16 @@ pub(crate) fn may_be_missed(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> boo
     near || !was_heard(life, probe)
 }
 
-/// Whether an answer was a success, and not too late for an overloaded kubelet.
+/// Whether an answer was a success, and not too late for an overloaded kubelet or because of a stall of the machine.
 pub(super) fn was_heard(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> bool {
-    life.attempt.result(probe, life.spec).outcome() == ProbeOutcome::Success && !is_unheard(life, probe)
+    let succeeded = life.attempt.result(probe, life.spec).outcome() == ProbeOutcome::Success;
+    succeeded && !is_unheard(life, probe) && !is_stalled_on_its_way(life, probe)
+}
+
+/// Whether the machine stalled so long just before a probe arrived that the probe may have timed out: the kubelet's
+/// timeout begins when it sends the probe.
+pub(crate) fn is_stalled_on_its_way(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> bool {
+    life.run.stalled_at(&probe.at) > DOUBTFUL.of(life.spec.timeout)
 }
 
 /// Whether an answer may have come too late for a kubelet on an overloaded node, which waits for a CPU before it sends

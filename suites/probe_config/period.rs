@@ -7,6 +7,7 @@ use probity_model::mechanisms::{NEAR, OFF_BEAT, ONE_MISSED, QUICK, UNDER_WAY};
 use probity_model::timeline::{At, Probe, ProbeKind, ProbeOutcome, ProbedLife};
 use probity_model::{Clause, Seen, Timeline};
 
+use super::failures::is_stalled_on_its_way;
 use super::schedule::{
     countable, countable_of_all, distribution, is_command, is_followed, judge_each, neighbors, watched,
 };
@@ -74,7 +75,10 @@ fn regular<'t, 'h>(life: &ProbedLife<'t, 'h>, pairs: Vec<Pair<'t, 'h>>) -> Vec<P
     if life.spec.kind != ProbeKind::Readiness {
         return pairs;
     }
-    let passed = |probe: &Probe<'_>| life.surely(probe) == ProbeOutcome::Success && !life.is_straggler(probe);
+    let passed = |probe: &Probe<'_>| {
+        let counts = !life.is_straggler(probe) && !is_stalled_on_its_way(life, probe);
+        life.surely(probe) == ProbeOutcome::Success && counts
+    };
     let goes_on = |pair: &Pair<'_, '_>, (next, _): &Pair<'_, '_>| {
         pair.1.id == next.id && !misses_one(life, pair) && passed(pair.0) && passed(next)
     };

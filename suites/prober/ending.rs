@@ -5,6 +5,7 @@ use probity_model::mechanisms::PERIODS_TO_COME;
 use probity_model::timeline::{
     At, ContainerKind, Life, Line, PodLife, Probe, ProbeKind, ProbeOutcome, ProbedLife,
 };
+use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 
 use super::TRIES;
@@ -76,6 +77,13 @@ fn judge_silence(clause: &Clause, life: &ProbedLife<'_, '_>, stop: &At, seen: &m
     }
 }
 
+/// Whether the failures of a sidecar had reached their threshold before the first status that shows the deletion.
+fn may_be_killed_before(life: &ProbedLife<'_, '_>) -> bool {
+    let shown = life.pod.revisions.iter().find(|shown| shown.terminating());
+    let spent = Exhausted::of(life.clone());
+    spent.zip(shown).is_some_and(|(spent, shown)| !life.run.before(&shown.at, &spent.at))
+}
+
 /// No sidecar is started again after the deletion of its pod, whatever the result of its liveness probe.
 fn sidecars_are_not_restarted(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     let sidecars = run.lives().undisturbed().only(|life| life.container.kind == ContainerKind::Sidecar);
@@ -95,6 +103,13 @@ fn sidecars_are_not_restarted(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         let events = [deed].into_iter().chain(after.iter().copied()).collect();
         seen.note(Measurement::count(quantity, after.len(), Bound::default(), events));
         match life.lives_again() {
+            // The kubelet may have decided to restart the sidecar before it heard of the deletion.
+            Some(next) if may_be_killed_before(&life) => {
+                let why = format!(
+                    "{name} restarted because of its probe, perhaps before the kubelet saw the deletion"
+                );
+                seen.doubt(Doubt::Ambiguous, why, [deed, next]);
+            }
             Some(next) => {
                 let finding = format!("the sidecar {name} was started again in a deleted pod");
                 seen.violated(finding, [deed, next]);

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use probity_model::mechanisms::{BETWEEN_PROBES, BETWEEN_TRIES, QUICK};
+use probity_model::mechanisms::{BETWEEN_PROBES, BETWEEN_TRIES, OFF_BEAT, QUICK};
 use probity_model::timeline::{ContainerLife, Handler, Line, ProbeKind};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Judge, Seen, Timeline};
@@ -47,23 +47,24 @@ fn tries(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         if course.spec.kind == ProbeKind::Readiness || !course.holes.is_empty() {
             continue;
         }
-        let close = BETWEEN_TRIES.min(BETWEEN_PROBES.of(course.spec.period));
-        for turn in turns(&course, close).into_iter().filter(|turn| is_clear(&course, turn, close)) {
+        let close = closeness(&course);
+        for turn in turns(&course, close).into_iter().filter(|turn| is_clear(&course, turn)) {
             judge_turn(&course, turn, seen);
         }
     }
 }
 
+/// The time from the end of a request to the next request.
+fn gap(course: &Exchanges<'_, '_>, at: usize) -> Option<i64> {
+    let (this, next) = (course.exchanges.get(at)?, course.exchanges.get(at + 1)?);
+    Some(next.at.at.lo - this.done.as_ref()?.at.hi)
+}
+
 /// The requests of each probe, as a sequence in which each request immediately follows the previous request.
 fn turns(course: &Exchanges<'_, '_>, close: i64) -> Vec<Range<usize>> {
-    let all = &course.exchanges;
-    let gap = |at: usize| -> Option<i64> {
-        let (this, next) = (all.get(at)?, all.get(at + 1)?);
-        Some(next.at.at.lo - this.done.as_ref()?.at.hi)
-    };
     let (mut turns, mut first) = (Vec::new(), 0);
-    for at in 0..all.len().saturating_sub(1) {
-        match gap(at) {
+    for at in 0..course.exchanges.len().saturating_sub(1) {
+        match gap(course, at) {
             Some(gap) if gap < close => {}
             Some(_) => {
                 turns.push(first..at + 1);
@@ -75,9 +76,10 @@ fn turns(course: &Exchanges<'_, '_>, close: i64) -> Vec<Range<usize>> {
     turns
 }
 
-/// Whether these requests can only be those of one probe. The first probe of an instance may have started without a
-/// record, and a probe after a long probe runs immediately, so both are left out.
-fn is_clear(course: &Exchanges<'_, '_>, turn: &Range<usize>, close: i64) -> bool {
+/// Whether these requests can only be those of one probe, and are all its requests. The first probe of an instance may
+/// have started without a record, and a probe after a long probe runs immediately, so both are left out. So are requests
+/// next to one that is neither close nor on schedule: a busy kubelet may make another attempt late.
+fn is_clear(course: &Exchanges<'_, '_>, turn: &Range<usize>) -> bool {
     let all = &course.exchanges;
     let before = turn.start.checked_sub(1).and_then(|before| all.get(before));
     let (Some(before), Some(first), Some(last)) = (before, all.get(turn.start), all.get(turn.end - 1)) else {
@@ -87,13 +89,14 @@ fn is_clear(course: &Exchanges<'_, '_>, turn: &Range<usize>, close: i64) -> bool
         let done = to.done.as_ref();
         done.is_some_and(|done| done.at.hi - from.at.at.lo < QUICK.of(course.spec.period))
     };
-    let held_up = course.run.noise_between(&course.pod.node, &before.at, &last.at);
-    held_up < close && quick(before, before) && quick(first, last) && course.before_deletion(&last.at)
+    let on_beat = |at: usize| gap(course, at).is_none_or(|gap| gap >= OFF_BEAT.of(course.spec.period));
+    let alone = on_beat(turn.start - 1) && on_beat(turn.end - 1);
+    alone && quick(before, before) && quick(first, last) && course.before_deletion(&last.at)
 }
 
 fn judge_turn(course: &Exchanges<'_, '_>, turn: Range<usize>, seen: &mut Seen) {
     let events = course.events(&turn);
-    let Some(tries) = course.exchanges.get(turn) else { return };
+    let Some(tries) = course.exchanges.get(turn.clone()) else { return };
     let Some(results) = tries.iter().map(TryResult::of).collect::<Option<Vec<_>>>() else { return };
     let [first, others @ ..] = results.as_slice() else { return };
     if others.iter().any(|other| other != first) {
@@ -114,8 +117,23 @@ fn judge_turn(course: &Exchanges<'_, '_>, turn: Range<usize>, seen: &mut Seen) {
         _ if course.stop().is_some_and(|stop| is_soon(course, tries, stop)) => {
             seen.doubt(Doubt::Ambiguous, format!("{facts}, shortly before the stop signal"), events);
         }
+        _ if is_held_up(course, &turn) => {
+            seen.doubt(Doubt::Ambiguous, format!("{facts}, but the node was busy"), events);
+        }
         _ => seen.violated(facts, events),
     }
+}
+
+/// Whether the node was busy for so long, since the probe before these requests, that another attempt may have come late.
+fn is_held_up(course: &Exchanges<'_, '_>, turn: &Range<usize>) -> bool {
+    let at = |place: usize| course.exchanges.get(place).map(|exchange| &exchange.at);
+    let ends = turn.start.checked_sub(1).and_then(at).zip(at(turn.end - 1));
+    ends.is_none_or(|(from, to)| course.run.noise_between(&course.pod.node, from, to) >= closeness(course))
+}
+
+/// Two attempts of one probe follow each other within this time.
+fn closeness(course: &Exchanges<'_, '_>) -> i64 {
+    BETWEEN_TRIES.min(BETWEEN_PROBES.of(course.spec.period))
 }
 
 /// Whether a stop signal arrived within a period after the last attempt.

@@ -63,6 +63,27 @@ fn judge_pair(
     }
 }
 
+/// Of the pods above their requests, those with a lower priority are evicted before those with a higher priority.
+pub(super) fn by_priority(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for shortage in shortages(run, seen) {
+        for (gone, at) in shortage.evicted() {
+            for left in shortage.left(run, (gone, at)).filter(|left| left.is_above()) {
+                let later = left.evicted().map(|at| at.id).or_else(|| run.last_event());
+                let events = [gone.record, left.record, Some(at.id), later].into_iter().flatten();
+                if gone.priority > left.priority {
+                    let (first, second) = (&gone.pod.key, &left.pod.key);
+                    let finding = format!(
+                        "{first} was evicted before {second}, which has a lower priority and used more than it requested"
+                    );
+                    seen.violated(finding, events);
+                } else if gone.priority < left.priority {
+                    seen.fine(events);
+                }
+            }
+        }
+    }
+}
+
 /// Pods above their requests are evicted with all their containers, and before any pods below their requests.
 pub(super) fn of_those_above(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for shortage in shortages(run, seen) {

@@ -2,12 +2,15 @@
 
 use std::ops::RangeInclusive;
 
-use probity_model::timeline::{ContainerKind, ContainerLife};
+use probity_model::history::Did;
+use probity_model::timeline::{ContainerKind, ContainerLife, PodLife};
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
-use crate::reading::dumps::looks;
-use crate::reading::qos::{BEST_EFFORT, GUARANTEED, amount, class_of};
+use crate::reading::dumps::{Look, looks};
+use crate::reading::patches::RESIZE;
+use crate::reading::qos::{BEST_EFFORT, BURSTABLE, GUARANTEED, amount, class_of};
+use crate::reading::quantities::thousandths;
 
 /// The file that shows a process its score.
 const SCORE: &str = "/proc/self/oom_score_adj";
@@ -21,7 +24,8 @@ const OF_BURSTABLE: RangeInclusive<i64> = 2..=999;
 const FOR_THE_NODE: &str = "system-node-critical";
 
 /// The score follows from the class of the pod. In a Burstable pod, the score also depends on the share of the node's memory
-/// that the container requests, and no container gets the score of a `BestEffort` pod.
+/// that the container requests, and no container gets the score of a `BestEffort` pod. A container that is protected better
+/// than its request allows would let the kernel kill another container first.
 pub(super) fn score_follows_class(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for look in looks(run) {
         let spec = look.life.pod.spec;
@@ -34,16 +38,17 @@ pub(super) fn score_follows_class(run: &Timeline<'_>, _: &Clause, seen: &mut See
         let Some(score) = score else { continue };
         let class = class_of(spec);
         let allowed = allowed(class, look.life.container);
-        let (least, most) = (allowed.start(), allowed.end());
+        let share = least_for_request(run, &look).filter(|_| class == BURSTABLE);
+        let (least, most) = (*allowed.start(), *allowed.end());
+        let least = share.map_or(least, |of_request| of_request.clamp(least, most));
         let bound = if least == most { format!("{least}") } else { format!("from {least} to {most}") };
         let finding = || {
             format!(
-                "{} of {} has the score {score}, but {class} pods have {bound}",
-                look.life.name(),
-                look.life.pod.key
+                "{} has the score {score}, but a container with its request in a {class} pod has {bound}",
+                look.life.name()
             )
         };
-        let fits = allowed.contains(&score);
+        let fits = (least..=most).contains(&score);
         seen.check(fits, finding, [look.line.id]);
         if fits {
             seen.facet("class", class);
@@ -60,4 +65,40 @@ fn allowed(class: &str, container: &ContainerLife<'_>) -> RangeInclusive<i64> {
         _ if !asks && container.kind == ContainerKind::Main => *OF_BURSTABLE.end()..=*OF_BURSTABLE.end(),
         _ => OF_BURSTABLE,
     }
+}
+
+/// The lowest score that the request of a container allows: 1000 minus its share of the node's memory in thousandths. The
+/// share is rounded down. The memory that pods can use is a part of the whole memory, which is not known, so the true share
+/// is lower and the true score is higher. A sidecar may be protected as well as a main container that requests more.
+fn least_for_request(run: &Timeline<'_>, look: &Look<'_, '_>) -> Option<i64> {
+    let (pod, container) = (look.life.pod, look.life.container);
+    if was_resized(run, pod) {
+        return None;
+    }
+    let all = thousandths(run.history.header.nodes.get(&pod.node)?.allocatable.get("memory")?)?;
+    let mains = pod.containers.iter().filter(|other| other.kind == ContainerKind::Main);
+    let highest = match container.kind {
+        ContainerKind::Sidecar => mains.map(requested).max().unwrap_or_default(),
+        _ => 0,
+    };
+    let share = requested(container).max(highest).checked_mul(WHOLE_NODE)?.checked_div(all)?;
+    i64::try_from(WHOLE_NODE - share).ok()
+}
+
+/// The share of a container that requests the whole memory of its node: Kubernetes documentation, Node out of memory
+/// behavior.
+const WHOLE_NODE: i128 = 1000;
+
+/// The memory that a container requests. Without a request, its limit counts.
+fn requested(container: &ContainerLife<'_>) -> i128 {
+    let given = |list: &str| amount(container.spec, list, "memory");
+    given("requests").or_else(|| given("limits")).unwrap_or_default()
+}
+
+/// Whether the requests of a pod may have changed. Its processes keep the score with which they started.
+fn was_resized(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
+    run.deeds.iter().any(|(_, deed)| match &deed.did {
+        Did::Patched { name, subresource, .. } => *name == pod.name && subresource == RESIZE,
+        _ => false,
+    })
 }

@@ -60,6 +60,37 @@ fn a_class_that_changes_or_is_missing_is_noticed() {
     assert_eq!(shown(json!(null)), "violated");
 }
 
+/// The verdict on a process with this score in a container with these resources, on a node whose pods can use 4000Mi.
+fn scored(resources: &Value, score: i64) -> &'static str {
+    let clause = "qos.oom-score";
+    let mut header = Composer::new(&[clause]).done().header;
+    for facts in header.nodes.values_mut() {
+        facts.allocatable.insert("memory".to_owned(), "4000Mi".to_owned());
+    }
+    let mut run = Composer::with_header(header);
+    run.create(0.0, &json!({ "containers": [{ "name": "target", "resources": resources }] }));
+    run.start(1.0, 0);
+    let files = BTreeMap::from([("/proc/self/oom_score_adj".to_owned(), format!("{score}\n"))]);
+    run.fact(1.1, Fact::Dump(Dump { files, ..Dump::default() }));
+    run.reading(5.0);
+    verdict(&run.done(), clause)
+}
+
+#[test]
+fn a_score_follows_from_the_request_and_not_from_the_limit() {
+    let of = json!({ "requests": { "memory": "40Mi" }, "limits": { "memory": "200Mi" } });
+    assert!(RIGHT.contains(&scored(&of, 990)));
+    assert!(RIGHT.contains(&scored(&of, 995)), "the node has more memory than its pods can use");
+    assert_eq!(scored(&of, 989), "violated");
+    assert_eq!(scored(&of, 950), "violated", "the score for the limit");
+    assert_eq!(scored(&of, 1000), "violated");
+    let (limited, other) =
+        (json!({ "limits": { "memory": "200Mi" } }), json!({ "requests": { "cpu": "10m" } }));
+    assert!(RIGHT.contains(&scored(&limited, 950)), "the limit is the request");
+    assert!(RIGHT.contains(&scored(&other, 999)));
+    assert_eq!(scored(&other, 998), "violated");
+}
+
 const MI: u64 = 1 << 20;
 
 /// The verdict on a container with these resources that is planned to take 64 MiB of memory. It takes `taken` MiB, and

@@ -5,6 +5,7 @@
 
 use probity_model::clocks::{Clock, Stamp};
 use probity_model::measure::Interval;
+use probity_model::mechanisms::{LEAST_GRACE, NEAR};
 use probity_model::timeline::{At, ContainerLife, ContainerSeen, Life, PodLife, Revision, State};
 use probity_script::witness::{Entry, Fact};
 
@@ -66,6 +67,12 @@ pub(crate) fn killed_at<'t>(life: &Life<'t, '_>) -> Option<&'t At> {
     life.attempt.ended.as_ref().filter(|_| silent)
 }
 
+/// Whether a stall before a kill lasted for the shortest grace period, so that the process may have been killed before it
+/// could record its stop signal.
+pub(crate) fn may_be_unrecorded(life: &Life<'_, '_>, killed: &At) -> bool {
+    life.run.stalled_at(&killed.stamp) >= LEAST_GRACE - NEAR
+}
+
 /// The last time that the recorder heard from an instance before its connection was closed, on its node's clock.
 fn last_word(life: &Life<'_, '_>, gone: &At) -> Option<Stamp> {
     let told = match &life.run.history.get(gone.id)?.what {
@@ -83,8 +90,9 @@ fn last_word(life: &Life<'_, '_>, gone: &At) -> Option<Stamp> {
 }
 
 /// The revisions that show the end of an instance, each with the state that shows it: `state`, or `lastState` once the container
-/// waits or runs again. When the containers of a deleted pod are removed one by one, the state of an earlier instance may be
-/// shown with the current restart count (docs/findings/deleted-pod-shows-an-earlier-instance.md); this one is left out.
+/// waits or runs again. The state of another instance, according to its container ID, is left out: the kubelet may show an
+/// earlier instance with the current restart count when it has removed the record of the last one
+/// (docs/findings/deleted-pod-shows-an-earlier-instance.md).
 pub(crate) fn shown_ends<'t, 'h>(
     life: &Life<'t, 'h>,
 ) -> impl Iterator<Item = (&'t Revision<'h>, State<'h>)> + use<'t, 'h> {
@@ -106,9 +114,26 @@ pub(crate) fn shown_ends<'t, 'h>(
             () => return None,
         };
         let id = ended_id(revision, &container.name, place);
-        let of_another = pod.last().is_some_and(Revision::terminating)
-            && id.zip(ran_as).is_some_and(|(id, ran)| id != ran);
+        let of_another = id.zip(ran_as).is_some_and(|(id, ran)| id != ran);
         (!of_another).then_some((revision, of))
+    })
+}
+
+/// Whether the status of a pod that is being deleted shows an earlier instance of a container as the last one
+/// (docs/findings/deleted-pod-shows-an-earlier-instance.md). The phase then follows from the wrong exit status.
+pub(crate) fn shows_an_earlier_instance(pod: &PodLife<'_>) -> bool {
+    pod.containers.iter().any(|of| {
+        let mut known: Vec<&str> = Vec::new();
+        pod.revisions.iter().any(|shown| {
+            let Some(status) = shown.container(&of.name) else { return false };
+            for id in ended_id(shown, &of.name, "lastState").into_iter().chain([status.id]) {
+                if !id.is_empty() && !known.contains(&id) {
+                    known.push(id);
+                }
+            }
+            let ended = ended_id(shown, &of.name, "state");
+            shown.terminating() && ended.is_some_and(|ended| known.last().is_some_and(|last| *last != ended))
+        })
     })
 }
 

@@ -13,7 +13,10 @@ use probity_model::mechanisms::{
 use probity_model::timeline::{
     At, ContainerSeen, Life, Lives, Probe, ProbeKind, ProbeOutcome, ProbedLife, Revision, Through,
 };
+use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
+
+use crate::probe_config::is_stalled_on_its_way;
 
 /// Consecutive probes with one outcome, enough of them to reach the threshold.
 pub(crate) struct Turn<'t, 'h> {
@@ -169,7 +172,16 @@ fn follows<'t, 'h>(
     let other = life.probes.iter().any(|probe| {
         probe.at.at.lo > turn.last.at.at.lo && life.run.clocks.order(&probe.at, &revision.at) != Order::After
     });
-    if met || lasted > slack || !other {
+    // If the kubelet gave up waiting for the decisive success, the next probe decides, a period later.
+    let decisive = life.probes.iter().rfind(|probe| probe.at.at.lo <= turn.due.at.hi);
+    let missed = decisive.is_some_and(|probe| {
+        life.surely(probe) == ProbeOutcome::Success && is_stalled_on_its_way(life, probe)
+    });
+    if !met && missed {
+        let why =
+            format!("{quantity}: late, but the decisive probe may have timed out in a stall of the machine");
+        seen.doubt(Doubt::Ambiguous, why, [turn.first.id, turn.due.id, revision.id]);
+    } else if met || lasted > slack || !other {
         seen.measure(measured);
     }
     met.then_some(revision)

@@ -12,6 +12,11 @@ use crate::reading::qos::class_of;
 use crate::reading::statuses::{ADDED, of_kubelet};
 use crate::reading::targets::TARGET;
 
+/// The condition that the scheduler writes first, and the kubelet with each status after that.
+const SCHEDULED: &str = "PodScheduled";
+/// The conditions that the kubelet writes as long as a resize waits or is not complete.
+const RESIZES: [&str; 2] = ["PodResizePending", "PodResizeInProgress"];
+
 /// The class follows from what the containers request, and does not change.
 pub(super) fn class_of_resources(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in run.pods.iter().filter(|pod| pod.spec.get("resources").is_none()) {
@@ -57,32 +62,41 @@ pub(super) fn never_ahead(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
                 seen.fine([shown.id]);
                 seen.facet("generation", if is > 1 { "later" } else { "first" });
             }
+            let rises = last.is_some_and(|(_, old)| is > old);
             last = Some((shown.id, is));
             // A controller that ends a pod writes a status, but not the conditions of the kubelet.
             let by_others = run.node_was_touched() || shown.condition(TARGET).is_some();
-            if let Some(wrong) = of_conditions(shown, if by_others { 1 } else { is }..=generation) {
+            // The kubelet also writes the condition of the scheduler when it writes a status about a new generation.
+            let kinds = ADDED.into_iter().chain((rises && !by_others).then_some(SCHEDULED));
+            let of_status = of_conditions(shown, kinds, if by_others { 1 } else { is }..=generation);
+            // A resize may be older than the status.
+            let of_resizes = || of_conditions(shown, RESIZES.into_iter(), 1..=generation);
+            if let Some(wrong) = of_status.or_else(of_resizes) {
                 seen.violated(format!("{}: the condition {wrong}", pod.key), [shown.id]);
             }
         }
     }
 }
 
-/// What is wrong with the generations of the conditions that only the kubelet writes. It writes these conditions with
-/// the status, so they are about at least the generation of the status.
-fn of_conditions(shown: &Revision<'_>, known: RangeInclusive<i64>) -> Option<String> {
-    ADDED.into_iter().filter_map(|kind| Some((kind, shown.condition(kind)?))).find_map(|(kind, of)| match of
-        .get("observedGeneration")
-        .and_then(Value::as_i64)
-    {
-        Some(is) if is > *known.end() => Some(format!(
-            "{kind} has observedGeneration {is}, but the generation of the pod is {}",
-            known.end()
-        )),
-        Some(is @ 1..) if is < *known.start() => {
-            Some(format!("{kind} has observedGeneration {is}, but the status has {}", known.start()))
+/// What is wrong with the generations of conditions that the kubelet writes. It writes them with the status, so they are
+/// about at least the generation of the status.
+fn of_conditions(
+    shown: &Revision<'_>,
+    kinds: impl Iterator<Item = &'static str>,
+    known: RangeInclusive<i64>,
+) -> Option<String> {
+    kinds.filter_map(|kind| Some((kind, shown.condition(kind)?))).find_map(|(kind, of)| {
+        match of.get("observedGeneration").and_then(Value::as_i64) {
+            Some(is) if is > *known.end() => Some(format!(
+                "{kind} has observedGeneration {is}, but the generation of the pod is {}",
+                known.end()
+            )),
+            Some(is @ 1..) if is < *known.start() => {
+                Some(format!("{kind} has observedGeneration {is}, but the status has {}", known.start()))
+            }
+            Some(1..) => None,
+            _ => Some(format!("{kind} has no observedGeneration")),
         }
-        Some(1..) => None,
-        _ => Some(format!("{kind} has no observedGeneration")),
     })
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use probity_model::timeline::{ContainerLife, ContainerSeen, PodLife, Revision, State};
+use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
 
@@ -13,14 +14,30 @@ type Instance = (u64, Option<i64>);
 
 /// Each instance of a container has its own ID, which the status keeps after the instance has ended.
 pub(super) fn of_each_instance(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    let mut outdated = Vec::new();
     for pod in &run.pods {
         for container in &pod.containers {
-            judge(pod, container, seen);
+            outdated.extend(judge(pod, container, seen));
         }
+    }
+    let finding = "the last state of a container shows an older instance than the last one";
+    match outdated.as_slice() {
+        [] => {}
+        // The kubelet's clean-up, once a minute, may remove the record of the last instance while the next one is being
+        // created. The kubelet then keeps the last state that it knew.
+        [one] => {
+            let why =
+                format!("{finding}, but the kubelet's clean-up may have removed the record of the last one");
+            seen.doubt(Doubt::Ambiguous, why, *one);
+        }
+        [..] => seen.violated(format!("{finding}, {} times", outdated.len()), outdated.into_iter().flatten()),
     }
 }
 
-fn judge(pod: &PodLife<'_>, container: &ContainerLife<'_>, seen: &mut Seen) {
+/// Judges the statuses of a container. Returns each status whose last state is that of an older instance, once for each
+/// instance.
+fn judge(pod: &PodLife<'_>, container: &ContainerLife<'_>, seen: &mut Seen) -> Vec<[EventId; 2]> {
+    let mut outdated = BTreeMap::new();
     let mut known: BTreeMap<Instance, (&str, EventId)> = BTreeMap::new();
     let mut said = BTreeSet::new();
     let name = format!("{}/{}", pod.key, container.name);
@@ -45,6 +62,13 @@ fn judge(pod: &PodLife<'_>, container: &ContainerLife<'_>, seen: &mut Seen) {
         } else if let Some((_, (old, of))) =
             before.filter(|(_, (old, _))| last.is_some_and(|last| last != *old))
         {
+            let older = |((restarts, _), (of, _)): (&Instance, &(&str, EventId))| {
+                restarts + 1 < status.restarts && last == Some(*of)
+            };
+            if known.iter().any(older) {
+                outdated.entry(status.restarts).or_insert([*of, shown.id]);
+                continue;
+            }
             let finding = format!(
                 "the last instance of {name} had the ID {old}, but its last state shows a different one"
             );
@@ -59,6 +83,7 @@ fn judge(pod: &PodLife<'_>, container: &ContainerLife<'_>, seen: &mut Seen) {
             }
         }
     }
+    outdated.into_values().collect()
 }
 
 /// An instance that has ended has the ID that was shown while it ran. If a kubelet does not know what happened to a container,

@@ -1,13 +1,15 @@
 //! Termination messages, which containers leave behind when they end.
 
-use probity_model::timeline::{ContainerLife, Life, Line, Revision};
+use probity_model::timeline::{ContainerKind, ContainerLife, Life, Line, Revision};
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::Consumer;
 use probity_script::witness::{Consumed, Exiting, Fact, WitnessLine};
 use serde_json::Value;
 
+use crate::reading::ends::End;
 use crate::reading::mains::lives_of;
 use crate::reading::statuses::{of_kubelet, status_of};
+use crate::reading::termination::KILLED;
 
 /// The policy that uses the log of a container in place of its message, according to the Kubernetes API reference.
 const LOGS: &str = "FallbackToLogsOnError";
@@ -17,10 +19,16 @@ const USUAL_PATH: &str = "/dev/termination-log";
 /// The end of the target's message if the file does not exist, permission is missing, or the file system is read-only.
 const NO_FILE: [&str; 3] = ["(os error 2)", "(os error 13)", "(os error 30)"];
 
-/// An instance of a container that ended by itself, or after its stop signal.
+/// The reasons of a container that was killed, according to the Kubernetes documentation. If the kubelet lost track of a
+/// container, it shows another reason, and a message of its own.
+const OF_KILLED: [&str; 2] = ["OOMKilled", "Error"];
+
+/// An instance of a container that ended.
 struct Ended<'t, 'h> {
     life: Life<'t, 'h>,
     code: u8,
+    /// Whether it was killed. Otherwise it ended by itself, or after its stop signal.
+    killed: bool,
     /// How many bytes it wrote to the file of its message.
     written: usize,
     logs: bool,
@@ -39,8 +47,21 @@ impl Ended<'_, '_> {
         self.message.chars().count()
     }
 
+    /// Whether its message is what it wrote. A runtime may put its own words about a kill before it.
+    fn is_told(&self) -> bool {
+        if self.killed { self.length() >= self.written } else { self.length() == self.written }
+    }
+
     fn exit(&self) -> &'static str {
         if self.code == 0 { "zero" } else { "status" }
+    }
+
+    fn cause(&self) -> &'static str {
+        match self.life.stop() {
+            _ if self.killed => "killed",
+            Some(_) => "after-a-signal",
+            None => "by-itself",
+        }
     }
 
     fn finding(&self) -> String {
@@ -108,33 +129,65 @@ fn end_in<'h>(shown: &Revision<'h>, container: &ContainerLife<'_>, number: u64) 
     place.get("terminated").filter(|_| is_last || restarts == number)
 }
 
+/// The number of an instance, if it is known. An ephemeral container has only one instance.
+fn number(life: &Life<'_, '_>) -> Option<u64> {
+    match life.container.kind {
+        ContainerKind::Ephemeral => Some(0),
+        _ => life.is_numbered().then_some(life.number),
+    }
+}
+
 /// The instances of containers whose records are complete.
 fn known<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Life<'t, 'h>> {
     let calm = run.pods.iter().filter(|_| !run.node_was_touched());
-    let lives = calm.flat_map(move |pod| pod.containers.iter().flat_map(move |of| lives_of(run, pod, of)));
-    lives.filter(|life| life.is_numbered() && life.holes.is_empty())
+    let lives = calm.flat_map(move |pod| {
+        pod.containers.iter().chain(&pod.ephemeral).flat_map(move |of| lives_of(run, pod, of))
+    });
+    lives.filter(|life| number(life).is_some() && life.holes.is_empty())
+}
+
+/// The first status that shows the end of an instance, and this end.
+fn shown_end<'t, 'h>(life: &Life<'t, 'h>) -> Option<(&'t Revision<'h>, &'h Value)> {
+    let (container, number) = (life.container, number(life)?);
+    of_kubelet(life.pod).find_map(|shown| Some((shown, end_in(shown, container, number)?)))
+}
+
+/// Whether an end is shown with this exit status.
+fn has_code(end: &Value, code: u8) -> bool {
+    end.get("exitCode").and_then(Value::as_u64) == Some(u64::from(code))
 }
 
 /// The known instances that exited, by themselves or after a stop signal, and are shown with their exit status.
 fn ended<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Ended<'t, 'h>> {
     known(run).filter_map(|life| {
         let Fact::Exiting(Exiting { code, .. }) = life.exiting()?.line.fact else { return None };
-        let end = |shown| Some((shown, end_in(shown, life.container, life.number)?));
-        let (shown, end) = of_kubelet(life.pod).find_map(end)?;
-        // If the container was killed at the same time, the status shows another exit code.
-        let same = end.get("exitCode").and_then(Value::as_u64) == Some(u64::from(code));
+        let (shown, end) = shown_end(&life)?;
         let logs = text(life.container.spec, "terminationMessagePolicy") == LOGS;
-        let written = written(&life).filter(|_| same)?;
-        Some(Ended { code, written, logs, shown, message: text(end, "message"), life })
+        // If the container was killed at the same time, the status shows another exit code.
+        let written = written(&life).filter(|_| has_code(end, code))?;
+        Some(Ended { code, killed: false, written, logs, shown, message: text(end, "message"), life })
+    })
+}
+
+/// The known instances that were killed after they had written a message: by the kernel, because they took too much
+/// memory, or at the end of their grace period. Their processes recorded that they had written it.
+fn killed<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Ended<'t, 'h>> {
+    known(run).filter_map(|life| {
+        End::of(&life).filter(|end| end.was_killed(&life))?;
+        let code = u8::try_from(KILLED).ok()?;
+        let (shown, end) = shown_end(&life)?;
+        let told = has_code(end, code) && OF_KILLED.contains(&text(end, "reason"));
+        let written = written(&life).filter(|written| told && *written > 0)?;
+        Some(Ended { code, killed: true, written, logs: false, shown, message: text(end, "message"), life })
     })
 }
 
 /// A later status that shows the same end with another message.
 fn retold<'t, 'h>(of: &Ended<'t, 'h>) -> Option<&'t Revision<'h>> {
-    let same = |end: &&Value| end.get("exitCode").and_then(Value::as_u64) == Some(u64::from(of.code));
+    let number = number(&of.life).filter(|_| !of.killed)?;
     let later = of_kubelet(of.life.pod).filter(|shown| shown.id > of.shown.id);
     later.into_iter().find(|shown| {
-        let end = end_in(shown, of.life.container, of.life.number).filter(same);
+        let end = end_in(shown, of.life.container, number).filter(|end| has_code(end, of.code));
         end.is_some_and(|end| text(end, "message") != of.message)
     })
 }
@@ -161,8 +214,9 @@ pub(super) fn of_its_file(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
         }
     }
     let from_log = |of: &Ended<'_, '_>| of.logs && of.written == 0 && of.code != 0;
-    for of in ended(run).filter(|of| !from_log(of) && of.written <= limit(of, clause)) {
-        seen.check(of.length() == of.written, || of.finding(), [of.life.began.id, of.shown.id]);
+    let all = ended(run).chain(killed(run));
+    for of in all.filter(|of| !from_log(of) && of.written <= limit(of, clause)) {
+        seen.check(of.is_told(), || of.finding(), [of.life.began.id, of.shown.id]);
         if let Some(later) = retold(&of) {
             let finding = format!("the message of {} changed after its end was shown", of.name());
             seen.violated(finding, [of.shown.id, later.id]);
@@ -171,7 +225,7 @@ pub(super) fn of_its_file(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
         seen.facet("exit", of.exit());
         if of.written > 0 {
             seen.facet("of", of.life.container.kind.word());
-            seen.facet("ended", if of.life.stop().is_some() { "after-a-signal" } else { "by-itself" });
+            seen.facet("ended", of.cause());
         }
     }
 }
@@ -184,6 +238,13 @@ pub(super) fn cut_at_limit(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
             "limit",
             if limit(&of, clause) < clause.tolerance_times("longest") { "pod" } else { "container" },
         );
+        // Each ephemeral container makes the shares of the others smaller.
+        if of.life.pod.ephemeral.is_empty()
+            && let Some(later) = retold(&of)
+        {
+            let finding = format!("the truncated message of {} changed after its end was shown", of.name());
+            seen.violated(finding, [of.shown.id, later.id]);
+        }
     }
 }
 

@@ -11,6 +11,12 @@ use crate::reading::kubelet_restarts::is_written_anew;
 use crate::reading::statuses::{of_kubelet, statuses};
 use crate::reading::volumes::mounts;
 
+/// How a mount is shown whose submounts are read-only, too, and how any other read-only mount is shown.
+const ENABLED: &str = "Enabled";
+const DISABLED: &str = "Disabled";
+/// The request to make submounts read-only if the runtime of the node can do it.
+const IF_POSSIBLE: &str = "IfPossible";
+
 /// A status lists the volumes that are mounted into its container, and the container's process sees the same mounts.
 pub(super) fn mounted(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for look in &looks(run) {
@@ -35,6 +41,14 @@ pub(super) fn mounted(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                 seen.violated(finding, [shown.id]);
                 continue;
             }
+            if let Some((path, is)) = wrong_recursion(container.spec, status) {
+                let finding = format!(
+                    "{}/{} mounts a volume at {path}, and its status has {is} as recursiveReadOnly",
+                    pod.key, container.name
+                );
+                seen.violated(finding, [shown.id]);
+                continue;
+            }
             for (_, _, read_only) in wanted {
                 let word = if read_only { "read-only" } else { "read-write" };
                 if said.insert(word) {
@@ -44,6 +58,26 @@ pub(super) fn mounted(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             }
         }
     }
+}
+
+/// The path of a mount whose status does not tell correctly whether its submounts are read-only, and what the status
+/// says. Only read-only mounts have this field in a status. There, the request to make submounts read-only if possible
+/// must have become either of the other values.
+fn wrong_recursion<'v>(spec: &'v Value, status: &'v Value) -> Option<(&'v str, &'v str)> {
+    let all = |of: &'v Value| of.get("volumeMounts").and_then(Value::as_array).into_iter().flatten();
+    let text = |of: &'v Value, field: &str| of.get(field).and_then(Value::as_str);
+    all(spec).find_map(|mount| {
+        let path = text(mount, "mountPath")?;
+        let shown = all(status).find(|&shown| text(shown, "mountPath") == Some(path))?;
+        let is = text(shown, "recursiveReadOnly");
+        let known: &[Option<&str>] = match text(mount, "recursiveReadOnly") {
+            _ if mount.get("readOnly") != Some(&Value::Bool(true)) => &[None],
+            Some(IF_POSSIBLE) => &[Some(ENABLED), Some(DISABLED)],
+            Some(ENABLED) => &[Some(ENABLED)],
+            _ => &[Some(DISABLED)],
+        };
+        (!known.contains(&is)).then_some((path, is.unwrap_or("nothing")))
+    })
 }
 
 /// The mount table of a process has each volume of its container, read-only if the spec says so. Other volumes may

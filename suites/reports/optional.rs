@@ -66,6 +66,9 @@ pub(super) fn starts_anyway(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
             seen.fine([attempt.began.id]);
             for of in missing {
                 seen.facet("optional", of.usage);
+                if of.is_of_a_key() {
+                    seen.facet("key-of", of.object);
+                }
             }
         } else if !may_wait(pod) && run.watched_for(pod, &shown.at, clause.slack_us()) {
             let names = missing.iter().map(|of| of.name).collect::<Vec<_>>().join(", ");

@@ -20,12 +20,20 @@ pub(super) struct Reference<'h> {
     pub(super) object: &'static str,
     pub(super) name: &'h str,
     pub(super) keys: Vec<&'h str>,
-    /// How it is used: `environment` for a variable, `envFrom` for all keys as variables, or `volume`.
+    /// How it is used: `environment` for a variable, `envFrom` for all keys as variables, `volume`, or `projected` for a
+    /// part of a volume.
     pub(super) usage: &'static str,
     /// The name of the volume, if the reference is that of a volume.
     pub(super) volume: Option<&'h str>,
     /// Whether it may be missing.
     pub(super) optional: bool,
+}
+
+impl Reference<'_> {
+    /// Whether only a key of the object can be missing, and not the whole object.
+    pub(super) fn is_of_a_key(&self) -> bool {
+        !self.keys.is_empty() && !self.name.starts_with(NOBODYS)
+    }
 }
 
 /// Whether the object of a pod's reference existed before the pod, or when it was created.
@@ -73,16 +81,25 @@ pub(super) fn of_environment(spec: &Value) -> impl Iterator<Item = Reference<'_>
     variables.chain(all)
 }
 
+/// The references of a volume, which may be projected from several objects.
+fn of_volume(volume: &Value) -> impl Iterator<Item = Reference<'_>> {
+    let of = |place| reference(volume, place, "volume");
+    let whole = of(("ConfigMap", "configMap", "name")).or_else(|| of(("Secret", "secret", "secretName")));
+    let sources = volume.get("projected").into_iter().flat_map(|projected| list(projected, "sources"));
+    let parts = sources.filter_map(|source| {
+        let of = |place| reference(source, place, "projected");
+        of(("ConfigMap", "configMap", "name")).or_else(|| of(("Secret", "secret", "name")))
+    });
+    whole.into_iter().chain(parts)
+}
+
 /// The references of a pod, in the order in which its kubelet resolves them: first those of the volumes, for which all
 /// containers wait, then those in the environment of each container.
 pub(super) fn references<'p, 'h>(
     pod: &'p PodLife<'h>,
 ) -> impl Iterator<Item = (Option<&'p ContainerLife<'h>>, Reference<'h>)> {
-    let mounted = list(pod.spec, "volumes").filter_map(|volume| {
-        let of = |place| reference(volume, place, "volume");
-        let found =
-            of(("ConfigMap", "configMap", "name")).or_else(|| of(("Secret", "secret", "secretName")))?;
-        Some((None, Reference { volume: text(volume, "name"), ..found }))
+    let mounted = list(pod.spec, "volumes").flat_map(|volume| {
+        of_volume(volume).map(move |found| (None, Reference { volume: text(volume, "name"), ..found }))
     });
     let used = pod
         .containers

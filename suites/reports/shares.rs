@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::reading::mains::lives_of;
 use crate::reading::patches::{RESIZE, container_in};
-use crate::reading::quantities::is_same;
+use crate::reading::quantities::{is_same, thousandths};
 use crate::reading::statuses::{of_kubelet, statuses};
 
 /// Each container of a pod in each status that its kubelet wrote.
@@ -33,11 +33,7 @@ fn settled<'t, 'h>(
     run: &'t Timeline<'h>,
     pod: &'t PodLife<'h>,
 ) -> impl Iterator<Item = (&'t Revision<'h>, &'t ContainerLife<'h>, &'h Value)> {
-    let resizes = |deed: &&(EventId, &Deed)| match &deed.1.did {
-        Did::Patched { name, subresource, .. } => *name == pod.name && subresource == RESIZE,
-        _ => false,
-    };
-    let resized = run.deeds.iter().rfind(resizes).map(|(id, _)| *id);
+    let resized = resized(run, pod);
     let running = shown(pod).filter(|(_, _, status)| runs(status));
     running.filter(move |(shown, container, status)| {
         resized.is_none_or(|id| {
@@ -46,6 +42,15 @@ fn settled<'t, 'h>(
             known.is_some() && known < status["restartCount"].as_u64() && knows_its_spec(shown)
         })
     })
+}
+
+/// The last resize of a pod.
+fn resized(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<EventId> {
+    let resizes = |deed: &&(EventId, &Deed)| match &deed.1.did {
+        Did::Patched { name, subresource, .. } => *name == pod.name && subresource == RESIZE,
+        _ => false,
+    };
+    run.deeds.iter().rfind(resizes).map(|(id, _)| *id)
 }
 
 /// Whether the kubelet reports that the newest spec is in force.
@@ -110,6 +115,66 @@ pub(super) fn allocated(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                     seen.fine([shown.id]);
                     seen.facet("resource", resource);
                     seen.facet("container", container.kind.word());
+                }
+            }
+        }
+    }
+}
+
+/// How much of a resource a whole pod requests, in thousandths: the larger of two amounts. One is the sum for all main
+/// containers and sidecars, and the other is the highest amount for an init container together with the sidecars before
+/// it. None if an amount cannot be evaluated.
+fn total(spec: &Value, resource: &str) -> Option<i128> {
+    let list = |field: &str| spec[field].as_array().into_iter().flatten();
+    let requested = |of: &Value| match &of["resources"]["requests"][resource] {
+        Value::Null => Some(0),
+        amount => amount.as_str().and_then(thousandths),
+    };
+    let mains: Option<Vec<i128>> = list("containers").map(requested).collect();
+    let (mut together, mut sidecars, mut inits) = (mains?.into_iter().sum::<i128>(), 0, 0);
+    for container in list("initContainers") {
+        let own = requested(container)?;
+        if container["restartPolicy"] == "Always" {
+            together += own;
+            sidecars += own;
+        } else {
+            inits = inits.max(own + sidecars);
+        }
+    }
+    Some(together.max(inits))
+}
+
+/// The requests that are allocated for a whole pod are the total requests of its containers. A resize, pod-level
+/// resources or an overhead lead to other amounts.
+pub(super) fn allocated_for_pod(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    let is_plain = |pod: &&PodLife<'_>| {
+        let more = ["resources", "overhead"].iter().any(|field| pod.spec.get(field).is_some());
+        !more && resized(run, pod).is_none()
+    };
+    for pod in run.pods.iter().filter(is_plain) {
+        let mut said = BTreeSet::new();
+        for shown in of_kubelet(pod) {
+            let Some(all) = shown.object.pointer("/status/allocatedResources") else { continue };
+            for resource in KNOWN {
+                let amount =
+                    all.get(resource).map_or(Some(0), |amount| amount.as_str().and_then(thousandths));
+                let (Some(amount), Some(total)) = (amount, total(&shown.object["spec"], resource)) else {
+                    continue;
+                };
+                if amount != total {
+                    let finding = format!(
+                        "the containers of {} request {total} thousandths of {resource} in total, but {amount} are allocated",
+                        pod.key
+                    );
+                    seen.violated(finding, [shown.id]);
+                } else if total > 0 && said.insert(resource) {
+                    seen.fine([shown.id]);
+                    seen.facet("resource", resource);
+                    for container in &pod.containers {
+                        if asked(shown, container, "requests").any(|(of, _)| of == resource) {
+                            seen.facet("counted", container.kind.word());
+                        }
+                    }
                 }
             }
         }

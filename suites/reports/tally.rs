@@ -60,7 +60,7 @@ impl<'t, 'h> Tally<'t, 'h> {
         wanted: impl Fn(&KubeEvent<'h>) -> bool,
     ) -> Told {
         let found = self.nth(nth, wanted);
-        let by = self.due(clause, happened.when());
+        let by = self.due(clause, happened.when(), found);
         let late = |event: &KubeEvent<'_>| by.as_ref().is_some_and(|by| self.run.before(by, &event.at));
         match (found, &by) {
             (Some(event), _) if !late(event) => Told::Yes(event.id),
@@ -70,8 +70,8 @@ impl<'t, 'h> Tally<'t, 'h> {
     }
 
     /// The time by which an event about something must have come. None if the case ended earlier.
-    fn due(&self, clause: &Clause, happened: &Stamp) -> Option<Stamp> {
-        let at_best = self.after_the_queue(happened).later(clause.slack_us());
+    fn due(&self, clause: &Clause, happened: &Stamp, found: Option<&KubeEvent<'_>>) -> Option<Stamp> {
+        let at_best = self.after_the_queue(happened, found).later(clause.slack_us());
         let mut by = at_best.clone();
         while self.run.before(&by, &self.run.end()) {
             let later = at_best.later(self.noise(happened, &by));
@@ -86,11 +86,14 @@ impl<'t, 'h> Tally<'t, 'h> {
     }
 
     /// The earliest time at which an event can be expected. The kubelet sends its events in order, so an event waits for
-    /// those that were recorded earlier.
-    fn after_the_queue(&self, happened: &Stamp) -> Stamp {
+    /// those that were recorded earlier, or in the same second.
+    fn after_the_queue(&self, happened: &Stamp, found: Option<&KubeEvent<'_>>) -> Stamp {
         let earlier = |event: &&KubeEvent<'_>| {
             let second = event.second("lastTimestamp");
-            second.is_some_and(|at| self.run.before(&Stamp::wall_second(&self.pod.node, at), happened))
+            let other = found.is_none_or(|found| found.id != event.id);
+            other
+                && second
+                    .is_some_and(|at| !self.run.before(happened, &Stamp::wall_second(&self.pod.node, at)))
         };
         let of_node = self.run.pods.iter().filter(|pod| pod.node == self.pod.node);
         let queued = of_node.flat_map(|pod| &pod.events).filter(earlier).max_by_key(|event| event.at.at.lo);

@@ -9,11 +9,12 @@ use probity_script::witness::Fact;
 use serde_json::Value;
 
 use super::asked::{Amount, Resize, feasible};
+use super::deferred::has_no_room;
 use crate::reading::quantities::{WHOLE, is_same, thousandths};
 use crate::reading::statuses::status_of;
 
 /// The condition of a resize that is being enacted.
-const IN_PROGRESS: &str = "PodResizeInProgress";
+pub(super) const IN_PROGRESS: &str = "PodResizeInProgress";
 /// The condition of a resize that must wait, because its node lacks room or does not support it.
 pub(super) const PENDING: &str = "PodResizePending";
 
@@ -72,11 +73,20 @@ fn waits(run: &Timeline<'_>, resize: &Resize<'_, '_>) -> Option<EventId> {
     after.find(|shown| shown.condition(PENDING).is_some()).map(|shown| shown.id)
 }
 
+/// Whether a resize must wait, so that it is not known when it will be enacted. This is a doubt, unless the case itself
+/// takes the room for it.
+fn is_put_off(run: &Timeline<'_>, resize: &Resize<'_, '_>, seen: &mut Seen) -> bool {
+    let Some(id) = waits(run, resize) else { return false };
+    if !has_no_room(run, resize) {
+        seen.doubt(Doubt::Ambiguous, "the node may not have room for the resize", [resize.patch.id, id]);
+    }
+    true
+}
+
 /// The cgroup of a container has the limits of its spec.
 pub(super) fn limits(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for resize in feasible(run) {
-        if let Some(id) = waits(run, &resize) {
-            seen.doubt(Doubt::Ambiguous, "the node may not have room for the resize", [resize.patch.id, id]);
+        if is_put_off(run, &resize, seen) {
             continue;
         }
         for container in resize.containers() {
@@ -112,11 +122,10 @@ fn judge_limit(
     match late().next_back() {
         Some((last, _)) if changed => {
             seen.fine([resize.patch.id, last.id]);
-            seen.facet("resource", amount.resource);
             seen.facet("container", container.kind.word());
             let number = |of: &Value| of.as_str().and_then(thousandths);
             let falls = amount.old.and_then(number) > number(amount.new);
-            seen.facet("direction", if falls { "fall" } else { "rise" });
+            seen.facet("change", format!("{}-{}", amount.resource, if falls { "fall" } else { "rise" }));
         }
         // A container that read its limits before the resize also reads them afterwards.
         None if changed && !all.is_empty() && resize.due(run, clause).is_some() => {
@@ -131,6 +140,9 @@ fn judge_limit(
 /// The status shows the new resources, and the pod has no condition of an unfinished resize.
 pub(super) fn shown(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for resize in feasible(run) {
+        if is_put_off(run, &resize, seen) {
+            continue;
+        }
         let pod = resize.pod();
         // The last revision before the resize is due shows the state at that time, unless a gap in the watch hides
         // another revision.

@@ -64,17 +64,37 @@ fn judge_mark(run: &Timeline<'_>, resize: &Resize<'_, '_>, clause: &Clause, seen
         let condition = shown.condition(PENDING);
         condition.is_some_and(|of| of["status"] == "True" && of["reason"] == "Infeasible")
     };
-    match resize.patch.after(run).find(says) {
-        Some(said) => seen.fine([resize.patch.id, said.id].into_iter().chain(run.last_event())),
-        None => {
+    let (key, late) = (&resize.pod().key, seconds(clause.slack_us()));
+    let mut said = resize.patch.after(run).filter(says).peekable();
+    let first = said.peek().map(|said| said.id);
+    match (first, said.find(|said| is_about(resize, said))) {
+        (_, Some(said)) => seen.fine([resize.patch.id, said.id].into_iter().chain(run.last_event())),
+        (Some(first), None) => {
             let finding = format!(
-                "no node can satisfy the resize of {}, but it was not marked as infeasible within {}",
-                resize.pod().key,
-                seconds(clause.slack_us())
+                "the resize of {key} was marked as infeasible, but the condition did not have the generation of this \
+                 resize within {late}"
+            );
+            seen.violated(finding, [resize.patch.id, first].into_iter().chain(run.last_event()));
+        }
+        (None, None) => {
+            let finding = format!(
+                "no node can satisfy the resize of {key}, but it was not marked as infeasible within {late}"
             );
             seen.violated(finding, [resize.patch.id].into_iter().chain(run.last_event()));
         }
     }
+}
+
+/// Whether the condition in a revision is about the generation of the pod that a resize made, or a later one. A kubelet
+/// that does not track generations tells them neither in its conditions nor in its statuses.
+fn is_about(resize: &Resize<'_, '_>, said: &Revision<'_>) -> bool {
+    let number = |of: &Value, path: &str| of.pointer(path).and_then(Value::as_i64);
+    let (path, observed) = ("/metadata/generation", "observedGeneration");
+    let made = number(resize.before.object, path).zip(number(said.object, path));
+    let tracked = said.object.pointer("/status/observedGeneration").is_some();
+    let is = said.condition(PENDING).and_then(|of| of.get(observed)).and_then(Value::as_i64);
+    made.filter(|(old, new)| tracked && old < new)
+        .is_none_or(|(old, new)| is.is_some_and(|is| old < is && is <= new))
 }
 
 /// A resize that changes the QoS class is rejected.

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use probity_composer::{Composer, running_status};
+use probity_composer::{Composer, NODE, running_status};
 use probity_model::History;
 use probity_model::history::{Change, Did};
 use probity_script::witness::{Dump, Exiting, Fact};
@@ -212,4 +212,63 @@ fn the_class_of_a_pod_stays() {
     let mut run = created();
     patched(&mut run, 14.0, &json!({ "cpu": "100m", "memory": "64Mi" }));
     assert_eq!(verdict(&end(run), CLAUSE), "violated");
+}
+
+/// A resize of a pod to 2400 MiB is deferred, because another pod on the node, which has 4000 MiB, requests as much.
+/// The other pod is removed at 20 s.
+fn deferred(run: &mut Composer) {
+    let asking = |memory: &str| {
+        let resources = json!({ "requests": { "memory": memory } });
+        json!({ "nodeName": NODE, "containers": [{ "name": "target", "resources": resources }] })
+    };
+    let shown = |memory: &str, conditions: &Value| {
+        let mut status = status(&json!({ "requests": { "memory": memory } }), 0, conditions);
+        status["containerStatuses"][0]["allocatedResources"] = json!({ "memory": memory });
+        status
+    };
+    run.of("holder", "target").create(0.0, &asking("2400Mi")).start(1.0, 0);
+    run.status(1.5, &shown("2400Mi", &json!([])));
+    run.of("pod", "target").create(2.0, &asking("16Mi")).start(3.0, 0);
+    run.status(3.5, &shown("16Mi", &json!([])));
+    let resources = json!({ "requests": { "memory": "2400Mi" } });
+    let patch = json!({ "spec": { "containers": [{ "name": "target", "resources": resources }] } });
+    let name = "pod".to_owned();
+    run.deed(10.0, Did::Patched { kind: "Pod".to_owned(), name, patch, subresource: "resize".to_owned() });
+    let waits = json!([{ "type": "PodResizePending", "status": "True", "reason": "Deferred" }]);
+    run.status(10.5, &shown("16Mi", &waits));
+    run.of("holder", "target").pod_seen(20.0, &asking("2400Mi"), &json!({}), Change::Deleted);
+    run.of("pod", "target");
+}
+
+#[test]
+fn a_deferred_resize_is_tried_again() {
+    const CLAUSE: &str = "resize.deferred";
+    let mut header = Composer::new(&[CLAUSE]).done().header;
+    if let Some(facts) = header.nodes.get_mut(NODE) {
+        facts.allocatable.insert("memory".to_owned(), "4000Mi".to_owned());
+    }
+    let begun = || {
+        let mut run = Composer::with_header(header.clone());
+        deferred(&mut run);
+        run
+    };
+    let done = |run: &mut Composer, at: f64| {
+        let mut status = status(&json!({ "requests": { "memory": "2400Mi" } }), 0, &json!([]));
+        status["containerStatuses"][0]["allocatedResources"] = json!({ "memory": "2400Mi" });
+        run.status(at, &status);
+    };
+    let mut run = begun();
+    done(&mut run, 22.0);
+    run.reading(60.0);
+    assert_eq!(verdict(&run.done(), CLAUSE), "holds");
+    let mut run = begun();
+    done(&mut run, 50.0);
+    run.reading(60.0);
+    assert_eq!(verdict(&run.done(), CLAUSE), "violated", "it is late");
+    let mut run = begun();
+    run.reading(60.0);
+    assert_eq!(verdict(&run.done(), CLAUSE), "violated", "it is forgotten");
+    let mut run = begun();
+    run.reading(30.0);
+    assert_eq!(verdict(&run.done(), CLAUSE), "inconclusive", "the case ended too early");
 }

@@ -7,6 +7,7 @@ use probity_model::timeline::{
     At, Attempt, ContainerKind, ContainerLife, Life, Line, PodLife, ProbeKind, Revision,
 };
 use probity_model::{Clause, EventId, Seen, Timeline};
+use serde_json::Value;
 
 use super::policy::exits;
 use crate::reading::mains::mains;
@@ -16,22 +17,27 @@ use crate::reading::rules::{knows, restarts_all, rules};
 pub(super) struct Exit<'t, 'h> {
     pub(super) life: Life<'t, 'h>,
     pub(super) line: &'t Line<'h>,
-    /// Whether the rule applies to its exit status.
+    /// Whether the first rule that applies to its exit status restarts all containers.
     pub(super) known: bool,
     /// How many such exits the pod had before.
     earlier: u64,
 }
 
-/// For each pod, the exits to which a rule applies, or, if there are none, the first exit to which no rule applies.
+impl Exit<'_, '_> {
+    fn is_known_to(&self, rule: &Value) -> bool {
+        self.life.exited_by_itself().is_some_and(|(_, code)| knows(rule, code))
+    }
+}
+
+/// For each pod, the exits that must restart all its containers, or, if there are none, the first exit that must not.
 pub(super) fn telling_exits<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Exit<'t, 'h>> {
     let mut all: Vec<Exit<'_, '_>> = Vec::new();
     for (life, line, code) in exits(run) {
         let rules = rules(life.container);
-        let matching = rules.iter().find(|rule| knows(rule, code));
-        let known = matching.is_some_and(restarts_all);
-        if !rules.iter().any(restarts_all) || run.node_was_touched() || (matching.is_some() && !known) {
+        if !rules.iter().any(restarts_all) || run.node_was_touched() {
             continue;
         }
+        let known = rules.iter().find(|rule| knows(rule, code)).is_some_and(restarts_all);
         all.push(Exit { life, line, known, earlier: 0 });
     }
     let known: BTreeSet<&str> =
@@ -154,7 +160,7 @@ fn judge_second_round(run: &Timeline<'_>, exit: &Exit<'_, '_>, all: &[Exit<'_, '
     }
 }
 
-/// An exit with a status to which no rule applies restarts no other container.
+/// An exit to which no rule applies, or an earlier rule with another action, restarts no other container.
 fn judge_others(run: &Timeline<'_>, clause: &Clause, exit: &Exit<'_, '_>, seen: &mut Seen) {
     let Exit { life, line, .. } = exit;
     let others = life.pod.containers.iter().filter(|of| of.name != life.container.name);
@@ -170,12 +176,15 @@ fn judge_others(run: &Timeline<'_>, clause: &Clause, exit: &Exit<'_, '_>, seen: 
     };
     let mut others = others.filter(|of| !by_itself(of));
     if let Some(next) = others.find_map(|of| again(run, of, exit).filter(|next| next.number > 0)) {
-        let finding =
-            format!("no rule matches the exit status of {}, but other containers restarted", life.name());
+        let finding = format!(
+            "no rule restarts all containers after this exit of {}, but others restarted",
+            life.name()
+        );
         seen.violated(finding, [line.id, next.began.id]);
     } else if life.watched_for(&line.at, clause.slack_us()) {
         seen.fine([Some(line.id), run.last_event()].into_iter().flatten());
-        seen.facet("status", "unknown");
+        let ranked = rules(life.container).iter().any(|rule| exit.is_known_to(rule));
+        seen.facet("status", if ranked { "known to an earlier rule" } else { "unknown" });
     }
 }
 

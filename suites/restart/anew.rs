@@ -91,6 +91,7 @@ pub(super) fn with_a_change(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
         let due = by.saturating_add(*by).min(LONGEST_BACK_OFF);
         if judge_start(clause, &waiting, (change, due), seen) {
             seen.facet("changed", change.field);
+            seen.facet("container", container.kind.word());
             if let Some(next) = later.next().filter(|_| only) {
                 judge_next(clause, next, seen);
             }

@@ -59,10 +59,13 @@ impl Interruption {
 
 /// Judges the main containers with this policy whose end is final: none of them runs again.
 pub(super) fn judge(run: &Timeline<'_>, clause: &Clause, policy: &str, seen: &mut Seen) {
+    // The kubelet forgets a container's own policy Never (docs/findings/own-restart-policy-lost-with-the-sandbox.md).
+    let kept =
+        |life: &Life<'_, '_>| life.container.spec.get("restartPolicy").is_none() || policy == "OnFailure";
     let plain = |life: &Life<'_, '_>| {
         life.container.kind == ContainerKind::Main
-            && life.pod.restart_policy() == policy
-            && life.container.spec.get("restartPolicy").is_none()
+            && life.policy() == policy
+            && kept(life)
             && rules(life.container).is_empty()
             && !life.pod.restarts_as_one()
             && !restarts_for_update(run, life.pod, life.container)

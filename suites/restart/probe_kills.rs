@@ -56,10 +56,13 @@ pub(super) fn two_for_nothing(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
     let free = clause.tolerance_times("for-nothing");
     let mut skipped = Vec::new();
     for kills in kills(run) {
+        let mut delay = Delay { least: FIRST_BACK_OFF, most: FIRST_BACK_OFF };
         for (at, kill) in kills.iter().enumerate() {
             let Some(next) = next_of(kill) else { continue };
             let met = if at >= free {
-                judge_wait(clause, &kills[free - 1..=at], &next, (seen, &mut skipped))
+                let waited = judge_wait(clause, (&kills[free - 1..=at], delay), &next, (seen, &mut skipped));
+                delay = delay.after(waited);
+                waited
             } else {
                 let quantity = format!("from kill {} of {} to the restart", at + 1, kill.life.name());
                 kill.life.within(seen, quantity, (kill.end.at(), &next.began), clause.in_time())
@@ -89,32 +92,46 @@ fn judge_skipped(clause: &Clause, skipped: Vec<Measurement>, seen: &mut Seen) {
     }
 }
 
+/// The shortest and the longest delay that a restart may have.
+#[derive(Clone, Copy)]
+struct Delay {
+    least: i64,
+    most: i64,
+}
+
+impl Delay {
+    /// The delay of the next restart. A restart that skipped its delay does not double it.
+    fn after(self, waited: bool) -> Delay {
+        let doubled = |delay: i64| (delay + delay).min(LONGEST_BACK_OFF);
+        let least = if waited { doubled(self.least) } else { self.least };
+        Delay { least, most: doubled(self.most) }
+    }
+}
+
 /// The restarts that a facet names.
 const RESTARTS: [&str; 4] = ["first", "second", "third", "fourth"];
 
 /// The restart after the last of these kills waits if it comes within the delay after the end of the previous instance.
-/// The delay has doubled with each restart that waited before. Returns whether the last restart waited, and not for too
-/// long.
+/// Returns whether it waited, and not for too long.
 fn judge_wait(
     clause: &Clause,
-    kills: &[Kill<'_, '_>],
+    (kills, delay): (&[Kill<'_, '_>], Delay),
     next: &Life<'_, '_>,
     (seen, skipped): (&mut Seen, &mut Vec<Measurement>),
 ) -> bool {
-    let ([.., before, kill], [_, _, waits @ ..]) = (kills, kills) else { return false };
+    let [.., before, kill] = kills else { return false };
     let run = kill.life.run;
     let listed =
         |kill: &Kill<'_, '_>| run.at_least(&kill.life.began, kill.end.at()) >= clause.tolerance_us("listed");
-    let delay = waits.iter().fold(FIRST_BACK_OFF, |delay, _| (delay + delay).min(LONGEST_BACK_OFF));
     let apart = run.clocks.between(&before.end.earliest, kill.end.at());
-    if !kills.iter().all(listed) || apart.is_none_or(|apart| apart.hi >= delay) {
+    if !kills.iter().all(listed) || apart.is_none_or(|apart| apart.hi >= delay.least) {
         return false;
     }
     let quantity = |of: &Kill<'_, '_>| {
         let (name, restart) = (kill.life.name(), next.number);
         format!("from the end of instance {} of {name} to restart {restart}", of.life.number)
     };
-    let bound = Bound::at_least(delay, format!("the back-off of {}", seconds(delay)));
+    let bound = Bound::at_least(delay.least, format!("the back-off of {}", seconds(delay.least)));
     let early = run.measure(quantity(before), &kill.life.node, &before.end.earliest, &next.began, bound);
     let Some(early) = early else { return false };
     if early.fit() == Fit::Missed {
@@ -124,8 +141,8 @@ fn judge_wait(
     let waited = early.fit() == Fit::Met;
     seen.measure(early);
     let late = TO_START + clause.slack_us();
-    let bound =
-        Bound::at_most(delay + late, format!("the back-off of {} + {}", seconds(delay), seconds(late)));
+    let because = format!("the back-off of {} + {}", seconds(delay.most), seconds(late));
+    let bound = Bound::at_most(delay.most + late, because);
     let late = kill.life.within(seen, quantity(kill), (kill.end.at(), &next.began), bound);
     waited && late == Some(Fit::Met)
 }

@@ -414,6 +414,21 @@ fn two_kills_by_a_probe_wait_for_nothing_and_the_third_does() {
         "inconclusive",
         "the fourth waited too briefly"
     );
+    assert_eq!(
+        killed(KILLS, &[1.0, 3.0, 5.0, 7.0, 17.0], None),
+        "inconclusive",
+        "a delay that was skipped does not double"
+    );
+    assert_eq!(
+        killed(KILLS, &[1.0, 3.0, 5.0, 17.0, 30.0, 45.0], None),
+        "inconclusive",
+        "the fifth waited too briefly"
+    );
+    assert_eq!(
+        killed(KILLS, &[1.0, 3.0, 5.0, 7.0, 17.0, 28.0], None),
+        "violated",
+        "after the skipped delay, the next did not double"
+    );
     assert_eq!(killed(KILLS, &[1.0], None), "inconclusive");
     let quick = killed_after(0.9, KILLS, &[1.0, 3.0, 5.0, 7.0], None);
     assert_ne!(quick, "violated", "the kubelet may not have listed the second instance");

@@ -112,7 +112,8 @@ fn judge_life<'t, 'h>(clause: &Clause, life: &ProbedLife<'t, 'h>, seen: &mut See
     let Some(passed) = passed else { return };
     let least = life.spec.failures * life.spec.period - OFF_BEAT.of(life.spec.period);
     let after = life.run.clocks.between(&passed.at, &stop.at);
-    if after.is_some_and(|after| after.hi + life.noise(&passed.at, &stop.at) < least) {
+    let held_up = life.noise(&passed.at, &stop.at) + life.run.stalled_at(&passed.at);
+    if after.is_some_and(|after| after.hi + held_up < least) {
         let finding =
             "a container was stopped under load although its liveness probe had passed shortly before";
         seen.violated(finding, passed.events().into_iter().chain([stop.id]));

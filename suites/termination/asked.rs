@@ -150,22 +150,26 @@ impl<'t, 'h> Going<'t, 'h> {
         })
     }
 
-    /// Whether nothing ran at the request or later: each container, all of them main containers, was waiting for its restart, or
-    /// for an image, a setting or a volume that it cannot get.
+    /// Whether nothing ran at the request or later: each container was waiting for its restart, or for an image, a
+    /// setting or a volume that it cannot get. All of them must be main containers, unless the pod lacks a volume: then
+    /// none of its containers can ever run.
     pub(super) fn runs_nothing(&self) -> bool {
         let (earlier, later): (Vec<_>, Vec<_>) =
             self.pod.revisions.iter().partition(|shown| self.run.before(&shown.at, &self.first.at));
         let Some(last) = earlier.last() else { return false };
+        let unmounted = lacks_volume(self.run, self.pod);
         let rests = |of: &ContainerLife<'_>| match last.container(&of.name).map(|of| of.state) {
             Some(State::Terminated { .. }) => of.plan().is_some(),
             Some(State::Waiting { reason: CRASH_LOOP }) => of.plan().is_some(),
-            Some(State::Waiting { reason }) => FOR_GOOD.contains(&reason) || lacks_volume(self.run, self.pod),
+            Some(State::Waiting { reason }) => FOR_GOOD.contains(&reason) || unmounted,
             _ => false,
         };
         let runs = |of: &ContainerLife<'_>| {
             later.iter().any(|shown| shown.container(&of.name).is_some_and(|status| status.is_running()))
         };
-        let idle = |of: &ContainerLife<'_>| of.kind == ContainerKind::Main && rests(of) && !runs(of);
+        let waits = |of: &ContainerLife<'_>| unmounted && of.attempts.is_empty();
+        let idle =
+            |of: &ContainerLife<'_>| (of.kind == ContainerKind::Main || waits(of)) && rests(of) && !runs(of);
         !self.was_idle()
             && !self.may_lack_one()
             && self.lives().is_empty()

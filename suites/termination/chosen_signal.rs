@@ -5,7 +5,7 @@ use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::Fact;
 
 use super::asked::{Going, going};
-use crate::reading::ends::killed_at;
+use crate::reading::ends::{killed_at, may_be_unrecorded};
 
 /// In the tag of a target image with a STOPSIGNAL other than SIGTERM, the part before the signal: `dev-sigusr1`.
 const VARIANT: &str = "-sig";
@@ -76,11 +76,11 @@ fn judge(going: &Going<'_, '_>, life: &Life<'_, '_>, wanted: &str, seen: &mut Se
             seen.check(signal == wanted, finding, [asked, line.id]);
             signal == wanted
         }
-        (None, Some(ended)) => {
+        (None, Some(ended)) if !may_be_unrecorded(life, ended) => {
             let finding = format!("{} has the stop signal {wanted}, but was killed without it", life.name());
             seen.violated(finding, [asked, ended.id]);
             false
         }
-        (None, None) => false,
+        (None, _) => false,
     }
 }

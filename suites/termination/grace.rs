@@ -9,7 +9,7 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use super::asked::{Going, alive_until, going, is_hooked};
 use super::sidecars::sidecars_have_the_rest;
 use super::timers::Timer;
-use crate::reading::ends::{killed_at, shown_ends};
+use crate::reading::ends::{killed_at, may_be_unrecorded, shown_ends};
 use crate::reading::hooks::judge_command_before_stop;
 use crate::reading::termination::KILLED;
 
@@ -111,7 +111,7 @@ pub(super) fn ends_in_a_kill(run: &Timeline<'_>, clause: &Clause, seen: &mut See
     }
     for going in all.iter().filter(|going| going.is_graceful()) {
         for life in going.stopped_first().iter().filter(|life| life.stop().is_none() && !is_hooked(life)) {
-            if let Some(ended) = killed_at(life) {
+            if let Some(ended) = killed_at(life).filter(|ended| !may_be_unrecorded(life, ended)) {
                 let finding = format!("{} was killed without a stop signal", life.name());
                 seen.violated(finding, [going.first.at.id, ended.id]);
             }
@@ -213,7 +213,9 @@ pub(super) fn small_when_forced(run: &Timeline<'_>, clause: &Clause, seen: &mut 
                 }
             } else if let Some(ended) = killed_at(life) {
                 let finding = format!("{} was killed without a stop signal", life.name());
-                seen.violated(finding, [asked.id, ended.id]);
+                if !may_be_unrecorded(life, ended) {
+                    seen.violated(finding, [asked.id, ended.id]);
+                }
             } else if let Some(until) = alive_until(life)
                 && run
                     .measure(String::new(), &life.node, asked, &until, clause.in_time())

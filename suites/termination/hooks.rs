@@ -70,8 +70,14 @@ pub(super) fn runs_first(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 
 /// Reports that the stop signal came although the hook left no record.
 pub(super) fn judge_unseen(going: &Going<'_, '_>, hooked: &Hooked<'_, '_>, seen: &mut Seen) {
-    if let Some(stop) = hooked.life.stop() {
-        let finding = format!("{} received its stop signal, but its hook never ran", hooked.life.name());
+    let Some(stop) = hooked.life.stop() else { return };
+    let finding = format!("{} received its stop signal, but its hook never ran", hooked.life.name());
+    let waited = going.run.clocks.between(&going.first.at, &stop.at);
+    // The kubelet waits for a hook only until the end of the grace period, even if the hook could not start by then.
+    if waited.is_none_or(|waited| waited.hi > going.grace() - NEAR) {
+        let why = format!("{finding}; the grace period may have ended before the hook could start");
+        seen.doubt(Doubt::Ambiguous, why, [going.first.at.id, stop.id]);
+    } else {
         seen.violated(finding, [going.first.at.id, stop.id]);
     }
 }
@@ -109,7 +115,7 @@ fn judge_run(
         (None, Some((_, ended))) => {
             let after = clause.tolerance_us("signal-follows");
             let until = alive_until(life);
-            let long = |until: &At| life.run.clocks.between(ended, until).is_some_and(|span| span.lo > after);
+            let long = |until: &At| life.run.at_least(ended, until) > after + life.noise(ended, until);
             if let Some(until) = until.filter(long) {
                 let finding = format!("the hook of {} finished, but no stop signal followed", life.name());
                 seen.violated(finding, [ended.id, until.id]);

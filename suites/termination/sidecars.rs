@@ -6,6 +6,7 @@
 use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
 use probity_model::mechanisms::{LEAST_GRACE, NEAR, WHOLE_SECOND};
 use probity_model::timeline::{At, Life, Line};
+use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 
 use super::asked::{Going, alive_until, going, is_hooked};
@@ -13,7 +14,7 @@ use super::grace::{accuse_survivor, judge_kill, judge_status};
 use super::hook_time::judge_least;
 use super::hooks::{Hooked, hooked, judge_unseen};
 use super::timers::Timer;
-use crate::reading::ends::{End, killed_at};
+use crate::reading::ends::{End, killed_at, may_be_unrecorded};
 use crate::reading::hooks::HookKind;
 
 /// The terminating pods with a grace period and with sidecars, if the records of the sidecars and of everything that
@@ -201,14 +202,13 @@ pub(super) fn all_at_expiry(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
             let slack = clause.slack_us();
             let bound = Bound::at_most(grace + slack, format!("the grace period + {}", seconds(slack)));
             let Some(stop) = sidecar.stop() else {
-                let ended = alive_until(sidecar).or_else(|| killed_at(sidecar).cloned());
+                let killed = killed_at(sidecar).filter(|killed| !may_be_unrecorded(sidecar, killed));
+                let ended = alive_until(sidecar).or_else(|| killed.cloned());
                 if let Some(until) = ended {
                     let finding =
                         format!("the grace period was over, but {} received no stop signal", sidecar.name());
                     let waited = timer.measure(sidecar, String::new(), (begun, &until), bound);
-                    if waited.is_some_and(|waited| waited.fit() == Fit::Missed)
-                        || killed_at(sidecar).is_some()
-                    {
+                    if waited.is_some_and(|waited| waited.fit() == Fit::Missed) || killed.is_some() {
                         seen.violated(finding, [begun.id, until.id]);
                     }
                 }
@@ -334,7 +334,12 @@ fn judge_after_hook(
     };
     if let Some(stop) = life.stop().filter(early) {
         let finding = format!("{} received its stop signal before its hook finished", life.name());
-        seen.violated(finding, [asked.id, stop.id]);
+        if ended.is_none() && hooked.may_be_done() {
+            let why = format!("{finding}; the hook may have finished without a record");
+            seen.doubt(Doubt::WitnessMissing, why, [asked.id, stop.id]);
+        } else {
+            seen.violated(finding, [asked.id, stop.id]);
+        }
     } else if let Some(ended) = ended
         && let Some(turn) = group.turn_or_request(place + 1)
     {

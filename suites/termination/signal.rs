@@ -8,7 +8,7 @@ use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::Fact;
 
 use super::asked::{Going, alive_until, going, has_lasting_hook};
-use crate::reading::ends::{End, killed_at};
+use crate::reading::ends::{End, killed_at, may_be_unrecorded};
 use crate::reading::patches::restarts_for_update;
 
 /// The id of the first process of a container: Linux, pid_namespaces(7).
@@ -68,7 +68,7 @@ pub(super) fn is_for_the_first_process(run: &Timeline<'_>, clause: &Clause, seen
                 }
                 Some(_) => {}
                 None => {
-                    if let Some(ended) = killed_at(&life) {
+                    if let Some(ended) = killed_at(&life).filter(|ended| !may_be_unrecorded(&life, ended)) {
                         let finding = format!("{} terminated without a stop signal", life.name());
                         seen.violated(finding, [going.first.at.id, ended.id]);
                     }
@@ -110,7 +110,8 @@ pub(super) fn nothing_comes_back(run: &Timeline<'_>, clause: &Clause, seen: &mut
             if let Some(again) = life.lives_again() {
                 // A kubelet that has not heard of the deletion yet restarts a container that exits by itself.
                 let unheard = clause.slack_us() + life.noise(&going.first.at, &exit.at);
-                if life.stop().is_some() || run.at_least(&going.first.at, &exit.at) > unheard {
+                let told = life.stop().is_some() && !may_stop_otherwise(going, life);
+                if told || run.at_least(&going.first.at, &exit.at) > unheard {
                     let finding = format!("{} was started again while its pod was terminating", life.name());
                     seen.violated(finding, [going.first.at.id, exit.id, again]);
                 }
@@ -133,16 +134,22 @@ fn accuse_return(clause: &Clause, going: &Going<'_, '_>, life: &Life<'_, '_>, se
         return;
     }
     let (Some(end), Some(again)) = (End::of(life), life.lives_again()) else { return };
-    let otherwise = ProbeKind::STOPPING.iter().any(|kind| life.container.probe(*kind).is_some())
-        || going.pod.containers.iter().any(|of| of.lifecycle("postStart").is_some())
-        || going.pod.restarts_as_one()
-        || restarts_for_update(run, going.pod, life.container);
-    let told = life.stop().is_some() && !otherwise;
+    let told = life.stop().is_some() && !may_stop_otherwise(going, life);
     let known = clause.slack_us() + life.noise(asked, &end.earliest);
     if told || run.at_least(asked, &end.earliest) > known {
         let finding = format!("{} was started again while its pod was terminating", life.name());
         seen.violated(finding, [asked.id, end.at().id, again]);
     }
+}
+
+/// Whether a container may be stopped for another reason than the deletion of its pod. The kubelet starts such a container
+/// again in the same sync, even if the pod is deleted meanwhile
+/// (docs/findings/deleted-while-a-container-is-killed.md).
+fn may_stop_otherwise(going: &Going<'_, '_>, life: &Life<'_, '_>) -> bool {
+    ProbeKind::STOPPING.iter().any(|kind| life.container.probe(*kind).is_some())
+        || going.pod.containers.iter().any(|of| of.lifecycle("postStart").is_some())
+        || going.pod.restarts_as_one()
+        || restarts_for_update(going.run, going.pod, life.container)
 }
 
 /// Reports containers that begin in a terminating pod: long after the request, or after an init container that got its
@@ -161,6 +168,12 @@ fn accuse_starts(clause: &Clause, going: &Going<'_, '_>, lives: &[Life<'_, '_>],
             life.revisions().any(|(shown, status)| status.is_running() && run.before(&shown.at, asked));
         let known = clause.tolerance_us("under-way") + life.noise(asked, &life.began);
         let stopped = inits().filter(|init| place(init) < place(life)).find_map(|init| init.stop());
+        let replaces = |old: &&Life<'_, '_>| {
+            old.container.name == life.container.name && old.number + 1 == life.number && old.stop().is_some()
+        };
+        if lives.iter().find(replaces).is_some_and(|old| may_stop_otherwise(going, old)) {
+            continue;
+        }
         let since = match stopped.filter(|stop| run.before(&stop.at, &life.began)) {
             Some(stop) => stop.id,
             None if !shown && run.at_least(asked, &life.began) > known => asked.id,

@@ -1,6 +1,7 @@
 //! The case itself, and its parser.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use probity_document as document;
 use probity_model::clause::{Catalogue, ClauseId, Need};
@@ -21,6 +22,9 @@ use crate::role::{self, ContainerRole};
 use crate::step::Step;
 use crate::wide;
 use crate::workload::Workload;
+
+/// A second run of a case watches for at most this much longer at its end.
+const LONGER: Duration = Duration::from_secs(20);
 
 /// The key of the only pod of a case that has one.
 pub const ONLY: &str = "pod";
@@ -65,8 +69,8 @@ pub struct Case {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CasePod {
-    /// The pod as Kubernetes writes it. Strings may hold `{ip:KEY}` and `{uid:KEY}` (of another pod), `{service-ip:NAME}` and
-    /// `{object:NAME}`.
+    /// The pod as Kubernetes writes it. Strings may hold `{ip:KEY}`, `{uid:KEY}`, `{node:KEY}` and `{most-memory:KEY}` (of
+    /// another pod), `{service-ip:NAME}` and `{object:NAME}`.
     pub pod: Value,
     /// The plan of each container that is a target.
     #[serde(default)]
@@ -167,6 +171,17 @@ impl Case {
                 Self::of(written, &variant).map_err(|why| Box::new(document::misfit(source, &text, &why)))
             })
             .collect()
+    }
+
+    /// This case for a second run, after the first one was undecided because a node was busy. If it ends with a `watch`, it
+    /// watches longer: what must not happen has to be absent for some time without noise.
+    #[must_use]
+    pub fn again(&self) -> Self {
+        let mut again = Self { name: self.name.again(), ..self.clone() };
+        if let Some(Step::Watch(span)) = again.steps.last_mut() {
+            *span = Span(span.0 + span.0.min(LONGER));
+        }
+        again
     }
 
     /// The case that is written without a matrix.

@@ -4,6 +4,7 @@
 //! settings that the restricted Pod Security Standard requires and the pod does not set itself. The sent objects are
 //! part of the history.
 
+mod known_later;
 pub mod variants;
 
 #[cfg(test)]
@@ -19,6 +20,8 @@ use crate::placement::Placement;
 use crate::step::EphemeralStep;
 use crate::wide::{WIDE_KINDS, is_wide};
 use crate::workload::{UpdateStep, Workload};
+
+pub use known_later::{most_memory, placeholders, placeholders_in, pod_of_placeholder};
 
 /// The label of everything that a run creates.
 pub const RUN: &str = "probity.dev/run";
@@ -56,7 +59,8 @@ pub struct Setting {
     pub token: String,
     /// Where pods may be placed.
     pub placement: Placement,
-    /// Values for placeholders: `ip:KEY`, `uid:KEY`, `service-ip:NAME` and `image:VARIANT`.
+    /// Values for placeholders: `ip:KEY`, `uid:KEY`, `node:KEY`, `most-memory:KEY`, `service-ip:NAME` and
+    /// `image:VARIANT`.
     pub addresses: BTreeMap<String, String>,
 }
 
@@ -106,32 +110,6 @@ pub fn control_port(pod: &CasePod, container: &str) -> Option<u16> {
 fn port_of(plans: &BTreeMap<String, Plan>, container: &str) -> Option<u16> {
     let at = plans.keys().position(|name| name == container)?;
     CONTROL_PORT.checked_add(u16::try_from(at).ok()?)
-}
-
-/// The placeholders in a pod and its plans. Their values must be known before the pod can be sent.
-#[must_use]
-pub fn placeholders(pod: &CasePod) -> Vec<String> {
-    placeholders_in(&pod.pod, &pod.target)
-}
-
-/// The key of the pod whose address or UID a placeholder stands for.
-#[must_use]
-pub fn pod_of_placeholder(name: &str) -> Option<&str> {
-    name.strip_prefix("ip:").or_else(|| name.strip_prefix("uid:"))
-}
-
-/// The placeholders in an object with pods and in their plans.
-#[must_use]
-pub fn placeholders_in(object: &Value, plans: &BTreeMap<String, Plan>) -> Vec<String> {
-    let text = object.to_string() + &serde_json::to_string(plans).unwrap_or_default();
-    let mut found: Vec<String> = ["{ip:", "{uid:", "{service-ip:"]
-        .iter()
-        .flat_map(|start| text.match_indices(start).map(|(at, _)| at).collect::<Vec<_>>())
-        .filter_map(|at| text.get(at + 1..)?.split_once('}').map(|(name, _)| name.to_owned()))
-        .collect();
-    found.sort();
-    found.dedup();
-    found
 }
 
 /// A pod of a case, as it is sent to the API server.
@@ -417,8 +395,8 @@ fn push(object: &mut Value, list: &str, value: Value) {
     }
 }
 
-/// Replaces the placeholders in every string with their values: `{ip:KEY}`, `{uid:KEY}`, `{service-ip:NAME}`,
-/// `{image:VARIANT}` and, with names, `{object:NAME}`.
+/// Replaces the placeholders in every string with their values: `{ip:KEY}`, `{uid:KEY}`, `{node:KEY}`,
+/// `{most-memory:KEY}`, `{service-ip:NAME}`, `{image:VARIANT}` and, with names, `{object:NAME}`.
 fn fill(value: Value, case: &Case, setting: &Setting) -> Value {
     let names = case.objects.iter().filter_map(|object| {
         let name = object["metadata"]["name"].as_str()?;

@@ -323,13 +323,7 @@ impl RunInProgress {
         }
         self.report(Progress::Undecided { again });
         let names = answer.await.unwrap_or_default();
-        let chosen = ran.iter().filter(|case| names.contains(&case.name)).cloned();
-        chosen
-            .map(|mut case| {
-                case.name = case.name.again();
-                case
-            })
-            .collect()
+        ran.iter().filter(|case| names.contains(&case.name)).map(Case::again).collect()
     }
 
     /// Runs all cases and, together with the last of them, the cases that should run again. Returns the longest time

@@ -245,8 +245,8 @@ impl Clause {
     pub fn versions(&self) -> Option<String> {
         match (&self.since, &self.until) {
             (None, None) => None,
-            (Some(since), None) => Some(format!("since {since}")),
-            (None, Some(until)) => Some(format!("until {until}")),
+            (Some(since), None) => Some(format!("{since} or later")),
+            (None, Some(until)) => Some(format!("{until} or earlier")),
             (Some(since), Some(until)) => Some(format!("{since} to {until}")),
         }
     }

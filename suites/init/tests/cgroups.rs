@@ -1,7 +1,7 @@
 //! Hand-written histories of the control groups of pods with init containers.
 
 use probity_composer::{Composer, NODE};
-use probity_model::history::{DESCRIBE_POD, Did};
+use probity_model::history::{Change, DESCRIBE_POD, Did};
 use serde_json::{Value, json};
 
 use crate::tests::verdict;
@@ -14,12 +14,16 @@ fn container(name: &str, cpu: &str, memory: &str) -> Value {
 
 /// The control group of a pod has this quota and this memory in MiB.
 fn described(run: &mut Composer, pod: &str, quota: Option<i64>, memory: i64) {
+    described_at(run, 5.0, pod, (quota, memory));
+}
+
+fn described_at(run: &mut Composer, at: f64, pod: &str, (quota, memory): (Option<i64>, i64)) {
     let cgroup = json!({
         "version": 1, "cpuShares": 204, "cpuQuota": quota, "cpuPeriod": 100_000, "memoryLimit": memory << 20,
     });
     let output = Some(json!({ "sandboxes": [], "containers": [], "cgroup": cgroup }));
     let (node, verb, uid) = (NODE.to_owned(), DESCRIBE_POD.to_owned(), Some(format!("uid-{pod}")));
-    run.deed(5.0, Did::NodeVerb { node, verb, uid, input: None, exit: Some(0), output, proof: None });
+    run.deed(at, Did::NodeVerb { node, verb, uid, input: None, exit: Some(0), output, proof: None });
 }
 
 /// One pod whose init container needs more, and one whose main containers together need more.
@@ -60,4 +64,31 @@ fn a_pod_without_a_control_group_or_without_limits_shows_nothing() {
     let output = Some(json!({ "sandboxes": [], "containers": [], "cgroup": null }));
     run.deed(5.0, Did::NodeVerb { node, verb, uid, input: None, exit: Some(0), output, proof: None });
     assert_eq!(verdict(&run.done(), CGROUP), "inconclusive");
+}
+
+#[test]
+fn a_resize_changes_the_control_group() {
+    let judged = |at: f64, quota: i64, conditions: Value| {
+        let mut run = Composer::new(&[CGROUP]);
+        let spec = |cpu: &str| {
+            json!({ "initContainers": [container("prepare", "200m", "64Mi")],
+                "containers": [container("a", cpu, "64Mi"), container("b", "100m", "64Mi")] })
+        };
+        run.of("sum", "a").create(0.0, &spec("200m"));
+        run.status(1.0, &json!({ "phase": "Running" }));
+        let patch = json!({ "spec": { "containers": [{ "name": "a", "resources": { "limits": { "cpu": "300m" } } }] } });
+        let (kind, name, subresource) = ("Pod".to_owned(), "sum".to_owned(), "resize".to_owned());
+        run.deed(6.0, Did::Patched { kind, name, patch, subresource });
+        let status = json!({ "phase": "Running", "conditions": conditions });
+        run.pod_seen(6.1, &spec("300m"), &status, Change::Modified);
+        described_at(&mut run, at, "sum", (Some(quota), 128));
+        run.reading(40.0);
+        verdict(&run.done(), CGROUP)
+    };
+    let none = || json!([]);
+    assert_eq!(judged(20.0, 40_000, none()), "holds");
+    assert_eq!(judged(20.0, 30_000, none()), "violated", "it keeps the old sum");
+    assert_eq!(judged(10.0, 30_000, none()), "inconclusive", "the kubelet may still be at it");
+    let waits = json!([{ "type": "PodResizePending", "status": "True", "reason": "Deferred" }]);
+    assert_eq!(judged(20.0, 30_000, waits), "inconclusive");
 }

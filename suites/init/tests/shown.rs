@@ -63,7 +63,11 @@ fn statuses_of_init_containers_are_in_their_own_list() {
         let all = |names: &[&str]| -> Vec<_> {
             names
                 .iter()
-                .map(|name| json!({ "name": name, "image": "i", "ready": false, "restartCount": 0, "state": state }))
+                .map(|name| {
+                    json!({
+                        "name": name, "image": "i", "ready": false, "started": true, "restartCount": 0, "state": state,
+                    })
+                })
                 .collect()
         };
         run.status(1.0, &json!({ "initContainerStatuses": all(inits), "containerStatuses": all(mains) }));
@@ -73,6 +77,22 @@ fn statuses_of_init_containers_are_in_their_own_list() {
     assert_eq!(judged(&["two", "one"], &["main"], &running()), "violated");
     assert_eq!(judged(&[], &["one", "two", "main"], &running()), "violated");
     assert_eq!(judged(&["one", "two"], &["main"], &json!({})), "violated", "no state");
+}
+
+#[test]
+fn an_init_container_that_runs_has_started() {
+    let judged = |state: Value, started: Value| {
+        let mut run = pod(LISTS, "Always", &["one"], &["main"]);
+        let mut shown = statuses("Pending", &[("one", 0, state)], &[("main", 0, waiting("PodInitializing"))]);
+        shown["initContainerStatuses"][0]["started"] = started;
+        run.status(1.0, &shown);
+        verdict(&run.done(), LISTS)
+    };
+    assert_ne!(judged(running(), json!(true)), "violated");
+    assert_eq!(judged(running(), json!(false)), "violated");
+    assert_eq!(judged(running(), Value::Null), "violated");
+    assert_ne!(judged(waiting("PodInitializing"), json!(false)), "violated", "it does not run");
+    assert_ne!(judged(ended(1), json!(false)), "violated", "it has ended");
 }
 
 /// A pod has a volume that only its init container mounts; a container of the pod records what it sees.

@@ -1,6 +1,6 @@
 //! Hand-written histories of containers that get a new image.
 
-use probity_composer::Composer;
+use probity_composer::{Composer, running_status};
 use probity_model::history::Did;
 use probity_script::witness::{Exiting, Fact};
 use serde_json::{Value, json};
@@ -88,4 +88,38 @@ fn a_container_that_waits_for_its_image_gets_the_corrected_one() {
     let running = json!({ "running": { "startedAt": "2026-01-01T00:00:03Z" } });
     assert_eq!(corrected(&running), "holds");
     assert_eq!(corrected(&json!({ "waiting": { "reason": "ImagePullBackOff" } })), "violated");
+}
+
+/// The verdict on a container that gets the image of another pod, and whose new instance is shown with this ID and this
+/// name of its image.
+fn replaced(id: &str, name: &str) -> &'static str {
+    let spec = |image: &str| {
+        let plan = json!([{ "name": "AGNHOST_PLAN", "value": "{}" }]);
+        json!({ "containers": [{ "name": "target", "image": image, "env": plan }] })
+    };
+    let status = |at: f64, restarts: u64, id: &str, name: &str| {
+        let mut status = running_status("target", at, true, true, restarts);
+        status["containerStatuses"][0]["imageID"] = json!(id);
+        status["containerStatuses"][0]["image"] = json!(name);
+        status
+    };
+    let (old, new) = ("registry/target:1", "registry/target:2");
+    let mut run = Composer::new(&[REPLACES]);
+    run.of("reference", "target").create(0.0, &spec(new)).start(0.4, 0);
+    run.status(0.8, &status(0.8, 0, "sha256:2", new));
+    run.of("pod", "target").create(1.0, &spec(old)).start(1.4, 0);
+    run.status(1.8, &status(1.8, 0, "sha256:1", old));
+    patch(&mut run, "target");
+    run.signal(3.5, "SIGTERM");
+    run.fact(3.9, Fact::Exiting(Exiting { code: 0, why: "stop".to_owned() }));
+    run.left(4.0).start(4.5, 1).status(5.0, &status(5.0, 1, id, name)).reading(30.0);
+    verdict(&run.done(), REPLACES)
+}
+
+#[test]
+fn the_status_shows_the_new_image() {
+    assert_ne!(replaced("sha256:2", "registry/target:2"), "violated");
+    assert_ne!(replaced("sha256:2", "registry/another-name:2"), "violated", "another name of the image");
+    assert_eq!(replaced("sha256:1", "registry/target:1"), "violated", "the image is the old one");
+    assert_eq!(replaced("sha256:2", "registry/target:1"), "violated", "only the name is the old one");
 }

@@ -159,7 +159,10 @@ fn the_host_name_is_the_name_of_the_pod() {
     assert_eq!(judged(spec(), "pod"), "holds");
     assert_eq!(judged(spec(), NODE), "violated");
     let named = json!({ "hostname": "x", "containers": [{ "name": "a" }] });
-    assert_eq!(judged(named, "x"), "inconclusive", "it has a host name of its own");
+    assert_eq!(judged(named.clone(), "x"), "holds", "it has a host name of its own");
+    assert_eq!(judged(named, "pod"), "violated", "its host name was ignored");
+    let overridden = json!({ "hostname": "x", "hostnameOverride": "y", "containers": [{ "name": "a" }] });
+    assert_eq!(judged(overridden, "y"), "inconclusive", "this field is not judged");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use probity_script::answer::{Body, HttpAnswer};
 
 use crate::reading::http::exchange::{Exchange, HttpOutcome, exchanges};
 use crate::reading::http::exchanges::Exchanges;
-use crate::reading::http::reaction::Reaction;
+use crate::reading::http::reaction::{CountsAs, Reaction};
 
 /// The failure event contains the status code, but not the response body.
 pub(super) fn omits_the_body(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -55,7 +55,14 @@ pub(super) fn omits_the_body(run: &Timeline<'_>, clause: &Clause, seen: &mut See
         } else if reaction.shows_by_the_end(first) && !reaction.is_crowded(&course.exchanges[first]) {
             let codes = failures.codes.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
             let finding = format!("no event names the status ({codes}); the first event says `{message}`");
-            seen.violated(finding, others.iter().map(|(event, _)| event.id).chain([id]));
+            let events = others.iter().map(|(event, _)| event.id).chain([id]);
+            // A kubelet that gave up waiting before the answer came does not know its status.
+            let mut bad = (0..course.exchanges.len()).filter(|at| is_bad(&course.exchanges[*at]));
+            if bad.all(|at| reaction.is_excused(at, CountsAs::Success)) {
+                seen.doubt(Doubt::Ambiguous, format!("{finding}, but the node was stalled"), events);
+            } else {
+                seen.violated(finding, events);
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use probity_model::mechanisms::{BETWEEN_PROBES, BETWEEN_TRIES};
+use probity_model::mechanisms::{BETWEEN_PROBES, BETWEEN_TRIES, OFF_BEAT};
 use probity_model::timeline::{ProbeKind, ProbeOutcome};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
@@ -85,7 +85,7 @@ fn bursts(reaction: &Reaction<'_, '_, '_>, range: &Range<usize>) -> Option<Vec<u
     for at in range.clone() {
         // If the next attempt got a different answer, the number of attempts of this probe is not known.
         if !again(course, at) {
-            if reaction.settled(at) && begins(course, first) {
+            if reaction.settled(at) && begins(course, first) && !is_off_beat(course, at) {
                 bursts.push(at + 1 - first);
             }
             first = at + 1;
@@ -101,13 +101,24 @@ fn begins(course: &Exchanges<'_, '_>, at: usize) -> bool {
     let long = course.spec.period - gaps(course);
     course.exchanges.get(before).and_then(lasted).is_some_and(|lasted| lasted < long)
         && !again(course, before)
+        && !is_off_beat(course, before)
+}
+
+/// The time from the end of a request to the next request.
+fn pause(course: &Exchanges<'_, '_>, at: usize) -> Option<i64> {
+    let (this, next) = (course.exchanges.get(at)?, course.exchanges.get(at + 1)?);
+    Some(next.at.at.lo - this.done.as_ref()?.at.hi)
 }
 
 /// Whether the next request is another attempt of the same probe: it arrives long before the next probe is due.
 fn again(course: &Exchanges<'_, '_>, at: usize) -> bool {
-    let (this, next) = (course.exchanges.get(at), course.exchanges.get(at + 1));
-    let done = this.and_then(|this| this.done.as_ref());
-    done.zip(next).is_some_and(|(done, next)| next.at.at.lo - done.at.hi < closeness(course))
+    pause(course, at).is_some_and(|pause| pause < closeness(course))
+}
+
+/// Whether the next request comes too late for another attempt, but too early for the next probe. On a busy node, the
+/// kubelet may have waited for a CPU before it made another attempt.
+fn is_off_beat(course: &Exchanges<'_, '_>, at: usize) -> bool {
+    pause(course, at).is_some_and(|pause| pause < OFF_BEAT.of(course.spec.period))
 }
 
 fn lasted(exchange: &Exchange<'_, '_>) -> Option<i64> {

@@ -13,6 +13,7 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use super::gate::{Early, Opening, is_before, judge_shown_early, opening, success};
+use crate::probe_config::is_stalled_on_its_way;
 use crate::reading::at_rest::judge_at_rest;
 use crate::reading::began::began;
 
@@ -39,7 +40,9 @@ pub(super) fn success_is_the_last(run: &Timeline<'_>, _: &Clause, seen: &mut See
         let finding = format!("a startup probe came {later} after the startup probe had succeeded");
         // In a stalled kubelet, the probe may have timed out before the answer came, although the target recorded the
         // answer as in time.
-        if startup.noise(&success.probe.at, &again.at) > DOUBTFUL.of(startup.spec.timeout) {
+        if startup.noise(&success.probe.at, &again.at) > DOUBTFUL.of(startup.spec.timeout)
+            || is_stalled_on_its_way(&startup, success.probe)
+        {
             seen.doubt(Doubt::Ambiguous, format!("{finding}, but the node was stalled"), events);
         } else {
             seen.violated(finding, events);

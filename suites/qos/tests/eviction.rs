@@ -6,6 +6,7 @@ use serde_json::json;
 use crate::reading::shortage::scene::{Scene, Uses, status};
 
 const ORDER: &str = "qos.eviction-order";
+const PRIORITY: &str = "qos.eviction-priority";
 const CANDIDATE: &str = "qos.request-exceeded-candidate";
 /// One percent of this is 40 MiB.
 const SMALL: &str = "4000Mi";
@@ -57,6 +58,27 @@ fn a_burstable_pod_of_a_lower_priority_goes_first_in_the_reference_implementatio
     };
     assert_eq!(judged(-1, 0), "diverges");
     assert_eq!(judged(1, 0), "violated");
+}
+
+#[test]
+fn a_pod_of_a_higher_priority_stays_longer() {
+    let judged = |gone: &[&str]| {
+        let mut scene = Scene::new(PRIORITY, SMALL, &[]);
+        scene.add_of(-1000, "hungry", &Uses::Burstable(8, 192));
+        scene.add_of(-1000, "unclassed", &Uses::Unclassed(80));
+        scene.add_of(-1000, "within", &Uses::Burstable(32, 8));
+        scene.add_of(0, "important", &Uses::Unclassed(120));
+        scene.keeps_free(5.0, "99%");
+        for (at, name) in [10.0, 15.0, 20.0].into_iter().zip(gone) {
+            scene.evicted(at, name);
+        }
+        scene.restored(40.0).at(60.0)
+    };
+    assert_eq!(judged(&["hungry", "unclassed"]), "holds");
+    assert_eq!(judged(&["unclassed", "hungry", "important"]), "holds");
+    assert_eq!(judged(&["hungry", "important"]), "violated");
+    assert_eq!(judged(&["important", "hungry", "unclassed"]), "violated");
+    assert_eq!(judged(&[]), "inconclusive");
 }
 
 /// Pods above and below their requests on a node with this much memory.

@@ -76,6 +76,13 @@ fn dots(count: usize) -> String {
     ".".repeat(count)
 }
 
+/// The environment of a container that writes ten bytes as its message.
+fn writes() -> Value {
+    let plan =
+        json!({ "process": { "consume": [{ "disk": { "path": "/dev/termination-log", "bytes": 10 } }] } });
+    json!([{ "name": "AGNHOST_PLAN", "value": plan.to_string() }])
+}
+
 #[test]
 fn the_message_is_what_was_written() {
     let clause = "report.status.termination-message";
@@ -89,9 +96,7 @@ fn the_message_is_what_was_written() {
     assert_eq!(of(None, 0, "from elsewhere"), "violated");
     assert_eq!(of(Some(6000), 0, &dots(4096)), "inconclusive", "it is too long");
     let denied = |error: &str| {
-        let plan = json!({ "process": { "consume": [{ "disk": { "path": "/dev/termination-log", "bytes": 10 } }] } });
-        let env = json!([{ "name": "AGNHOST_PLAN", "value": plan.to_string() }]);
-        let mut run = pod(clause, &one(json!({ "name": "target", "env": env })));
+        let mut run = pod(clause, &one(json!({ "name": "target", "env": writes() })));
         let (resource, error) = ("disk".to_owned(), Some(format!("failed to write: {error}")));
         run.start(1.0, 0).fact(1.5, Fact::Consumed(Consumed { resource, amount: 0, error }));
         concluded(run, clause)
@@ -109,14 +114,58 @@ fn the_message_is_what_was_written() {
 fn a_container_that_is_stopped_has_its_message_too() {
     let clause = "report.status.termination-message";
     let judged = |message: &str| {
-        let plan = json!({ "process": { "consume": [{ "disk": { "path": "/dev/termination-log", "bytes": 10 } }] } });
-        let env = json!([{ "name": "AGNHOST_PLAN", "value": plan.to_string() }]);
-        let mut run = pod(clause, &one(json!({ "name": "target", "env": env })));
+        let mut run = pod(clause, &one(json!({ "name": "target", "env": writes() })));
         run.start(1.0, 0);
         run.fact(1.5, Fact::Consumed(Consumed { resource: "disk".to_owned(), amount: 10, error: None }));
         stops(&mut run, 3.0);
         let end = json!({ "exitCode": 0, "message": message, "containerID": "containerd://a" });
         run.status(4.0, &status("target", &json!({ "terminated": end }), json!({})));
+        concluded(run, clause)
+    };
+    assert_eq!(judged(&dots(10)), "holds");
+    assert_eq!(judged(""), "violated");
+}
+
+#[test]
+fn a_container_that_is_killed_has_its_message_too() {
+    let clause = "report.status.termination-message";
+    let judged = |reason: &str, message: &str| {
+        let mut run = pod(clause, &one(json!({ "name": "target", "env": writes() })));
+        run.start(1.0, 0);
+        run.fact(1.5, Fact::Consumed(Consumed { resource: "disk".to_owned(), amount: 10, error: None }));
+        run.left(3.0);
+        let end =
+            json!({ "exitCode": 137, "reason": reason, "message": message, "containerID": "containerd://a" });
+        run.status(4.0, &status("target", &json!({ "terminated": end }), json!({})));
+        concluded(run, clause)
+    };
+    assert_eq!(judged("OOMKilled", &dots(10)), "holds");
+    assert_eq!(
+        judged("OOMKilled", &format!("out of memory: {}", dots(10))),
+        "holds",
+        "the words of a runtime"
+    );
+    assert_eq!(judged("OOMKilled", ""), "violated");
+    assert_eq!(judged("Error", &dots(9)), "violated");
+    assert_eq!(judged("ContainerStatusUnknown", ""), "inconclusive", "the kubelet lost track of it");
+}
+
+#[test]
+fn an_ephemeral_container_has_a_message_too() {
+    let clause = "report.status.termination-message";
+    let judged = |message: &str| {
+        let spec = json!({
+            "containers": [{ "name": "target" }], "ephemeralContainers": [{ "name": "debug", "env": writes() }],
+        });
+        let mut run = pod(clause, &spec);
+        run.of("pod", "debug").start(1.0, 0);
+        run.fact(1.5, Fact::Consumed(Consumed { resource: "disk".to_owned(), amount: 10, error: None }));
+        exits(&mut run, 3.0, 3);
+        let end = json!({ "exitCode": 3, "message": message, "containerID": "containerd://a" });
+        let mut shown = running(json!({}));
+        shown["ephemeralContainerStatuses"] =
+            json!([{ "name": "debug", "restartCount": 0, "state": { "terminated": end } }]);
+        run.status(4.0, &shown);
         concluded(run, clause)
     };
     assert_eq!(judged(&dots(10)), "holds");
@@ -236,8 +285,10 @@ fn a_status_lists_the_mounts() {
         { "name": "scratch", "mountPath": "/scratch", "readOnly": true }, { "name": "data", "mountPath": "/data" },
     ] }));
     let of = |mounts: Value| judged(clause, &spec, &[running(json!({ "volumeMounts": mounts }))]);
-    let scratch =
-        |read_only: bool| json!({ "name": "scratch", "mountPath": "/scratch", "readOnly": read_only });
+    let scratch = |read_only: bool| {
+        let recursive = if read_only { json!("Disabled") } else { Value::Null };
+        json!({ "name": "scratch", "mountPath": "/scratch", "readOnly": read_only, "recursiveReadOnly": recursive })
+    };
     let data = |path: &str| json!({ "name": "data", "mountPath": path });
     assert_eq!(of(json!([scratch(true), data("/data")])), "holds");
     assert_eq!(of(json!([scratch(false), data("/data")])), "violated");
@@ -245,6 +296,33 @@ fn a_status_lists_the_mounts() {
     assert_eq!(of(json!([scratch(true)])), "violated");
     assert_eq!(of(Value::Null), "violated");
     assert_eq!(judged(clause, &spec, &[]), "inconclusive");
+}
+
+#[test]
+fn a_status_tells_whether_the_mounts_below_are_read_only() {
+    let clause = "report.status.volume-mounts";
+    let mount = |read_only: bool, recursive: Value| {
+        let mount =
+            json!({ "name": "a", "mountPath": "/a", "readOnly": read_only, "recursiveReadOnly": recursive });
+        json!([mount, { "name": "b", "mountPath": "/b" }, { "name": "c", "mountPath": "/c", "readOnly": true }])
+    };
+    let of = |read_only: bool, asked: Value, shown: Value| {
+        let spec = one(json!({ "name": "target", "volumeMounts": mount(read_only, asked) }));
+        let mut mounts = mount(read_only, shown);
+        mounts[2]["recursiveReadOnly"] = json!("Disabled");
+        judged(clause, &spec, &[running(json!({ "volumeMounts": mounts }))])
+    };
+    let (enabled, disabled, if_possible) = (json!("Enabled"), json!("Disabled"), json!("IfPossible"));
+    assert_eq!(of(true, Value::Null, disabled.clone()), "holds");
+    assert_eq!(of(true, Value::Null, enabled.clone()), "violated", "nobody asked for it");
+    assert_eq!(of(true, Value::Null, Value::Null), "violated", "it is not told");
+    assert_eq!(of(true, enabled.clone(), enabled.clone()), "holds");
+    assert_eq!(of(true, enabled.clone(), disabled.clone()), "violated");
+    assert_eq!(of(true, if_possible.clone(), enabled.clone()), "holds");
+    assert_eq!(of(true, if_possible.clone(), disabled), "holds");
+    assert_eq!(of(true, if_possible.clone(), if_possible), "violated");
+    assert_eq!(of(false, Value::Null, Value::Null), "holds");
+    assert_eq!(of(false, Value::Null, enabled), "violated", "it can be written to");
 }
 
 #[test]
@@ -267,6 +345,40 @@ fn a_status_has_the_user_of_the_process() {
     assert_eq!(of(&[7, 3], user(7, &[3, 2000])), "violated");
     assert_eq!(of(&[7, 3], Value::Null), "inconclusive", "the runtime does not tell it");
     assert_eq!(of(&[], user(7, &[3])), "inconclusive", "the process does not tell it");
+}
+
+#[test]
+fn a_pod_has_the_requests_of_all_its_containers() {
+    let clause = "report.status.pod-allocated-resources";
+    let asks = |name: &str, cpu: &str, policy: Value| {
+        let requests = json!({ "cpu": cpu, "memory": "32Mi" });
+        json!({ "name": name, "restartPolicy": policy, "resources": { "requests": requests } })
+    };
+    let spec = |init: &str| {
+        json!({
+            "initContainers": [asks("helper", "20m", json!("Always")), asks("first", init, Value::Null)],
+            "containers": [asks("target", "10m", Value::Null), { "name": "other" }],
+        })
+    };
+    let of = |spec: &Value, cpu: &str, memory: &str| {
+        let mut status = running(json!({}));
+        status["allocatedResources"] = json!({ "cpu": cpu, "memory": memory });
+        judged(clause, spec, &[status])
+    };
+    assert_eq!(of(&spec("5m"), "30m", "64Mi"), "holds");
+    assert_eq!(of(&spec("5m"), "0.03", "67108864"), "holds", "it is written in another way");
+    assert_eq!(of(&spec("5m"), "10m", "64Mi"), "violated", "without its sidecar");
+    assert_eq!(
+        of(&spec("5m"), "35m", "64Mi"),
+        "violated",
+        "an init container does not run beside main containers"
+    );
+    assert_eq!(of(&spec("100m"), "120m", "64Mi"), "holds", "an init container needs more");
+    assert_eq!(of(&spec("100m"), "30m", "64Mi"), "violated");
+    let mut whole = spec("5m");
+    whole["resources"] = json!({ "requests": { "cpu": "1" } });
+    assert_eq!(of(&whole, "1", "64Mi"), "inconclusive", "the pod has its own requests");
+    assert_eq!(judged(clause, &spec("5m"), &[running(json!({}))]), "inconclusive", "it is not shown");
 }
 
 #[test]

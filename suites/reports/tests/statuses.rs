@@ -233,11 +233,10 @@ fn a_status_of_a_kubelet_has_a_start_time() {
 #[test]
 fn a_condition_is_about_a_generation_that_there_was() {
     let clause = "report.status.observed-generation";
-    let judged = |observed: Value| {
+    let of = |kind: &str, observed: Value| {
         let mut run = pod(clause, &three());
         let mut status = first();
-        status["conditions"] =
-            json!([{ "type": "Ready", "status": "False", "observedGeneration": observed }]);
+        status["conditions"] = json!([{ "type": kind, "status": "False", "observedGeneration": observed }]);
         let object = json!({
             "metadata": { "name": "pod", "uid": "uid-pod", "labels": { "probity.dev/pod": "pod" }, "generation": 1 },
             "spec": { "nodeName": NODE }, "status": status,
@@ -245,10 +244,38 @@ fn a_condition_is_about_a_generation_that_there_was() {
         run.sighting(2.0, "Pod", "pod", Change::Modified, object);
         concluded(run, clause)
     };
-    assert_eq!(judged(json!(1)), "holds");
-    assert_eq!(judged(json!(2)), "violated", "it is ahead");
-    assert_eq!(judged(json!(0)), "violated");
-    assert_eq!(judged(Value::Null), "violated", "it is not told");
+    for kind in ["Ready", "PodResizePending", "PodResizeInProgress"] {
+        assert_eq!(of(kind, json!(1)), "holds", "{kind}");
+        assert_eq!(of(kind, json!(2)), "violated", "{kind} is ahead");
+        assert_eq!(of(kind, json!(0)), "violated", "{kind}");
+        assert_eq!(of(kind, Value::Null), "violated", "{kind} does not tell it");
+    }
+    assert_eq!(of("of/others", Value::Null), "holds");
+}
+
+#[test]
+fn the_condition_of_the_scheduler_is_about_the_new_generation_too() {
+    let clause = "report.status.observed-generation";
+    let judged = |scheduled: &[(i64, Value)]| {
+        let mut run = pod(clause, &three());
+        for (at, (generation, observed)) in (2_u32..).zip(scheduled) {
+            let mut status = with(first(), "/observedGeneration", json!(generation));
+            status["conditions"] =
+                json!([{ "type": "PodScheduled", "status": "True", "observedGeneration": observed }]);
+            let object = json!({
+                "metadata": {
+                    "name": "pod", "uid": "uid-pod", "labels": { "probity.dev/pod": "pod" }, "generation": generation,
+                },
+                "spec": { "nodeName": NODE }, "status": status,
+            });
+            run.sighting(f64::from(at), "Pod", "pod", Change::Modified, object);
+        }
+        concluded(run, clause)
+    };
+    assert_eq!(judged(&[(1, json!(1)), (2, json!(2))]), "holds");
+    assert_eq!(judged(&[(1, json!(1)), (2, json!(1))]), "violated", "it keeps the old one");
+    assert_eq!(judged(&[(1, json!(1)), (2, Value::Null)]), "violated", "it is not told");
+    assert_eq!(judged(&[(1, Value::Null)]), "holds", "the scheduler wrote it");
 }
 
 #[test]

@@ -209,6 +209,26 @@ fn what_is_optional_is_not_waited_for() {
 }
 
 #[test]
+fn a_key_of_a_projected_volume_can_be_optional() {
+    let clause = "report.status.settings-supplied";
+    let after = |optional: bool, starts: bool| {
+        let mut spec = of_volume("words");
+        let items = json!([{ "key": "later", "path": "later" }]);
+        let source = json!({ "configMap": { "name": "words", "items": items, "optional": optional } });
+        spec["volumes"] = json!([{ "name": "settings", "projected": { "sources": [source] } }]);
+        let mut run = beside_a_map(clause, "hello", &spec);
+        run.status(1.0, &waits("ContainerCreating"));
+        if starts {
+            run.start(2.0, 0);
+        }
+        concluded(run, clause)
+    };
+    assert_eq!(after(true, true), "holds");
+    assert_eq!(after(true, false), "violated");
+    assert_eq!(after(false, true), "violated", "it needs the key");
+}
+
+#[test]
 fn a_container_without_its_volume_is_being_created() {
     let clause = "report.status.settings-missing";
     let after = |statuses: &[Value]| {

@@ -1,5 +1,6 @@
 //! When pods are removed.
 
+use probity_composer::Composer;
 use probity_model::history::{Change, Did};
 use serde_json::json;
 
@@ -30,6 +31,42 @@ fn early_ends_are_followed_by_early_removals() {
     assert_eq!(removed(EARLY, 60, Some(70.0)), "violated");
     assert_eq!(removed(EARLY, 60, None), "violated");
     assert_eq!(removed(EARLY, 8, Some(13.0)), "inconclusive", "little was left");
+}
+
+/// A pod with an init container waits for a volume whose content was created or not. It is deleted, and removed at this
+/// time.
+fn unmounted(made: bool, when: Option<f64>) -> &'static str {
+    let mut run = Composer::new(&[EARLY]);
+    if made {
+        let (kind, name, manifest) = ("ConfigMap".to_owned(), "words".to_owned(), json!({}));
+        run.deed(0.0, Did::Created { kind, name, manifest });
+    }
+    let spec = json!({
+        "terminationGracePeriodSeconds": 60, "initContainers": [{ "name": "prepare" }],
+        "containers": [{ "name": "target" }], "volumes": [{ "name": "words", "configMap": { "name": "words" } }],
+    });
+    run.create(0.1, &spec);
+    let waits = |name: &str| {
+        let state = json!({ "waiting": { "reason": "PodInitializing" } });
+        json!([{ "name": name, "restartCount": 0, "ready": false, "state": state }])
+    };
+    let (inits, mains) = (waits("prepare"), waits("target"));
+    let status = json!({ "phase": "Pending", "initContainerStatuses": inits, "containerStatuses": mains });
+    run.status(2.0, &status);
+    delete(&mut run, ASKED, None);
+    shown(&mut run, ASKED, (ASKED + 60.0, 60), Change::Modified);
+    if let Some(when) = when {
+        gone(&mut run, when);
+    }
+    at(run, 90.0, EARLY)
+}
+
+#[test]
+fn a_pod_that_waits_for_a_volume_is_removed_at_once() {
+    assert_eq!(unmounted(false, Some(ASKED + 1.0)), "holds");
+    assert_eq!(unmounted(false, Some(ASKED + 40.0)), "violated");
+    assert_eq!(unmounted(false, None), "violated");
+    assert_eq!(unmounted(true, None), "inconclusive", "a container may run");
 }
 
 #[test]

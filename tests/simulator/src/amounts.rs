@@ -13,7 +13,7 @@ fn list<'v>(spec: &'v Value, field: &str) -> impl Iterator<Item = &'v Value> + u
 /// An amount in thousandths, as cases write it.
 pub(crate) fn thousandths(amount: &Value) -> Option<i64> {
     let text = amount.as_str()?;
-    let factors = [("m", 1), ("Mi", 1_048_576_000), ("", 1_000)];
+    let factors = [("m", 1), ("Ki", 1_024_000), ("Mi", 1_048_576_000), ("", 1_000)];
     let (number, factor) = factors
         .into_iter()
         .find_map(|(unit, factor)| Some((text.strip_suffix(unit)?.parse::<i64>().ok()?, factor)))?;

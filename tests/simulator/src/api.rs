@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::Defect;
 use crate::kubelet::cannot_start;
 use crate::pod::{BackOff, Container, Kind, Pod, Results, State, View, Worker};
-use crate::world::{Act, MS, World};
+use crate::world::{Act, FIRST_NETWORK, MS, World};
 
 impl World<'_> {
     /// Shows a revision of an object to the harness.
@@ -56,13 +56,17 @@ impl World<'_> {
         if object["spec"]["serviceAccountName"].is_null() {
             object["spec"]["serviceAccountName"] = json!("default");
         }
+        let class = object["spec"]["priorityClassName"].as_str().unwrap_or_default();
+        if let Some(priority) = self.priorities.get(class).copied() {
+            object["spec"]["priority"] = json!(priority);
+        }
         object["metadata"]["uid"] = json!(uid);
         object["metadata"]["generation"] = json!(self.first_generation(&object));
         object["metadata"]["creationTimestamp"] = json!(self.timestamp(self.now));
         object["status"] = self.status_of_new(&object["spec"]);
         let on_host = object["spec"]["hostNetwork"] == true;
         let last = if self.has(Defect::AddressOfTwoPods) { 10 + number / 2 } else { 10 + number };
-        let ip = if on_host { "10.89.0.2".to_owned() } else { format!("10.244.1.{last}") };
+        let ip = if on_host { "10.89.0.2".to_owned() } else { format!("{FIRST_NETWORK}{last}") };
         let plans = self.case.pods.get(key).map(|pod| pod.target.clone()).unwrap_or_default();
         let addresses = self.setting.addresses.clone();
         let containers = containers(&object["spec"], |name| {
@@ -87,7 +91,7 @@ impl World<'_> {
         of.started = self.now;
         of.object["status"]["conditions"] = json!([{ "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now }]);
         self.show_pod(pod, Change::Modified);
-        if self.refuses_system(pod) {
+        if self.refuses_system(pod) || self.refuses_amount(pod) {
             return;
         }
         self.add_workers(pod);
@@ -163,6 +167,7 @@ impl World<'_> {
         }
         status["conditions"] = self.conditions(pod, phase, &old["conditions"]);
         self.add_ephemeral(pod, &mut status);
+        self.show_allocation(pod, &mut status);
         status["qosClass"] = old["qosClass"].clone();
         if begun && self.has(Defect::ClassLost) {
             status["qosClass"] = Value::Null;
@@ -192,7 +197,7 @@ impl World<'_> {
             State::Ended(how) => ended(how),
         };
         let mut status = json!({
-            "name": container.name, "image": self.setting.image, "imageID": self.image_id(container),
+            "name": container.name, "image": self.image_name(container), "imageID": self.image_id(container),
             "ready": view.ready, "started": self.shown_started(container), "restartCount": view.restarts, "state": state,
             "lastState": view.last.as_ref().map_or_else(|| json!({}), ended),
         });
@@ -223,7 +228,7 @@ impl World<'_> {
         if self.has(Defect::StartedFieldLate) && container.probe(ProbeKind::Startup).is_some() {
             return view.started && view.started_since.is_some_and(|since| self.now - since >= 5_000 * MS);
         }
-        view.started
+        view.started && !(container.kind == Kind::Init && self.has(Defect::RunningInitUnstarted))
     }
 
     /// A client deletes a pod with this grace period in seconds. A pod that is not running is removed immediately.
@@ -290,6 +295,7 @@ impl World<'_> {
                 self.show_pod(pod, Change::Deleted);
             }
             self.bring_back(pod);
+            self.retry_resizes();
         }
     }
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::Defect;
 use crate::pod::micros;
-use crate::world::{Act, At, MS, SECOND, World};
+use crate::world::{ALLOCATABLE, Act, At, MS, SECOND, World};
 
 /// The default duration of a wait.
 const PATIENCE: i64 = 60 * SECOND;
@@ -118,6 +118,14 @@ impl World<'_> {
         }
         if let Some(key) = placeholder.strip_prefix("uid:") {
             return self.pods.iter().find(|pod| pod.key == key).map(|pod| pod.uid.clone());
+        }
+        if let Some(key) = placeholder.strip_prefix("node:") {
+            let pod = self.pods.iter().find(|pod| pod.key == key)?;
+            return pod.object["spec"]["nodeName"].as_str().map(str::to_owned);
+        }
+        if placeholder.starts_with("most-memory:") {
+            let [_, (_, memory)] = ALLOCATABLE;
+            return manifest::most_memory(memory);
         }
         let name = object_name(self.case, placeholder.strip_prefix("service-ip:")?);
         self.services.iter().find(|service| service.name == name).map(|service| service.ip.clone())

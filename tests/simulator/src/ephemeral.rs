@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use crate::Defect;
 use crate::api::{containers, new_pod};
-use crate::pod::{Pod, State};
+use crate::kubelet::images::NOWHERE;
+use crate::pod::{Kind, Pod, State};
 use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 
 const LIST: &str = "ephemeralContainers";
@@ -23,6 +24,10 @@ const FORBIDDEN: [(&str, Defect); 6] = [
     ("lifecycle", Defect::ApiAcceptsEphemeralHooks),
     ("resources", Defect::ApiAcceptsEphemeralResources),
 ];
+
+fn is_missing(image: &Value) -> bool {
+    image.as_str().is_some_and(|image| image.starts_with(NOWHERE))
+}
 
 fn entries(list: &Value) -> impl Iterator<Item = &Value> + use<'_> {
     list.as_array().into_iter().flatten()
@@ -120,7 +125,11 @@ impl World<'_> {
         };
         let spec = json!({ "restartPolicy": policy, "containers": [entry] });
         let read = |plan: &Value| serde_json::from_str(plan["value"].as_str()?).ok();
-        let made = containers(&spec, |_| plan.as_ref().and_then(read));
+        let mut made = containers(&spec, |_| plan.as_ref().and_then(read));
+        let missing = is_missing(&entry["image"]);
+        if missing {
+            made[0].view.state = State::Waiting("ErrImageNeverPull");
+        }
         let object = json!({ "metadata": self.pods[pod].object["metadata"], "spec": spec });
         let whole = &self.pods[pod];
         let own = Pod {
@@ -131,6 +140,9 @@ impl World<'_> {
         };
         self.pods.push(own);
         let at = At { pod: self.pods.len() - 1, container: 0 };
+        if missing {
+            return;
+        }
         let late = if self.has(Defect::EphemeralRunsLate) { 15 * SECOND } else { 0 };
         let delay = late + self.between(100 * MS, 900 * MS);
         self.later(delay, Act::Start(at));
@@ -180,6 +192,8 @@ impl World<'_> {
         } else if self.has(Defect::EphemeralEndsWell) {
             shown["state"]["terminated"]["exitCode"] = json!(0);
             shown["state"]["terminated"]["reason"] = json!("Completed");
+        } else if self.has(Defect::EphemeralEndsAtStart) {
+            shown["state"]["terminated"]["finishedAt"] = end["startedAt"].clone();
         }
         shown
     }
@@ -194,9 +208,11 @@ impl World<'_> {
             return None;
         }
         let first = self.has(Defect::EphemeralTargetsFirst);
+        let of_mains = self.has(Defect::EphemeralTargetsMainsOnly);
         let named = |of: &crate::pod::Container| shared || first || *target == of.name.as_str();
         let container = self.pods[whole].containers.iter().position(named)?;
-        Some(At { pod: whole, container })
+        let apart = of_mains && !shared && self.pods[whole].containers[container].kind != Kind::Main;
+        (!apart).then_some(At { pod: whole, container })
     }
 
     /// The ephemeral containers of a pod that is deleted get their stop signal with the others.
@@ -215,6 +231,12 @@ impl World<'_> {
                 self.stop_container(At { pod: number, container: 0 }, grace);
             }
         }
+    }
+
+    /// Whether a defective kubelet does nothing for a pod because an image of an ephemeral container is missing.
+    pub(crate) fn is_blocked_by_ephemeral(&self, pod: usize) -> bool {
+        self.has(Defect::EphemeralMissingImageBlocks)
+            && entries(&self.pods[pod].object["spec"][LIST]).any(|entry| is_missing(&entry["image"]))
     }
 
     /// Whether an ephemeral container of a pod is running.

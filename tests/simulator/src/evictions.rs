@@ -130,11 +130,12 @@ impl World<'_> {
             true => "DeletionByTaintManager",
             false => "EvictionByEvictionAPI",
         };
-        let now = self.timestamp(self.now);
+        let now = json!(self.timestamp(self.now));
         if let Some(target) = entry(&mut self.pods[pod].object["status"]["conditions"], "DisruptionTarget") {
+            let since = if target["status"] == "True" { target["lastTransitionTime"].clone() } else { now };
             *target = json!({
                 "type": "DisruptionTarget", "status": "True", "reason": reason, "message": "Eviction API: evicting",
-                "lastProbeTime": null, "lastTransitionTime": now,
+                "lastProbeTime": null, "lastTransitionTime": since,
             });
         }
         self.show_again(pod);

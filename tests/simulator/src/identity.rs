@@ -1,13 +1,16 @@
 //! The name and the operating system of a pod, its users and privileges, and the files that its containers share.
 
+use probity_composer::NODE;
 use probity_model::history::Change;
 use probity_script::Consumer;
 use serde_json::{Value, json};
 
 use crate::Defect;
+use crate::amounts::thousandths;
 use crate::pod::micros;
+use crate::resize::requested;
 use crate::users::FIELD as USERS;
-use crate::world::{At, LifeAt, MS, World};
+use crate::world::{ALLOCATABLE, At, LifeAt, MS, World};
 
 /// The longest name.
 const LONGEST: usize = 253;
@@ -64,6 +67,29 @@ impl World<'_> {
             let (name, object) = (self.pods[pod].name.clone(), self.pods[pod].object.clone());
             self.show("Pod", &name, Change::Modified, &object);
         }
+        true
+    }
+
+    /// The kubelet rejects a pod that was created for the node and requests more than the node has; returns whether it
+    /// did.
+    pub(crate) fn refuses_amount(&mut self, pod: usize) -> bool {
+        if self.pods[pod].first["spec"]["nodeName"] != NODE {
+            return false;
+        }
+        let exceeds = |(resource, all): &(&str, &str)| {
+            requested(&self.pods[pod], resource) > thousandths(&json!(all)).unwrap_or_default()
+        };
+        let Some((resource, _)) = ALLOCATABLE.into_iter().find(exceeds) else { return false };
+        if self.has(Defect::BoundBeyondMemoryRuns) && resource == "memory" {
+            return false;
+        }
+        self.pods[pod].terminal = true;
+        self.pods[pod].object["status"]["phase"] = json!("Failed");
+        if !self.has(Defect::RejectionWithoutReason) {
+            self.pods[pod].object["status"]["reason"] = json!(format!("OutOf{resource}"));
+        }
+        let (name, object) = (self.pods[pod].name.clone(), self.pods[pod].object.clone());
+        self.show("Pod", &name, Change::Modified, &object);
         true
     }
 

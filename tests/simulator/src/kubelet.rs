@@ -8,7 +8,7 @@ mod expand;
 mod given;
 mod hooks;
 mod http;
-mod images;
+pub(crate) mod images;
 mod init;
 mod leaving;
 mod lifecycle;

@@ -107,8 +107,9 @@ impl World<'_> {
         if of.gone_at.is_some() {
             return Value::Null;
         }
+        let sized_for = if self.has(Defect::PodCgroupNotResized) { &of.first } else { &of.object };
         let amount = |kind: &str, resource: &str| {
-            let list = |field: &str| of.object["spec"][field].as_array().into_iter().flatten();
+            let list = |field: &str| sized_for["spec"][field].as_array().into_iter().flatten();
             let own = |container: &Value| thousandths(&container["resources"][kind][resource]);
             let mains: Option<Vec<i64>> = list("containers").map(own).collect();
             let (mut together, mut sidecars, mut inits) = (mains?.iter().sum::<i64>(), 0, 0);

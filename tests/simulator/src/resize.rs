@@ -10,12 +10,28 @@ use serde_json::{Value, json};
 
 use crate::Defect;
 use crate::amounts::thousandths;
-use crate::pod::{BackOff, Kind, State};
+use crate::pod::{BackOff, Kind, Pod, State};
 use crate::updates::{container_in, merge};
-use crate::world::{Act, At, MS, SECOND, World};
+use crate::world::{ALLOCATABLE, Act, At, MS, SECOND, World};
 
 /// More CPUs than any node has, in thousandths.
 const TOO_MANY: i64 = 8_192_000;
+
+/// The condition of a resize that must wait, and its reason if other pods have the resources.
+const PENDING: &str = "PodResizePending";
+const DEFERRED: &str = "Deferred";
+
+/// What the main containers of a pod request together, in thousandths.
+pub(crate) fn requested(pod: &Pod, resource: &str) -> i64 {
+    let all = pod.object["spec"]["containers"].as_array().into_iter().flatten();
+    all.filter_map(|of| thousandths(&of["resources"]["requests"][resource])).sum()
+}
+
+fn is_too_large(pod: &Pod) -> bool {
+    let list = pod.object["spec"]["containers"].as_array();
+    let cpu = |of: &Value| thousandths(&of["resources"]["requests"]["cpu"]);
+    list.into_iter().flatten().any(|of| cpu(of).is_some_and(|cpu| cpu > TOO_MANY))
+}
 
 impl World<'_> {
     /// A client changes the resources of containers.
@@ -38,13 +54,22 @@ impl World<'_> {
         self.pods[pod].object = new;
         self.count_change(pod);
         self.show_again(pod);
-        if self.is_too_large(pod) && !self.has(Defect::TooLargeResizeEnacted) {
+        if is_too_large(&self.pods[pod]) && !self.has(Defect::TooLargeResizeEnacted) {
             if !self.has(Defect::TooLargeResizeUnsaid) {
-                let reason = if self.has(Defect::TooLargeResizeDeferred) { "Deferred" } else { "Infeasible" };
-                self.add_condition(pod, "PodResizePending", reason);
+                let reason = if self.has(Defect::TooLargeResizeDeferred) { DEFERRED } else { "Infeasible" };
+                self.add_condition(pod, PENDING, reason);
             }
             return;
         }
+        if !self.fits(pod) && !is_too_large(&self.pods[pod]) {
+            self.add_condition(pod, PENDING, DEFERRED);
+            return;
+        }
+        self.allocate(pod);
+    }
+
+    /// The kubelet accepts the new resources of a pod, and gives them to its containers.
+    fn allocate(&mut self, pod: usize) {
         for container in 0..self.pods[pod].containers.len() {
             let at = At { pod, container };
             let wanted = self.wanted(at);
@@ -65,6 +90,40 @@ impl World<'_> {
         }
     }
 
+    /// A pod was removed: the kubelet tries deferred resizes again.
+    pub(crate) fn retry_resizes(&mut self) {
+        let waits = |condition: &Value| condition["type"] == PENDING && condition["reason"] == DEFERRED;
+        for pod in 0..self.pods.len() {
+            let conditions = self.pods[pod].object["status"]["conditions"].as_array();
+            let deferred = conditions.is_some_and(|all| all.iter().any(waits));
+            let ready = deferred && !self.pods[pod].gone && self.fits(pod);
+            if !ready || self.has(Defect::DeferredResizeForgotten) {
+                continue;
+            }
+            if let Some(all) = self.pods[pod].object["status"]["conditions"].as_array_mut() {
+                all.retain(|condition| !waits(condition));
+            }
+            self.allocate(pod);
+            self.touch(pod);
+        }
+    }
+
+    /// Whether the node has room for the requests of a pod beside those of the other pods.
+    fn fits(&self, pod: usize) -> bool {
+        let here = |other: &&Pod| {
+            let bound = other.object["spec"]["nodeName"].is_string();
+            // A resize that no node has room for was not accepted.
+            let takes = !other.gone && !other.terminal && !is_too_large(other);
+            bound && takes && other.uid != self.pods[pod].uid
+        };
+        ALLOCATABLE.into_iter().all(|(resource, all)| {
+            let taken: i64 = self.pods.iter().filter(here).map(|other| requested(other, resource)).sum();
+            let all = thousandths(&json!(all)).unwrap_or_default();
+            let own = requested(&self.pods[pod], resource);
+            own == 0 || taken + own <= all
+        })
+    }
+
     /// The resources of a container according to its pod's object.
     fn wanted(&self, at: At) -> Value {
         let pod = &self.pods[at.pod];
@@ -72,17 +131,14 @@ impl World<'_> {
         container_in(&pod.object["spec"], name).map(|of| of["resources"].clone()).unwrap_or_default()
     }
 
-    fn is_too_large(&self, pod: usize) -> bool {
-        let list = self.pods[pod].object["spec"]["containers"].as_array();
-        let cpu = |of: &Value| thousandths(&of["resources"]["requests"]["cpu"]);
-        list.into_iter().flatten().any(|of| cpu(of).is_some_and(|cpu| cpu > TOO_MANY))
-    }
-
     fn add_condition(&mut self, pod: usize, kind: &str, reason: &str) {
         let mut condition =
             json!({ "type": kind, "status": "True", "lastTransitionTime": self.timestamp(self.now) });
         if !reason.is_empty() {
             condition["reason"] = json!(reason);
+        }
+        if !self.has(Defect::GenerationOfResizesUnsaid) {
+            condition["observedGeneration"] = self.pods[pod].object["metadata"]["generation"].clone();
         }
         let all = &mut self.pods[pod].object["status"]["conditions"];
         let mut conditions = all.as_array().cloned().unwrap_or_default();
@@ -143,6 +199,7 @@ impl World<'_> {
             let lower = thousandths(&new["limits"][resource]) < thousandths(&old["limits"][resource]);
             let forgotten = self.has(defect)
                 || self.has(Defect::ResizeOnlyRaises) && lower
+                || self.has(Defect::MemoryOnlyRaises) && lower && resource == "memory"
                 || self.has(Defect::ResizeOfSidecarsUnenacted) && kind == Kind::Sidecar;
             if forgotten {
                 enacted["limits"][resource] = old["limits"][resource].clone();
@@ -163,7 +220,8 @@ impl World<'_> {
 
     /// The image or the resources of a container changed.
     pub(crate) fn begin_back_off_anew(&mut self, at: At) {
-        if self.has(Defect::ChangeKeepsBackOff) {
+        let sidecar = self.is_sidecar(at) && self.has(Defect::ChangeKeepsBackOffOfSidecar);
+        if sidecar || self.has(Defect::ChangeKeepsBackOff) {
             return;
         }
         let grows = self.has(Defect::ChangeKeepsDelays);

@@ -91,7 +91,9 @@ impl World<'_> {
         let amount = if self.has(Defect::ShortageEvictsLeastFirst) { above } else { -above };
         let within = above <= 0 && !self.has(Defect::ShortageForgetsRequests);
         let amount = if self.has(Defect::ShortageForgetsRequests) { self.memory_of(pod) } else { amount };
-        (class, within, of.object["spec"]["priority"].as_i64().unwrap_or_default(), amount)
+        let priority = of.object["spec"]["priority"].as_i64();
+        let priority = priority.filter(|_| !self.has(Defect::ShortageIgnoresPriority));
+        (class, within, priority.unwrap_or_default(), amount)
     }
 
     /// The condition that shows that a pod was evicted because its node lacks memory.

@@ -84,11 +84,12 @@ impl World<'_> {
 
     /// Writes into a pod why it is about to terminate.
     pub(crate) fn write_target(&mut self, pod: usize, reason: &str, message: &str) {
-        let now = self.timestamp(self.now);
+        let now = json!(self.timestamp(self.now));
         if let Some(target) = entry(&mut self.pods[pod].object["status"]["conditions"], "DisruptionTarget") {
+            let since = if target["status"] == "True" { target["lastTransitionTime"].clone() } else { now };
             *target = json!({
                 "type": "DisruptionTarget", "status": "True", "reason": reason, "message": message,
-                "lastProbeTime": null, "lastTransitionTime": now,
+                "lastProbeTime": null, "lastTransitionTime": since,
             });
         }
         self.show_again(pod);

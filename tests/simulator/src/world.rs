@@ -197,6 +197,11 @@ pub(crate) struct World<'c> {
     pub(crate) events: BTreeMap<(usize, String), (u64, u64, i64)>,
 }
 
+/// The beginning of the addresses of pods.
+pub(crate) const FIRST_NETWORK: &str = "10.244.1.";
+/// The beginning of the address of a pod that has lost its sandbox.
+pub(crate) const NEXT_NETWORK: &str = "10.244.2.";
+
 /// The allocatable resources of the node.
 pub(crate) const ALLOCATABLE: [(&str, &str); 2] = [("cpu", "2"), ("memory", "4096Mi")];
 

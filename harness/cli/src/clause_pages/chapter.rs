@@ -40,7 +40,7 @@ pub(super) fn page(context: &PageContext<'_>, chapter: &Chapter) -> String {
 fn entry(context: &PageContext<'_>, facts: &ClauseFacts<'_>) -> String {
     let clause = facts.clause;
     let mut marks = vec![format!("**{}**", word(&clause.level))];
-    marks.extend(clause.versions().map(|versions| format!("{versions} of Kubernetes")));
+    marks.extend(clause.versions().map(|versions| format!("Kubernetes {versions}")));
     marks.extend(clause.needs.iter().map(|need| format!("needs `{}`", word(need))));
     let mut text = format!(
         "\n<a id=\"{}\"></a>\n\n## `{}`\n\n{}\n\n> {}\n",

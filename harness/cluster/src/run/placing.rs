@@ -146,8 +146,8 @@ impl Director<'_> {
         .await
     }
 
-    /// Waits for the addresses and UIDs of the pods that placeholders name, because they must be known before the
-    /// manifest can be sent.
+    /// Waits for the addresses, UIDs and nodes of the pods that placeholders name, because they must be known before
+    /// the manifest can be sent.
     pub(super) async fn learn_addresses(&mut self, placeholders: Vec<String>) -> Result<(), EarlyEnd> {
         for key in placeholders.iter().filter_map(|name| manifest::pod_of_placeholder(name)) {
             let name = pod_name(self.case, key);
@@ -158,8 +158,18 @@ impl Director<'_> {
             self.setting.addresses.insert(format!("ip:{key}"), found.ok_or_else(missing)?);
             let uid = self.history.look(|history| uid(history, &name));
             self.setting.addresses.extend(uid.map(|uid| (format!("uid:{key}"), uid)));
+            self.learn_node(key, &name);
         }
         Ok(())
+    }
+
+    /// Notes the node of a pod, and how much of its memory `{most-memory:KEY}` stands for.
+    fn learn_node(&mut self, key: &str, pod: &str) {
+        let Some(node) = self.history.look(|history| node(history, pod)) else { return };
+        let memory = self.run.nodes.get(&node).and_then(|facts| facts.allocatable.get("memory"));
+        let most = memory.and_then(|memory| manifest::most_memory(memory));
+        self.setting.addresses.extend(most.map(|most| (format!("most-memory:{key}"), most)));
+        self.setting.addresses.insert(format!("node:{key}"), node);
     }
 
     /// Creates an object, writes it to the history, and returns the stored object. Nothing is created after an
@@ -188,6 +198,10 @@ fn newest<'h>(history: &'h History, pod: &str) -> Option<&'h Value> {
 
 fn uid(history: &History, pod: &str) -> Option<String> {
     newest(history, pod)?.pointer("/metadata/uid")?.as_str().map(str::to_owned)
+}
+
+fn node(history: &History, pod: &str) -> Option<String> {
+    newest(history, pod)?.pointer("/spec/nodeName")?.as_str().map(str::to_owned)
 }
 
 fn address(history: &History, pod: &str) -> Option<String> {

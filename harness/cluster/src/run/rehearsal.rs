@@ -40,9 +40,12 @@ pub async fn keeps(
 /// If some of them are refused.
 pub async fn rehearse(cluster: &ClusterClient, options: &RunOptions, cases: &[Case]) -> Result<(), RunError> {
     let namespace = options.namespace.as_deref().unwrap_or("default");
-    // Each placeholder gets the same example address.
+    // Each placeholder gets an example amount, or the same example address.
     let setting = |placeholders: Vec<String>| {
-        let address = |name| (name, "192.0.2.1".to_owned());
+        let address = |name: String| {
+            let example = if name.starts_with("most-memory:") { "64Mi" } else { "192.0.2.1" };
+            (name, example.to_owned())
+        };
         let mut setting = options.setting(namespace, "", "rehearsal");
         setting.addresses.extend(placeholders.into_iter().map(address));
         setting

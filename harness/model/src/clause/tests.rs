@@ -49,7 +49,7 @@ fn a_facet_that_nothing_can_show_is_refused() {
 fn versions_are_told_where_there_are_bounds() {
     let versions = |more: &str| clause(&format!("level: must{more}")).unwrap().versions();
     assert_eq!(versions(""), None);
-    assert_eq!(versions(", since: '1.20'").unwrap(), "since 1.20");
-    assert_eq!(versions(", until: '1.30'").unwrap(), "until 1.30");
+    assert_eq!(versions(", since: '1.20'").unwrap(), "1.20 or later");
+    assert_eq!(versions(", until: '1.30'").unwrap(), "1.30 or earlier");
     assert_eq!(versions(", since: '1.20', until: '1.30'").unwrap(), "1.20 to 1.30");
 }

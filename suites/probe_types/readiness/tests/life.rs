@@ -141,6 +141,33 @@ mod continues_while_terminating {
         assert_eq!(probed_until(15, None), "violated");
     }
 
+    /// The probes fail from 6 s on and succeed again from 9 s on, and the status shows that it did so at this time.
+    fn recovers(shown: Option<f64>) -> &'static str {
+        let mut run = ready_from_two(CLAUSE, &ready_only());
+        deletion(&mut run, 4.0, true);
+        run.fact(4.1, term());
+        for second in 5..=15_u16 {
+            let fails = (6..9).contains(&second);
+            run.probe(f64::from(second), "/ready", if fails { 503 } else { 200 });
+            if second == 6 {
+                deletion(&mut run, 6.3, false);
+            }
+            if let Some(at) = shown.filter(|at| *at > f64::from(second) && *at < f64::from(second + 1)) {
+                deletion(&mut run, at, true);
+            }
+        }
+        run.fact(16.0, Fact::Exiting(probity_script::witness::Exiting { code: 0, why: "stop".to_owned() }));
+        run.left(16.1);
+        verdict(&run.done(), CLAUSE)
+    }
+
+    #[test]
+    fn a_success_is_shown_too() {
+        assert_eq!(recovers(Some(9.3)), "holds");
+        assert_eq!(recovers(None), "violated", "it is never shown");
+        assert_eq!(recovers(Some(13.3)), "violated", "it is shown late");
+    }
+
     #[test]
     fn probing_that_had_not_begun_does_not_go_on() {
         let mut run = Composer::new(&[CLAUSE]);

@@ -72,6 +72,8 @@ macro_rules! with_basics {
     HostnameOfNode,
     /// A long host name is not truncated (`pod.hostname`).
     HostnameUncut,
+    /// The `hostname` in the spec of a pod is ignored (`pod.hostname`).
+    HostnameFieldIgnored,
     // The downward API.
     /// Variables of the downward API are missing (`downward.fieldref-both`, `downward.env-only`).
     DownwardVariablesMissing,
@@ -89,6 +91,12 @@ macro_rules! with_basics {
     DownwardFilesStay,
     /// Files are not written again if they would get their first content back (`downward.volume-only`).
     DownwardChangeBackUnwritten,
+    /// The file with one label keeps its first content (`downward.fieldref-both`).
+    DownwardLabelFileStays,
+    /// A container that starts again gets its first variables with labels (`downward.fieldref-both`).
+    DownwardVariablesStay,
+    /// Containers in a new sandbox get the address of the first sandbox (`downward.env-only`).
+    DownwardAddressOfOldSandbox,
     /// Amounts are rounded down (`downward.resourcefieldref`).
     DownwardRoundsDown,
     /// A container gets its own amounts in place of those of the named container

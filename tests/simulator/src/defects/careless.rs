@@ -146,6 +146,8 @@ macro_rules! with_careless {
     SandboxLossForgetsNever,
     /// A container that succeeded runs again in a new sandbox (`restart.policy.onfailure`).
     SandboxLossForgetsSuccess,
+    /// The same, if the container's own policy is OnFailure (`restart.policy.onfailure`).
+    SandboxLossForgetsOwnPolicy,
     /// A sidecar in its back-off starts again although the pod's work is done (`sidecar.job-completes`).
     SidecarStartsAfterWork,
     /// A liveness failure of the second container kills the first (`probe.liveness.failure-restarts-container`).

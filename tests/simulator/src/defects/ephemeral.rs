@@ -19,6 +19,8 @@ macro_rules! with_ephemeral {
     EphemeralEndUnshown,
     /// Every end of an ephemeral container is shown as a success (`ephemeral.never-restarted`).
     EphemeralEndsWell,
+    /// The end of an ephemeral container is shown with the time of its start (`ephemeral.never-restarted`).
+    EphemeralEndsAtStart,
     /// The start of an ephemeral container is not reported (`report.event.started-each-time`, `pulled-each-time`).
     EphemeralStartsUnreported,
     /// Ephemeral containers are killed two seconds after their stop signal (`termination.kill-after-grace`).
@@ -51,6 +53,10 @@ macro_rules! with_ephemeral {
     EphemeralSeesNothing,
     /// The target of an ephemeral container is ignored (`ephemeral.shared-pid`).
     EphemeralTargetIgnored,
+    /// The target of an ephemeral container is ignored if it is a sidecar (`ephemeral.shared-pid`).
+    EphemeralTargetsMainsOnly,
+    /// Nothing restarts in a pod with an ephemeral container whose image is missing (`restart.policy.always`).
+    EphemeralMissingImageBlocks,
     /// The status of an ephemeral container disappears a second after its end (`ephemeral.never-restarted`).
     EphemeralLostFromStatus,
     } };

@@ -26,6 +26,8 @@ macro_rules! with_halves {
     NewImageStartsOld,
     /// A container whose image was changed starts again with what the old image contains (`pod.update.image-replaces`).
     NewImageOldContent,
+    /// A container that has a new image is shown with the name of its old one (`pod.update.image-replaces`).
+    NewImageShownAsOld,
     /// A container whose image was changed is stopped and not started again (`pod.update.image-replaces`).
     NewImageNotStarted,
     /// A container with the policy Never is not started again after its image was changed (`pod.update.image-replaces`).

@@ -18,6 +18,8 @@ macro_rules! with_http {
     NamedPortIsFirstPort,
     /// A port name that cannot be resolved counts as a failure (`probe.http.port-name-unresolvable`).
     UnresolvablePortFails,
+    /// A sidecar's probe may use a port name that another container declares (`probe.http.port-name-unresolvable`).
+    PortNameOfOthersForSidecars,
     // The HTTP prober: what it sends.
     /// Custom headers are left out (`probe.http.custom-headers`).
     CustomHeadersDropped,

@@ -5,6 +5,8 @@ macro_rules! with_kubelet {
     ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
     /// Variables in a probe's command are not replaced (`prober.exec.static-env-expansion`).
     ExecCommandNotExpanded,
+    /// Variables in the command of a sidecar's probe are not replaced (`prober.exec.static-env-expansion`).
+    ExecCommandOfSidecarNotExpanded,
     /// A probe's command is run by a shell (`prober.exec.static-env-expansion`).
     ExecCommandByShell,
     /// Unknown names in a probe's command are removed (`prober.exec.static-env-expansion`).
@@ -17,6 +19,8 @@ macro_rules! with_kubelet {
     CountsNoFailures,
     /// Only readiness probes are counted (`prober.metrics.agree-with-witness`).
     CountsReadinessOnly,
+    /// The probes of sidecars are not counted (`prober.metrics.agree-with-witness`).
+    CountsNoSidecars,
     /// Successes are counted as failures and the other way round (`prober.metrics.agree-with-witness`).
     CountsUnderTheOtherResult,
     /// A probe of a pod waits while another probe of the pod is running (`prober.worker.one-per-kind`).

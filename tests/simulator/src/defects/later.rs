@@ -46,5 +46,27 @@ macro_rules! with_later {
     RestartAllAnnouncedForEver,
     /// The condition AllContainersRestarting is True before a container has exited (`restart.rules.all-announced`).
     RestartAllAnnouncedEarly,
+    /// The condition AllContainersRestarting has no transition time (`pod.condition.fields`).
+    RestartAllUndated,
+    // Conditions that change, or only seem to.
+    /// A condition that turns True keeps its message (`pod.condition.fields`).
+    MessageOutlivesStatus,
+    /// A container that has become ready is still named, until all are ready (`pod.condition.containersready`).
+    ReadyAgainStillNamed,
+    /// All init containers are named until the last one has succeeded (`pod.condition.initialized`).
+    DoneInitStillNamed,
+    /// Each status update renews the times of conditions that applications set (`pod.condition.custom-preserved`).
+    CustomConditionsRedated,
+    /// The condition `DisruptionTarget` gets the time of the end of its pod (`pod.condition.transition-time`).
+    TargetRedatedAtEnd,
+    /// A new generation renews the time of `Ready` (`pod.condition.transition-time`).
+    ReadyRedatedByGeneration,
+    /// A restart renews the time of `PodReadyToStartContainers` (`pod.condition.transition-time`).
+    NetworkRedatedByRestart,
+    // Containers that run or have ended.
+    /// A running init container is not shown as started (`init.status-array`).
+    RunningInitUnstarted,
+    /// The last state is lost when the last instance has ended (`container.state.terminated-fields`).
+    LastStateLostAtEnd,
     } };
 }

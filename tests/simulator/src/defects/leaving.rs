@@ -16,10 +16,15 @@ macro_rules! with_leaving {
     DeletedInitsNotTold,
     /// Sidecars of a deleted pod wait for main containers that do not run (`termination.starts-promptly`).
     SidecarsWaitForNoMain,
+    /// A container of a deleted pod is never shown as ready again (`probe.readiness.continues-while-terminating`).
+    LeavingNeverReadyAgain,
     /// A container is started in a deleted pod at the end of its back-off (`termination.no-restart-while-terminating`).
     BackOffOutlivesDeletion,
     /// An init container that exits with 0 when it is stopped counts as done (`termination.no-restart-while-terminating`).
     StoppedInitPasses,
+    /// A deleted pod with an init container is removed only once the wait for its volumes is over
+    /// (`termination.exit-early-ends-early`).
+    DeletionWaitsForVolumes,
     // Hooks.
     /// A sidecar gets its stop signal while its hook runs (`termination.prestop-runs-first`).
     HookOfSidecarUnawaited,

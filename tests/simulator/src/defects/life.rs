@@ -128,6 +128,8 @@ macro_rules! with_life {
     BackOffNeverReset,
     /// A container that was changed still waits for the end of its delay (`restart.backoff.image-change-resets`).
     ChangeKeepsBackOff,
+    /// The same, if the container is a sidecar (`restart.backoff.image-change-resets`).
+    ChangeKeepsBackOffOfSidecar,
     /// A container that was changed starts at once, but its next delay keeps growing (`image-change-resets`).
     ChangeKeepsDelays,
     /// A container that waits is shown as terminated (`restart.backoff.waiting-reason`).
@@ -157,6 +159,10 @@ macro_rules! with_life {
     RestartAllSkipsInits,
     /// A rule restarts all containers, whatever the exit status (`restart.rules.all-containers`).
     RestartAllForAnyStatus,
+    /// A rule that restarts all containers applies although an earlier rule matches (`restart.rules.all-containers`).
+    RestartAllByLaterRule,
+    /// Such a rule of an init container is ignored (`restart.rules.all-containers`).
+    RestartAllOfInitIgnored,
     /// Any policy of a container is accepted (`restart.rules.validation`).
     ApiAcceptsAnyOwnPolicy,
     /// Rules are accepted without a restart policy (`restart.rules.validation`).

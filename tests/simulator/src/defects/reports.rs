@@ -84,6 +84,8 @@ macro_rules! with_reports {
     GenerationOfConditionsUnsaid,
     /// A condition keeps its observedGeneration as long as it keeps its status (`report.status.observed-generation`).
     GenerationOfConditionsStays,
+    /// Only the condition of the scheduler keeps its observedGeneration (`report.status.observed-generation`).
+    GenerationOfScheduledStays,
     /// Main containers have no status until the pod is initialized (`container.state.three-states`).
     MainsUnshownAtFirst,
     /// A pod that has ended has the reason of an eviction (`pod.phase.succeeded`, `pod.phase.failed`).
@@ -180,6 +182,8 @@ macro_rules! with_reports {
     AllocationUnsaid,
     /// A status has no allocated resource other than memory (`report.status.allocated-resources`).
     AllocationOfMemoryOnly,
+    /// The allocated resources of a pod do not include its sidecars (`report.status.pod-allocated-resources`).
+    PodAllocationWithoutSidecars,
     /// A status does not have the resources of a container (`report.status.resources`).
     ResourcesUnsaid,
     /// A status does not have the limits of a container (`report.status.resources`).
@@ -190,6 +194,8 @@ macro_rules! with_reports {
     MountsUnsaid,
     /// A volume that is mounted read-only is shown as writable (`report.status.volume-mounts`).
     MountsShownAsWritable,
+    /// Every read-only mount is shown as recursively read-only (`report.status.volume-mounts`).
+    MountsShownAsRecursive,
     /// Each container is shown with the user root (`report.status.user`).
     UserShownAsRoot,
     /// A status does not have the groups that a pod requests (`report.status.user`).

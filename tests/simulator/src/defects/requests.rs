@@ -68,6 +68,8 @@ macro_rules! with_requests {
     HookHeadersDropped,
     /// The Host header of a hook is the pod's address (`container.hook.request-as-written`).
     HookHostDropped,
+    /// A hook with a host is sent to its own pod (`container.hook.host-field`).
+    HookHostIgnored,
     // Names of headers.
     /// Header names are sent as the spec spells them (`probe.http.custom-headers`).
     HeaderNamesAsWritten,

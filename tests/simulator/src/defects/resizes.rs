@@ -29,6 +29,9 @@ macro_rules! with_resizes {
     ResizeNeverCompletes,
     /// The status keeps the resources from before a resize (`resize.completed`).
     ResizeUnshown,
+    /// The conditions of a resize do not have an observedGeneration (`report.status.observed-generation`,
+    /// `resize.infeasible`).
+    GenerationOfResizesUnsaid,
     /// A resize that exceeds the node is not marked as infeasible (`resize.infeasible`).
     TooLargeResizeUnsaid,
     /// A resize that exceeds the node is only deferred (`resize.infeasible`).
@@ -37,5 +40,16 @@ macro_rules! with_resizes {
     TooLargeResizeEnacted,
     /// A resize may change the QoS class (`resize.class-kept`).
     ApiResizesClass,
+    /// The cgroup keeps a memory limit that should decrease (`resize.enacted`).
+    MemoryOnlyRaises,
+    /// A deferred resize is never tried again (`resize.deferred`).
+    DeferredResizeForgotten,
+    /// The cgroup of a pod keeps its limits when a container is resized (`init.resources.cgroup`).
+    PodCgroupNotResized,
+    /// A pod that is bound to a node without enough memory runs (`pod.phase.rejected-for-resources`).
+    BoundBeyondMemoryRuns,
+    /// The status of a pod that its kubelet rejected for lack of a resource has no reason
+    /// (`pod.phase.rejected-for-resources`).
+    RejectionWithoutReason,
     } };
 }

@@ -8,6 +8,8 @@ macro_rules! with_resources {
     OomScoreUncapped,
     /// Guaranteed containers are not protected by their score (`qos.oom-score`).
     OomScoreOfGuaranteedHigh,
+    /// The score follows from the memory limit, and not from the request (`qos.oom-score`).
+    OomScoreOfLimit,
     /// One resource with limits is enough for Guaranteed (`qos.guaranteed`).
     ClassOfOneResource,
     /// Limits alone do not make a pod Guaranteed (`qos.guaranteed`).
@@ -56,6 +58,8 @@ macro_rules! with_resources {
     ShortageEvictsGuaranteedFirst,
     /// The pod that exceeds its request by the least is evicted first (`qos.eviction-order`).
     ShortageEvictsLeastFirst,
+    /// Pods are evicted in the order of their usage, whatever their priorities are (`qos.eviction-priority`).
+    ShortageIgnoresPriority,
     /// The pod that uses the least is evicted first, whatever it requests (`qos.request-exceeded-candidate`).
     ShortageForgetsRequests,
     /// Only the first container of an evicted pod is stopped (`qos.request-exceeded-candidate`).

@@ -24,6 +24,11 @@ macro_rules! with_told {
     MessageOfMainsOnly,
     /// A container that was stopped has no termination message (`report.status.termination-message`).
     MessageLostByStop,
+    /// An ephemeral container has no termination message (`report.status.termination-message`).
+    MessageOfEphemeralLost,
+    /// A container that was killed because it took too much memory has no termination message
+    /// (`report.status.termination-message`).
+    MessageLostByLackOfMemory,
     // Commands.
     /// The commands of probes run as root (`probe.exec.runs-inside-container`).
     ExecAsRoot,
@@ -44,6 +49,10 @@ macro_rules! with_told {
     EnvFromIgnored,
     /// A pod waits for an optional volume (`report.status.settings-supplied`).
     OptionalVolumeAwaited,
+    /// A pod waits for an optional key of a volume whose object exists (`report.status.settings-supplied`).
+    OptionalVolumeKeyAwaited,
+    /// A container waits for an optional key of a Secret that exists (`report.status.settings-supplied`).
+    OptionalSecretKeyAwaited,
     /// A container waits for an optional key of an object that exists (`report.status.settings-supplied`).
     OptionalKeyAwaited,
     /// A container waits for optional variables (`report.status.settings-supplied`).

@@ -77,8 +77,9 @@ impl World<'_> {
     pub(crate) fn misstate(&self, pod: usize, container: &Container, status: &mut Value) {
         let (view, old) = (&container.view, shown_status(&self.pods[pod].object, &container.name));
         let again = old["state"]["running"].is_object() && old["restartCount"] == status["restartCount"];
+        let over = matches!(view.state, State::Ended(_)) && self.has(Defect::LastStateLostAtEnd);
         let lost = again && self.has(Defect::LastStateLostLater);
-        if lost || self.has(Defect::LastStateMissing) {
+        if over || lost || self.has(Defect::LastStateMissing) {
             status["lastState"] = json!({});
         }
         if let Some(reason) = status.pointer_mut("/state/waiting/reason")
@@ -322,7 +323,7 @@ impl Container {
 }
 
 /// The status of a container in an object of the API.
-fn shown_status<'v>(object: &'v Value, name: &str) -> &'v Value {
+pub(super) fn shown_status<'v>(object: &'v Value, name: &str) -> &'v Value {
     let lists = ["containerStatuses", "initContainerStatuses"];
     let mut all = lists.iter().flat_map(|list| object["status"][list].as_array().into_iter().flatten());
     all.find(|status| status["name"] == name).unwrap_or(&Value::Null)

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::careless::shown_status;
 use crate::Defect;
 use crate::pod::{Container, Kind, Pod, State};
 use crate::world::{Act, MS, SECOND, World};
@@ -56,6 +57,7 @@ impl World<'_> {
             let generation = &self.pods[pod].object["metadata"]["generation"];
             all.iter_mut().for_each(|condition| condition["observedGeneration"] = generation.clone());
         }
+        self.misdate_others(pod, over, &mut all);
         let (of_containers, of_pod) = self.readiness(pod, phase, old);
         let (reason, message) = self.why_unready(pod, phase);
         let (gate_reason, gate_message) = match of_containers {
@@ -87,20 +89,25 @@ impl World<'_> {
                     condition["observedGeneration"] = self.pods[pod].object["metadata"]["generation"].clone();
                 }
                 let was = find(old, says.kind).filter(|was| was["status"] == condition["status"]);
-                if let Some(was) = was.filter(|_| self.has(Defect::GenerationOfConditionsStays)) {
+                let stays = self.has(Defect::GenerationOfConditionsStays)
+                    || (says.kind == "PodScheduled" && self.has(Defect::GenerationOfScheduledStays));
+                if let Some(was) = was.filter(|_| stays) {
                     condition["observedGeneration"] = was["observedGeneration"].clone();
+                }
+                if was.is_some_and(|was| self.is_redated(pod, was, &condition)) {
+                    condition["lastTransitionTime"] = json!(self.timestamp(self.now));
                 }
                 all.push(condition);
             }
         }
-        all.extend(self.restarting_all(pod, phase));
+        all.extend(self.restarting_all(pod, phase, old));
         let told = self.told_eviction(pod, phase);
         all.extend(told.filter(|told| !all.iter().any(|condition| condition["type"] == told["type"])));
         Value::Array(all)
     }
 
     /// The condition of pods whose containers a rule can restart all together.
-    fn restarting_all(&self, pod: usize, phase: &str) -> Option<Value> {
+    fn restarting_all(&self, pod: usize, phase: &str, old: &Value) -> Option<Value> {
         let of = &self.pods[pod];
         let rules = |of: &Container| of.spec["restartPolicyRules"].as_array().cloned().unwrap_or_default();
         let mut rules = of.containers.iter().flat_map(rules);
@@ -113,8 +120,47 @@ impl World<'_> {
             () if self.has(Defect::RestartAllAnnouncedEarly) => !is_again,
             () => of.resetting,
         };
-        let status = if holds && !over { "True" } else { "False" };
-        Some(json!({ "type": RESTARTING, "status": status, "lastProbeTime": null }))
+        let says = Says { kind: RESTARTING, holds: holds && !over, reason: "", message: "" };
+        let mut condition = self.condition(&says, old);
+        if self.has(Defect::RestartAllUndated) {
+            condition["lastTransitionTime"] = Value::Null;
+        }
+        Some(condition)
+    }
+
+    /// Applies defects to the times of conditions that the kubelet does not own.
+    fn misdate_others(&self, pod: usize, over: bool, all: &mut [Value]) {
+        let was_over =
+            matches!(self.pods[pod].object["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
+        for condition in all {
+            let custom = condition["type"].as_str().is_some_and(|kind| kind.contains('/'));
+            let target = over && !was_over && condition["type"] == "DisruptionTarget";
+            if (custom && self.has(Defect::CustomConditionsRedated))
+                || (target && self.has(Defect::TargetRedatedAtEnd))
+            {
+                condition["lastTransitionTime"] = json!(self.timestamp(self.now));
+            }
+        }
+    }
+
+    /// Whether a defective kubelet renews the time of a condition whose status stays the same.
+    fn is_redated(&self, pod: usize, was: &Value, condition: &Value) -> bool {
+        let of = &self.pods[pod];
+        let again = |container: &Container| {
+            let shown = shown_status(&of.object, &container.name)["restartCount"].as_u64();
+            shown.is_some_and(|shown| container.view.restarts > shown)
+        };
+        match condition["type"].as_str() {
+            _ if condition["status"] != "True" => false,
+            Some("Ready") => {
+                was["observedGeneration"] != condition["observedGeneration"]
+                    && self.has(Defect::ReadyRedatedByGeneration)
+            }
+            Some("PodReadyToStartContainers") => {
+                of.containers.iter().any(again) && self.has(Defect::NetworkRedatedByRestart)
+            }
+            _ => false,
+        }
     }
 
     fn condition(&self, says: &Says<'_>, old: &Value) -> Value {
@@ -150,6 +196,10 @@ impl World<'_> {
         }
         if !says.holds && !says.message.is_empty() {
             condition["message"] = json!(says.message);
+        }
+        let told = was.and_then(|was| was.get("message")).filter(|_| says.holds);
+        if let Some(message) = told.filter(|_| self.has(Defect::MessageOutlivesStatus)) {
+            condition["message"] = message.clone();
         }
         condition
     }
@@ -221,7 +271,7 @@ impl World<'_> {
     fn why_uninitialized(&self, pod: usize) -> String {
         let helpers = self.pods[pod].containers.iter().filter(|container| container.kind != Kind::Main);
         let incomplete: Vec<&str> = helpers
-            .filter(|container| !is_done(container))
+            .filter(|container| !is_done(container) || self.has(Defect::DoneInitStillNamed))
             .map(|container| container.name.as_str())
             .collect();
         match self.has(Defect::UninitializedNotNamed) {
@@ -235,8 +285,21 @@ impl World<'_> {
         of.containers.iter().filter(counts).map(|container| container.name.as_str()).collect()
     }
 
+    /// The containers that the message names: those that are not ready.
+    fn named_unready<'p>(&self, of: &'p Pod) -> Vec<&'p str> {
+        let unready = self.unready(of);
+        if unready.is_empty() || !self.has(Defect::ReadyAgainStillNamed) {
+            return unready;
+        }
+        let old = find(&of.object["status"]["conditions"], "ContainersReady");
+        let old = old.and_then(|of| of["message"].as_str()).unwrap_or_default();
+        let was = |name: &str| old.split(['[', ' ', ']']).any(|word| word == name);
+        let names = of.containers.iter().map(|container| container.name.as_str());
+        names.filter(|name| unready.contains(name) || was(name)).collect()
+    }
+
     fn why_unready(&self, pod: usize, phase: &str) -> (&'static str, String) {
-        let unready = self.unready(&self.pods[pod]).join(" ");
+        let unready = self.named_unready(&self.pods[pod]).join(" ");
         let named = format!("containers with unready status: [{unready}]");
         match phase {
             "Succeeded" if !self.has(Defect::TerminalWithoutReason) => ("PodCompleted", String::new()),

@@ -15,7 +15,8 @@ impl World<'_> {
     pub(super) fn count_result(&mut self, at: At, kind: ProbeKind, passed: bool) {
         let times = if self.has(Defect::CountsTwice) { 2 } else { 1 };
         let lost = (!passed && self.has(Defect::CountsNoFailures))
-            || (kind == ProbeKind::Liveness && self.has(Defect::CountsReadinessOnly));
+            || (kind == ProbeKind::Liveness && self.has(Defect::CountsReadinessOnly))
+            || (self.is_sidecar(at) && self.has(Defect::CountsNoSidecars));
         let result = passed != self.has(Defect::CountsUnderTheOtherResult);
         let Some(worker) = self.worker(at, kind).filter(|_| !lost) else { return };
         let counter = if result { &mut worker.passed } else { &mut worker.failed };

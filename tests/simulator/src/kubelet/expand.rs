@@ -11,7 +11,8 @@ use crate::world::{At, World};
 impl World<'_> {
     /// The command of an exec probe, as it is executed.
     pub(super) fn expanded(&self, at: At, command: Vec<String>) -> Vec<String> {
-        if self.has(Defect::ExecCommandNotExpanded) {
+        let of_sidecar = self.is_sidecar(at) && self.has(Defect::ExecCommandOfSidecarNotExpanded);
+        if of_sidecar || self.has(Defect::ExecCommandNotExpanded) {
             return command;
         }
         let spec = &self.pods[at.pod].containers[at.container].spec;

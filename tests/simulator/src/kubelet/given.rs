@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::Defect;
+use crate::amounts::thousandths;
 use crate::pod::{Container, State};
 use crate::world::World;
 
@@ -29,7 +30,8 @@ impl World<'_> {
             let mut shown = json!({ "name": mount["name"], "mountPath": mount["mountPath"] });
             if mount["readOnly"] == true && !self.has(Defect::MountsShownAsWritable) {
                 shown["readOnly"] = json!(true);
-                shown["recursiveReadOnly"] = json!("Disabled");
+                let recursive = self.has(Defect::MountsShownAsRecursive);
+                shown["recursiveReadOnly"] = json!(if recursive { "Enabled" } else { "Disabled" });
             }
             shown
         });
@@ -64,6 +66,36 @@ impl World<'_> {
             let groups: Vec<&u32> = [group].into_iter().chain(groups).collect();
             status["user"] = json!({ "linux": { "uid": user, "gid": group, "supplementalGroups": groups } });
         }
+    }
+
+    /// Shows the requests that are allocated for a whole pod. Nothing is shown if an amount is written in a rarer way.
+    pub(crate) fn show_allocation(&self, pod: usize, status: &mut Value) {
+        let spec = &self.pods[pod].object["spec"];
+        if let (Some(cpu), Some(memory)) = (self.allocated(spec, "cpu"), self.allocated(spec, "memory")) {
+            status["allocatedResources"] =
+                json!({ "cpu": format!("{cpu}m"), "memory": (memory / 1000).to_string() });
+        }
+    }
+
+    /// How much of a resource a whole pod requests, in thousandths.
+    fn allocated(&self, spec: &Value, resource: &str) -> Option<i64> {
+        let own = |of: &Value| match &of["resources"]["requests"][resource] {
+            Value::Null => Some(0),
+            amount => thousandths(amount),
+        };
+        let (mut mains, mut sidecars, mut inits) = (0, 0, 0);
+        for container in list(spec, "containers") {
+            mains += own(container)?;
+        }
+        for container in list(spec, "initContainers") {
+            let amount = own(container)?;
+            match container["restartPolicy"] == "Always" {
+                true if self.has(Defect::PodAllocationWithoutSidecars) => {}
+                true => sidecars += amount,
+                false => inits = inits.max(sidecars + amount),
+            }
+        }
+        Some(inits.max(mains + sidecars))
     }
 
     /// Applies defects to the lists of statuses of a pod.

@@ -88,7 +88,9 @@ impl World<'_> {
 
     /// Sends the request of an HTTP hook. Returns the time at which the hook finishes, and whether it failed.
     pub(super) fn ask_by_hook(&mut self, at: At, http: &Value, deadline: i64) -> (i64, bool) {
-        let host = self.pods[at.pod].ip.clone();
+        let given =
+            http["host"].as_str().filter(|host| !host.is_empty() && !self.has(Defect::HookHostIgnored));
+        let host = given.unwrap_or(&self.pods[at.pod].ip).to_owned();
         let mains = self.pods[at.pod].containers.iter().position(|of| of.kind == Kind::Main);
         let of = mains.filter(|_| self.has(Defect::HookPortOfFirstContainer)).unwrap_or(at.container);
         let spec = self.pods[at.pod].containers[of].spec.clone();

@@ -149,6 +149,10 @@ impl World<'_> {
                 .and_then(|port| u16::try_from(port).ok())
                 .map(|port| port + 1);
         }
+        if self.is_sidecar(run.at) && self.has(Defect::PortNameOfOthersForSidecars) {
+            let of_others = of.containers.iter().find_map(|of| resolve_port(&of.spec, &settings["port"]));
+            port = port.or(of_others);
+        }
         let port = port.filter(|port| !self.is_too_high(*port));
         let port = port.ok_or_else(|| no_such_port(&settings["port"]))?;
         let localhost = (of.on_host && self.has(Defect::HostNetworkMeansLocalhost))

@@ -10,7 +10,7 @@ use crate::updates::container_in;
 use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 
 /// The registry of images that cannot be pulled: nothing listens there.
-const NOWHERE: &str = "localhost:9/";
+pub(crate) const NOWHERE: &str = "localhost:9/";
 /// How soon a container whose image cannot be pulled is shown in that state.
 const SHOWN: i64 = 50 * MS;
 /// How soon the kubelet retries a container of a new pod.
@@ -126,6 +126,13 @@ impl World<'_> {
         self.report_lack(at, ("Normal", "Pulling"), "ErrImagePull");
         self.touch(at.pod);
         true
+    }
+
+    /// The name of the image of a container, as its status shows it.
+    pub(crate) fn image_name(&self, of: &Container) -> String {
+        let first = self.has(Defect::NewImageShownAsOld);
+        let image = if first { &of.spec["image"] } else { &of.image };
+        image.as_str().unwrap_or(&self.setting.image).to_owned()
     }
 
     fn waits_for_its_image(&self, at: At) -> bool {

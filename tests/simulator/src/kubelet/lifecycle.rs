@@ -166,6 +166,7 @@ impl World<'_> {
             || !self.comes_back(at, ended.code)
             || self.is_held_up(at)
             || self.stays_down(at)
+            || self.is_blocked_by_ephemeral(at.pod)
             || self.has(Defect::CrashIsFinal)
             || final_kill
         {

@@ -3,10 +3,15 @@
 use probity_case::NodeStep;
 use probity_composer::NODE;
 use probity_model::history::{Did, REMOVE_SANDBOX};
+use serde_json::Value;
 
 use crate::Defect;
 use crate::pod::{Kind, State};
-use crate::world::{Act, At, LifeAt, MS, SECOND, World};
+use crate::world::{Act, At, FIRST_NETWORK, LifeAt, MS, NEXT_NETWORK, SECOND, World};
+
+fn restarts_all(rule: &Value) -> bool {
+    rule["action"] == "RestartAllContainers"
+}
 
 impl World<'_> {
     /// Whether a rule of a container restarts all containers of its pod after this exit status.
@@ -15,12 +20,16 @@ impl World<'_> {
         let rules = spec["restartPolicyRules"].as_array().into_iter().flatten();
         let any = self.has(Defect::RestartAllForAnyStatus);
         let again = self.pods[at.pod].containers[at.container].attempt() > 0;
-        if self.has(Defect::RestartAllIgnored) || (again && self.has(Defect::RestartAllOnlyOnce)) {
+        let init = self.pods[at.pod].containers[at.container].kind == Kind::Init;
+        if self.has(Defect::RestartAllIgnored)
+            || (again && self.has(Defect::RestartAllOnlyOnce))
+            || (init && self.has(Defect::RestartAllOfInitIgnored))
+        {
             return false;
         }
-        rules
-            .filter(|rule| rule["action"] == "RestartAllContainers")
-            .any(|rule| any || self.matches(rule, code))
+        let later = self.has(Defect::RestartAllByLaterRule);
+        let mut rules = rules.filter(|rule| restarts_all(rule) || !(any || later));
+        rules.find(|rule| any || self.matches(rule, code)).is_some_and(restarts_all)
     }
 
     /// Whether a defective kubelet does not run an init container again.
@@ -39,10 +48,12 @@ impl World<'_> {
     fn is_over_for_good(&self, at: At) -> bool {
         let of = &self.pods[at.pod];
         let done = matches!(&of.containers[at.container].state, State::Ended(ended) if ended.code == 0);
+        let own = &of.containers[at.container].spec["restartPolicy"];
         match of.restart_policy() {
             "Never" => !self.has(Defect::SandboxLossForgetsNever),
             "OnFailure" => done && !self.has(Defect::SandboxLossForgetsSuccess),
-            _ => false,
+            // A container's own policy takes precedence.
+            _ => own == "OnFailure" && done && !self.has(Defect::SandboxLossForgetsOwnPolicy),
         }
     }
 
@@ -106,6 +117,9 @@ impl World<'_> {
             return;
         }
         let initializes = self.pods[pod].containers.iter().any(|of| of.kind != crate::pod::Kind::Main);
+        if !self.pods[pod].sandbox {
+            self.pods[pod].ip = self.pods[pod].ip.replace(FIRST_NETWORK, NEXT_NETWORK);
+        }
         let waiting = State::Waiting(if initializes { "PodInitializing" } else { "ContainerCreating" });
         for container in 0..self.pods[pod].containers.len() {
             let lost = !self.pods[pod].sandbox;

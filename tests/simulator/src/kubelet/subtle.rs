@@ -15,7 +15,7 @@ const LONGEST_PERIOD: i64 = 5 * SECOND;
 
 impl World<'_> {
     /// Whether a probe belongs to a sidecar.
-    pub(super) fn is_sidecar(&self, at: At) -> bool {
+    pub(crate) fn is_sidecar(&self, at: At) -> bool {
         self.pods[at.pod].containers[at.container].kind == Kind::Sidecar
     }
 

@@ -142,10 +142,12 @@ impl World<'_> {
         let (never_again, by_restart) =
             (self.has(Defect::NeverReadyAgain), self.has(Defect::RecoversByRestart));
         let unsynced = self.has(Defect::RestartedStartupUnsynced);
+        let leaves = self.pods[at.pod].deleted.is_some() && self.has(Defect::LeavingNeverReadyAgain);
         let container = &mut self.pods[at.pod].containers[at.container];
         let of_startup =
             container.probe(ProbeKind::Startup).is_some() && container.probe(ProbeKind::Readiness).is_none();
         let ready = ready && !(unsynced && container.starts > 1 && of_startup);
+        let ready = ready && (container.view.ready || !leaves);
         let running = matches!(container.view.state, State::Running(_));
         let was = container.view.ready;
         container.spoiled |= container.was_ready && !ready && running;
@@ -187,7 +189,8 @@ impl World<'_> {
         let stays = |at: usize| {
             let (at, of) = (At { pod, container: at }, &of.containers[at]);
             let code = ended(of).filter(|code| *code != 0 && of.kind == Kind::Init);
-            self.policy_of(at) == "Never" && code.is_some_and(|code| !self.restarts_by_rule(at, code))
+            let again = |code: i64| self.restarts_by_rule(at, code) || self.restarts_all_by_rule(at, code);
+            self.policy_of(at) == "Never" && code.is_some_and(|code| !again(code))
         };
         let broken_init = (0..of.containers.len()).any(stays);
         if of.evicted.is_some() && self.is_over_by_deadline(pod) {

@@ -21,6 +21,8 @@ const LATE: i64 = 4 * SECOND;
 const EARLY_CUT: i64 = 20 * SECOND;
 /// A delay that is longer than any case.
 const NEVER: i64 = 600 * SECOND;
+/// How long a defective kubelet waits for the volumes of a deleted pod.
+const VOLUMES_COME: i64 = 60 * SECOND;
 /// The interval of the check whether the earlier pod with the same name has ended.
 const LOOK: i64 = 200 * MS;
 
@@ -213,11 +215,17 @@ impl World<'_> {
         }
     }
 
-    /// The earliest time at which a pod that has ended is removed: a defective cluster waits for its deadline.
+    /// The earliest time at which a pod that has ended is removed: a defective cluster waits for its deadline, or for its
+    /// volumes.
     pub(super) fn removed_from(&self, pod: usize) -> i64 {
         let of = &self.pods[pod];
         let idle = of.terminal || of.containers.iter().all(|container| container.starts == 0);
         let waits = self.has(Defect::RemovedAtTheDeadline) || (idle && self.has(Defect::IdlePodsWait));
+        let unmounted = of.mount_wait > 0 && !of.sandbox;
+        let staged = of.containers.iter().any(|container| container.kind != Kind::Main);
+        if unmounted && staged && self.has(Defect::DeletionWaitsForVolumes) {
+            return self.now + VOLUMES_COME;
+        }
         of.deleted.filter(|_| waits).map_or(0, |(since, grace)| since + grace * SECOND)
     }
 

@@ -73,8 +73,11 @@ impl World<'_> {
     pub(super) fn loses_message(&self, life: LifeAt) -> bool {
         let container = &self.pods[life.at.pod].containers[life.at.container];
         let stopped = self.life(life).is_some_and(|of| of.stopping);
+        let added = self.pods[life.at.pod].within.is_some();
         (container.kind != Kind::Main && self.has(Defect::MessageOfMainsOnly))
             || (stopped && self.has(Defect::MessageLostByStop))
+            || (added && self.has(Defect::MessageOfEphemeralLost))
+            || (container.out_of_memory && self.has(Defect::MessageLostByLackOfMemory))
     }
 
     /// The user, the environment and the directory that a command sees.
@@ -98,7 +101,10 @@ impl World<'_> {
     /// Whether a defective kubelet waits for an optional reference, given its source and whether its object exists.
     pub(crate) fn needs_optional(&self, of: &Value, exists: bool) -> bool {
         let has = |fields: [&str; 2]| fields.iter().any(|field| of.get(*field).is_some());
-        (has(["configMap", "secret"]) && self.has(Defect::OptionalVolumeAwaited))
+        let volume = has(["configMap", "secret"]);
+        (volume && self.has(Defect::OptionalVolumeAwaited))
+            || (volume && exists && self.has(Defect::OptionalVolumeKeyAwaited))
+            || (of.get("secretKeyRef").is_some() && exists && self.has(Defect::OptionalSecretKeyAwaited))
             || (has(["configMapKeyRef", "secretKeyRef"]) && exists && self.has(Defect::OptionalKeyAwaited))
             || (has(["configMapRef", "secretRef"]) && self.has(Defect::OptionalEnvFromAwaited))
     }

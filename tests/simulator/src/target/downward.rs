@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::Defect;
 use crate::pod::Kind;
-use crate::world::{ALLOCATABLE, At, World};
+use crate::world::{ALLOCATABLE, At, FIRST_NETWORK, NEXT_NETWORK, World};
 
 impl World<'_> {
     /// The environment of a container.
@@ -27,13 +27,20 @@ impl World<'_> {
                 {
                     Some(String::new())
                 }
-                None => self.told(at, source, &pod.object),
+                None => self.told(at, source, self.source_of_variable(at, source)),
             };
             if let Some(value) = value {
                 env.insert(name, value);
             }
         }
         env
+    }
+
+    /// The object from which a variable is taken.
+    fn source_of_variable(&self, at: At, source: &Value) -> &Value {
+        let pod = &self.pods[at.pod];
+        let stays = is_label(source) && self.has(Defect::DownwardVariablesStay);
+        if stays { &pod.first } else { &pod.object }
     }
 
     /// The content of a file of the downward API.
@@ -43,7 +50,8 @@ impl World<'_> {
         let unannotated = as_first("annotations");
         let back = unannotated && as_first("labels");
         let stays = self.has(Defect::DownwardFilesStay)
-            || (unannotated && self.has(Defect::LabelsRenewedWithAnnotations));
+            || (unannotated && self.has(Defect::LabelsRenewedWithAnnotations))
+            || (is_label(item) && self.has(Defect::DownwardLabelFileStays));
         let object = match () {
             () if stays => &pod.first,
             () if back && self.has(Defect::DownwardChangeBackUnwritten) => &pod.before,
@@ -97,6 +105,7 @@ impl World<'_> {
             "spec.nodeName" => text(&spec["nodeName"]),
             "status.hostIP" | "status.hostIPs" if self.has(Defect::DownwardHostIsPod) => ip.to_owned(),
             "status.hostIP" | "status.hostIPs" => "10.89.0.2".to_owned(),
+            _ if self.has(Defect::DownwardAddressOfOldSandbox) => ip.replace(NEXT_NETWORK, FIRST_NETWORK),
             _ => ip.to_owned(),
         }
     }
@@ -152,6 +161,11 @@ impl World<'_> {
             }
         }
     }
+}
+
+/// Whether a variable or file shows one label.
+fn is_label(source: &Value) -> bool {
+    source["fieldRef"]["fieldPath"].as_str().is_some_and(|field| field.starts_with("metadata.labels["))
 }
 
 /// A quantity in thousandths.

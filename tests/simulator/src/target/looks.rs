@@ -4,16 +4,20 @@ use std::collections::BTreeMap;
 
 use probity_composer::NODE;
 use probity_script::witness::{Dump, ProcessSeen};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::Defect;
-use crate::pod::Kind;
-use crate::world::{At, World};
+use crate::amounts::thousandths;
+use crate::pod::{Container, Kind};
+use crate::world::{ALLOCATABLE, At, World};
 
 impl World<'_> {
     /// The host name in a container.
     pub(super) fn host_of(&self, at: At) -> String {
-        let name = self.pods[at.pod].shown_name();
+        let of = &self.pods[at.pod];
+        let given =
+            of.object["spec"]["hostname"].as_str().filter(|_| !self.has(Defect::HostnameFieldIgnored));
+        let name = given.unwrap_or(of.shown_name());
         let cut = name.get(..63).filter(|_| !self.has(Defect::HostnameUncut)).unwrap_or(name);
         match self.has(Defect::HostnameOfNode) {
             true => NODE.to_owned(),
@@ -42,6 +46,35 @@ impl World<'_> {
                 namespaces.insert(kind.to_owned(), 4_026_531_800);
             }
         }
+    }
+
+    /// The score with which the kernel chooses the process that it ends when memory is short.
+    fn oom_score(&self, at: At) -> i64 {
+        let pod = &self.pods[at.pod];
+        match self.class_of(&pod.object["spec"]) {
+            "Guaranteed" if self.has(Defect::OomScoreOfGuaranteedHigh) => 999,
+            "Guaranteed" => -997,
+            "Burstable" if !self.has(Defect::OomScoreUncapped) => self.burstable_score(at),
+            _ => 1000,
+        }
+    }
+
+    /// The score of a container in a Burstable pod: it depends on its share of the memory of the node. A sidecar is
+    /// protected as well as the main container that requests the least.
+    fn burstable_score(&self, at: At) -> i64 {
+        let containers = &self.pods[at.pod].containers;
+        let of_limit = self.has(Defect::OomScoreOfLimit);
+        let lists = if of_limit { ["limits", "requests"] } else { ["requests", "limits"] };
+        let memory = |of: &Container| {
+            let resources = &of.spec["resources"];
+            lists.iter().find_map(|list| thousandths(&resources[*list]["memory"])).unwrap_or_default()
+        };
+        let own = memory(&containers[at.container]);
+        let mains = containers.iter().filter(|of| of.kind == Kind::Main);
+        let least = mains.map(memory).min().filter(|_| containers[at.container].kind == Kind::Sidecar);
+        let whole = ALLOCATABLE.iter().find_map(|(of, amount)| (*of == "memory").then(|| json!(amount)));
+        let whole = whole.as_ref().and_then(thousandths).unwrap_or(i64::MAX);
+        (1000 - 1000 * own.max(least.unwrap_or_default()) / whole).clamp(2, 999)
     }
 
     /// What a process records at its start.
@@ -90,13 +123,7 @@ impl World<'_> {
         let ticks = self.burnt(at) / 10_000;
         let zeros = "0 ".repeat(10);
         files.insert("/proc/self/stat".to_owned(), format!("1 (agnhost-rs) S {zeros}{ticks} 0 0 0"));
-        let score = match self.class_of(&pod.object["spec"]) {
-            "Guaranteed" if self.has(Defect::OomScoreOfGuaranteedHigh) => 999,
-            "Guaranteed" => -997,
-            "Burstable" if !self.has(Defect::OomScoreUncapped) => 999,
-            _ => 1000,
-        };
-        files.insert("/proc/self/oom_score_adj".to_owned(), format!("{score}\n"));
+        files.insert("/proc/self/oom_score_adj".to_owned(), format!("{}\n", self.oom_score(at)));
         files.extend(self.identity_files(at.pod, at.container));
         files.extend(self.cgroup_files(at));
         let env = self.environment(at);

@@ -1,0 +1,130 @@
+//! Resizes that must wait because other pods hold the resources that they need.
+
+use probity_model::timeline::{PodLife, Revision};
+use probity_model::{Clause, Seen, Timeline};
+use serde_json::Value;
+
+use super::asked::{Amount, Resize, feasible};
+use super::enacted::{IN_PROGRESS, PENDING};
+use crate::reading::qos::{DECIDING, amount, containers};
+use crate::reading::quantities::{is_same, thousandths};
+use crate::reading::statuses::{has_run, status_of};
+
+/// The reason of the condition of a resize that may become possible later.
+const DEFERRED: &str = "Deferred";
+
+/// How much of a resource the containers of a pod request together, in thousandths.
+fn requested(spec: &Value, resource: &str) -> i128 {
+    containers(spec).filter_map(|of| amount(of, "requests", resource)).sum()
+}
+
+/// Whether a pod of the case ran beside a resized pod on its node.
+fn is_neighbor(pod: &PodLife<'_>, resized: &PodLife<'_>) -> bool {
+    pod.node == resized.node && pod.uid != resized.uid && has_run(pod)
+}
+
+/// Whether the pods of the case alone leave no room for a resize on its node.
+pub(super) fn has_no_room(run: &Timeline<'_>, resize: &Resize<'_, '_>) -> bool {
+    let Some(node) = run.history.header.nodes.get(&resize.pod().node) else { return false };
+    let there = |pod: &PodLife<'_>| {
+        let gone = pod.revisions.iter().find(|shown| shown.gone);
+        is_neighbor(pod, resize.pod()) && gone.is_none_or(|gone| run.before(&resize.patch.done, &gone.at))
+    };
+    DECIDING.into_iter().any(|resource| {
+        let neighbors = run.pods.iter().filter(|pod| there(pod));
+        let taken: i128 = neighbors.map(|pod| requested(pod.spec, resource)).sum();
+        let room = node.allocatable.get(resource).and_then(|all| thousandths(all));
+        room.is_some_and(|room| taken.saturating_add(requested(&resize.after["spec"], resource)) > room)
+    })
+}
+
+/// A deferred resize is complete after the removal of a pod that makes room for it.
+pub(super) fn is_retried(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for resize in feasible(run) {
+        let Some(told) = deferred(run, &resize).filter(|_| has_no_room(run, &resize)) else { continue };
+        seen.applies();
+        if let Some((holder, freed)) = freed(run, &resize, told) {
+            judge(run, clause, (&resize, told), (holder, freed), seen);
+        }
+    }
+}
+
+/// The first revision that shows that a resize is deferred.
+fn deferred<'t, 'h>(run: &Timeline<'_>, resize: &Resize<'t, 'h>) -> Option<&'t Revision<'h>> {
+    let mut after = resize.patch.after(run).filter(|shown| run.before(&shown.at, &resize.until));
+    after.find(|shown| {
+        let said = shown.condition(PENDING);
+        said.is_some_and(|said| said["status"] == "True" && said["reason"] == DEFERRED)
+    })
+}
+
+/// The first removal of a pod that makes room for a deferred resize. This pod ran beside the resized pod, so what it
+/// requested is free after its removal.
+fn freed<'t, 'h>(
+    run: &'t Timeline<'h>,
+    resize: &Resize<'_, '_>,
+    told: &Revision<'_>,
+) -> Option<(&'t PodLife<'h>, &'t Revision<'h>)> {
+    let more = |resource: &str| {
+        requested(&resize.after["spec"], resource) - requested(&resize.before.object["spec"], resource)
+    };
+    let enough = |pod: &PodLife<'_>| {
+        is_neighbor(pod, resize.pod())
+            && DECIDING.into_iter().all(|resource| requested(pod.spec, resource) >= more(resource))
+    };
+    let gone = |pod: &'t PodLife<'h>| {
+        let gone = pod.revisions.iter().find(|shown| shown.gone)?;
+        (gone.id > told.id).then_some((pod, gone))
+    };
+    run.pods.iter().filter(|pod| enough(pod)).filter_map(gone).min_by_key(|(_, gone)| gone.id)
+}
+
+fn judge(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    (resize, told): (&Resize<'_, '_>, &Revision<'_>),
+    (holder, freed): (&PodLife<'_>, &Revision<'_>),
+    seen: &mut Seen,
+) {
+    let pod = resize.pod();
+    let later = pod.revisions.iter().filter(|shown| shown.id > told.id);
+    let mut later = later.filter(|shown| run.before(&shown.at, &resize.until));
+    let going = holder.revisions.iter().find(|shown| shown.terminating());
+    let going = going.map_or(freed.id, |going| going.id);
+    match later.find(|shown| is_done(resize, shown)) {
+        // Somebody else made room earlier.
+        Some(done) if done.id < going => {}
+        // The resources are free as soon as the containers have ended.
+        Some(done) if done.id < freed.id => seen.fine([told.id, done.id, freed.id]),
+        Some(done) => {
+            let quantity =
+                format!("from the removal of {} to the end of the resize of {}", holder.key, pod.key);
+            seen.within(run, &pod.node, quantity, (freed, done), clause.in_time());
+        }
+        None => {
+            let due = freed.at.later(clause.slack_us());
+            let due = due.later(run.noise_between(&pod.node, &freed.at, &due));
+            let watched = run.watched_for(pod, &freed.at, clause.slack_us());
+            if watched && run.before(&due, &resize.until) {
+                let finding = format!(
+                    "the resize of {} was deferred, and is not complete although {} has been removed",
+                    pod.key, holder.key
+                );
+                let events = [resize.patch.id, told.id, freed.id].into_iter().chain(run.last_event());
+                seen.violated(finding, events);
+            }
+        }
+    }
+}
+
+/// Whether a revision shows that a resize is complete.
+fn is_done(resize: &Resize<'_, '_>, shown: &Revision<'_>) -> bool {
+    let open = [PENDING, IN_PROGRESS].into_iter().any(|kind| shown.condition(kind).is_some());
+    let shows = |container: &str| {
+        let status = status_of(shown, container);
+        let mut changes = resize.changes(container).into_iter();
+        let is = |of: &Amount<'_>| status.map(|status| &status["resources"][of.list][of.resource]);
+        changes.all(|of| is(&of).is_some_and(|is| is_same(is, of.new)))
+    };
+    !open && !shown.gone && resize.containers().all(|container| shows(&container.name))
+}
