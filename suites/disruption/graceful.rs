@@ -4,10 +4,11 @@ use probity_model::history::{Did, Source};
 use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
 use probity_model::mechanisms::{LEAST_GRACE, NEAR, START_OF_A_COMMAND};
 use probity_model::timeline::{At, ContainerKind, Life};
+use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 
 use super::account::{Eviction, evictions};
-use crate::reading::ends::End;
+use crate::reading::ends::{End, may_be_unrecorded};
 use crate::reading::hooks::hook_run;
 use crate::reading::mains::lives_of;
 
@@ -58,14 +59,20 @@ fn judge(clause: &Clause, eviction: &Eviction<'_, '_>, life: &Life<'_, '_>, seen
     // If a hook cannot leave a record in this process, a missing record proves nothing.
     let traced = hook.is_some_and(|hook| hook.get("exec").is_some());
     match (&hooked, stop, killed(life)) {
-        (None, None, Some(ended)) => {
+        (None, None, Some(ended)) if !may_be_unrecorded(life, ended) => {
             let finding = format!("{} was killed without a stop signal after an eviction", life.name());
             seen.violated(finding, [eviction.at.id, ended.id]);
             return;
         }
         (None, Some(stop), _) if traced => {
             let finding = format!("{} received its stop signal, but its hook never ran", life.name());
-            seen.violated(finding, [eviction.at.id, stop.id]);
+            let waited = life.run.clocks.between(&eviction.at, &stop.at);
+            // The grace period may have ended before the hook could start.
+            if waited.is_some_and(|waited| waited.hi <= grace - NEAR) {
+                seen.violated(finding, [eviction.at.id, stop.id]);
+            } else {
+                seen.doubt(Doubt::Ambiguous, finding, [eviction.at.id, stop.id]);
+            }
         }
         (Some(hooked), Some(stop), _) => {
             let finding = || format!("the hook of {} ran after its stop signal", life.name());

@@ -178,7 +178,11 @@ fn judge_count(
     let Some((last, before)) = budget.shown.iter().rfind(|(at, _)| known(at)) else { return };
     let Some(before) = count(before).filter(|count| *count > 0) else { return };
     let mut after = budget.shown.iter().filter(|(at, _)| at.id > last.id);
-    let fallen = after.find(|(_, object)| count(object).is_some_and(|count| count < before));
+    let fallen = match after.find(|(_, object)| count(object) != Some(before)) {
+        // Another pod was counted late, so it is not known from which count the budget must fall.
+        Some((_, object)) if count(object).is_none_or(|count| count > before) => return,
+        fallen => fallen,
+    };
     let quantity = format!("from the loss of readiness of {} to the lower count of its budget", pod.key);
     match fallen {
         Some((at, _)) => {

@@ -24,11 +24,14 @@ impl<'l> Age<'l> {
         Self { since: &look.life.attempt.began, until: &look.line.at, allowed }
     }
 
-    /// A variable has the value that the pod had when the kubelet began to start the container. The kubelet does not begin
-    /// before the previous instance has ended, but a start can take long. So only the time of this end is certain, and
-    /// nothing is known about a first instance.
+    /// A variable has the value that the pod had when the kubelet began to start the container. If the previous instance
+    /// exited by itself, the kubelet did not begin before that, but a start can take long. So only the time of this exit is
+    /// certain, and nothing is known about a first instance. An instance that the kubelet stops is replaced in the same
+    /// sync, which may have begun long before.
     pub(super) fn of_variable(look: &Look<'l, '_>, allowed: i64) -> Option<Self> {
-        let before = look.life.before()?.attempt;
+        let before = look.life.before()?;
+        before.exited_by_itself().filter(|_| before.stop().is_none())?;
+        let before = before.attempt;
         Some(Self { since: &before.began, until: &before.last_line()?.at, allowed })
     }
 }

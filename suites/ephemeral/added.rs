@@ -1,6 +1,6 @@
 //! How ephemeral containers get into a pod.
 
-use probity_model::timeline::{At, PodLife};
+use probity_model::timeline::{At, PodLife, Revision};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
@@ -113,12 +113,14 @@ fn judge_start(run: &Timeline<'_>, clause: &Clause, (patch, name): (&Patch<'_, '
     if container.plan().is_none() {
         return;
     }
+    // A pod that completes soon starts nothing any more.
+    let still_runs = |over: &Revision<'_>| run.longer_than(pod, (&patch.done, &over.at), clause.slack_us());
     if let Some(first) = container.attempts.first() {
         let quantity = format!("from the addition of {}/{name} to the start of its process", pod.key);
         let asked = At::new(patch.id, patch.began.clone());
         seen.within(run, &pod.node, quantity, (asked, first.began.clone()), clause.in_time());
         seen.facet("by", "subresource");
-    } else if stays(run, pod, patch, clause) && pod.over().is_none_or(|over| over.id > patch.id) {
+    } else if stays(run, pod, patch, clause) && pod.over().is_none_or(still_runs) {
         let finding = format!("the ephemeral container {name} of {} never ran", pod.key);
         seen.violated(finding, [Some(patch.id), run.last_event()].into_iter().flatten());
     }

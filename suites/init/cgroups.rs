@@ -70,7 +70,11 @@ fn spec_at<'h>(
     let known = |shown: &&Revision<'_>| !shown.gone && run.before(&shown.at, &described.began);
     let shown = pod.revisions.iter().rfind(known).filter(|_| settled)?;
     let waits = RESIZING.iter().any(|kind| shown.condition(kind).is_some());
-    if waits { None } else { Some((&shown.object["spec"], "resize")) }
+    let number = |path: &str| shown.object.pointer(path).and_then(Value::as_i64);
+    let generations = number("/status/observedGeneration").zip(number("/metadata/generation"));
+    // A kubelet that has not heard of the resize yet shows no condition either.
+    let behind = generations.is_some_and(|(seen, of)| seen < of);
+    if waits || behind { None } else { Some((&shown.object["spec"], "resize")) }
 }
 
 fn judge(

@@ -1,16 +1,19 @@
 //! Pods that are bound to a node without the scheduler, although the node does not have the resources that they request.
 
 use probity_model::timeline::{PodLife, Revision};
+use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
 
 use crate::reading::qos::{DECIDING, amount};
 use crate::reading::quantities::thousandths;
-use crate::reading::statuses::{has_run, runs_something};
+use crate::reading::statuses::{EVICTED, has_run, runs_something};
 
 /// How the reason of a rejection begins, according to the Kubernetes documentation on assigning pods to nodes. The name
 /// of the resource follows.
 const OUT_OF: &str = "OutOf";
+/// The reason if a node has as many pods as it can have.
+const OUT_OF_PODS: &str = "OutOfpods";
 
 /// The only resource of which a pod requests more than its node has for all pods. None if the pod was not created for
 /// this node, or if it requests too much of several resources.
@@ -58,6 +61,11 @@ fn judge(
         return;
     };
     let reason = failed.object["status"].get("reason").and_then(Value::as_str).unwrap_or("no reason");
+    // The kubelet names only the first reason, and a full node lacks other things, too.
+    if [OUT_OF_PODS, EVICTED].contains(&reason) {
+        let why = format!("{key} was rejected with {reason}, because its node was full");
+        return seen.doubt(Doubt::Ambiguous, why, [bound.id, failed.id]);
+    }
     let finding = || {
         format!(
             "{key} requests more {resource} than its node has, and failed with {reason} instead of {OUT_OF}{resource}"

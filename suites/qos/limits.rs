@@ -5,7 +5,7 @@ use probity_model::timeline::Life;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use super::memory::Taking;
-use super::processors::{self, Used, burnt};
+use super::processors::{self, ROUNDED, Used, burnt};
 use crate::reading::ends::End;
 use crate::reading::qos::{BURSTABLE, GUARANTEED, class_of};
 
@@ -42,11 +42,11 @@ fn usage(life: &Life<'_, '_>, used: &Used<'_, '_>, bound: Bound) -> Measurement 
     }
 }
 
-/// The most CPU time that a container may use under its limit: its share of the elapsed time, and of the two periods in
-/// which the counter was read.
+/// The most CPU time that a container may use under its limit: its share of the elapsed time and of the periods around both
+/// readings of the counter, which is rounded.
 fn at_most_its_limit(clause: &Clause, elapsed: i64, share: i64) -> Option<Bound> {
     let most = processors::share_of(elapsed.checked_add(clause.tolerance_us("periods"))?, share)?;
-    Some(Bound::at_most(most, "its share of the time and of two periods"))
+    Some(Bound::at_most(most.checked_add(ROUNDED)?, "its share of the time and of four periods + rounding"))
 }
 
 /// A pod of the class Guaranteed is not killed below its limits, and gets no more than these limits allow.
@@ -84,7 +84,7 @@ fn judge_starved(life: &Life<'_, '_>, used: &Used<'_, '_>, share: i64, seen: &mu
 fn is_held_back(life: &Life<'_, '_>, used: &Used<'_, '_>, clause: &Clause, share: i64) -> bool {
     let busy = life.noise(&used.from.at, &used.to.at);
     let counted = used.elapsed - busy - clause.tolerance_us("periods");
-    processors::share_of(counted, share).is_some_and(|least| used.used >= least)
+    processors::share_of(counted, share).is_some_and(|least| used.used >= least - ROUNDED)
 }
 
 fn judge_memory(life: &Life<'_, '_>, taking: &Taking<'_, '_>, clause: &Clause, seen: &mut Seen) {

@@ -76,11 +76,32 @@ fn waits(run: &Timeline<'_>, resize: &Resize<'_, '_>) -> Option<EventId> {
 /// Whether a resize must wait, so that it is not known when it will be enacted. This is a doubt, unless the case itself
 /// takes the room for it.
 fn is_put_off(run: &Timeline<'_>, resize: &Resize<'_, '_>, seen: &mut Seen) -> bool {
+    if let Some(failed) = could_not_lower(run, resize) {
+        let why = "the kubelet could not lower the memory limit, perhaps because it did not know the usage";
+        seen.doubt(Doubt::Ambiguous, why, [resize.patch.id, failed]);
+        return true;
+    }
     let Some(id) = waits(run, resize) else { return false };
     if !has_no_room(run, resize) {
         seen.doubt(Doubt::Ambiguous, "the node may not have room for the resize", [resize.patch.id, id]);
     }
     true
+}
+
+/// The revision that shows that a resize failed, if it lowers a memory limit. For this, the kubelet must know how much memory
+/// the container uses, and not every runtime reports it at once.
+fn could_not_lower(run: &Timeline<'_>, resize: &Resize<'_, '_>) -> Option<EventId> {
+    let number = |of: &Value| of.as_str().and_then(thousandths);
+    let falls = |of: &Amount<'_>| {
+        let memory = of.list == "limits" && of.resource == "memory";
+        memory && of.old.and_then(number).zip(number(of.new)).is_some_and(|(old, new)| old > new)
+    };
+    let lowers = resize.containers().any(|of| resize.changes(&of.name).iter().any(falls));
+    let mut after = resize.patch.after(run).filter(|shown| run.before(&shown.at, &resize.until));
+    let failed = |shown: &&Revision<'_>| {
+        shown.condition(IN_PROGRESS).is_some_and(|condition| condition["reason"] == "Error")
+    };
+    after.find(failed).filter(|_| lowers).map(|shown| shown.id)
 }
 
 /// The cgroup of a container has the limits of its spec.
