@@ -10,7 +10,7 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
 
 use super::policy::exits;
-use crate::reading::mains::mains;
+use crate::reading::mains::{lives_of, mains};
 use crate::reading::rules::{knows, restarts_all, rules};
 
 /// An exit in a container with a rule that restarts all containers.
@@ -45,7 +45,7 @@ pub(super) fn telling_exits<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Exit<'t, 'h>> 
     let mut first = BTreeSet::new();
     all.retain(|exit| {
         let uid = exit.life.pod.uid.as_str();
-        exit.known || (!known.contains(uid) && first.insert(uid))
+        exit.known || (!known.contains(uid) && !lacks_lines(run, exit.life.pod) && first.insert(uid))
     });
     all.sort_by_key(|exit| exit.line.id);
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
@@ -55,6 +55,12 @@ pub(super) fn telling_exits<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Exit<'t, 'h>> 
         *count += 1;
     }
     all
+}
+
+/// Whether the record of an exit that restarts all containers of a pod may be missing.
+pub(super) fn lacks_lines(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
+    let mut asking = pod.containers.iter().filter(|of| rules(of).iter().any(restarts_all));
+    asking.any(|of| lives_of(run, pod, of).any(|life| !life.holes.is_empty()))
 }
 
 /// The instances of a container that began after an exit.

@@ -3,7 +3,7 @@
 use probity_model::timeline::{PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 
-use super::all::{Exit, again, telling_exits};
+use super::all::{Exit, again, lacks_lines, telling_exits};
 
 const RESTARTING: &str = "AllContainersRestarting";
 
@@ -99,7 +99,9 @@ fn judge_end(
 /// an exit.
 fn judge_before(run: &Timeline<'_>, exits: &[Exit<'_, '_>], exit: &Exit<'_, '_>, seen: &mut Seen) {
     let pod = exit.life.pod;
-    if exits.iter().any(|earlier| is_of(pod, earlier) && earlier.line.id < exit.line.id) {
+    if exits.iter().any(|earlier| is_of(pod, earlier) && earlier.line.id < exit.line.id)
+        || lacks_lines(run, pod)
+    {
         return;
     }
     let before = |shown: &&Revision<'_>| !exit.known || run.before(&shown.at, &exit.line.at);
