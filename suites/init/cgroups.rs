@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::reading::described::{Described, descriptions};
 use crate::reading::patches::{Patch, RESIZE, of_part};
+use crate::reading::qos::{Effective, effective};
 use crate::reading::quantities::{WHOLE, thousandths};
 
 /// The CPU shares of one whole CPU in cgroup v1, as the Linux kernel counts them.
@@ -16,31 +17,9 @@ const SHARES: i128 = 1_024;
 /// The conditions of a resize that is not complete.
 const RESIZING: [&str; 2] = ["PodResizePending", "PodResizeInProgress"];
 
-/// The amount of a resource that a pod gets, and whether an init container determines the amount.
-#[derive(Clone, Copy)]
-struct Effective {
-    amount: i128,
-    of_init: bool,
-}
-
-/// The effective amount of a resource: the larger of two amounts. One is the sum for all main containers and sidecars,
-/// and the other is the highest amount for an init container together with the sidecars before it. None if a container
-/// does not specify an amount.
-fn effective(spec: &Value, kind: &str, resource: &str) -> Option<Effective> {
-    let list = |field: &str| spec[field].as_array().into_iter().flatten();
-    let amount = |of: &Value| of["resources"][kind][resource].as_str().and_then(thousandths);
-    let mains: Option<Vec<i128>> = list("containers").map(amount).collect();
-    let (mut together, mut sidecars, mut inits) = (mains?.into_iter().sum::<i128>(), 0, 0);
-    for container in list("initContainers") {
-        let own = amount(container)?;
-        if container["restartPolicy"] == "Always" {
-            together += own;
-            sidecars += own;
-        } else {
-            inits = own.saturating_add(sidecars).max(inits);
-        }
-    }
-    Some(Effective { amount: together.max(inits), of_init: inits > together })
+/// The effective amount of a resource. None if a container does not specify an amount.
+fn effective_of(spec: &Value, kind: &str, resource: &str) -> Option<Effective> {
+    effective(spec, |of| of["resources"][kind][resource].as_str().and_then(thousandths))
 }
 
 /// The control group of a pod has the values that follow from the pod's effective amounts.
@@ -90,7 +69,7 @@ fn judge(
     };
     let value = |field: &str| values.get(field).and_then(Value::as_i64).map(i128::from);
     let period = value("cpuPeriod").unwrap_or_default();
-    let of = |kind: &str, resource: &str| effective(spec, kind, resource);
+    let of = |kind: &str, resource: &str| effective_of(spec, kind, resource);
     let cpu = of("limits", "cpu").map(|of| (of, of.amount.saturating_mul(period).checked_div(WHOLE)));
     let memory = of("limits", "memory").map(|of| (of, of.amount.checked_div(WHOLE)));
     // Version 2 has weights, and runtimes convert shares to them in different ways.

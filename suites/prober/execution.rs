@@ -1,12 +1,12 @@
 //! A single execution of a probe: the number of its attempts, and the text of its command.
 //!
 //! Attempts can be distinguished from scheduled probes only if the next scheduled probe is far away. So only startup
-//! and liveness probes are judged, because they have no extra runs, and only if the answers were quick and the node was
-//! not stalled.
+//! and liveness probes are judged, because they have no extra runs, and only if the answers were quick. If the node was
+//! stalled, a wrong number of attempts is a doubt.
 
 use std::ops::Range;
 
-use probity_model::mechanisms::{BETWEEN_PROBES, BETWEEN_TRIES, OFF_BEAT, QUICK};
+use probity_model::mechanisms::QUICK;
 use probity_model::timeline::{ContainerLife, Handler, Line, ProbeKind};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Judge, Seen, Timeline};
@@ -47,25 +47,18 @@ fn tries(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         if course.spec.kind == ProbeKind::Readiness || !course.holes.is_empty() {
             continue;
         }
-        let close = closeness(&course);
-        for turn in turns(&course, close).into_iter().filter(|turn| is_clear(&course, turn)) {
+        for turn in turns(&course).into_iter().filter(|turn| is_clear(&course, turn)) {
             judge_turn(&course, turn, seen);
         }
     }
 }
 
-/// The time from the end of a request to the next request.
-fn gap(course: &Exchanges<'_, '_>, at: usize) -> Option<i64> {
-    let (this, next) = (course.exchanges.get(at)?, course.exchanges.get(at + 1)?);
-    Some(next.at.at.lo - this.done.as_ref()?.at.hi)
-}
-
 /// The requests of each probe, as a sequence in which each request immediately follows the previous request.
-fn turns(course: &Exchanges<'_, '_>, close: i64) -> Vec<Range<usize>> {
+fn turns(course: &Exchanges<'_, '_>) -> Vec<Range<usize>> {
     let (mut turns, mut first) = (Vec::new(), 0);
     for at in 0..course.exchanges.len().saturating_sub(1) {
-        match gap(course, at) {
-            Some(gap) if gap < close => {}
+        match course.pause_after(at) {
+            Some(pause) if pause < course.closeness() => {}
             Some(_) => {
                 turns.push(first..at + 1);
                 first = at + 1;
@@ -89,8 +82,7 @@ fn is_clear(course: &Exchanges<'_, '_>, turn: &Range<usize>) -> bool {
         let done = to.done.as_ref();
         done.is_some_and(|done| done.at.hi - from.at.at.lo < QUICK.of(course.spec.period))
     };
-    let on_beat = |at: usize| gap(course, at).is_none_or(|gap| gap >= OFF_BEAT.of(course.spec.period));
-    let alone = on_beat(turn.start - 1) && on_beat(turn.end - 1);
+    let alone = !course.is_off_beat(turn.start - 1) && !course.is_off_beat(turn.end - 1);
     alone && quick(before, before) && quick(first, last) && course.before_deletion(&last.at)
 }
 
@@ -128,12 +120,7 @@ fn judge_turn(course: &Exchanges<'_, '_>, turn: Range<usize>, seen: &mut Seen) {
 fn is_held_up(course: &Exchanges<'_, '_>, turn: &Range<usize>) -> bool {
     let at = |place: usize| course.exchanges.get(place).map(|exchange| &exchange.at);
     let ends = turn.start.checked_sub(1).and_then(at).zip(at(turn.end - 1));
-    ends.is_none_or(|(from, to)| course.run.noise_between(&course.pod.node, from, to) >= closeness(course))
-}
-
-/// Two attempts of one probe follow each other within this time.
-fn closeness(course: &Exchanges<'_, '_>) -> i64 {
-    BETWEEN_TRIES.min(BETWEEN_PROBES.of(course.spec.period))
+    ends.is_none_or(|(from, to)| course.run.noise_between(&course.pod.node, from, to) >= course.closeness())
 }
 
 /// Whether a stop signal arrived within a period after the last attempt.

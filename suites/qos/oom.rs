@@ -2,13 +2,12 @@
 
 use std::ops::RangeInclusive;
 
-use probity_model::history::Did;
-use probity_model::timeline::{ContainerKind, ContainerLife, PodLife};
+use probity_model::timeline::{ContainerKind, ContainerLife};
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
 use crate::reading::dumps::{Look, looks};
-use crate::reading::patches::RESIZE;
+use crate::reading::patches::last_resize;
 use crate::reading::qos::{BEST_EFFORT, BURSTABLE, GUARANTEED, amount, class_of};
 use crate::reading::quantities::thousandths;
 
@@ -72,7 +71,8 @@ fn allowed(class: &str, container: &ContainerLife<'_>) -> RangeInclusive<i64> {
 /// is lower and the true score is higher. A sidecar may be protected as well as a main container that requests more.
 fn least_for_request(run: &Timeline<'_>, look: &Look<'_, '_>) -> Option<i64> {
     let (pod, container) = (look.life.pod, look.life.container);
-    if was_resized(run, pod) {
+    // A process keeps the score with which it started.
+    if last_resize(run, pod).is_some() {
         return None;
     }
     let all = thousandths(run.history.header.nodes.get(&pod.node)?.allocatable.get("memory")?)?;
@@ -93,12 +93,4 @@ const WHOLE_NODE: i128 = 1000;
 fn requested(container: &ContainerLife<'_>) -> i128 {
     let given = |list: &str| amount(container.spec, list, "memory");
     given("requests").or_else(|| given("limits")).unwrap_or_default()
-}
-
-/// Whether the requests of a pod may have changed. Its processes keep the score with which they started.
-fn was_resized(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
-    run.deeds.iter().any(|(_, deed)| match &deed.did {
-        Did::Patched { name, subresource, .. } => *name == pod.name && subresource == RESIZE,
-        _ => false,
-    })
 }

@@ -33,6 +33,16 @@ pub(crate) struct Patch<'t, 'h> {
     pub(crate) refused: Option<&'h str>,
 }
 
+/// The last resize of a pod.
+pub(crate) fn last_resize(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<EventId> {
+    let mut deeds = run.deeds.iter().rev();
+    let last = deeds.find(|(_, deed)| match &deed.did {
+        Did::Patched { name, subresource, .. } => *name == pod.name && subresource == RESIZE,
+        _ => false,
+    });
+    last.map(|(id, _)| *id)
+}
+
 /// All patches of pods themselves, in order.
 pub(crate) fn of_pods<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Patch<'t, 'h>> {
     of_part(run, "")

@@ -25,6 +25,32 @@ pub(crate) fn amount(container: &Value, list: &str, resource: &str) -> Option<i1
     thousandths(&given).filter(|amount| *amount > 0)
 }
 
+/// The amount of a resource that a whole pod gets, and whether an init container determines the amount.
+#[derive(Clone, Copy)]
+pub(crate) struct Effective {
+    pub(crate) amount: i128,
+    pub(crate) of_init: bool,
+}
+
+/// The effective amount of a pod: the larger of two amounts. One is the sum for all main containers and sidecars, and the
+/// other is the highest amount for an init container together with the sidecars before it. None if the amount of a
+/// container is not known.
+pub(crate) fn effective(spec: &Value, amount: impl Fn(&Value) -> Option<i128>) -> Option<Effective> {
+    let list = |field: &str| spec[field].as_array().into_iter().flatten();
+    let mains: Option<Vec<i128>> = list("containers").map(&amount).collect();
+    let (mut together, mut sidecars, mut inits) = (mains?.into_iter().sum::<i128>(), 0, 0);
+    for container in list("initContainers") {
+        let own = amount(container)?;
+        if container["restartPolicy"] == "Always" {
+            together += own;
+            sidecars += own;
+        } else {
+            inits = own.saturating_add(sidecars).max(inits);
+        }
+    }
+    Some(Effective { amount: together.max(inits), of_init: inits > together })
+}
+
 /// Whether a container has a limit for each deciding resource, and no request that differs from the limit.
 pub(crate) fn is_limited(container: &Value) -> bool {
     DECIDING.into_iter().all(|resource| {

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use probity_model::history::{Deed, Did};
 use probity_model::timeline::{ContainerLife, PodLife, Revision};
-use probity_model::{Clause, EventId, Seen, Timeline};
+use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::Fact;
 use serde_json::Value;
 
 use crate::reading::mains::lives_of;
-use crate::reading::patches::{RESIZE, container_in};
+use crate::reading::patches::{container_in, last_resize};
+use crate::reading::qos::effective;
 use crate::reading::quantities::{is_same, thousandths};
 use crate::reading::statuses::{of_kubelet, statuses};
 
@@ -33,7 +33,7 @@ fn settled<'t, 'h>(
     run: &'t Timeline<'h>,
     pod: &'t PodLife<'h>,
 ) -> impl Iterator<Item = (&'t Revision<'h>, &'t ContainerLife<'h>, &'h Value)> {
-    let resized = resized(run, pod);
+    let resized = last_resize(run, pod);
     let running = shown(pod).filter(|(_, _, status)| runs(status));
     running.filter(move |(shown, container, status)| {
         resized.is_none_or(|id| {
@@ -42,15 +42,6 @@ fn settled<'t, 'h>(
             known.is_some() && known < status["restartCount"].as_u64() && knows_its_spec(shown)
         })
     })
-}
-
-/// The last resize of a pod.
-fn resized(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<EventId> {
-    let resizes = |deed: &&(EventId, &Deed)| match &deed.1.did {
-        Did::Patched { name, subresource, .. } => *name == pod.name && subresource == RESIZE,
-        _ => false,
-    };
-    run.deeds.iter().rfind(resizes).map(|(id, _)| *id)
 }
 
 /// Whether the kubelet reports that the newest spec is in force.
@@ -121,27 +112,13 @@ pub(super) fn allocated(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// How much of a resource a whole pod requests, in thousandths: the larger of two amounts. One is the sum for all main
-/// containers and sidecars, and the other is the highest amount for an init container together with the sidecars before
-/// it. None if an amount cannot be evaluated.
+/// How much of a resource a whole pod requests, in thousandths. None if an amount cannot be evaluated.
 fn total(spec: &Value, resource: &str) -> Option<i128> {
-    let list = |field: &str| spec[field].as_array().into_iter().flatten();
     let requested = |of: &Value| match &of["resources"]["requests"][resource] {
         Value::Null => Some(0),
         amount => amount.as_str().and_then(thousandths),
     };
-    let mains: Option<Vec<i128>> = list("containers").map(requested).collect();
-    let (mut together, mut sidecars, mut inits) = (mains?.into_iter().sum::<i128>(), 0, 0);
-    for container in list("initContainers") {
-        let own = requested(container)?;
-        if container["restartPolicy"] == "Always" {
-            together += own;
-            sidecars += own;
-        } else {
-            inits = inits.max(own + sidecars);
-        }
-    }
-    Some(together.max(inits))
+    effective(spec, requested).map(|total| total.amount)
 }
 
 /// The requests that are allocated for a whole pod are the total requests of its containers. A resize, pod-level
@@ -149,7 +126,7 @@ fn total(spec: &Value, resource: &str) -> Option<i128> {
 pub(super) fn allocated_for_pod(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     let is_plain = |pod: &&PodLife<'_>| {
         let more = ["resources", "overhead"].iter().any(|field| pod.spec.get(field).is_some());
-        !more && resized(run, pod).is_none()
+        !more && last_resize(run, pod).is_none()
     };
     for pod in run.pods.iter().filter(is_plain) {
         let mut said = BTreeSet::new();

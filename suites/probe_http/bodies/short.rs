@@ -3,7 +3,6 @@
 
 use std::ops::Range;
 
-use probity_model::mechanisms::{BETWEEN_PROBES, BETWEEN_TRIES, OFF_BEAT};
 use probity_model::timeline::{ProbeKind, ProbeOutcome};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
@@ -85,7 +84,7 @@ fn bursts(reaction: &Reaction<'_, '_, '_>, range: &Range<usize>) -> Option<Vec<u
     for at in range.clone() {
         // If the next attempt got a different answer, the number of attempts of this probe is not known.
         if !again(course, at) {
-            if reaction.settled(at) && begins(course, first) && !is_off_beat(course, at) {
+            if reaction.settled(at) && begins(course, first) && !course.is_off_beat(at) {
                 bursts.push(at + 1 - first);
             }
             first = at + 1;
@@ -101,39 +100,22 @@ fn begins(course: &Exchanges<'_, '_>, at: usize) -> bool {
     let long = course.spec.period - gaps(course);
     course.exchanges.get(before).and_then(lasted).is_some_and(|lasted| lasted < long)
         && !again(course, before)
-        && !is_off_beat(course, before)
-}
-
-/// The time from the end of a request to the next request.
-fn pause(course: &Exchanges<'_, '_>, at: usize) -> Option<i64> {
-    let (this, next) = (course.exchanges.get(at)?, course.exchanges.get(at + 1)?);
-    Some(next.at.at.lo - this.done.as_ref()?.at.hi)
+        && !course.is_off_beat(before)
 }
 
 /// Whether the next request is another attempt of the same probe: it arrives long before the next probe is due.
 fn again(course: &Exchanges<'_, '_>, at: usize) -> bool {
-    pause(course, at).is_some_and(|pause| pause < closeness(course))
-}
-
-/// Whether the next request comes too late for another attempt, but too early for the next probe. On a busy node, the
-/// kubelet may have waited for a CPU before it made another attempt.
-fn is_off_beat(course: &Exchanges<'_, '_>, at: usize) -> bool {
-    pause(course, at).is_some_and(|pause| pause < OFF_BEAT.of(course.spec.period))
+    course.pause_after(at).is_some_and(|pause| pause < course.closeness())
 }
 
 fn lasted(exchange: &Exchange<'_, '_>) -> Option<i64> {
     Some(exchange.done.as_ref()?.at.hi - exchange.at.at.lo)
 }
 
-/// The maximum time between two attempts.
-fn closeness(course: &Exchanges<'_, '_>) -> i64 {
-    BETWEEN_PROBES.of(course.spec.period).min(BETWEEN_TRIES)
-}
-
 /// The minimum time that is needed to tell apart probes with several attempts: the longest time before another attempt,
 /// plus as much again before the next probe.
 fn gaps(course: &Exchanges<'_, '_>) -> i64 {
-    closeness(course) + closeness(course)
+    course.closeness() + course.closeness()
 }
 
 /// Whether three attempts leave enough time before the next probe to tell the two probes apart.

@@ -3,6 +3,7 @@
 use std::ops::{Deref, Range};
 
 use probity_model::EventId;
+use probity_model::mechanisms::{BETWEEN_PROBES, BETWEEN_TRIES, OFF_BEAT};
 use probity_model::timeline::{Handler, ProbeKind, ProbedLife};
 
 use crate::reading::http::exchange::Exchange;
@@ -46,6 +47,23 @@ impl<'t, 'h> Exchanges<'t, 'h> {
             }
         }
         runs
+    }
+
+    /// The time from the end of a request to the next request.
+    pub(crate) fn pause_after(&self, at: usize) -> Option<i64> {
+        let (this, next) = (self.exchanges.get(at)?, self.exchanges.get(at + 1)?);
+        Some(next.at.at.lo - this.done.as_ref()?.at.hi)
+    }
+
+    /// The longest pause between two attempts of one probe.
+    pub(crate) fn closeness(&self) -> i64 {
+        BETWEEN_PROBES.of(self.spec.period).min(BETWEEN_TRIES)
+    }
+
+    /// Whether the next request comes too early for the next probe. If it is not close either, it may still be another
+    /// attempt: on a busy node, the kubelet may have waited for a CPU before it made the attempt.
+    pub(crate) fn is_off_beat(&self, at: usize) -> bool {
+        self.pause_after(at).is_some_and(|pause| pause < OFF_BEAT.of(self.spec.period))
     }
 
     /// The name of the probe's kind as events write it, such as `Readiness`.

@@ -9,6 +9,8 @@ use crate::case::CasePod;
 
 /// The placeholders about pods, up to the key of the pod.
 const OF_PODS: [&str; 4] = ["ip:", "uid:", "node:", "most-memory:"];
+/// The placeholder for the address of a Service, up to its name.
+const OF_SERVICES: &str = "service-ip:";
 /// The part of a node's memory, in percent, that `{most-memory:KEY}` stands for. Two pods that request this part do not
 /// fit on the node. One of them fits if all other pods request less than the rest.
 const MOST: u64 = 60;
@@ -38,9 +40,9 @@ pub fn most_memory(allocatable: &str) -> Option<String> {
 #[must_use]
 pub fn placeholders_in(object: &Value, plans: &BTreeMap<String, Plan>) -> Vec<String> {
     let text = object.to_string() + &serde_json::to_string(plans).unwrap_or_default();
-    let mut found: Vec<String> = ["{ip:", "{uid:", "{node:", "{most-memory:", "{service-ip:"]
-        .iter()
-        .flat_map(|start| text.match_indices(start).map(|(at, _)| at).collect::<Vec<_>>())
+    let starts = OF_PODS.into_iter().chain([OF_SERVICES]).map(|prefix| format!("{{{prefix}"));
+    let mut found: Vec<String> = starts
+        .flat_map(|start| text.match_indices(&start).map(|(at, _)| at).collect::<Vec<_>>())
         .filter_map(|at| text.get(at + 1..)?.split_once('}').map(|(name, _)| name.to_owned()))
         .collect();
     found.sort();

@@ -30,7 +30,7 @@ use crate::setup::node_changes::NodeChange;
 /// The maximum time of a wait, unless the case sets another.
 const WAIT_WITHIN: Duration = Duration::from_secs(60);
 /// Events and lines that are in transit when the last step completes can still arrive within this time. Some judges
-/// take it that the lines of a target arrive within two seconds ([`probity_model::mechanisms::UNDER_WAY`]).
+/// assume that the lines of a target arrive within two seconds ([`probity_model::mechanisms::UNDER_WAY`]).
 const SETTLE: Duration = Duration::from_secs(2);
 const LOG_WITHIN: Duration = Duration::from_secs(5);
 
