@@ -36,8 +36,9 @@ fn curl(args: &[&str]) -> Said {
 fn grpc_health(args: &[&str]) -> Said {
     let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
-    let cache = cache.or_else(home).unwrap_or_default();
-    let mut command = Command::new(cache.join("probity/peers/grpc-health"));
+    let ours = std::env::var_os("PROBITY_CACHE").map(PathBuf::from);
+    let cache = ours.unwrap_or_else(|| cache.or_else(home).unwrap_or_default().join("probity"));
+    let mut command = Command::new(cache.join("peers/grpc-health"));
     command.args(args);
     run(command)
 }
