@@ -184,7 +184,7 @@ pub const CHAPTERS: &[Chapter] = &[
 
 /// A case file of the book.
 pub struct CaseFile {
-    /// Its path relative to `suites/`.
+    /// Its path, which starts with `suites/`.
     pub source: String,
     /// Its content.
     pub text: &'static str,
@@ -219,17 +219,21 @@ impl Chapter {
     ///
     /// If a file is not a case.
     pub fn cases(&self) -> Result<Vec<CaseFile>, Box<Problem>> {
-        let yaml =
-            self.folder.files().filter(|file| file.path().extension().is_some_and(|end| end == "yaml"));
-        yaml.filter(|file| file.path().file_name().is_some_and(|name| name != "clauses.yaml"))
-            .map(|file| {
-                let source = format!("suites/{}/{}", self.name, file.path().display());
-                let text = file.contents_utf8().unwrap_or_default();
-                let cases = Case::read(&source, text)?;
-                Ok(CaseFile { source, text, cases })
-            })
-            .collect()
+        case_files(self.folder, self.name)
     }
+}
+
+/// The case files in a folder of this name, in their order.
+fn case_files(folder: &'static Dir<'static>, name: &str) -> Result<Vec<CaseFile>, Box<Problem>> {
+    let yaml = folder.files().filter(|file| file.path().extension().is_some_and(|end| end == "yaml"));
+    yaml.filter(|file| file.path().file_name().is_some_and(|name| name != "clauses.yaml"))
+        .map(|file| {
+            let source = format!("suites/{name}/{}", file.path().display());
+            let text = file.contents_utf8().unwrap_or_default();
+            let cases = Case::read(&source, text)?;
+            Ok(CaseFile { source, text, cases })
+        })
+        .collect()
 }
 
 /// All clauses of the book.

@@ -1,7 +1,9 @@
 //! Checks that judges and readings do not define tolerances: a time, a margin or a factor must be a tolerance of its
 //! clause or a mechanism of `probity_model::mechanisms`. A constant here must belong to a protocol and name its source.
 //!
-//! The check reads the source text of all chapters and readings, without their tests.
+//! Other checks here: clauses and judges name the same tolerances, and no chapter imports from another one.
+//!
+//! The checks read the source text of all chapters and readings, without their tests.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 #![expect(clippy::disallowed_methods, reason = "the text of judges is what these tests are about")]
@@ -223,6 +225,47 @@ fn of_chapter(name: &str) -> String {
     let own = |path: &str| path == format!("{name}.rs") || path.starts_with(&format!("{name}/"));
     let texts = sources().into_iter().filter(|(path, _)| own(path) || path.starts_with("reading"));
     texts.map(|(_, text)| text).collect()
+}
+
+/// The lines of a file of one chapter that name another chapter, each with the name of that chapter.
+fn other_chapters(own: &str, text: &str) -> Vec<(usize, &'static str)> {
+    let code = code(text);
+    let tokens = tokens(&code);
+    let named = tokens.windows(4).filter_map(|words| {
+        let [(line, first), (_, colon), (_, another), (_, name)] = words else { return None };
+        if (first.as_str(), colon.as_str(), another.as_str()) != ("crate", ":", ":") || name == own {
+            return None;
+        }
+        let chapter = crate::CHAPTERS.iter().find(|chapter| chapter.name == name.as_str())?;
+        Some((*line, chapter.name))
+    });
+    named.collect()
+}
+
+#[test]
+fn chapters_and_readings_import_from_no_other_chapter() {
+    let mut found = Vec::new();
+    for (path, text) in sources() {
+        let own = path.split(['/', '.']).next().unwrap_or_default();
+        if own == "reading" || crate::CHAPTERS.iter().any(|chapter| chapter.name == own) {
+            let lines = other_chapters(own, &text).into_iter();
+            found.extend(lines.map(|(line, other)| format!("suites/{path}:{}: {other}", line + 1)));
+        }
+    }
+    assert!(
+        found.is_empty(),
+        "what several chapters use belongs in suites/reading (docs/adr/0011): a change in one chapter must not \
+         change verdicts in another\n{}",
+        found.join("\n")
+    );
+}
+
+#[test]
+fn a_planted_import_of_another_chapter_is_found() {
+    let planted = "use crate::qos::killed;\nuse crate::reading::ends::End; // not crate::init::order\n";
+    assert_eq!(other_chapters("restart", planted), [(0, "qos")]);
+    assert_eq!(other_chapters("reading", planted), [(0, "qos")]);
+    assert!(other_chapters("qos", planted).is_empty());
 }
 
 #[test]

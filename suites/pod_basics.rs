@@ -1,10 +1,16 @@
 //! Pods: what the containers of a pod share, and what can be changed in a pod after its creation.
 
+mod configuration;
+mod context;
+mod environment;
 mod generation;
 mod images;
+mod lookups;
 mod names;
+mod non_root;
 mod privileged;
 mod shared;
+mod sysctls;
 mod templates;
 mod updates;
 mod volumes;
@@ -30,6 +36,13 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "pod.template-change", judge: templates::changes_new_pods_only },
         Judge { clause: "pod.co-scheduled", judge: shared::one_node },
         Judge { clause: "pod.hostname", judge: shared::hostname },
+        Judge { clause: "pod.hosts-file", judge: lookups::know_own_name },
+        Judge { clause: "pod.dns-search", judge: lookups::search_own_namespace },
+        Judge { clause: "pod.configuration-files", judge: configuration::have_their_values },
+        Judge { clause: "pod.security-context", judge: context::is_in_force },
+        Judge { clause: "pod.environment", judge: environment::is_as_specified },
+        Judge { clause: "pod.run-as-non-root", judge: non_root::never_start_as_root },
+        Judge { clause: "pod.unsafe-sysctls", judge: sysctls::unsafe_ones_fail },
     ]
 }
 

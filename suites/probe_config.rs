@@ -17,8 +17,6 @@ mod successes;
 mod timeout;
 mod unasked;
 
-pub(crate) use failures::{is_stalled_on_its_way, may_be_missed};
-
 use probity_model::Judge;
 
 /// How each clause of the chapter is judged.

@@ -6,6 +6,7 @@ mod ending;
 mod execution;
 mod kubelet_restart;
 mod lives;
+mod outlived;
 mod results;
 mod workers;
 

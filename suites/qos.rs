@@ -4,13 +4,11 @@ mod classes;
 mod eviction;
 mod exclusive;
 mod limits;
-mod memory;
 mod oom;
 mod preemption;
 mod processors;
 mod sums;
 
-pub(crate) use limits::killed_for_memory;
 use probity_model::Judge;
 
 /// How each clause of the chapter is judged.

@@ -4,10 +4,9 @@
 //! includes a case only if its profile or its name is requested. `docs/regressions.md` is generated from these cases.
 
 use include_dir::{Dir, include_dir};
-use probity_case::Case;
 use probity_script::problem::Problem;
 
-use crate::CaseFile;
+use crate::{CaseFile, case_files};
 
 static FOLDER: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/regressions");
 
@@ -17,14 +16,7 @@ static FOLDER: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/regressions");
 ///
 /// If a file is not a valid case, which cannot happen in a build that passes its tests.
 pub fn regressions() -> Result<Vec<CaseFile>, Box<Problem>> {
-    let yaml = FOLDER.files().filter(|file| file.path().extension().is_some_and(|end| end == "yaml"));
-    yaml.map(|file| {
-        let source = format!("suites/regressions/{}", file.path().display());
-        let text = file.contents_utf8().unwrap_or_default();
-        let cases = Case::read(&source, text)?;
-        Ok(CaseFile { source, text, cases })
-    })
-    .collect()
+    case_files(&FOLDER, "regressions")
 }
 
 #[cfg(test)]

@@ -14,10 +14,7 @@ mod restarted;
 mod sandbox;
 mod sidecars;
 mod signal;
-mod timers;
 
-pub(crate) use asked::{alive_until, was_running};
-pub(crate) use grace::{judge_graceful_stop, judge_kill_within};
 use probity_model::Judge;
 
 /// How each clause of the chapter is judged.

@@ -72,7 +72,7 @@ fn never_without(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         if let Some(bound) = bound.filter(|_| !began)
             && run.watched_for(pod, &bound.at, clause.slack_us())
         {
-            seen.fine([Some(bound.id), run.last_event()].into_iter().flatten());
+            seen.fine(run.to_the_end([bound.id]));
         }
     }
 }

@@ -15,10 +15,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use probity_script::{Plan, schema};
 
 use crate::bind::{BACKLOG, bind};
-use crate::check;
 use crate::exec::ExecArgs;
 use crate::lifecycle::{CaughtSignal, ChildArgs, DumpArgs, TrialArgs};
 use crate::plan_source::{PlanError, PlanSource};
+use crate::plan_summary;
 use crate::recorder::RecorderArgs;
 use crate::token::Token;
 
@@ -77,7 +77,7 @@ pub enum Command {
 /// Prints the JSON Schema of a document
 #[derive(Args, Clone, Copy, Debug)]
 pub struct SchemaArgs {
-    /// Which document
+    /// The document whose schema to print
     document: Document,
 }
 
@@ -221,7 +221,7 @@ impl ServeArgs {
         let order =
             crate::plan_source::environment().map_err(ServeRefusal::from).and_then(|text| self.order(text));
         match order {
-            Ok(order) if only_check => print(&check::lines(&order.plan)),
+            Ok(order) if only_check => print(&plan_summary::lines(&order.plan)),
             Ok(order) => serve(order),
             Err(refusal) => refusal.report(),
         }

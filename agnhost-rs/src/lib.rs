@@ -1,7 +1,6 @@
 //! `agnhost-rs`: a server that misbehaves on schedule and records what it observes.
 
 mod bind;
-pub mod check;
 pub mod cli;
 pub mod client;
 pub mod clock;
@@ -14,6 +13,7 @@ pub mod lifecycle;
 mod locks;
 pub mod meters;
 pub mod plan_source;
+pub mod plan_summary;
 mod recent;
 pub mod recorder;
 pub mod run;

@@ -7,8 +7,10 @@ use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
 use super::lasting::wrong_for_long;
-use super::{KUBELETS, NETWORK, RESTARTING, text};
+use super::{KUBELETS, NETWORK, RESTARTING, TARGET, text};
+use crate::reading::patches::{IN_PROGRESS, PENDING};
 use crate::reading::statuses::of_kubelet;
+use crate::reading::targets::{self, BY_KUBELET};
 
 /// The statuses of a condition, according to the Kubernetes documentation.
 const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
@@ -32,7 +34,7 @@ const COMPLAINTS: [&str; 5] = [
     "corresponding condition of pod readiness gate",
 ];
 /// The conditions that a kubelet adds only to some pods.
-const SOMETIMES: [&str; 3] = [RESTARTING, "PodResizePending", "PodResizeInProgress"];
+const SOMETIMES: [&str; 3] = [RESTARTING, PENDING, IN_PROGRESS];
 
 /// Every status that a kubelet writes has the five conditions, and a pod that is ready has each of them True.
 pub(super) fn set_of_five(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -88,7 +90,9 @@ pub(super) fn well_formed(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
         let mut kinds = BTreeSet::new();
         for shown in of_kubelet(pod) {
-            let written = KUBELETS.into_iter().chain(SOMETIMES);
+            // Other components also write this condition, with other reasons.
+            let evicted = (targets::reason(shown) == Some(BY_KUBELET)).then_some(TARGET);
+            let written = KUBELETS.into_iter().chain(SOMETIMES).chain(evicted);
             for kind in written.filter(|kind| shown.condition(kind).is_some()) {
                 let status = text(shown, kind, "status").unwrap_or_default();
                 if let Some(wrong) = wrong(shown, kind) {

@@ -87,7 +87,7 @@ fn judge_due(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut 
         }
         None if run.watched_for(pod, &done.stamp, clause.slack_us()) => {
             let finding = format!("{} has nothing left to wait for, but {INITIALIZED} is not True", pod.key);
-            seen.violated(finding, [Some(done.id), run.last_event()].into_iter().flatten());
+            seen.violated(finding, run.to_the_end([done.id]));
         }
         None => {}
     }
@@ -250,8 +250,9 @@ fn judge_times(clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
     for (earlier, later) in [(NETWORK, INITIALIZED), (INITIALIZED, "ContainersReady")] {
         let (Some(one), Some(other)) = (first(earlier), first(later)) else { continue };
         let (Some(from), Some(to)) = (one.turned(earlier), other.turned(later)) else { continue };
-        // The kubelet reads the clock separately for each time in a status, and not in causal order.
-        let rounding = if one.id == other.id { clause.tolerance_us("rounding") } else { 0 };
+        // The kubelet reads the clock separately for each time in a status, and not in causal order. Between two
+        // statuses, the node's wall clock may step back a little.
+        let rounding = clause.tolerance_us("rounding");
         if whole_seconds(from) > whole_seconds(to) + rounding || is_before(other, one) {
             let finding = format!("{later} of {} became True before {earlier}", pod.key);
             seen.violated(finding, [one.id, other.id]);

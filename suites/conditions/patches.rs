@@ -164,14 +164,14 @@ pub(super) fn set_by_patch(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
             (true, None) if run.watched_for(pod, &set.done, clause.slack_us()) => {
                 let finding =
                     format!("{} of {} was {}, but no status shows this", set.kind, pod.key, set.words());
-                seen.violated(finding, [Some(set.id), run.last_event()].into_iter().flatten());
+                seen.violated(finding, run.to_the_end([set.id]));
             }
             (false, Some(found)) if !was => {
                 let finding = format!("a patch of {} set its condition {}", pod.key, set.kind);
                 seen.violated(finding, [set.id, found.id]);
             }
             (false, None) if run.watched_for(pod, &set.done, clause.slack_us()) => {
-                seen.fine([Some(set.id), run.last_event()].into_iter().flatten());
+                seen.fine(run.to_the_end([set.id]));
                 seen.facet("patched", "pod");
             }
             _ => {}

@@ -239,7 +239,7 @@ impl Change<'_, '_> {
             let word = if wanted { "ready" } else { "not ready" };
             let finding =
                 format!("{} is {word}, but its endpoint in {} is not", self.pod.key, self.service.name);
-            seen.violated(finding, [Some(shown.id), run.last_event()].into_iter().flatten());
+            seen.violated(finding, run.to_the_end([shown.id]));
         }
     }
 

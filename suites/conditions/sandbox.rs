@@ -100,7 +100,7 @@ pub(super) fn false_at_the_end(run: &Timeline<'_>, clause: &Clause, seen: &mut S
             }
             None if run.watched_for(pod, &over.at, clause.slack_us()) => {
                 let finding = format!("{} is {}, but {NETWORK} is not False", pod.key, over.phase());
-                seen.violated(finding, [Some(over.id), run.last_event()].into_iter().flatten());
+                seen.violated(finding, run.to_the_end([over.id]));
             }
             None => {}
         }

@@ -44,6 +44,6 @@ fn judge_silence(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &
     let silent = |shown: &Revision<'_>| !has_node(shown) && shown.condition(SCHEDULED).is_none();
     if pod.revisions.iter().all(silent) && run.watched_for(pod, &first.at, clause.slack_us()) {
         let finding = format!("{} has no node, but its status has no condition {SCHEDULED}", pod.key);
-        seen.violated(finding, [Some(first.id), Some(last.id), run.last_event()].into_iter().flatten());
+        seen.violated(finding, run.to_the_end([first.id, last.id]));
     }
 }

@@ -12,6 +12,7 @@ use super::steady::stayed_true;
 use super::{KUBELETS, NETWORK, RESTARTING, TARGET, text};
 use crate::reading::kubelet_restarts::is_written_anew;
 use crate::reading::mains::lives_of;
+use crate::reading::patches::RESIZING;
 use crate::reading::statuses::of_kubelet;
 
 /// The time of each condition that a kubelet manages is the time of its last change of status. Runs that lost a node
@@ -43,6 +44,7 @@ pub(super) fn tells_of_changes(run: &Timeline<'_>, clause: &Clause, seen: &mut S
                 }
             }
         }
+        judge_resizes(run, pod, seen);
     }
     // Two changes within one second have the same time, and the second status may be as late as any other.
     let late = clause.slack_us() + clause.tolerance_us("rounding");
@@ -54,6 +56,28 @@ pub(super) fn tells_of_changes(run: &Timeline<'_>, clause: &Clause, seen: &mut S
             seen.doubt(Doubt::Ambiguous, why, one.events);
         }
         all => all.iter().for_each(|one| seen.violated(one.finding.clone(), one.events)),
+    }
+}
+
+/// The condition of a resize keeps its time as long as it is True for the same reason and about the same generation of
+/// the pod. A restarted kubelet writes a new time, so nothing is judged if the case did something to a node.
+fn judge_resizes(run: &Timeline<'_>, pod: &PodLife<'_>, seen: &mut Seen) {
+    if run.node_was_touched() {
+        return;
+    }
+    let all: Vec<&Revision<'_>> = of_kubelet(pod).collect();
+    for (kind, pair) in RESIZING.into_iter().flat_map(|kind| all.windows(2).map(move |pair| (kind, pair))) {
+        let &[before, after] = pair else { continue };
+        let (Some(first), Some(second)) = (before.condition(kind), after.condition(kind)) else { continue };
+        let kept = |field: &&str| first.get(field) == second.get(field);
+        let same = ["status", "reason", "observedGeneration"].iter().all(kept);
+        if same && before.turned(kind) != after.turned(kind) {
+            let finding = format!(
+                "{kind} of {} did not change, but its lastTransitionTime did, although it is about the same resize",
+                pod.key
+            );
+            seen.violated(finding, [before.id, after.id]);
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::Fact;
 use serde_json::Value;
 
-use super::hook_requests::{HookRequest, bare};
+use super::hook_requests::{HookRequest, bare, http_hooks};
 use crate::reading::arrivals::has_ip;
 use crate::reading::mains::lives_of;
 
@@ -29,12 +29,9 @@ pub(super) fn sent_to_their_hosts(run: &Timeline<'_>, _: &Clause, seen: &mut See
 
 /// The hooks whose host is the address of another pod.
 fn hooks_to_others<'t, 'h>(run: &'t Timeline<'h>) -> Vec<HookRequest<'t, 'h>> {
-    let hooks = run.containers().flat_map(|(pod, container)| {
-        ["postStart", "preStop"].into_iter().filter_map(move |hook| {
-            let get = container.lifecycle(hook)?.get("httpGet")?;
-            let to = pod_at(run, get.get("host")?.as_str()?).filter(|to| to.uid != pod.uid)?;
-            HookRequest::of((pod, container), (hook, get), to)
-        })
+    let hooks = http_hooks(run).filter_map(|(pod, container, hook, get)| {
+        let to = pod_at(run, get.get("host")?.as_str()?).filter(|to| to.uid != pod.uid)?;
+        HookRequest::of((pod, container), (hook, get), to)
     });
     hooks.collect()
 }
@@ -49,10 +46,7 @@ fn pod_at<'t, 'h>(run: &'t Timeline<'h>, host: &str) -> Option<&'t PodLife<'h>> 
 
 /// How many hooks of the run request this path.
 fn hooks_with_path(run: &Timeline<'_>, path: &str) -> usize {
-    let hooks = run.containers().flat_map(|(_, container)| {
-        ["postStart", "preStop"].map(|hook| container.lifecycle(hook).and_then(|hook| hook.get("httpGet")))
-    });
-    let paths = hooks.flatten().map(|get| get.get("path").and_then(Value::as_str).unwrap_or_default());
+    let paths = http_hooks(run).map(|(.., get)| get.get("path").and_then(Value::as_str).unwrap_or_default());
     paths.filter(|other| bare(other) == path).count()
 }
 

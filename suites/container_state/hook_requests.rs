@@ -1,14 +1,16 @@
 //! HTTP hooks: the kubelet sends each request as the definition of the hook says.
 //!
 //! A hook is judged only if a target of its pod always listens on its port, so that each request leaves a record. The
-//! case must do nothing to a node, and the path of the hook must be one that no client rewrites.
+//! path of the hook must be one that no client rewrites, and the case must do nothing to a node, except that a pod may
+//! lose its sandbox. Then only postStart hooks are judged, because nobody can answer a request to a sandbox that is gone.
 
 use std::collections::BTreeSet;
 
+use probity_model::history::{Did, REMOVE_SANDBOX};
 use probity_model::timeline::{Asked, At, Attempt, Connection, ContainerLife, Life, PodLife, Port};
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::answer::{ConnectionAnswer, ListenState};
-use probity_script::{ClientCertificate, Listener, Protocol};
+use probity_script::{ClientCertificate, Fact, Listener, Protocol};
 use serde_json::Value;
 
 use crate::reading::arrivals::{from_a_pod, is_custom_header, on_node_network};
@@ -28,11 +30,13 @@ pub(super) struct HookRequest<'t, 'h> {
 }
 
 /// Each request of a hook has the method, port, scheme, path, query and headers that its definition asks for.
-pub(super) fn sent_as_written(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    if run.node_was_touched() {
+pub(super) fn sent_as_written(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    let removes = |did: &Did| matches!(did, Did::NodeVerb { verb, .. } if verb == REMOVE_SANDBOX);
+    if run.deeds.iter().any(|(_, deed)| deed.did.acts_on_node() && !removes(&deed.did)) {
         return;
     }
-    let all = hook_requests(run);
+    let mut all = hook_requests(run);
+    all.retain(|hook| hook.hook == "postStart" || !run.lost_a_sandbox());
     for hook in &all {
         let same =
             |other: &&HookRequest<'_, '_>| other.pod.uid == hook.pod.uid && other.path() == hook.path();
@@ -40,20 +44,30 @@ pub(super) fn sent_as_written(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             judge_requests(hook, seen);
             for life in lives_of(run, hook.pod, hook.container) {
                 judge_absence(hook, &life, seen);
+                judge_lost_request(clause, hook, &life, seen);
             }
         }
         judge_handshakes(run, hook, seen);
     }
 }
 
+/// Each HTTP hook of the run, with its pod, its container, its name and its request.
+pub(super) fn http_hooks<'t, 'h>(
+    run: &'t Timeline<'h>,
+) -> impl Iterator<Item = (&'t PodLife<'h>, &'t ContainerLife<'h>, &'static str, &'t Value)> {
+    run.containers().flat_map(|(pod, container)| {
+        ["postStart", "preStop"]
+            .into_iter()
+            .filter_map(move |hook| Some((pod, container, hook, container.lifecycle(hook)?.get("httpGet")?)))
+    })
+}
+
+/// The HTTP hooks without a host.
 fn hook_requests<'t, 'h>(run: &'t Timeline<'h>) -> Vec<HookRequest<'t, 'h>> {
-    let hooks = run.containers().flat_map(|(pod, container)| {
-        ["postStart", "preStop"].into_iter().filter_map(move |hook| {
-            let get = container.lifecycle(hook)?.get("httpGet").filter(|get| get.get("host").is_none())?;
-            HookRequest::of((pod, container), (hook, get), pod)
-        })
-    });
-    hooks.collect()
+    let hooks = http_hooks(run).filter(|(.., get)| get.get("host").is_none());
+    let own =
+        hooks.filter_map(|(pod, container, hook, get)| HookRequest::of((pod, container), (hook, get), pod));
+    own.collect()
 }
 
 fn judge_requests(hook: &HookRequest<'_, '_>, seen: &mut Seen) {
@@ -95,6 +109,44 @@ fn judge_absence(hook: &HookRequest<'_, '_>, life: &Life<'_, '_>, seen: &mut See
     }
 }
 
+/// Reports an instance that is never shown as running, because the request of its postStart hook did not arrive: the
+/// instance was stopped, or waited for too long. A process of its pod must have listened on the port since before the
+/// instance began, because a refused request leaves no record.
+fn judge_lost_request(clause: &Clause, hook: &HookRequest<'_, '_>, life: &Life<'_, '_>, seen: &mut Seen) {
+    let (run, sent) = (life.run, clause.tolerance_us("sent"));
+    let whole = hook.attempts().all(|attempt| attempt.holes.is_empty());
+    if !whole || !life.is_numbered() || hook.hook != "postStart" || hook.due_by(life).is_some() {
+        return;
+    }
+    let by = match life.stop() {
+        Some(stop) => life.before_deletion(&stop.at).then(|| At::of(stop)),
+        None => {
+            let latest = life.began.later(sent + life.noise(&life.began, &life.began.later(sent)));
+            life.watched_for(&life.began, sent).then(|| At::new(life.began.id, latest))
+        }
+    };
+    let Some(by) = by.filter(|by| run.before(&life.began, by)) else { return };
+    let mut attempts = hook.attempts();
+    let listened = attempts.any(|of| listened_throughout(of, hook.port, (&life.began, &by), run));
+    if listened && !hook.has_arrived(life, &by) {
+        let finding = format!("the request of {} did not arrive, although the pod listened", hook.words());
+        seen.violated(finding, [life.began.id, by.id]);
+    }
+}
+
+/// Whether a process listened on a port before the first of two instants, and was not stopped before the second.
+fn listened_throughout(attempt: &Attempt<'_>, port: u16, (from, to): (&At, &At), run: &Timeline<'_>) -> bool {
+    let ending = format!(":{port}");
+    let opened = attempt.lines.iter().any(|line| match &line.line.fact {
+        Fact::Listening(state) if state.state == "open" && state.address.ends_with(&ending) => {
+            run.before(&line.at, from)
+        }
+        _ => false,
+    });
+    let stop = attempt.stop().is_none_or(|stop| run.before(to, &stop.at));
+    opened && stop && attempt.ended.as_ref().is_none_or(|ended| run.before(to, ended))
+}
+
 impl<'t, 'h> HookRequest<'t, 'h> {
     /// A hook whose request must go to a pod. `None` if the request may leave no record there, or arrives changed.
     pub(super) fn of(
@@ -110,12 +162,7 @@ impl<'t, 'h> HookRequest<'t, 'h> {
     /// Reports an instance whose request did not arrive by this time. The kubelet may send the request before the
     /// process has recorded its start, but not before the previous instance has ended.
     pub(super) fn judge_arrival(&self, life: &Life<'_, '_>, by: &At, seen: &mut Seen) {
-        let before = life.before().and_then(|before| before.ended.clone());
-        let in_time = |asked: &Asked<'_>| {
-            let earlier = before.as_ref().is_some_and(|ended| life.run.before(&asked.at, ended));
-            !earlier && !life.run.before(by, &asked.at)
-        };
-        if !self.arrivals().any(|(asked, _)| in_time(asked)) {
+        if !self.has_arrived(life, by) {
             let before = if self.hook == "postStart" {
                 "the container was shown as running"
             } else {
@@ -124,6 +171,16 @@ impl<'t, 'h> HookRequest<'t, 'h> {
             let finding = format!("the request of {} did not arrive before {before}", self.words());
             seen.violated(finding, [life.began.id, by.id]);
         }
+    }
+
+    /// Whether the request for an instance arrived by this time.
+    fn has_arrived(&self, life: &Life<'_, '_>, by: &At) -> bool {
+        let before = life.before().and_then(|before| before.ended.clone());
+        let in_time = |asked: &Asked<'_>| {
+            let earlier = before.as_ref().is_some_and(|ended| life.run.before(&asked.at, ended));
+            !earlier && !life.run.before(by, &asked.at)
+        };
+        self.arrivals().any(|(asked, _)| in_time(asked))
     }
 
     /// The time by which the request for an instance must have arrived. For postStart, this is when the container is

@@ -10,11 +10,11 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
 
 use crate::reading::ends::killed_at;
-use crate::reading::hooks::{HookKind, HookRun, hook_run, is_refused, judge_command_before_stop, listens};
+use crate::reading::hooks::{HookKind, HookRun, hook_run, is_refused, judge_hook_before_stop, listens};
 use crate::reading::http::exchange::REDIRECTS;
+use crate::reading::kills::judge_kill_within;
 use crate::reading::patches::may_stop_for_spec;
 use crate::reading::termination::{judge_no_restart, judge_restart};
-use crate::termination::judge_kill_within;
 
 /// Container instances with a postStart hook whose result can be determined from outside, each with the hook.
 fn hooked<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (Life<'t, 'h>, &'t Value, HookKind)> {
@@ -123,7 +123,7 @@ fn judge_sleep(clause: &Clause, life: &Life<'_, '_>, span: i64, seen: &mut Seen)
                 life.name(),
                 seconds(clause.slack_us())
             );
-            seen.violated(finding, [Some(life.began.id), life.run.last_event()].into_iter().flatten());
+            seen.violated(finding, life.run.to_the_end([life.began.id]));
         }
         return;
     };
@@ -196,7 +196,7 @@ fn judge_kill(clause: &Clause, life: &Life<'_, '_>, (how, failed): (&str, &At), 
     match life.stop() {
         Some(stop) if life.before_deletion(&stop.at) => {
             let quantity = format!("from the failure of the hook of {} to the stop signal", life.name());
-            if !judge_command_before_stop(life, failed.id, stop, seen) {
+            if !judge_hook_before_stop(life, failed.id, stop, seen) {
                 life.within(seen, quantity, (failed, stop), clause.in_time());
             }
             judge_kill_within(clause.tolerance_us("kill"), life, stop, life.pod.grace(), seen);

@@ -8,9 +8,8 @@ use probity_model::timeline::{ContainerKind, ContainerLife, ContainerSeen, Life,
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
-use crate::reading::ends::{End, is_undivided};
+use crate::reading::ends::{End, alive_until, is_undivided};
 use crate::reading::statuses::{CRASH_LOOP, of_kubelet, statuses};
-use crate::termination::alive_until;
 
 /// The fields for the states of a container: Kubernetes API reference.
 const STATES: [&str; 3] = ["waiting", "running", "terminated"];

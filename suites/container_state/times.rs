@@ -9,9 +9,9 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
-use super::last_states::judge_gone;
-use crate::qos::killed_for_memory;
+use super::last_states::{LostEnds, judge_gone};
 use crate::reading::ends::{End, has_wall_clock, is_undivided, second, shown_ends};
+use crate::reading::memory::killed_for_memory;
 use crate::reading::statuses::EXCEEDED;
 use crate::reading::termination::KILLED;
 
@@ -78,6 +78,7 @@ pub(super) fn how_it_ended(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
         life.pod.over().is_some_and(|over| over.object["status"]["reason"] == "Evicted")
     };
     let lives = run.lives().undisturbed().only(|life| life.is_numbered() && !evicted(life));
+    let mut lost = LostEnds::default();
     for life in lives {
         let Some(end) = End::of(&life) else { continue };
         let mut told = BTreeSet::new();
@@ -120,7 +121,7 @@ pub(super) fn how_it_ended(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
             }
         }
         let unshown = clause.slack_us() + clause.tolerance_us("to-be-shown");
-        judge_forgotten(&life, unshown, seen);
+        judge_forgotten(&life, unshown, &mut lost, seen);
         // A container that was started again is no longer Terminated, so its last end may never be shown. The kubelet's
         // worker for the pod may also be busy with a hook or with another container.
         let outside =
@@ -128,16 +129,17 @@ pub(super) fn how_it_ended(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
         if told.is_empty() && !outside && life.watched_for(end.at(), unshown) {
             let finding =
                 format!("{} terminated, but no status showed it within {}", life.name(), seconds(unshown));
-            seen.violated(finding, [Some(end.earliest.id), run.last_event()].into_iter().flatten());
+            seen.violated(finding, run.to_the_end([end.earliest.id]));
         }
     }
     judge_lack_of_memory(run, seen);
-    judge_kept(run, seen);
+    judge_kept(run, &mut lost, seen);
+    lost.judge(seen);
     judge_gone(run, seen);
 }
 
 /// While an instance runs, its status keeps showing how the previous instance ended.
-fn judge_kept(run: &Timeline<'_>, seen: &mut Seen) {
+fn judge_kept(run: &Timeline<'_>, all_lost: &mut LostEnds, seen: &mut Seen) {
     if run.lost_a_sandbox() {
         return;
     }
@@ -149,7 +151,8 @@ fn judge_kept(run: &Timeline<'_>, seen: &mut Seen) {
             (has_last(before) && !has_last(after)).then_some([earlier.id, later.id])
         });
         if let Some(events) = lost {
-            seen.violated(format!("the status of {} no longer shows its last state", life.name()), events);
+            let finding = format!("the status of {} no longer shows its last state", life.name());
+            all_lost.add(&life, finding, events, seen);
         }
     }
 }
@@ -206,7 +209,7 @@ fn is_replaced_wait(life: &Life<'_, '_>, end: &End, shown: &Revision<'_>, reason
 /// If a container exited by itself and was restarted, the last state of the next instance shows how the container
 /// exited, provided that the next instance runs for long. A kubelet that kills a container and starts it again in one
 /// sync may show how the killed instance ended only at its next sync, a minute later.
-fn judge_forgotten(life: &Life<'_, '_>, long: i64, seen: &mut Seen) {
+fn judge_forgotten(life: &Life<'_, '_>, long: i64, lost: &mut LostEnds, seen: &mut Seen) {
     let by_rule = life.pod.containers.iter().any(|of| of.spec.get("restartPolicyRules").is_some());
     let Some((line, _)) = life.exited_by_itself().filter(|_| !by_rule && !life.run.lost_a_sandbox()) else {
         return;
@@ -223,7 +226,7 @@ fn judge_forgotten(life: &Life<'_, '_>, long: i64, seen: &mut Seen) {
     if lasts && life.before_deletion(&line.at) && !life.run.node_was_touched() {
         let finding =
             format!("{} was started again, but its last state does not show how it ended", life.name());
-        seen.violated(finding, [line.id, shown.id]);
+        lost.add(life, finding, [line.id, shown.id], seen);
     }
 }
 

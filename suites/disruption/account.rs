@@ -9,6 +9,7 @@ use probity_model::{Clause, EventId, Stamp, Timeline};
 use serde_json::Value;
 
 use super::controllers::needed_by_controllers;
+use crate::reading::services::has_labels;
 
 /// The status code of an eviction that a budget forbids: Kubernetes documentation, API-initiated Eviction.
 pub(super) const FORBIDDEN: u16 = 429;
@@ -126,12 +127,7 @@ pub(super) fn evictions<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Eviction<'t, 'h>> 
 impl Budget<'_> {
     /// Whether the budget selects a pod. Only labels that must match are read.
     pub(super) fn selects(&self, pod: &PodLife<'_>) -> bool {
-        let selector = &self.spec["selector"];
-        let labels = pod.revisions.first().map(|first| &first.object["metadata"]["labels"]);
-        let (Some(wanted), Some(labels)) = (selector["matchLabels"].as_object(), labels) else {
-            return false;
-        };
-        wanted.iter().all(|(key, value)| labels.get(key) == Some(value))
+        has_labels(pod, &self.spec["selector"]["matchLabels"])
     }
 
     /// Whether the budget selects pods by labels that must match, and by nothing else.

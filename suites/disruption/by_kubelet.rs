@@ -34,7 +34,7 @@ fn judge_evicted(run: &Timeline<'_>, clause: &Clause, (gone, at): (&Member<'_, '
             seen.violated(finding, [at.id, early.id]);
         } else if run.watched_for(gone.pod, &at.stamp, clause.slack_us()) {
             let finding = format!("{key} was evicted, but never became Failed");
-            seen.violated(finding, [Some(at.id), run.last_event()].into_iter().flatten());
+            seen.violated(finding, run.to_the_end([at.id]));
         }
         return;
     };

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use probity_model::history::Did;
-use probity_model::measure::Fit;
 use probity_model::timeline::{At, PodLife, Revision};
 use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
 use serde_json::Value;
@@ -150,20 +149,18 @@ pub(super) fn updates_are_not_limited(run: &Timeline<'_>, clause: &Clause, seen:
         let going = pods.iter().filter(|pod| pod.deleted.is_none()).filter_map(|pod| {
             pod.revisions.iter().find(|shown| (shown.terminating() || shown.gone) && shown.at.at.lo >= began)
         });
-        let quantity = format!("from the update of {} to the end of an old pod", workload.name);
         match going.min_by_key(|shown| shown.id) {
             Some(going) => {
+                let quantity = format!("from the update of {} to the end of an old pod", workload.name);
                 seen.within(run, "", quantity, (&asked, going), clause.in_time());
                 seen.facet("request", "update");
             }
             None => {
-                let Some(last) = run.last_event() else { continue };
-                let end = At::new(last, run.end());
-                let waited = run.measure(String::new(), "", &asked, &end, clause.in_time());
-                if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
+                let Some(end) = run.end_event() else { continue };
+                if run.misses("", (&asked, &end), clause.in_time()) {
                     let finding =
                         format!("{} was updated, but none of its old pods was removed", workload.name);
-                    seen.violated(finding, [updated, last]);
+                    seen.violated(finding, [updated, end.id]);
                 }
             }
         }
@@ -203,7 +200,7 @@ pub(super) fn one_after_the_other(run: &Timeline<'_>, clause: &Clause, seen: &mu
                 if run.end().at.lo - gone.at.at.hi > clause.slack_us() {
                     let finding =
                         format!("{} was removed, but its StatefulSet did not create it again", old.name);
-                    seen.violated(finding, [Some(gone.id), run.last_event()].into_iter().flatten());
+                    seen.violated(finding, run.to_the_end([gone.id]));
                 }
                 continue;
             };

@@ -100,16 +100,15 @@ fn judge_ignored<'h>(
         job.owns(pod) && pod.uid != evicted.uid && pod.revisions.first().is_some_and(|first| first.id > asked)
     };
     let next = run.pods.iter().find(later).and_then(|pod| pod.revisions.first());
-    let quantity = format!("from the end of {} to its replacement", evicted.name);
     let Some(next) = next else {
-        let Some(last) = run.last_event() else { return };
-        let waited = run.measure(quantity, "", over, At::new(last, run.end()), clause.in_time());
-        if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
+        let Some(end) = run.end_event() else { return };
+        if run.misses("", (over, &end), clause.in_time()) {
             let finding = format!("{} was evicted, but {} did not replace it", evicted.name, job.name);
-            seen.violated(finding, [asked, last]);
+            seen.violated(finding, [asked, end.id]);
         }
         return;
     };
+    let quantity = format!("from the end of {} to its replacement", evicted.name);
     if next.id < over.id {
         // A Job may create the replacement before the old pod has ended; then the replacement is in time.
         seen.fine([asked, next.id]);
@@ -127,17 +126,16 @@ fn judge_failed<'h>(
     over: &Revision<'h>,
     seen: &mut Seen,
 ) {
-    let quantity = format!("from the end of the pod of {} to the failure of the Job", job.name);
     let Some((at, reason)) = job.first_with(run, "Failed") else {
-        let Some(last) = run.last_event() else { return };
-        let waited = run.measure(quantity, "", over, At::new(last, run.end()), clause.in_time());
-        if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
+        let Some(end) = run.end_event() else { return };
+        if run.misses("", (over, &end), clause.in_time()) {
             let finding =
                 format!("the pod of {} was evicted, but the Job did not fail as its policy says", job.name);
-            seen.violated(finding, [over.id, last]);
+            seen.violated(finding, [over.id, end.id]);
         }
         return;
     };
+    let quantity = format!("from the end of the pod of {} to the failure of the Job", job.name);
     let fit = seen.within(run, "", quantity, (over, &at), clause.in_time());
     let finding = || format!("{} failed with the reason {reason}, not {BY_POLICY}", job.name);
     seen.check(reason == BY_POLICY, finding, [over.id, at.id]);

@@ -150,7 +150,7 @@ pub(super) fn unready_pods_count(run: &Timeline<'_>, clause: &Clause, seen: &mut
     for budget in budgets.iter().filter(|budget| budget.is_plain() && !budget.shown.is_empty()) {
         for pod in budget.members(run) {
             if let Some(unready) = turned_unready(run, pod) {
-                judge_count(run, clause, (budget, pod, unready), seen);
+                judge_unready_count(run, clause, (budget, pod, unready), seen);
             }
         }
     }
@@ -166,7 +166,7 @@ fn turned_unready<'t, 'h>(run: &Timeline<'h>, pod: &'t PodLife<'h>) -> Option<&'
 }
 
 /// The budget's count falls when a pod is no longer ready.
-fn judge_count(
+fn judge_unready_count(
     run: &Timeline<'_>,
     clause: &Clause,
     (budget, pod, unready): (&Budget<'_>, &PodLife<'_>, &Revision<'_>),
@@ -192,7 +192,7 @@ fn judge_count(
         None if run.watched_for(pod, &unready.at, clause.slack_us()) => {
             let finding =
                 format!("{} is not ready, but its budget still counts {before} healthy pods", pod.key);
-            seen.violated(finding, [Some(unready.id), run.last_event()].into_iter().flatten());
+            seen.violated(finding, run.to_the_end([unready.id]));
         }
         None => {}
     }
@@ -225,7 +225,7 @@ fn judge_next_deletion(run: &Timeline<'_>, clause: &Clause, of: &Judged<'_, '_, 
                     }
                     None if run.end().at.lo - deed.began_us > clause.slack_us() => {
                         let finding = format!("{} was deleted, but is not terminating", pod.key);
-                        seen.violated(finding, [Some(*id), run.last_event()].into_iter().flatten());
+                        seen.violated(finding, run.to_the_end([*id]));
                     }
                     None => {}
                 }

@@ -1,7 +1,7 @@
 //! Pods that are preempted: they have a condition that shows the reason, and they terminate as other pods do.
 
-use probity_model::measure::{Fit, seconds, whole_seconds};
-use probity_model::timeline::{At, ContainerKind, PodLife, Revision};
+use probity_model::measure::{seconds, whole_seconds};
+use probity_model::timeline::{ContainerKind, PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::ends::End;
@@ -54,9 +54,7 @@ fn judge_victim<'h>(
     seen.check(said == Some(grace), finding, [contest.at.id, going.id]);
     for container in pod.containers.iter().filter(|of| of.kind == ContainerKind::Main) {
         let Some(life) = lives_of(run, pod, container).next_back() else { continue };
-        let Some(end) = End::of(&life).filter(|_| life.is_numbered() && life.holes.is_empty()) else {
-            continue;
-        };
+        let Some(end) = End::of(&life).filter(|_| life.is_complete()) else { continue };
         let finding = || format!("{} was preempted, but ended without a stop signal", life.name());
         let told = life.attempt.stop();
         seen.check(told.is_some(), finding, [going.id, told.map_or(end.at().id, |stop| stop.id)]);
@@ -68,14 +66,12 @@ fn judge_victim<'h>(
 
 /// Judges whether no pod was preempted for a pod with a higher priority.
 fn judge_nobody_went(run: &Timeline<'_>, clause: &Clause, contest: &Contest<'_, '_>, seen: &mut Seen) {
-    let Some(last) = run.last_event() else { return };
-    let end = At::new(last, run.end());
-    let waited = run.measure(String::new(), "", &contest.at, &end, clause.in_time());
-    if contest.placed().is_none() && waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
+    let Some(end) = run.end_event() else { return };
+    if contest.placed().is_none() && run.misses("", (&contest.at, &end), clause.in_time()) {
         let finding = format!(
             "{} has a higher priority than a pod that takes its place, but no pod was preempted",
             contest.wants.0.key
         );
-        seen.violated(finding, [contest.at.id, last]);
+        seen.violated(finding, [contest.at.id, end.id]);
     }
 }

@@ -132,7 +132,7 @@ pub(super) fn undisturbed_pods_stay(run: &Timeline<'_>, clause: &Clause, seen: &
             continue;
         }
         if run.watched_for(pod, &ready.at, clause.tolerance_us("watched")) {
-            seen.fine([Some(ready.id), run.last_event()].into_iter().flatten());
+            seen.fine(run.to_the_end([ready.id]));
         }
     }
 }

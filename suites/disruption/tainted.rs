@@ -67,9 +67,7 @@ impl Taint<'_> {
     /// The pods that ran on the node when it got the taint, and that nobody else deleted.
     fn pods<'t, 'h>(&self, run: &'t Timeline<'h>) -> impl Iterator<Item = &'t PodLife<'h>> {
         run.pods.iter().filter(|pod| {
-            let before = pod.revisions.iter().rfind(|shown| shown.id < self.at.id);
-            let ran = before.is_some_and(|shown| shown.phase() == "Running" && !shown.terminating());
-            pod.node == self.node && ran && pod.deleted.is_none()
+            pod.node == self.node && pod.was_running_before(self.at.id) && pod.deleted.is_none()
         })
     }
 }
@@ -86,7 +84,7 @@ pub(super) fn untolerated_pods_go(run: &Timeline<'_>, clause: &Clause, seen: &mu
                 }
                 (Tolerated::Forever, None) => {
                     if run.watched_for(pod, &taint.at, clause.tolerance_us("watched")) {
-                        seen.fine([Some(taint.at.id), run.last_event()].into_iter().flatten());
+                        seen.fine(run.to_the_end([taint.at.id]));
                         seen.facet("toleration", "unlimited");
                     }
                 }
@@ -109,14 +107,11 @@ fn judge<'h>(
     let bound = Bound::at_most(span + slack, format!("{} tolerated + the clause's slack", seconds(span)))
         .and_at_least(span, format!("{} tolerated", seconds(span)));
     let Some(going) = going else {
-        let Some(last) = run.last_event() else { return };
-        let waited = run.measure(String::new(), "", &taint.at, At::new(last, run.end()), bound);
-        if waited.is_some_and(|waited| {
-            waited.fit() == Fit::Missed && run.at_least(&taint.at, &At::new(last, run.end())) > span
-        }) {
+        let Some(end) = run.end_event() else { return };
+        if run.misses("", (&taint.at, &end), bound) && run.at_least(&taint.at, &end) > span {
             let finding =
                 format!("{} does not tolerate the taint of its node, but it was not deleted", pod.key);
-            seen.violated(finding, [taint.at.id, last]);
+            seen.violated(finding, [taint.at.id, end.id]);
         }
         return;
     };

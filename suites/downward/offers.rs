@@ -3,7 +3,8 @@
 use probity_model::Timeline;
 use serde_json::Value;
 
-use crate::reading::dumps::{Look, looks};
+use crate::reading::dumps::{Look, RECORDED, looks};
+use crate::reading::volumes::{list, volume_of};
 
 /// How a value reaches a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,9 +45,6 @@ impl<'l> Offer<'l> {
     }
 }
 
-/// The directory of the files that a target records, according to the target's manual.
-const RECORDED: &str = "/etc/podinfo";
-
 /// All variables and files of a container, as one record of its process shows them.
 pub(super) fn offers<'l>(look: &'l Look<'_, '_>) -> Vec<Offer<'l>> {
     let (spec, dump) = (look.life.container.spec, look.dump);
@@ -59,7 +57,7 @@ pub(super) fn offers<'l>(look: &'l Look<'_, '_>) -> Vec<Offer<'l>> {
         }
     }
     for mount in list(spec, "volumeMounts").filter(|mount| mount["mountPath"] == RECORDED) {
-        let volume = list(look.life.pod.spec, "volumes").find(|volume| volume["name"] == mount["name"]);
+        let volume = volume_of(look.life.pod.spec, mount);
         for item in volume.into_iter().flat_map(|volume| list(&volume["downwardAPI"], "items")) {
             if let Some(path) = item["path"].as_str() {
                 let name = format!("{RECORDED}/{path}");
@@ -69,10 +67,6 @@ pub(super) fn offers<'l>(look: &'l Look<'_, '_>) -> Vec<Offer<'l>> {
         }
     }
     all
-}
-
-fn list<'v>(of: &'v Value, field: &str) -> impl Iterator<Item = &'v Value> + use<'v> {
-    of.get(field).and_then(Value::as_array).into_iter().flatten()
 }
 
 /// All records of processes that contain an environment.

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::fields::{OF_FILES, OF_VARIABLES};
 use crate::reading::rejections::for_another_reason;
+use crate::reading::volumes::list;
 
 /// The word in a rejection that identifies the field.
 const PATH: &str = "fieldPath";
@@ -24,10 +25,6 @@ pub(super) fn in_variables(run: &Timeline<'_>, seen: &mut Seen) {
         let mut fields = variables.filter_map(|variable| variable["valueFrom"]["fieldRef"][PATH].as_str());
         fields.find(|field| OF_FILES.contains(field))
     });
-}
-
-fn list<'v>(of: &'v Value, field: &str) -> impl Iterator<Item = &'v Value> + use<'v> {
-    of.get(field).and_then(Value::as_array).into_iter().flatten()
 }
 
 fn judge(run: &Timeline<'_>, seen: &mut Seen, place: &str, wrong: impl Fn(&Value) -> Option<&str>) {

@@ -106,7 +106,7 @@ fn judge_start(run: &Timeline<'_>, clause: &Clause, (patch, name): (&Patch<'_, '
         if run.watched_for(pod, &patch.done, clause.slack_us()) {
             let finding =
                 format!("the API server accepted the ephemeral container {name}, but {} has none", pod.key);
-            seen.violated(finding, [Some(patch.id), run.last_event()].into_iter().flatten());
+            seen.violated(finding, run.to_the_end([patch.id]));
         }
         return;
     };
@@ -122,7 +122,7 @@ fn judge_start(run: &Timeline<'_>, clause: &Clause, (patch, name): (&Patch<'_, '
         seen.facet("by", "subresource");
     } else if stays(run, pod, patch, clause) && pod.over().is_none_or(still_runs) {
         let finding = format!("the ephemeral container {name} of {} never ran", pod.key);
-        seen.violated(finding, [Some(patch.id), run.last_event()].into_iter().flatten());
+        seen.violated(finding, run.to_the_end([patch.id]));
     }
 }
 
@@ -153,7 +153,7 @@ pub(super) fn with_usual_fields(run: &Timeline<'_>, clause: &Clause, seen: &mut 
             None if run.watched_for(patch.pod, &patch.done, clause.slack_us()) => {
                 let finding =
                     format!("the API server accepted the ephemeral container {name}, but does not show it");
-                seen.violated(finding, [Some(patch.id), run.last_event()].into_iter().flatten());
+                seen.violated(finding, run.to_the_end([patch.id]));
             }
             None => {}
         }

@@ -117,7 +117,7 @@ fn judge_end(
             let finding = format!(
                 "the ephemeral container {name} exited with {code}, but is never shown as terminated"
             );
-            seen.violated(finding, [Some(exited), run.last_event()].into_iter().flatten());
+            seen.violated(finding, run.to_the_end([exited]));
         }
         return;
     };
@@ -125,7 +125,7 @@ fn judge_end(
         let finding = format!("the ephemeral container {name} exited with {code}, but is shown with {wrong}");
         seen.violated(finding, [exited, shown]);
     } else if watched {
-        seen.fine([Some(exited), Some(shown), run.last_event()].into_iter().flatten());
+        seen.fine(run.to_the_end([exited, shown]));
         if pod.restart_policy() == "Always" {
             seen.facet("exit", if code == 0 { "zero" } else { "nonzero" });
         }
@@ -256,7 +256,7 @@ pub(super) fn no_effect(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         let failed = container.attempts.first().and_then(exit).filter(|(.., code)| *code != 0);
         let watched = |at: &Stamp| run.watched_for(pod, at, clause.tolerance_us("watched"));
         if let Some((id, ..)) = failed.filter(|(_, at, _)| watched(at)) {
-            seen.fine([Some(before.id), Some(id), run.last_event()].into_iter().flatten());
+            seen.fine(run.to_the_end([before.id, id]));
             seen.facet("while", "failed");
         }
     }

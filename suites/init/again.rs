@@ -4,8 +4,8 @@ use probity_model::clocks::Order;
 use probity_model::timeline::{At, Attempt, ContainerKind, ContainerLife, Life, Line, PodLife};
 use probity_model::{Clause, EventId, Seen, Timeline};
 
-use crate::reading::inits::{inits, is_told, success};
-use crate::reading::mains::{is_plain, lives_of, mains};
+use crate::reading::inits::{inits, success};
+use crate::reading::mains::{is_plain, is_recorded, lives_of, mains};
 
 /// An init container that has succeeded does not run again.
 pub(super) fn done_is_done(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -32,7 +32,7 @@ pub(super) fn done_is_done(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
             seen.fine([line.id, restarted]);
             seen.facet("main", "restarted");
         } else if life.watched_for(&line.at, clause.slack_us()) {
-            seen.fine([Some(line.id), run.last_event()].into_iter().flatten());
+            seen.fine(run.to_the_end([line.id]));
             seen.facet("main", "runs");
         }
     }
@@ -57,7 +57,7 @@ pub(super) fn not_with_a_restart(run: &Timeline<'_>, clause: &Clause, seen: &mut
             if let Some(again) = init_after(run, pod, &before) {
                 let finding = format!("an init container ran again after {} restarted", life.name());
                 seen.violated(finding, [life.began.id, again]);
-            } else if inits(pod).all(is_told) && life.watched_for(&life.began, clause.slack_us()) {
+            } else if inits(pod).all(is_recorded) && life.watched_for(&life.began, clause.slack_us()) {
                 seen.fine([life.began.id]);
             }
         }
@@ -68,7 +68,8 @@ pub(super) fn not_with_a_restart(run: &Timeline<'_>, clause: &Clause, seen: &mut
 pub(super) fn not_after_all_ended(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let lasting = |pod: &&PodLife<'_>| pod.restart_policy() == "Always" && is_plain(run, pod);
     for pod in run.pods.iter().filter(lasting) {
-        if inits(pod).next().is_none() || !inits(pod).all(|init| is_told(init) && success(init).is_some()) {
+        let all_succeeded = inits(pod).all(|init| is_recorded(init) && success(init).is_some());
+        if inits(pod).next().is_none() || !all_succeeded {
             continue;
         }
         for life in mains(pod).flat_map(|main| lives_of(run, pod, main)) {
@@ -108,9 +109,8 @@ fn init_after(run: &Timeline<'_>, pod: &PodLife<'_>, main: &Life<'_, '_>) -> Opt
 /// in a file there.)
 pub(super) fn finds_its_files(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for init in run.pods.iter().filter(|pod| is_plain(run, pod)).flat_map(inits) {
-        let told: Vec<_> =
-            init.attempts.iter().filter(|life| life.is_numbered() && life.holes.is_empty()).collect();
-        for pair in told.windows(2) {
+        let complete: Vec<_> = init.attempts.iter().filter(|life| life.is_complete()).collect();
+        for pair in complete.windows(2) {
             let [one, two] = pair else { continue };
             let events = [one.began.id, two.began.id];
             if one.number == two.number {

@@ -6,8 +6,8 @@ use probity_model::timeline::{Attempt, Line};
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::{Fact, Waited};
 
-use crate::reading::inits::{inits, is_told};
-use crate::reading::mains::mains;
+use crate::reading::inits::inits;
+use crate::reading::mains::{is_recorded, mains};
 
 /// The record of the last precondition for which an instance waited, with the time that it waited.
 fn found<'t, 'h>(attempt: &'t Attempt<'h>) -> Option<(&'t Line<'h>, &'h Waited)> {
@@ -22,7 +22,9 @@ pub(super) fn delays_mains(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
     for pod in &run.pods {
         for init in inits(pod) {
             let waits = init.plan().is_some_and(|plan| !plan.process.wait_for.is_empty());
-            let Some(attempt) = init.attempts.first().filter(|_| waits && is_told(init)) else { continue };
+            let Some(attempt) = init.attempts.first().filter(|_| waits && is_recorded(init)) else {
+                continue;
+            };
             for main in mains(pod) {
                 let Some(first) = main.attempts.first().filter(|first| first.is_numbered()) else { continue };
                 let began = &first.began;

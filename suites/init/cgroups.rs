@@ -7,15 +7,12 @@ use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
 use crate::reading::described::{Described, descriptions};
-use crate::reading::patches::{Patch, RESIZE, of_part};
+use crate::reading::patches::{Patch, RESIZE, is_resizing, of_part};
 use crate::reading::qos::{Effective, effective};
 use crate::reading::quantities::{WHOLE, thousandths};
 
 /// The CPU shares of one whole CPU in cgroup v1, as the Linux kernel counts them.
 const SHARES: i128 = 1_024;
-
-/// The conditions of a resize that is not complete.
-const RESIZING: [&str; 2] = ["PodResizePending", "PodResizeInProgress"];
 
 /// The effective amount of a resource. None if a container does not specify an amount.
 fn effective_of(spec: &Value, kind: &str, resource: &str) -> Option<Effective> {
@@ -48,12 +45,13 @@ fn spec_at<'h>(
     let settled = run.longer_than(pod, (&last.done, &described.began), clause.tolerance_us("resized"));
     let known = |shown: &&Revision<'_>| !shown.gone && run.before(&shown.at, &described.began);
     let shown = pod.revisions.iter().rfind(known).filter(|_| settled)?;
-    let waits = RESIZING.iter().any(|kind| shown.condition(kind).is_some());
     let number = |path: &str| shown.object.pointer(path).and_then(Value::as_i64);
     let generations = number("/status/observedGeneration").zip(number("/metadata/generation"));
-    // A kubelet that has not heard of the resize yet shows no condition either.
+    // A kubelet that has not heard of the resize yet shows no condition either. A status without an observed generation
+    // counts as up to date, because the kubelet has had enough time since the resize. `knows_its_spec` in
+    // `reports/shares.rs` leaves such a status out instead, because nothing there waits for the kubelet.
     let behind = generations.is_some_and(|(seen, of)| seen < of);
-    if waits || behind { None } else { Some((&shown.object["spec"], "resize")) }
+    if is_resizing(shown) || behind { None } else { Some((&shown.object["spec"], "resize")) }
 }
 
 fn judge(

@@ -9,13 +9,13 @@ use probity_model::timeline::{
 use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::alive::accuse_living;
-use crate::reading::ends::heard_kill;
-use crate::reading::inits::{initializing, inits, is_told};
-use crate::reading::mains::{lives_of, mains};
+use crate::reading::ends::{alive_until, heard_kill};
+use crate::reading::inits::{initializing, inits};
+use crate::reading::kills::judge_graceful_stop;
+use crate::reading::mains::{is_recorded, lives_of, mains};
 use crate::reading::patches::restarts_for_update;
-use crate::reading::statuses::{EXCEEDED, NEVER_PULLED, NO_IMAGE};
+use crate::reading::statuses::{EXCEEDED, NEVER_PULLED, NO_IMAGE, is_explained};
 use crate::reading::termination::Exhausted;
-use crate::termination::{alive_until, judge_graceful_stop};
 
 /// A pod with a deadline, and the time from which the deadline counts.
 struct Limited<'t, 'h> {
@@ -85,6 +85,7 @@ impl Limited<'_, '_> {
         self.judge_reason(over, seen) && !accuse_living(run, self.pod, over, seen)
     }
 
+    /// The reason and the message say why the pod has ended.
     fn judge_reason(&self, over: &Revision<'_>, seen: &mut Seen) -> bool {
         let reason = over.object["status"]["reason"].as_str().unwrap_or("none");
         let right = over.phase() == "Failed" && reason == EXCEEDED;
@@ -94,6 +95,9 @@ impl Limited<'_, '_> {
                 self.pod.key,
                 over.phase()
             );
+            seen.violated(finding, [self.start.id, over.id]);
+        } else if !is_explained(over) {
+            let finding = format!("{} exceeded its deadline, but no message says so", self.pod.key);
             seen.violated(finding, [self.start.id, over.id]);
         }
         right
@@ -153,7 +157,9 @@ impl Limited<'_, '_> {
         let due = self.start.later(self.due());
         let sidecars = self.pod.containers.iter().filter(|of| of.kind == ContainerKind::Sidecar);
         let sidecars = sidecars.filter(|of| !of.has_memory_limit());
-        for life in sidecars.filter_map(|of| lives_of(run, self.pod, of).next_back()) {
+        let last: Vec<_> = sidecars.filter_map(|of| lives_of(run, self.pod, of).next_back()).collect();
+        self.judge_order(run, &last, seen);
+        for life in last {
             let killed = heard_kill(&life).filter(|ended| life.is_numbered() && run.before(&due, ended));
             match (life.stop(), killed) {
                 (None, Some(ended)) => self.judge_kill(&life, &ended, seen),
@@ -161,6 +167,30 @@ impl Limited<'_, '_> {
                     self.judge_turn(run, &life, (stop, killed.as_ref()), seen);
                 }
                 _ => {}
+            }
+        }
+    }
+
+    /// Sidecars that nothing else stops are stopped one after the other, and the last one first, unless the grace period ends
+    /// first.
+    fn judge_order(&self, run: &Timeline<'_>, sidecars: &[Life<'_, '_>], seen: &mut Seen) {
+        let (due, grace) = (self.start.later(self.due()), self.pod.grace());
+        let ends_otherwise = |life: &Life<'_, '_>| {
+            let lethal = ProbeKind::STOPPING.iter().any(|kind| life.container.probe(*kind).is_some());
+            lethal || restarts_for_update(run, self.pod, life.container)
+        };
+        for (first, second) in sidecars.iter().zip(sidecars.iter().skip(1)) {
+            let (Some(stop), Some(exit)) = (first.stop(), second.exiting()) else { continue };
+            let in_time = run.before(&due, &stop.at)
+                && run.clocks.between(&due, &stop.at).is_some_and(|span| span.hi < grace - NEAR);
+            let numbered = first.is_numbered() && second.is_numbered();
+            if in_time && numbered && !ends_otherwise(first) && run.before(&stop.at, &exit.at) {
+                let finding = format!(
+                    "at the deadline, {} received its stop signal before {} had ended",
+                    first.name(),
+                    second.name()
+                );
+                seen.violated(finding, [self.start.id, stop.id, exit.id]);
             }
         }
     }
@@ -215,7 +245,7 @@ impl Limited<'_, '_> {
     fn accuse_late_starts(&self, run: &Timeline<'_>, seen: &mut Seen) -> bool {
         let due = self.start.later(self.due());
         for main in mains(self.pod) {
-            let first = main.attempts.first().filter(|first| first.is_numbered() && first.holes.is_empty());
+            let first = main.attempts.first().filter(|first| first.is_complete());
             if let Some(first) = first.filter(|first| run.before(&due, &first.began)) {
                 let finding = format!(
                     "{}/{} was started after the deadline, though its pod was not initialized",
@@ -231,7 +261,7 @@ impl Limited<'_, '_> {
         if run.watched_for(self.pod, &self.start, self.due() + clause.slack_us()) {
             let phase = self.pod.last().map_or("", Revision::phase);
             let finding = format!("{} exceeded its deadline, but is still {phase}", self.pod.key);
-            seen.violated(finding, [Some(self.start.id), run.last_event()].into_iter().flatten());
+            seen.violated(finding, run.to_the_end([self.start.id]));
         }
     }
 }
@@ -258,7 +288,7 @@ fn waits_for_good(run: &Timeline<'_>, pod: &PodLife<'_>, main: &ContainerLife<'_
     match lives_of(run, pod, main).next_back() {
         Some(last) => last.exited_by_itself().is_some_and(|(_, code)| {
             let back = pod.restarts_after(main, code.into());
-            back && is_told(main) && last.stop().is_none() && last.lives_again().is_none()
+            back && is_recorded(main) && last.stop().is_none() && last.lives_again().is_none()
         }),
         None => {
             let lacks = |reason: &str| NO_IMAGE.contains(&reason) || reason == NEVER_PULLED;

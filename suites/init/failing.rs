@@ -6,17 +6,17 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 
 use crate::reading::alive::accuse_living;
 use crate::reading::ends::{End, heard_kill};
-use crate::reading::hooks::judge_command_before_stop;
+use crate::reading::hooks::judge_hook_before_stop;
 use crate::reading::inits::{inits, plain_pods, success};
+use crate::reading::kills::judge_kill_within;
 use crate::reading::mains::{last_sidecars, lives_of};
 use crate::reading::start_errors::judge_start_error;
 use crate::reading::termination::judge_restart;
-use crate::termination::judge_kill_within;
 
 /// Instances of init containers that exited by themselves with a nonzero status.
 fn failures<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (Life<'t, 'h>, &'t Line<'h>)> {
     let of_pod = move |pod: &'t PodLife<'h>| inits(pod).flat_map(move |init| lives_of(run, pod, init));
-    let lives = plain_pods(run).flat_map(of_pod).filter(|life| life.is_numbered() && life.holes.is_empty());
+    let lives = plain_pods(run).flat_map(of_pod).filter(|life| life.is_complete());
     lives.filter_map(|life| {
         let (line, code) = life.attempt.exited_by_itself()?;
         (code != 0 && life.before_deletion(&line.at)).then_some((life, line))
@@ -87,7 +87,7 @@ pub(super) fn fails_its_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
                     "{} failed with restartPolicy Never, but the pod is still {phase} after {late}",
                     life.name()
                 );
-                seen.violated(finding, [Some(line.id), run.last_event()].into_iter().flatten());
+                seen.violated(finding, run.to_the_end([line.id]));
             }
             None => {}
         }
@@ -142,7 +142,7 @@ fn judge_waiting(life: &Life<'_, '_>, over: &Revision<'_>, seen: &mut Seen) {
 fn judge_sidecars(clause: &Clause, init: &Life<'_, '_>, failed: &Line<'_>, seen: &mut Seen) {
     let (run, pod) = (init.run, init.pod);
     let alone = pod.containers.iter().filter(|of| of.kind == ContainerKind::Sidecar).count() == 1;
-    for life in last_sidecars(run, pod).filter(|life| life.is_numbered() && life.holes.is_empty()) {
+    for life in last_sidecars(run, pod).filter(|life| life.is_complete()) {
         let killed = heard_kill(&life).filter(|_| !life.container.has_memory_limit());
         if killed.as_ref().is_some_and(|at| !run.before(&failed.at, at) || !life.before_deletion(at)) {
             continue;
@@ -151,7 +151,7 @@ fn judge_sidecars(clause: &Clause, init: &Life<'_, '_>, failed: &Line<'_>, seen:
             (Some(stop), _) if run.before(&failed.at, &stop.at) && life.before_deletion(&stop.at) => {
                 let lethal = ProbeKind::STOPPING.iter().any(|kind| life.container.probe(*kind).is_some());
                 let plain = alone && !lethal && life.container.lifecycle("preStop").is_none();
-                if judge_command_before_stop(&life, failed.id, stop, seen) {
+                if judge_hook_before_stop(&life, failed.id, stop, seen) {
                     seen.facet("sidecar", "hooked");
                 } else if plain
                     && judge_kill_within(clause.tolerance_us("kill"), &life, stop, pod.grace(), seen)

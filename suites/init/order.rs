@@ -6,8 +6,8 @@ use probity_model::timeline::{At, ContainerKind, ContainerLife, PodLife, Revisio
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 
-use crate::reading::inits::{end_of_success, inits, is_told, plain_pods, success, was_made};
-use crate::reading::mains::mains;
+use crate::reading::inits::{end_of_success, inits, plain_pods, success, was_made};
+use crate::reading::mains::{is_recorded, mains};
 use crate::reading::statuses::NO_IMAGE;
 
 /// Each regular init container starts after the previous ones have succeeded, and soon after the last of these has
@@ -67,7 +67,8 @@ fn judge_pair(
     let began = next.attempts.first().filter(|first| first.number == 0 && first.is_numbered())?;
     let name = |of: &ContainerLife<'_>| format!("{}/{}", pod.key, of.name);
     before.plan()?;
-    if !before.attempts.is_empty() && !is_told(before) || before.attempts.is_empty() && was_made(pod, before)
+    if !before.attempts.is_empty() && !is_recorded(before)
+        || before.attempts.is_empty() && was_made(pod, before)
     {
         let why =
             format!("the record of {} is incomplete, and {} started after it", name(before), name(next));
@@ -104,7 +105,7 @@ fn judge_follow(
         }
         None if next.plan().is_some() && run.watched_for(pod, end, clause.slack_us()) => {
             let finding = format!("{}/{} succeeded, but {} never started", pod.key, before.name, next.name);
-            seen.violated(finding, [Some(end.id), run.last_event()].into_iter().flatten());
+            seen.violated(finding, run.to_the_end([end.id]));
         }
         _ => {}
     }
@@ -148,7 +149,7 @@ fn judge_behind_missing(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, 
                     "{}/{} did not start, although only the image of another container is missing",
                     pod.key, main.name
                 );
-                seen.violated(finding, [Some(missing.id), run.last_event()].into_iter().flatten());
+                seen.violated(finding, run.to_the_end([missing.id]));
             }
             _ => {}
         }
@@ -166,7 +167,7 @@ fn judge_beside(
         if run.watched_for(pod, first, clause.slack_us()) {
             let finding =
                 format!("{}/{} never started, although the other containers did", pod.key, main.name);
-            seen.violated(finding, [Some(first.id), run.last_event()].into_iter().flatten());
+            seen.violated(finding, run.to_the_end([first.id]));
         }
         return;
     };

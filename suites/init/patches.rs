@@ -61,7 +61,7 @@ pub(super) fn image_restarts_nothing(run: &Timeline<'_>, clause: &Clause, seen: 
         if let Some((what, event)) = touched_after(run, pod, *id) {
             seen.violated(format!("{what} after the image of an init container was changed"), [*id, event]);
         } else if run.watched_for(pod, &run.heard(*id), clause.tolerance_us("watched")) {
-            seen.fine([Some(*id), run.last_event()].into_iter().flatten());
+            seen.fine(run.to_the_end([*id]));
         }
     }
 }

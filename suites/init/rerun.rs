@@ -5,8 +5,8 @@ use probity_model::history::{Did, REMOVE_SANDBOX};
 use probity_model::timeline::{Attempt, ContainerKind, ContainerLife, PodLife};
 use probity_model::{Clause, EventId, Seen, Timeline};
 
-use crate::reading::inits::{inits, is_told, success};
-use crate::reading::mains::mains;
+use crate::reading::inits::{inits, success};
+use crate::reading::mains::{is_recorded, mains};
 
 /// The only pod of a case whose sandbox was removed, with the event of the removal and the time at which the removal
 /// began.
@@ -23,7 +23,7 @@ fn removed<'t, 'h>(run: &'t Timeline<'h>) -> Option<(&'t PodLife<'h>, EventId, S
 pub(super) fn with_a_new_sandbox(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let Some((pod, deed, began)) = removed(run) else { return };
     let done = |init: &ContainerLife<'_>| {
-        is_told(init) && success(init).is_some_and(|(_, line)| run.before(&line.at, &began))
+        is_recorded(init) && success(init).is_some_and(|(_, line)| run.before(&line.at, &began))
     };
     if pod.restart_policy() != "Always" || !run.before_deletion(pod, &began) || !inits(pod).all(done) {
         return;

@@ -53,7 +53,7 @@ pub(super) fn counts_inits(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
             continue;
         };
         if run.watched_for(pod, &shown.at, clause.tolerance_us("watched")) {
-            seen.fine([Some(shown.id), Some(beside.id), run.last_event()].into_iter().flatten());
+            seen.fine(run.to_the_end([shown.id, beside.id]));
             seen.facet("container", if kind == ContainerKind::Sidecar { "sidecar" } else { "init" });
         }
     }

@@ -60,7 +60,7 @@ pub(super) fn initialized(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
             None if run.watched_for(pod, &done.at, clause.slack_us()) => {
                 let finding =
                     format!("all init containers of {} succeeded, but Initialized is not True", pod.key);
-                seen.violated(finding, [Some(done.id), run.last_event()].into_iter().flatten());
+                seen.violated(finding, run.to_the_end([done.id]));
             }
             None => {}
         }

@@ -259,6 +259,11 @@ fn a_second_run_finds_the_files_of_the_first() {
 
 /// A pod starts at 1 s with a deadline of 8 s. Its init container fails again and again, and the pod ends at this time.
 fn endless(over: Option<(f64, &str)>) -> &'static str {
+    endless_with(over, "Its deadline is over")
+}
+
+/// The same, if the status of the pod has this message at its end.
+fn endless_with(over: Option<(f64, &str)>, message: &str) -> &'static str {
     let mut run = Composer::new(&[COVERS]);
     let mut of = spec("Always", &["one"], &["main"]);
     of["activeDeadlineSeconds"] = json!(8);
@@ -272,7 +277,7 @@ fn endless(over: Option<(f64, &str)>) -> &'static str {
     run.status(3.0, &shown("Pending"));
     if let Some((at, reason)) = over {
         let mut status = shown("Failed");
-        status["reason"] = json!(reason);
+        (status["reason"], status["message"]) = (json!(reason), json!(message));
         run.status(at, &status);
     }
     run.reading(40.0);
@@ -285,6 +290,7 @@ fn a_deadline_covers_the_initialization() {
     assert_eq!(endless(Some((7.0, "DeadlineExceeded"))), "violated", "too early");
     assert_eq!(endless(Some((18.0, "DeadlineExceeded"))), "violated", "too late");
     assert_eq!(endless(Some((9.8, "Evicted"))), "violated");
+    assert_eq!(endless_with(Some((9.8, "DeadlineExceeded")), ""), "violated", "no message");
     assert_eq!(endless(None), "violated");
 }
 
@@ -306,7 +312,7 @@ fn limited(stop: Option<f64>, end: f64) -> &'static str {
     if end < 45.0 {
         run.left(end);
         status["phase"] = json!("Failed");
-        status["reason"] = json!("DeadlineExceeded");
+        (status["reason"], status["message"]) = (json!("DeadlineExceeded"), json!("Its deadline is over"));
         status["containerStatuses"][0]["state"] = ended(143);
         run.status(end + 0.5, &status);
     }
@@ -374,7 +380,8 @@ fn a_deadline_ends_a_pod_whose_container_waits() {
         run.status(3.5, &status);
         if over < 45.0 {
             status["phase"] = json!("Failed");
-            status["reason"] = json!("DeadlineExceeded");
+            (status["reason"], status["message"]) =
+                (json!("DeadlineExceeded"), json!("Its deadline is over"));
             status["containerStatuses"][0]["state"] = ended(1);
             run.status(over, &status);
         }

@@ -7,11 +7,11 @@ use probity_model::timeline::{At, ContainerLife, Life, PodLife, Revision, State}
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use crate::reading::ends::{End, killed_at, may_be_busy};
+use crate::reading::kills::judge_graceful_stop;
 use crate::reading::mains::lives_of;
 use crate::reading::patches::{self, Patch, image_in};
 use crate::reading::statuses::{NO_IMAGE, status_of};
 use crate::reading::termination::time_of_ends;
-use crate::termination::judge_graceful_stop;
 
 /// A running main container or sidecar is stopped in time once an update has changed its image. Its hook runs first,
 /// and it has the grace period of its pod.
@@ -64,7 +64,7 @@ fn judge_waiting(
         seen.facet("before", "waiting");
     } else if run.watched_for(patch.pod, &patch.done, clause.slack_us()) {
         let finding = format!("{}/{name} has a new image, but still waits for the old one", patch.pod.key);
-        seen.violated(finding, [Some(patch.id), run.last_event()].into_iter().flatten());
+        seen.violated(finding, run.to_the_end([patch.id]));
     }
     true
 }
@@ -143,7 +143,7 @@ fn judge(clause: &Clause, patch: &Patch<'_, '_>, life: &Life<'_, '_>, seen: &mut
         seen.facet("before", "running");
     } else if life.watched_for(&patch.done, clause.slack_us()) {
         let finding = format!("{} kept running with its old image", life.name());
-        seen.violated(finding, [Some(patch.id), life.run.last_event()].into_iter().flatten());
+        seen.violated(finding, life.run.to_the_end([patch.id]));
     }
 }
 
@@ -174,7 +174,7 @@ fn judge_start(
                 "{} was stopped for a new image, and was not started again within {late}",
                 life.name()
             );
-            seen.violated(finding, [Some(patch.id), life.run.last_event()].into_iter().flatten());
+            seen.violated(finding, life.run.to_the_end([patch.id]));
         }
         return;
     };

@@ -112,7 +112,7 @@ pub(super) fn systems(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         } else if run.watched_for(pod, &bound.at, clause.slack_us()) {
             let finding =
                 format!("{} is for another operating system, but its kubelet did not reject it", pod.key);
-            seen.violated(finding, [Some(bound.id), run.last_event()].into_iter().flatten());
+            seen.violated(finding, run.to_the_end([bound.id]));
         }
     }
 }

@@ -6,11 +6,11 @@ use serde_json::Value;
 use crate::reading::dumps::looks;
 
 /// The file in which the kernel shows the capabilities that a process can have at most.
-const STATUS: &str = "/proc/self/status";
+pub(super) const STATUS: &str = "/proc/self/status";
 const BOUND: &str = "CapBnd:";
 
 /// The capabilities that a process can have at most, one bit for each.
-fn capabilities(status: &str) -> Option<u64> {
+pub(super) fn capabilities(status: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(BOUND))?;
     u64::from_str_radix(line.trim(), 16).ok()
 }

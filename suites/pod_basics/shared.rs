@@ -191,12 +191,41 @@ fn lived_at(run: &Timeline<'_>, pod: &PodLife<'_>, other: &Revision<'_>) -> bool
 /// The longest host name, according to Linux and the Kubernetes documentation on pod hostnames.
 const LONGEST: usize = 63;
 /// The fields of a spec that give a pod a host name that is neither its own name nor its `hostname`.
-const OTHER_NAMES: [&str; 3] = ["hostnameOverride", "setHostnameAsFQDN", "hostNetwork"];
+const OTHER_NAMES: [&str; 2] = ["hostnameOverride", "hostNetwork"];
 
-/// The host name that a process sees is the `hostname` of its pod or, without one, the name of the pod.
+/// The namespace of a pod.
+pub(super) fn namespace<'h>(pod: &PodLife<'h>) -> Option<&'h str> {
+    pod.revisions.first()?.object.pointer("/metadata/namespace")?.as_str()
+}
+
+/// The `hostname` in the spec of a pod.
+fn given_name<'h>(pod: &PodLife<'h>) -> Option<&'h str> {
+    pod.spec.get("hostname").and_then(Value::as_str).filter(|name| !name.is_empty())
+}
+
+/// The host name of a pod, without a domain. `None` if another field of its spec decides about it.
+pub(super) fn short_name<'p>(pod: &'p PodLife<'_>) -> Option<&'p str> {
+    if OTHER_NAMES.iter().any(|field| pod.spec.get(field).is_some()) {
+        return None;
+    }
+    let name = given_name(pod).unwrap_or(pod.name.as_str());
+    Some(name.get(..LONGEST).unwrap_or(name).trim_end_matches(['-', '.']))
+}
+
+/// The fully qualified host name of a pod with a subdomain, without the domain of the cluster.
+pub(super) fn qualified_name(pod: &PodLife<'_>) -> Option<String> {
+    let subdomain = pod.spec.get("subdomain").and_then(Value::as_str).filter(|of| !of.is_empty())?;
+    Some(format!("{}.{subdomain}.{}.svc.", short_name(pod)?, namespace(pod)?))
+}
+
+/// The host name that a process sees is the `hostname` of its pod or, without one, the name of the pod. If the pod asks
+/// for it, its subdomain and the domain of the cluster follow.
 pub(super) fn hostname(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for life in run.lives() {
-        if OTHER_NAMES.iter().any(|field| life.pod.spec.get(field).is_some()) {
+        let Some(short) = short_name(life.pod) else { continue };
+        let whole = life.pod.spec.get("setHostnameAsFQDN").is_some_and(|is| *is == true);
+        let qualified = qualified_name(life.pod).filter(|_| whole);
+        if whole && qualified.is_none() {
             continue;
         }
         let started = life.attempt.lines.iter().find_map(|line| match &line.line.fact {
@@ -204,22 +233,24 @@ pub(super) fn hostname(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             _ => None,
         });
         let Some((id, host)) = started.filter(|(_, host)| !host.is_empty()) else { continue };
-        let given = life.pod.spec.get("hostname").and_then(Value::as_str).filter(|name| !name.is_empty());
-        let name = given.unwrap_or(life.pod.name.as_str());
-        let wanted = name.get(..LONGEST).unwrap_or(name).trim_end_matches(['-', '.']);
-        let finding = || format!("{} sees the host name {host}, not {wanted}", life.name());
-        seen.check(host == wanted, finding, [id]);
-        if host == wanted {
-            seen.facet("name", name_kind(given.is_some(), name));
+        if let Some(start) = &qualified {
+            let finding = || format!("{} sees the host name {host}, which is not {start}DOMAIN", life.name());
+            seen.check(host.starts_with(start.as_str()), finding, [id]);
+            continue;
+        }
+        let finding = || format!("{} sees the host name {host}, not {short}", life.name());
+        seen.check(host == short, finding, [id]);
+        if host == short {
+            seen.facet("name", name_kind(life.pod));
         }
     }
 }
 
 /// What a host name shows: a `hostname` in the spec, or a pod's name that is too long or short enough.
-fn name_kind(given: bool, name: &str) -> &'static str {
-    if given {
+fn name_kind(pod: &PodLife<'_>) -> &'static str {
+    if given_name(pod).is_some() {
         "given"
-    } else if name.len() > LONGEST {
+    } else if pod.name.len() > LONGEST {
         "long"
     } else {
         "short"

@@ -172,7 +172,7 @@ fn shows(
     if run.watched_for(patch.pod, &patch.done, clause.slack_us()) {
         let finding =
             format!("a change of {fields} of {} was accepted, but the pod does not show it", patch.pod.key);
-        seen.violated(finding, [Some(patch.id), run.last_event()].into_iter().flatten());
+        seen.violated(finding, run.to_the_end([patch.id]));
     }
     false
 }
@@ -267,7 +267,7 @@ pub(super) fn no_late_finalizers(run: &Timeline<'_>, clause: &Clause, seen: &mut
             }
             (false, None, None) if run.watched_for(patch.pod, &patch.done, clause.slack_us()) => {
                 let finding = format!("a finalizer for {key} was accepted, but the pod does not show it");
-                seen.violated(finding, [Some(patch.id), run.last_event()].into_iter().flatten());
+                seen.violated(finding, run.to_the_end([patch.id]));
             }
             (false, None, None) => {}
         }
@@ -326,7 +326,7 @@ fn judge_identity(
         }
         // If nothing shows the change for long enough, it was ignored.
         None if run.watched_for(patch.pod, &patch.done, clause.slack_us()) => {
-            seen.fine([Some(patch.id), run.last_event()].into_iter().flatten());
+            seen.fine(run.to_the_end([patch.id]));
             seen.facet("field", field);
         }
         None => {}

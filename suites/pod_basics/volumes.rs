@@ -6,18 +6,15 @@ use probity_script::witness::Fact;
 use probity_script::{Consumer, Dependency};
 use serde_json::Value;
 
-use crate::reading::volumes::mounts;
+use crate::reading::volumes::{list, mounts, only_file, volume_of};
 
 /// The `emptyDir` that contains a path of a container, and the path below it.
 fn place<'v>(pod: &'v PodLife<'_>, container: &'v Value, path: &str) -> Option<(&'v str, String)> {
-    let mounts = container.get("volumeMounts")?.as_array()?;
-    mounts.iter().find_map(|mount| {
+    list(container, "volumeMounts").find_map(|mount| {
         let below = path.strip_prefix(mount["mountPath"].as_str()?)?.strip_prefix('/')?;
         let name = mount["name"].as_str()?;
         let plain = mount.get("subPath").is_none();
-        let volumes = pod.spec.get("volumes")?.as_array()?;
-        let volume = volumes.iter().find(|volume| volume["name"] == name)?;
-        (plain && volume.get("emptyDir").is_some()).then(|| (name, below.to_owned()))
+        (plain && volume_of(pod.spec, mount)?.get("emptyDir").is_some()).then(|| (name, below.to_owned()))
     })
 }
 
@@ -28,13 +25,7 @@ fn written<'t, 'h>(
     wanted: (&str, &str),
 ) -> Option<(Life<'t, 'h>, &'t Line<'h>)> {
     run.lives().into_iter().filter(|life| std::ptr::eq(life.pod, pod)).find_map(|life| {
-        let plan = life.container.plan()?;
-        let mut paths = plan.process.consume.iter().filter_map(|consumer| match consumer {
-            Consumer::Disk { path, .. } => Some(path.as_str()),
-            _ => None,
-        });
-        let (path, None) = (paths.next()?, paths.next()) else { return None };
-        let (volume, below) = place(life.pod, life.container.spec, path)?;
+        let (volume, below) = place(life.pod, life.container.spec, &only_file(life.container)?)?;
         let line = life.attempt.lines.iter().find(|line| {
             matches!(&line.line.fact, Fact::Consumed(of) if of.resource == "disk" && of.error.is_none())
         })?;
@@ -90,7 +81,7 @@ pub(super) fn shared(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             }
             None if life.watched_for(&from, clause.slack_us()) && life.attempt.ended.is_none() => {
                 let finding = format!("{name} does not see the file that {by} wrote into {volume}");
-                seen.violated(finding, [Some(line.id), run.last_event()].into_iter().flatten());
+                seen.violated(finding, run.to_the_end([line.id]));
             }
             None => {}
         }

@@ -102,7 +102,7 @@ fn judge_opening(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &
         }
         None if run.watched_for(pod, &open.at, clause.slack_us()) => {
             let finding = format!("all scheduling gates of {} were removed, but it has no node", pod.key);
-            seen.violated(finding, [Some(open.id), run.last_event()].into_iter().flatten());
+            seen.violated(finding, run.to_the_end([open.id]));
         }
         None => {}
     }

@@ -2,7 +2,7 @@
 
 use probity_model::mechanisms::VOLUMES_CHECKED;
 use probity_model::timeline::{Attempt, Line, PodLife, Revision};
-use probity_model::{Clause, Seen, Timeline};
+use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::Fact;
 
 /// Each pod has a unique UID, even if it has the name of an earlier pod.
@@ -59,11 +59,10 @@ pub(super) fn one_node(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
 pub(super) fn volume_stays(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for (at, pod) in run.pods.iter().enumerate() {
         for container in &pod.containers {
-            let told =
-                container.attempts.iter().filter(|attempt| attempt.is_numbered() && attempt.holes.is_empty());
-            let told: Vec<_> = told.collect();
+            let complete: Vec<_> =
+                container.attempts.iter().filter(|attempt| attempt.is_complete()).collect();
             let mut last: Option<&&Attempt<'_>> = None;
-            for attempt in &told {
+            for attempt in &complete {
                 match last {
                     Some(before) if before.number == attempt.number => {
                         let finding =
@@ -79,7 +78,7 @@ pub(super) fn volume_stays(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                 judge_last_look(run, pod, attempt, seen);
                 last = Some(attempt);
             }
-            if let (Some(first), Some(before)) = (told.first(), earlier(run, at, pod)) {
+            if let (Some(first), Some(before)) = (complete.first(), earlier(run, at, pod)) {
                 let finding = || {
                     format!("a volume of {}/{} contains a file of an earlier pod", pod.key, container.name)
                 };
@@ -109,7 +108,7 @@ fn judge_last_look(run: &Timeline<'_>, pod: &PodLife<'_>, attempt: &Attempt<'_>,
 }
 
 /// The removal of an earlier pod with the same name.
-fn earlier(run: &Timeline<'_>, at: usize, pod: &PodLife<'_>) -> Option<probity_model::EventId> {
+fn earlier(run: &Timeline<'_>, at: usize, pod: &PodLife<'_>) -> Option<EventId> {
     let mut before = run.pods[..at].iter().filter(|other| other.name == pod.name && other.uid != pod.uid);
     before.find_map(|other| Some(other.revisions.iter().find(|revision| revision.gone)?.id))
 }

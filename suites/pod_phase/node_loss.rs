@@ -4,9 +4,9 @@
 //! pod on the node as not ready, and from then on the node's targets leave no records until the node is back.
 
 use probity_model::history::{Did, Happening, brings_back};
-use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
+use probity_model::measure::{Bound, seconds, whole_seconds};
 use probity_model::timeline::{At, PodLife, Revision};
-use probity_model::{Clause, EventId, Seen, Timeline};
+use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
 use serde_json::Value;
 
 /// The taint of a node that is unreachable.
@@ -35,9 +35,7 @@ fn losses<'r>(run: &'r Timeline<'_>) -> Vec<Loss<'r>> {
         let undoes = brings_back(verb)?;
         let mut later =
             verbs().filter(|(later, _, other, verb)| *later > id && *other == node && *verb == undoes);
-        let back = later
-            .next()
-            .map(|(id, began_us, ..)| At::new(id, probity_model::clocks::Stamp::harness(began_us)));
+        let back = later.next().map(|(id, began_us, ..)| At::new(id, Stamp::harness(began_us)));
         Some(Loss { node, at: At::new(id, run.heard(id)), back })
     };
     verbs().filter_map(of_verb).collect()
@@ -51,17 +49,12 @@ impl Loss<'_> {
 
     /// The end of the loss, or of the case.
     fn end(&self, run: &Timeline<'_>) -> Option<At> {
-        self.back.clone().or_else(|| run.last_event().map(|id| At::new(id, run.end())))
+        self.back.clone().or_else(|| run.end_event())
     }
 
     /// The pods that were running on the node when it was cut off.
     fn pods<'t, 'h>(&self, run: &'t Timeline<'h>) -> impl Iterator<Item = &'t PodLife<'h>> {
-        let runs = |pod: &&PodLife<'_>| {
-            let before = pod.revisions.iter().rfind(|shown| shown.id < self.at.id);
-            pod.node == self.node
-                && before.is_some_and(|shown| shown.phase() == "Running" && !shown.terminating())
-        };
-        run.pods.iter().filter(runs)
+        run.pods.iter().filter(|pod| pod.node == self.node && pod.was_running_before(self.at.id))
     }
 
     /// The revision that shows a pod as not ready, if the node's targets left no records from then until the node was
@@ -155,9 +148,7 @@ pub(super) fn is_deleted(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 let quantity = format!("from the status that shows the loss of {} to its deletion", pod.key);
                 seen.within(run, "", quantity, (noticed, goes), bound);
             } else if let Some(end) = loss.end(run)
-                && run
-                    .measure(String::new(), "", noticed, &end, bound)
-                    .is_some_and(|waited| waited.fit() == Fit::Missed)
+                && run.misses("", (noticed, &end), bound)
             {
                 let finding = format!("{} is on a lost node, but nothing deleted it", pod.key);
                 seen.violated(finding, [noticed.id, end.id]);
@@ -178,7 +169,7 @@ fn judge_unnoticed(
         return;
     };
     let bound = Bound::at_most(clause.tolerance_us("noticed"), "until the cluster notices");
-    if run.measure(String::new(), "", &loss.at, &end, bound).is_some_and(|away| away.fit() == Fit::Missed) {
+    if run.misses("", (&loss.at, &end), bound) {
         let finding = format!("the node of {} was lost, but the pod is still shown as ready", pod.key);
         seen.violated(finding, [loss.at.id, ready.id, end.id]);
     }

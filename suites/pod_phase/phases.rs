@@ -7,7 +7,7 @@ use probity_model::measure::Fit;
 use probity_model::timeline::{At, PodLife, Revision, State};
 use probity_model::{Clause, Seen, Timeline};
 
-use crate::reading::mains::{all_began, are_told, first_lives, is_plain, lives_of, mains};
+use crate::reading::mains::{all_began, are_recorded, first_lives, is_plain, lives_of, mains};
 use crate::reading::statuses::CRASH_LOOP;
 
 /// The phases, according to the Kubernetes documentation.
@@ -73,8 +73,7 @@ fn is_too_early(
     (pod, revision): (&PodLife<'_>, &Revision<'_>),
     began: &At,
 ) -> bool {
-    let early = run.measure(String::new(), &pod.node, revision, began, clause.in_time());
-    early.is_some_and(|early| early.fit() == Fit::Missed)
+    run.misses(&pod.node, (revision, began), clause.in_time())
 }
 
 /// A Running pod is bound to a node, all of its main containers were created, and one of them is running or will
@@ -203,7 +202,7 @@ fn judge_move(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, left: &Rev
 
 /// A pod whose containers are all running does not stay Pending.
 fn judge_never(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
-    let Some(began) = all_began(run, pod).filter(|_| is_free(run, pod) && are_told(pod)) else { return };
+    let Some(began) = all_began(run, pod).filter(|_| is_free(run, pod) && are_recorded(pod)) else { return };
     let (Some(last), true) = (pod.last(), run.watched_for(pod, &began, clause.slack_us())) else { return };
     let finding = format!("all containers of {} have started, but it is still Pending", pod.key);
     seen.violated(finding, [began.id, last.id]);

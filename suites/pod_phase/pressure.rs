@@ -1,13 +1,17 @@
 //! Pods that use more local storage than their limit.
 
 use probity_model::measure::Fit;
-use probity_model::timeline::{ContainerKind, ContainerLife, Life, Line, PodLife};
+use probity_model::timeline::{ContainerKind, ContainerLife, Life, Line, PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
-use probity_script::{Consumer, Fact};
+use probity_script::Fact;
 use serde_json::Value;
 
 use crate::reading::ends::End;
-use crate::reading::statuses::EVICTED;
+use crate::reading::statuses::{EVICTED, is_explained};
+use crate::reading::volumes::{list, only_file, volume_of};
+
+/// The facet of a limit on a volume.
+const VOLUME: &str = "volume";
 
 /// A pod that uses more local storage than its limit is evicted: the pod fails, and none of its containers restarts.
 pub(super) fn is_not_survived(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -31,7 +35,7 @@ pub(super) fn is_not_survived(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
             }
         } else if life.watched_for(&line.at, clause.slack_us()) {
             let finding = format!("{name} used more storage than its limit, but its pod kept running");
-            seen.violated(finding, [Some(line.id), run.last_event()].into_iter().flatten());
+            seen.violated(finding, run.to_the_end([line.id]));
         }
     }
 }
@@ -45,10 +49,13 @@ fn judge_status(life: &Life<'_, '_>, (line, limit): (&Line<'_>, &'static str), s
     let alone = life.pod.containers.len() == 1;
     let events = [line.id, shown.id];
     match (shown.phase(), reason, code) {
-        ("Failed", Some(EVICTED), _)
-            if shown.object["status"]["message"].as_str().is_none_or(str::is_empty) =>
-        {
+        ("Failed", Some(EVICTED), _) if !is_explained(shown) => {
             let finding = format!("{} was evicted, but no message gives the reason", life.pod.key);
+            seen.violated(finding, events);
+        }
+        ("Failed", Some(EVICTED), _) if limit == VOLUME && misnamed(life, shown).is_some() => {
+            let named = misnamed(life, shown).unwrap_or_default();
+            let finding = format!("{} was evicted, but the message names its volume {named}", life.pod.key);
             seen.violated(finding, events);
         }
         ("Failed", Some(EVICTED), _) => {
@@ -69,16 +76,21 @@ fn judge_status(life: &Life<'_, '_>, (line, limit): (&Line<'_>, &'static str), s
     seen.facet("limit", limit);
 }
 
+/// The volume that the message of an evicted pod names, if it names another volume than the one beyond its limit.
+fn misnamed<'h>(life: &Life<'_, 'h>, shown: &Revision<'_>) -> Option<&'h str> {
+    let message = shown.object["status"]["message"].as_str()?;
+    let names = |name: &str| {
+        let mut words = message.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
+        words.any(|word| word == name)
+    };
+    let own = mount_of(life.container, &only_file(life.container)?)?["name"].as_str()?;
+    let mut others = list(life.pod.spec, "volumes").filter_map(|volume| volume["name"].as_str());
+    others.find(|other| *other != own && names(other)).filter(|_| !names(own))
+}
+
 /// The record of a write that exceeds a limit, with the kind of the limit: that of the volume, or that of the pod.
 fn exceeded<'t, 'h>(life: &Life<'t, 'h>) -> Option<(&'t Line<'h>, &'static str)> {
-    let plan = life.container.plan()?;
-    let mut paths = plan.process.consume.iter().filter_map(|consumer| match consumer {
-        Consumer::Disk { path, .. } => Some(path.as_str()),
-        _ => None,
-    });
-    // If the plan writes several files, it is not known which of them a record is about.
-    let (path, None) = (paths.next()?, paths.next()) else { return None };
-    let volume = volume_of(life.pod, life.container, path)?;
+    let volume = empty_dir_of(life.pod, life.container, &only_file(life.container)?)?;
     let (bytes, limit) = limit_of(life.pod, volume)?;
     let line = life.attempt.lines.iter().find(|line| match &line.line.fact {
         Fact::Consumed(consumed) => {
@@ -90,21 +102,23 @@ fn exceeded<'t, 'h>(life: &Life<'t, 'h>) -> Option<(&'t Line<'h>, &'static str)>
 }
 
 /// The disk-based `emptyDir` that contains a file.
-fn volume_of<'p>(pod: &'p PodLife<'_>, container: &ContainerLife<'_>, path: &str) -> Option<&'p Value> {
-    let mounts = container.spec.get("volumeMounts")?.as_array()?;
-    let mount = mounts.iter().find(|mount| {
+fn empty_dir_of<'p>(pod: &'p PodLife<'_>, container: &ContainerLife<'_>, path: &str) -> Option<&'p Value> {
+    let source = volume_of(pod.spec, mount_of(container, path)?)?.get("emptyDir")?;
+    source["medium"].as_str().is_none_or(str::is_empty).then_some(source)
+}
+
+/// The mount of a container that contains a file.
+fn mount_of<'h>(container: &ContainerLife<'h>, path: &str) -> Option<&'h Value> {
+    list(container.spec, "volumeMounts").find(|mount| {
         let at = mount["mountPath"].as_str().unwrap_or_default();
         path.strip_prefix(at).is_some_and(|rest| rest.starts_with('/'))
-    })?;
-    let volumes = pod.spec.get("volumes")?.as_array()?;
-    let source = volumes.iter().find(|volume| volume["name"] == mount["name"])?.get("emptyDir")?;
-    source["medium"].as_str().is_none_or(str::is_empty).then_some(source)
+    })
 }
 
 /// The limit of a volume, or the total limit of the containers of its pod.
 fn limit_of(pod: &PodLife<'_>, volume: &Value) -> Option<(u64, &'static str)> {
     if let Some(limit) = volume["sizeLimit"].as_str() {
-        return Some((bytes(limit)?, "volume"));
+        return Some((bytes(limit)?, VOLUME));
     }
     let mains = pod.containers.iter().filter(|of| of.kind == ContainerKind::Main);
     let mut limits =

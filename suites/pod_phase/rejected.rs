@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::reading::qos::{DECIDING, amount};
 use crate::reading::quantities::thousandths;
-use crate::reading::statuses::{EVICTED, has_run, runs_something};
+use crate::reading::statuses::{EVICTED, has_run, is_explained, runs_something};
 
 /// How the reason of a rejection begins, according to the Kubernetes documentation on assigning pods to nodes. The name
 /// of the resource follows.
@@ -56,7 +56,7 @@ fn judge(
     let Some(failed) = failed else {
         if run.watched_for(pod, &bound.at, clause.slack_us()) {
             let finding = format!("{key} requests more {resource} than its node has, but did not fail");
-            seen.violated(finding, [Some(bound.id), run.last_event()].into_iter().flatten());
+            seen.violated(finding, run.to_the_end([bound.id]));
         }
         return;
     };
@@ -73,7 +73,10 @@ fn judge(
     };
     let told = reason.strip_prefix(OUT_OF) == Some(resource);
     seen.check(told, finding, [bound.id, failed.id]);
-    if told {
+    if told && !is_explained(failed) {
+        let finding = format!("{key} failed with {reason}, but no message gives the details");
+        seen.violated(finding, [bound.id, failed.id]);
+    } else if told {
         seen.facet("resource", resource);
     }
 }

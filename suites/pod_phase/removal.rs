@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::reading::alive::is_forced;
 use crate::reading::ends::{End, shows_an_earlier_instance};
-use crate::reading::mains::{are_told, ended, later, lives_of, mains};
+use crate::reading::mains::{are_recorded, ended, later, lives_of, mains};
 
 /// The last revision of a deleted pod is Succeeded or Failed, depending on the exit status of its containers.
 pub(super) fn terminal_first(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -97,9 +97,8 @@ fn judge_unended(
     from: &At,
     seen: &mut Seen,
 ) {
-    let Some(end) = run.last_event().map(|last| At::new(last, run.end())) else { return };
-    let waited = run.measure(String::new(), &pod.node, from, &end, clause.in_time());
-    if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
+    let Some(end) = run.end_event() else { return };
+    if run.misses(&pod.node, (from, &end), clause.in_time()) {
         let finding = format!("{} was deleted and has ended, but it is not {right}", pod.key);
         seen.violated(finding, [from.id, end.id]);
     }
@@ -113,7 +112,7 @@ fn ends_of_sidecars(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<Vec<At>> {
 
 /// Whether the last instance of each main container exited with status 0, and when each of these instances had ended.
 fn how_all_ended(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<(bool, Vec<At>)> {
-    if !are_told(pod) {
+    if !are_recorded(pod) {
         return None;
     }
     let (mut well, mut ends) = (true, Vec::new());

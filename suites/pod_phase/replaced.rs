@@ -58,21 +58,17 @@ fn judge_replacement(
     // The first revision of the replacement may arrive before the answer to the request.
     let mut firsts = others.filter_map(|other| other.revisions.first());
     let next = firsts.find(|first| !run.before(&first.at, asked));
-    let quantity = format!("from the request to delete {} to the creation of its replacement", pod.name);
     if let Some(next) = next {
+        let quantity = format!("from the request to delete {} to the creation of its replacement", pod.name);
         if seen.within(run, &pod.node, quantity, (asked, next), clause.in_time()) == Some(Fit::Met) {
             seen.facet("pod", "controlled");
         }
         return;
     }
-    let Some(last) = run.last_event() else { return };
-    let end = At::new(last, run.end());
-    if run
-        .measure(quantity, &pod.node, asked, &end, clause.in_time())
-        .is_some_and(|waited| waited.fit() == Fit::Missed)
-    {
+    let Some(end) = run.end_event() else { return };
+    if run.misses(&pod.node, (asked, &end), clause.in_time()) {
         let finding = format!("{} was deleted, but its {REPLACING} did not create another pod", pod.name);
-        seen.violated(finding, [asked.id, last]);
+        seen.violated(finding, [asked.id, end.id]);
     }
 }
 
@@ -92,8 +88,8 @@ fn judge_absence(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &
         return;
     }
     let (until, span) = created_again(run, pod, gone.id)
-        .or_else(|| Some((run.last_event()?, run.end())))
-        .map_or((gone.id, None), |(id, at)| (id, run.clocks.between(&gone.at, &at)));
+        .or_else(|| run.end_event())
+        .map_or((gone.id, None), |until| (until.id, run.clocks.between(&gone.at, &until)));
     if span.is_some_and(|span| span.lo > clause.tolerance_us("watched")) {
         seen.fine([gone.id, until]);
         seen.facet("pod", "bare");
@@ -101,10 +97,10 @@ fn judge_absence(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &
 }
 
 /// When the harness created a pod with the same name again.
-fn created_again(run: &Timeline<'_>, pod: &PodLife<'_>, gone: EventId) -> Option<(EventId, Stamp)> {
+fn created_again(run: &Timeline<'_>, pod: &PodLife<'_>, gone: EventId) -> Option<At> {
     run.deeds.iter().filter(|(id, _)| *id > gone).find_map(|(id, deed)| match &deed.did {
         Did::Created { kind, name, .. } if kind == "Pod" && *name == pod.name => {
-            Some((*id, Stamp::harness(deed.began_us)))
+            Some(At::new(*id, Stamp::harness(deed.began_us)))
         }
         _ => None,
     })

@@ -148,7 +148,7 @@ pub(super) fn is_for_good(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
         } else if let Some(kept) = later.next_back() {
             seen.fine([over.id, kept.id]);
         } else if run.watched_for(pod, &over.at, clause.tolerance_us("watched")) {
-            seen.fine([Some(over.id), run.last_event()].into_iter().flatten());
+            seen.fine(run.to_the_end([over.id]));
         }
     }
 }

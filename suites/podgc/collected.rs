@@ -17,9 +17,15 @@ pub(super) fn failed_stay(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
                 seen.violated(finding, [over.id, gone.id]);
             }
             _ if run.watched_for(pod, &over.at, clause.tolerance_us("watched")) => {
-                seen.fine([Some(over.id), run.last_event()].into_iter().flatten());
+                seen.fine(run.to_the_end([over.id]));
             }
-            _ => {}
+            None => {
+                // The collector removed another pod, so it also checked this one.
+                if let Some(gone) = collected_after(run, over) {
+                    seen.fine([over.id, gone.id]);
+                }
+            }
+            Some(_) => {}
         }
     }
 }
@@ -41,6 +47,12 @@ fn orphans<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = &'t PodLife<'h
     run.pods.iter().filter(|pod| is_orphan(run, pod) && pod.deleted.is_none())
 }
 
+/// The removal of a pod by the garbage collector after a revision.
+fn collected_after<'t, 'h>(run: &'t Timeline<'h>, over: &Revision<'h>) -> Option<&'t Revision<'h>> {
+    let mut gone = orphans(run).filter_map(|pod| pod.revisions.iter().find(|shown| shown.gone));
+    gone.find(|gone| run.before(&over.at, &gone.at))
+}
+
 /// A pod on a node that does not exist is removed.
 pub(super) fn orphans_go(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in orphans(run) {
@@ -53,7 +65,7 @@ pub(super) fn orphans_go(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             }
             None if run.watched_for(pod, &first.at, clause.slack_us()) => {
                 let finding = format!("{} is on a node that does not exist, but it was not removed", pod.key);
-                seen.violated(finding, [Some(first.id), run.last_event()].into_iter().flatten());
+                seen.violated(finding, run.to_the_end([first.id]));
             }
             None => {}
         }

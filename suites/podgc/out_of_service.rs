@@ -97,19 +97,18 @@ fn judge_after<'h>(
     gone: Option<&Revision<'h>>,
     seen: &mut Seen,
 ) {
-    let quantity = format!("from the taint of a node that is down to the removal of {}", pod.key);
     let Some(gone) = gone else {
-        let Some(last) = run.last_event() else { return };
-        let waited = run.measure(quantity, "", from, At::new(last, run.end()), clause.in_time());
-        if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
+        let Some(end) = run.end_event() else { return };
+        if run.misses("", (from, &end), clause.in_time()) {
             let finding = format!(
                 "{} is being deleted on a node that is out of service, but it was not removed",
                 pod.key
             );
-            seen.violated(finding, [from.id, last]);
+            seen.violated(finding, [from.id, end.id]);
         }
         return;
     };
+    let quantity = format!("from the taint of a node that is down to the removal of {}", pod.key);
     let fit = seen.within(run, "", quantity, (from, gone), clause.in_time());
     let over = matches!(gone.phase(), "Failed" | "Succeeded");
     let finding = || {

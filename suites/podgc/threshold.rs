@@ -2,7 +2,7 @@
 
 use probity_model::clocks::Stamp;
 use probity_model::history::{CONFIGURE_CONTROLLERS, Did};
-use probity_model::timeline::{At, PodLife, Revision};
+use probity_model::timeline::{PodLife, Revision};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
@@ -85,12 +85,11 @@ pub(super) fn beyond_it(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         }
         return;
     }
-    let from = At::new(threshold.id, threshold.at.clone());
+    let from = (threshold.id, &threshold.at);
     for over in &gone {
         let Some(gone) = over.gone() else { continue };
-        let to = At::new(gone.id, gone.at.clone());
         let quantity = format!("from the threshold to the removal of {}", over.pod.key);
-        seen.within(run, &over.pod.node, quantity, (&from, &to), clause.in_time());
+        seen.within(run, &over.pod.node, quantity, (from, gone), clause.in_time());
     }
     let collected =
         gone.iter().filter_map(|over| over.gone()).map(|gone| gone.at.clone()).collect::<Vec<_>>();

@@ -1,6 +1,5 @@
 //! Pods that are being deleted and were never scheduled: the collector marks them as Failed.
 
-use probity_model::measure::Fit;
 use probity_model::timeline::{At, PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 
@@ -22,18 +21,15 @@ fn held<'t, 'h>(pod: &'t PodLife<'h>) -> Option<&'t Revision<'h>> {
 pub(super) fn marked_as_failed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
         let Some(going) = held(pod) else { continue };
-        let quantity =
-            format!("from the deletion of {}, which was never scheduled, to the phase Failed", pod.key);
         if let Some(failed) = pod.revisions.iter().find(|shown| shown.phase() == "Failed") {
+            let quantity =
+                format!("from the deletion of {}, which was never scheduled, to the phase Failed", pod.key);
             seen.within(run, &pod.node, quantity, (going, failed), clause.in_time());
             continue;
         }
         let last = pod.last().filter(|last| last.gone).map(At::of);
-        let Some(until) = last.or_else(|| Some(At::new(run.last_event()?, run.end()))) else { continue };
-        if run
-            .measure(quantity, &pod.node, going, &until, clause.in_time())
-            .is_some_and(|waited| waited.fit() == Fit::Missed)
-        {
+        let Some(until) = last.or_else(|| run.end_event()) else { continue };
+        if run.misses(&pod.node, (going, &until), clause.in_time()) {
             let phase = pod.last().map_or("", Revision::phase);
             let finding =
                 format!("{} is being deleted and was never scheduled, but is still {phase}", pod.key);

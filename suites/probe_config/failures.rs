@@ -2,62 +2,20 @@
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::{Bound, Fit, seconds};
-use probity_model::mechanisms::{
-    DOUBTFUL, NEAR, OFF_BEAT, ONE_MISSED, SATURATION_DELAYS, START_OF_A_COMMAND, UNNOTICED,
-};
+use probity_model::mechanisms::{NEAR, OFF_BEAT, ONE_MISSED, START_OF_A_COMMAND, UNNOTICED};
 use probity_model::timeline::{At, Handler, Probe, ProbeKind, ProbeOutcome, ProbedLife, Revision};
-use probity_model::verdict::Doubt;
-use probity_model::{Clause, EventId, Seen, Timeline};
+use probity_model::{Clause, Seen, Timeline};
 
 use super::beyond::none_beyond;
 use super::schedule::{countable, is_command, shown_ready, watched};
 use super::unasked::enough_from_the_start;
-use crate::probe_types::readiness::keeps_serving;
 use crate::reading::causes::{only_its_probe, stopped_too_early};
+use crate::reading::ends::keeps_serving;
+use crate::reading::heard::{may_be_missed, was_heard};
 use crate::reading::ports::was_always_open;
 use crate::reading::readiness::{readiness_lives, turns};
+use crate::reading::statuses::judge_races;
 use crate::reading::termination::exhausted;
-
-/// Whether the kubelet may have missed an answer that the target considers a success: the result of the probe is not
-/// known, or the answer came so close to the timeout that a stall before the record can explain the rest.
-pub(crate) fn may_be_missed(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> bool {
-    let result = life.attempt.result(probe, life.spec);
-    // The kernel made the connection while the target was stalled, and the kubelet's timeout was already running.
-    let connected = life
-        .attempt
-        .connection_of(probe)
-        .map(|connection| probe.at.at.hi - connection.at.at.lo + life.run.stalled_at(&connection.at));
-    let stalled = life.run.stalled_at(&probe.at).max(connected.unwrap_or(0));
-    let near = result.took().is_none_or(|took| took.hi + stalled >= life.spec.timeout - NEAR);
-    near || !was_heard(life, probe)
-}
-
-/// Whether an answer was a success, and not too late for an overloaded kubelet or because of a stall of the machine.
-pub(super) fn was_heard(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> bool {
-    let succeeded = life.attempt.result(probe, life.spec).outcome() == ProbeOutcome::Success;
-    succeeded && !is_unheard(life, probe) && !is_stalled_on_its_way(life, probe)
-}
-
-/// Whether the machine stalled so long just before a probe arrived that the probe may have timed out: the kubelet's
-/// timeout begins when it sends the probe.
-pub(crate) fn is_stalled_on_its_way(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> bool {
-    life.run.stalled_at(&probe.at) > DOUBTFUL.of(life.spec.timeout)
-}
-
-/// Whether an answer may have come too late for a kubelet on an overloaded node, which waits for a CPU before it sends
-/// a probe and before it reads the answer, while the probe's timeout is running.
-fn is_unheard(life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> bool {
-    let result = life.attempt.result(probe, life.spec);
-    let answered = result.at();
-    let crowded = |from: &Stamp, to: &Stamp| life.run.crowded_between(&life.node, from, to);
-    // A wait for a CPU ends as soon as a CPU is free.
-    let before = |by: i64| crowded(&probe.at.earlier(by), &probe.at);
-    let after = |by: i64| crowded(&answered, &answered.later(by));
-    let unsent = if before(NEAR) > 0 { before(SATURATION_DELAYS) } else { 0 };
-    let unread = if after(NEAR) > 0 { after(SATURATION_DELAYS) } else { 0 };
-    let waited = unsent + unread;
-    waited > 0 && result.took().is_some_and(|took| took.hi + waited >= life.spec.timeout - NEAR)
-}
 
 /// The effect of failures follows the failure that reaches the threshold. It does not come earlier, and no other probe
 /// comes in between.
@@ -101,7 +59,7 @@ pub(super) fn exact_count(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
             }
         }
     }
-    judge_races(&races, seen);
+    judge_races("shown as not ready after no failure at all", &races, seen);
     unready_in_time(run, clause, seen);
 }
 
@@ -112,22 +70,6 @@ fn is_race(life: &ProbedLife<'_, '_>, up: &Revision<'_>, again: &Revision<'_>, u
     let mut until = life.probes.iter().filter(|probe| clocks.order(&probe.at, &again.at) != Order::After);
     clocks.between(&up.at, &again.at).is_some_and(|span| span.hi <= under_way)
         && until.all(|probe| !may_be_missed(life, probe))
-}
-
-/// A race is rare, so at most one instance of a history may be affected.
-fn judge_races(races: &[[EventId; 2]], seen: &mut Seen) {
-    let finding = "shown as not ready after no failure at all";
-    let events = races.iter().copied().flatten();
-    match races {
-        [] => {}
-        [_] => {
-            let why = format!(
-                "{finding}, but so briefly that two status updates may have arrived in the wrong order"
-            );
-            seen.doubt(Doubt::Ambiguous, why, events);
-        }
-        [..] => seen.violated(format!("{finding}, {} times", races.len()), events),
-    }
 }
 
 /// Whether an instance was shown as ready because of its own probes. A new instance is first shown with the state of

@@ -7,11 +7,11 @@ use probity_model::mechanisms::{NEAR, OFF_BEAT, ONE_MISSED, QUICK, UNDER_WAY};
 use probity_model::timeline::{At, Probe, ProbeKind, ProbeOutcome, ProbedLife};
 use probity_model::{Clause, Seen, Timeline};
 
-use super::failures::is_stalled_on_its_way;
 use super::schedule::{
     countable, countable_of_all, distribution, is_command, is_followed, judge_each, neighbors, watched,
 };
 use crate::reading::absence::{judge_absence, judge_end};
+use crate::reading::heard::is_stalled_on_its_way;
 
 type Pair<'t, 'h> = (&'t Probe<'h>, &'t Probe<'h>);
 

@@ -6,9 +6,9 @@ use probity_model::mechanisms::{QUICK, UNNOTICED};
 use probity_model::timeline::{At, Lives, Probe, ProbeKind, ProbeOutcome, ProbeSpec, ProbedLife};
 use probity_model::{Clause, Seen, Timeline};
 
-use super::failures::was_heard;
 use super::schedule::is_command;
 use crate::reading::causes::only_its_probe;
+use crate::reading::heard::was_heard;
 use crate::reading::ports::was_always_open;
 use crate::reading::termination::{Exhausted, Stop};
 

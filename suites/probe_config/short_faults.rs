@@ -5,9 +5,9 @@ use probity_model::timeline::{Probe, ProbeKind, ProbeOutcome, ProbedLife};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
-use super::failures::may_be_missed;
 use super::schedule::{countable_of_all, is_command, shown_ready, watched};
 use crate::reading::causes::only_its_probe;
+use crate::reading::heard::may_be_missed;
 
 /// A sequence of fewer failures than the threshold, between two successes.
 struct Short<'t, 'h> {

@@ -191,7 +191,7 @@ fn judge_full(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
                 life.words(),
                 seconds(most)
             );
-            seen.violated(finding, [Some(full.id), life.run.last_event()].into_iter().flatten());
+            seen.violated(finding, life.run.to_the_end([full.id]));
         }
         return;
     };

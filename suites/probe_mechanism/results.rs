@@ -98,12 +98,13 @@ pub(super) fn unknown_changes_nothing(run: &Timeline<'_>, clause: &Clause, seen:
             }
         }
     });
-    for answers in of_http(run).iter().filter(|answers| answers.course.spec.kind != ProbeKind::Readiness) {
+    for answers in of_http(run) {
         judge_between(clause, &answers.course, seen);
     }
 }
 
-/// Failures before and after an error are failures in a row: once they reach the threshold, the container is stopped.
+/// Failures before and after an error are failures in a row: once they reach the threshold, the container is stopped or,
+/// for a readiness probe, shown as not ready.
 fn judge_between(clause: &Clause, course: &Exchanges<'_, '_>, seen: &mut Seen) {
     let Ok(threshold) = usize::try_from(course.spec.failures) else { return };
     let (mut row, mut errors): (Vec<&Exchange<'_, '_>>, usize) = (Vec::new(), 0);
@@ -114,12 +115,22 @@ fn judge_between(clause: &Clause, course: &Exchanges<'_, '_>, seen: &mut Seen) {
             HttpOutcome::Short => {}
             _ => (row, errors) = (Vec::new(), 0),
         }
+        // Without an error in between, the container is not ready from now on.
+        if row.len() >= threshold && errors == 0 && course.spec.kind == ProbeKind::Readiness {
+            return;
+        }
         if row.len() < threshold || errors == 0 || course.run.node_was_touched() {
             continue;
         }
-        if let Some(done) = &exchange.done {
-            let due = At::new(exchange.id, done.clone());
-            judge_stop_after(clause, course, (&due, threshold, errors), seen);
+        let Some((first, done)) = row.first().copied().zip(exchange.done.as_ref()) else { return };
+        let due = At::new(exchange.id, done.clone());
+        match course.spec.kind {
+            ProbeKind::Readiness => {
+                judge_unready_after(clause, course, (first, &due), (threshold, errors), seen);
+            }
+            ProbeKind::Startup | ProbeKind::Liveness => {
+                judge_stop_after(clause, course, (&due, threshold, errors), seen);
+            }
         }
         return;
     }
@@ -147,7 +158,39 @@ fn judge_stop_after(
             let finding = format!(
                 "{words} failed {failures} times, with {errors} errors in between, but its container was not stopped"
             );
-            seen.violated(finding, [Some(due.id), course.run.last_event()].into_iter().flatten());
+            seen.violated(finding, course.run.to_the_end([due.id]));
+        }
+        None => {}
+    }
+}
+
+/// A container that was shown as ready is shown as not ready after this number of readiness failures with errors in
+/// between. If a later probe had another result, it may have become ready again before its status was written.
+fn judge_unready_after(
+    clause: &Clause,
+    course: &Exchanges<'_, '_>,
+    (first, due): (&Exchange<'_, '_>, &At),
+    (failures, errors): (usize, usize),
+    seen: &mut Seen,
+) {
+    let recovers = |later: &Exchange<'_, '_>| {
+        later.at.at.lo > due.at.hi && !matches!(later.outcome(), HttpOutcome::Bad | HttpOutcome::Short)
+    };
+    if !course.showed_ready(&first.at, true) || course.exchanges.iter().any(recovers) {
+        return;
+    }
+    let words = course.words();
+    match course.first_shown(&first.at, |_, status| !status.ready) {
+        Some(down) => {
+            let quantity = format!("from the last of {failures} failures to ready=false: {words}");
+            course.within(seen, quantity, (due, down), clause.in_time());
+            seen.facet("error", "between-failures");
+        }
+        None if course.lives_on() && course.watched_for(&due.stamp, clause.slack_us()) => {
+            let finding = format!(
+                "{words} failed {failures} times, with {errors} errors in between, but its container stayed ready"
+            );
+            seen.violated(finding, course.run.to_the_end([due.id]));
         }
         None => {}
     }

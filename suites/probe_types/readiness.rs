@@ -11,7 +11,6 @@ mod start;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use life::keeps_serving;
 use probity_model::Judge;
 
 pub(super) const JUDGES: &[Judge] = &[

@@ -8,13 +8,13 @@ use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::mechanisms::{FIRST_BACK_OFF, TO_START, UNNOTICED};
 use probity_model::timeline::{
-    At, Attempt, ContainerLife, ContainerSeen, Life, PodLife, Probe, ProbeKind, ProbeOutcome, ProbedLife,
-    Revision,
+    At, ContainerSeen, Life, Probe, ProbeKind, ProbeOutcome, ProbedLife, Revision,
 };
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Judge, Seen, Timeline};
 
-use crate::reading::kubelet_restarts::{Restart, restarts};
+use super::outlived::{Outlived, outlived};
+use crate::reading::kubelet_restarts::{Restart, restarts, takes_over_started};
 use crate::reading::patches::restarts_for_update;
 use crate::reading::ports::was_always_open;
 use crate::reading::termination::Exhausted;
@@ -25,38 +25,6 @@ pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "prober.kubelet-restart.failures-still-kill", judge: failures_still_kill },
     Judge { clause: "prober.kubelet-restart.ends-count-once", judge: ends_count_once },
 ];
-
-/// A container of a node whose kubelet was restarted.
-struct Outlived<'t, 'h> {
-    run: &'t Timeline<'h>,
-    restart: &'t Restart<'h>,
-    pod: &'t PodLife<'h>,
-    container: &'t ContainerLife<'h>,
-}
-
-/// The containers that existed when their kubelet restarted, and were not being deleted.
-fn outlived<'t, 'h>(run: &'t Timeline<'h>, restart: &'t Restart<'h>) -> Vec<Outlived<'t, 'h>> {
-    let there = run.containers().filter(|(pod, container)| {
-        pod.node == restart.node && container.stays() && run.before_deletion(pod, &restart.began)
-    });
-    there.map(|(pod, container)| Outlived { run, restart, pod, container }).collect()
-}
-
-impl<'t, 'h> Outlived<'t, 'h> {
-    /// The last revision before the restart.
-    fn before(&self) -> Option<(&'t Revision<'h>, ContainerSeen<'h>)> {
-        let before = |revision: &&Revision<'_>| self.run.before(&revision.at, &self.restart.began);
-        let last = self.pod.revisions.iter().take_while(before).last()?;
-        Some((last, last.container(&self.container.name)?))
-    }
-
-    /// The instance during which the restart took place.
-    fn life(&self) -> Option<Life<'t, 'h>> {
-        let began = |attempt: &&Attempt<'_>| self.run.before(&attempt.began, &self.restart.began);
-        let attempt = self.container.attempts.iter().rfind(began)?;
-        Some(Life { run: self.run, pod: self.pod, container: self.container, attempt })
-    }
-}
 
 /// The restart alone makes nothing ready or started.
 fn nothing_is_gained(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -132,8 +100,8 @@ fn judge_gain<'h>(
 }
 
 /// Whether the known deviation explains why a container became ready or started: its probe is not registered yet at the
-/// first status after the restart. For readiness, this concerns only containers that started shortly before, and the
-/// first failure makes them not ready again.
+/// first status after the restart. For readiness, this concerns only containers that started shortly before, unless the
+/// kubelet is an early one, and the first failure makes them not ready again.
 fn has_no_worker_yet<'h>(
     clause: &Clause,
     life: &ProbedLife<'_, 'h>,
@@ -147,7 +115,7 @@ fn has_no_worker_yet<'h>(
     let since = |shown: &Revision<'_>| run.before(&restart.over, &shown.at);
     let later = life.revisions().filter(|(shown, _)| since(shown) && shown.id < gained.id).count();
     let new = run.at_least(&life.began, &restart.began) <= clause.tolerance_us("age");
-    new && later == 0 && falls_again(clause, life, gained)
+    (new || !takes_over_started(run, &life.node)) && later == 0 && falls_again(clause, life, gained)
 }
 
 /// Whether a container that is shown as ready is shown as not ready once a probe has failed, as far as it was watched.

@@ -10,7 +10,7 @@ use probity_model::mechanisms::SATURATION_DELAYS;
 use probity_model::timeline::{ContainerLife, Life, PodLife, ProbeOutcome, ProbeSpec, ProbedLife};
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 
-use crate::probe_config::may_be_missed;
+use crate::reading::heard::may_be_missed;
 
 pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "prober.metrics.agree-with-witness", judge: counters_agree },
@@ -155,8 +155,14 @@ impl<'t, 'h> CountedProbe<'t, 'h> {
             self.spec.kind.word(),
             self.container.name
         );
-        let bound = Bound::at_most(perhaps, "the most that the target can have received")
-            .and_at_least(surely, "the fewest that the target must have received");
+        let fewest = "the fewest that the target must have received";
+        // A probe of a container that is about to restart may be refused, and leaves no record then.
+        let unrecorded = wanted == ProbeOutcome::Failure && self.container.attempts.len() > 1;
+        let bound = match unrecorded {
+            true => Bound::at_least(surely, fewest),
+            false => Bound::at_most(perhaps, "the most that the target can have received")
+                .and_at_least(surely, fewest),
+        };
         let observed = Interval::point(rise);
         seen.measure(Measurement { observed, ..Measurement::count(quantity, 0, bound, events) });
     }

@@ -3,14 +3,14 @@
 
 use probity_model::clocks::Stamp;
 use probity_model::timeline::{
-    At, Attempt, ContainerLife, ContainerSeen, Life, PodLife, Probe, ProbeKind, ProbeOutcome, ProbedLife,
-    Revision, State,
+    At, Attempt, ContainerSeen, Probe, ProbeKind, ProbeOutcome, ProbedLife, Revision, State,
 };
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 use probity_script::witness::Fact;
 
-use crate::qos::killed_for_memory;
-use crate::reading::kubelet_restarts::{Restart, restarts};
+use super::outlived::{Outlived, outlived};
+use crate::reading::kubelet_restarts::restarts;
+use crate::reading::memory::killed_for_memory;
 use crate::reading::patches::may_stop_for_spec;
 
 pub(super) const JUDGES: &[Judge] =
@@ -19,13 +19,10 @@ pub(super) const JUDGES: &[Judge] =
 /// A container that was running and ready before its kubelet restarted is still shown as running and ready afterwards,
 /// as long as its probes succeed.
 fn status_is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for Restart { node, began: restart, .. } in &restarts(run, seen) {
-        for (pod, container) in run.containers().filter(|(pod, _)| pod.node == *node) {
-            if container.stays()
-                && run.before_deletion(pod, restart)
-                && !may_stop_for_spec(run, pod, container)
-            {
-                Kept { run, clause, restart, pod, container }.judge(seen);
+    for restart in &restarts(run, seen) {
+        for of in outlived(run, restart) {
+            if !may_stop_for_spec(run, of.pod, of.container) {
+                Kept { of, clause }.judge(seen);
             }
         }
     }
@@ -33,37 +30,37 @@ fn status_is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 
 /// A container whose kubelet restarted.
 struct Kept<'t, 'h> {
-    run: &'t Timeline<'h>,
+    of: Outlived<'t, 'h>,
     clause: &'t Clause,
-    restart: &'t At,
-    pod: &'t PodLife<'h>,
-    container: &'t ContainerLife<'h>,
 }
 
 impl<'t, 'h> Kept<'t, 'h> {
+    /// When the restart began.
+    fn restart(&self) -> &'t At {
+        &self.of.restart.began
+    }
+
     /// The last revision before the restart, if it showed a container that was running.
     fn shown_before(&self) -> Option<(&'t Revision<'h>, ContainerSeen<'h>)> {
-        let before = |revision: &&Revision<'_>| self.run.before(&revision.at, self.restart);
-        let last = self.pod.revisions.iter().take_while(before).last()?;
-        let was = last.container(&self.container.name)?;
-        was.is_running().then_some((last, was))
+        self.of.before().filter(|(_, was)| was.is_running())
     }
 
     /// Whether a container was ready, and had started so early that the restarted kubelet keeps its state.
     fn was_old(&self, was: &ContainerSeen<'_>) -> bool {
         let State::Running { started: Some(second) } = was.state else { return false };
-        let age = self.run.clocks.between(&Stamp::wall_second(&self.pod.node, second), self.restart);
+        let began = Stamp::wall_second(&self.of.pod.node, second);
+        let age = self.of.run.clocks.between(&began, self.restart());
         let old = age.is_some_and(|age| age.lo > self.clause.tolerance_us("age"));
         was.ready && was.started == Some(true) && old
     }
 
     fn judge(&self, seen: &mut Seen) {
-        let (run, name) = (self.run, &self.container.name);
+        let Outlived { run, pod, container, .. } = self.of;
+        let (restart, name) = (self.restart(), &container.name);
         let Some((before, was)) = self.shown_before() else { return };
-        let of_life = || self.container.attempts.iter().filter(|attempt| attempt.number == was.restarts);
+        let of_life = || container.attempts.iter().filter(|attempt| attempt.number == was.restarts);
         // A container that ended just before the restart may not be shown as ended yet.
-        let ended =
-            of_life().filter_map(|attempt| attempt.end()).any(|end| !run.before(self.restart, &end.at));
+        let ended = of_life().filter_map(|attempt| attempt.end()).any(|end| !run.before(restart, &end.at));
         // The same applies to a container whose probe had reached its threshold, or was about to reach it.
         let condemned = of_life().any(|attempt| self.was_failing(attempt));
         if ended || condemned {
@@ -72,16 +69,16 @@ impl<'t, 'h> Kept<'t, 'h> {
         let trouble = self.trouble();
         let counts = |at: &Stamp| {
             let quiet = trouble.as_ref().is_none_or(|trouble| run.before(at, trouble));
-            quiet && run.before(self.restart, at) && run.before_deletion(self.pod, at)
+            quiet && run.before(restart, at) && run.before_deletion(pod, at)
         };
-        let shown = self.pod.revisions.iter().filter(|shown| !shown.gone && counts(&shown.at));
+        let shown = pod.revisions.iter().filter(|shown| !shown.gone && counts(&shown.at));
         let old = self.was_old(&was);
         if let Some(anew) = self.started_up_anew(was.restarts).filter(|_| old) {
             let finding = format!(
                 "a startup probe of {name} came after the kubelet restart, although it had started up"
             );
-            let events = [before.id, self.restart.id, anew];
-            match self.pod.is_static {
+            let events = [before.id, restart.id, anew];
+            match pod.is_static {
                 true => seen.diverges(finding, events),
                 false => seen.violated(finding, events),
             }
@@ -91,8 +88,8 @@ impl<'t, 'h> Kept<'t, 'h> {
             shown.filter_map(|shown| Some((changed(&was, &shown.container(name)?).filter(counts)?, shown)));
         if let Some((what, shown)) = changes.next() {
             let finding = format!("the container {name} was {what} because the kubelet restarted");
-            let events = [before.id, self.restart.id, shown.id];
-            let anew = self.pod.is_static && what != AGAIN;
+            let events = [before.id, restart.id, shown.id];
+            let anew = pod.is_static && what != AGAIN;
             if anew || what == UNREADY && self.follows_the_pod(before, shown) {
                 let why = if anew {
                     "which wrote its whole status anew"
@@ -103,7 +100,7 @@ impl<'t, 'h> Kept<'t, 'h> {
                 let is_worse = |what: &str| if anew { what == AGAIN } else { what != UNREADY };
                 if let Some((what, shown)) = changes.find(|(what, _)| is_worse(what)) {
                     let finding = format!("the container {name} was {what} because the kubelet restarted");
-                    seen.violated(finding, [before.id, self.restart.id, shown.id]);
+                    seen.violated(finding, [before.id, restart.id, shown.id]);
                 }
                 self.judge_return(shown, was.restarts, seen);
             } else {
@@ -116,40 +113,41 @@ impl<'t, 'h> Kept<'t, 'h> {
         }
         let watch = self.clause.tolerance_us("watched");
         let until = trouble.unwrap_or_else(|| run.end());
-        let watched = run.clocks.between(self.restart, &until).is_some_and(|span| span.lo > watch);
-        if watched && run.before_deletion(self.pod, &self.restart.later(watch)) {
-            let lines = self.container.attempts.iter().filter_map(|attempt| attempt.last_line());
-            let lines = lines.filter(|line| run.before(self.restart, &line.at)).map(|line| line.id);
-            seen.fine([before.id, self.restart.id].into_iter().chain(lines));
+        let watched = run.clocks.between(restart, &until).is_some_and(|span| span.lo > watch);
+        if watched && run.before_deletion(pod, &restart.later(watch)) {
+            let lines = container.attempts.iter().filter_map(|attempt| attempt.last_line());
+            let lines = lines.filter(|line| run.before(restart, &line.at)).map(|line| line.id);
+            seen.fine([before.id, restart.id].into_iter().chain(lines));
             self.name_probes(seen);
         }
     }
 
     /// A startup probe that came after the restart to the instance with this number.
     fn started_up_anew(&self, number: u64) -> Option<EventId> {
-        let mut lives = self.container.attempts.iter().filter(|attempt| attempt.number == number);
-        let anew =
-            |probe: &&Probe<'_>| probe.is(ProbeKind::Startup) && self.run.before(self.restart, &probe.at);
+        let Outlived { run, container, .. } = self.of;
+        let mut lives = container.attempts.iter().filter(|attempt| attempt.number == number);
+        let anew = |probe: &&Probe<'_>| probe.is(ProbeKind::Startup) && run.before(self.restart(), &probe.at);
         lives.find_map(|attempt| Some(attempt.probes_of(ProbeKind::Startup).find(anew)?.id))
     }
 
     /// Notes which probes the container has, as facets.
     fn name_probes(&self, seen: &mut Seen) {
-        for spec in &self.container.probes {
+        let probes = &self.of.container.probes;
+        for spec in probes {
             seen.facet("probes", spec.kind.word());
         }
-        if self.container.probes.is_empty() {
+        if probes.is_empty() {
             seen.facet("probes", "none");
         }
     }
 
     /// A container that is not ready only because its kubelet lost its state is ready again after its next success.
     fn judge_return(&self, unready: &Revision<'h>, number: u64, seen: &mut Seen) {
-        let (run, pod, container) = (self.run, self.pod, self.container);
+        let Outlived { run, pod, container, .. } = self.of;
         let Some(attempt) = container.attempts.iter().find(|attempt| attempt.number == number) else {
             return;
         };
-        let life = Life { run, pod, container, attempt }.probed(ProbeKind::Readiness);
+        let life = self.of.instance(attempt).probed(ProbeKind::Readiness);
         let Some(life) = life.filter(|life| life.spec.successes == 1 && life.is_unmistaken()) else { return };
         let mut later = life.probes.iter().filter(|probe| run.before(&unready.at, &probe.at));
         let success = later.find(|probe| life.surely(probe) == ProbeOutcome::Success);
@@ -167,11 +165,11 @@ impl<'t, 'h> Kept<'t, 'h> {
 
     /// Whether a probe was failing when the kubelet was restarted, or the container was already being stopped.
     fn was_failing(&self, attempt: &'t Attempt<'h>) -> bool {
-        let (run, pod, container) = (self.run, self.pod, self.container);
-        let life = Life { run, pod, container, attempt };
-        let stopped = attempt.stop().is_some_and(|stop| !run.before(self.restart, &stop.at));
+        let (run, restart) = (self.of.run, self.restart());
+        let life = self.of.instance(attempt);
+        let stopped = attempt.stop().is_some_and(|stop| !run.before(restart, &stop.at));
         let last = |probed: &ProbedLife<'t, 'h>| {
-            let last = probed.probes.iter().rfind(|probe| !run.before(self.restart, &probe.at));
+            let last = probed.probes.iter().rfind(|probe| !run.before(restart, &probe.at));
             last.map(|last| probed.outcome(last) == ProbeOutcome::Success)
         };
         let failing = ProbeKind::STOPPING
@@ -186,23 +184,21 @@ impl<'t, 'h> Kept<'t, 'h> {
     /// Whether a container with a readiness probe lost its readiness in a pod that was not ready as a whole, before a new
     /// result of the probe can have been shown.
     fn follows_the_pod(&self, before: &Revision<'_>, shown: &Revision<'_>) -> bool {
-        let kind = ProbeKind::Readiness;
+        let (run, container, kind) = (self.of.run, self.of.container, ProbeKind::Readiness);
         let after = |at: &Stamp| {
             let told = at.later(self.clause.slack_us());
-            self.run.before(self.restart, at) && self.run.before(&told, &shown.at)
+            run.before(self.restart(), at) && run.before(&told, &shown.at)
         };
-        let mut probes = self.container.attempts.iter().flat_map(|attempt| attempt.probes_of(kind));
+        let mut probes = container.attempts.iter().flat_map(|attempt| attempt.probes_of(kind));
         let asked = probes.any(|probe| after(&probe.at));
-        self.container.probe(kind).is_some() && before.is("Ready") != Some(true) && !asked
+        container.probe(kind).is_some() && before.is("Ready") != Some(true) && !asked
     }
 
     /// The first sign after the restart that the container itself changed: an answer that is not a success, or an exit
     /// by itself. A stop without a reason is not such a sign, because it must not happen.
     fn trouble(&self) -> Option<Stamp> {
-        let lives = self.container.attempts.iter().map(|attempt| {
-            let (run, pod, container) = (self.run, self.pod, self.container);
-            Life { run, pod, container, attempt }
-        });
+        let (run, restart) = (self.of.run, self.restart());
+        let lives = self.of.container.attempts.iter().map(|attempt| self.of.instance(attempt));
         let signs = lives.flat_map(|life| {
             let probed = ProbeKind::ALL.into_iter().filter_map(move |kind| life.probed(kind));
             let bad = probed.flat_map(|life| {
@@ -220,8 +216,8 @@ impl<'t, 'h> Kept<'t, 'h> {
                 .chain(out_of_memory)
                 .chain(life.attempt.exited_by_itself().map(|(line, _)| line.at.clone()))
         });
-        let after = signs.filter(|at| self.run.before(self.restart, at));
-        after.min_by_key(|at| self.run.clocks.on_harness(at).map_or(i64::MAX, |at| at.lo))
+        let after = signs.filter(|at| run.before(restart, at));
+        after.min_by_key(|at| run.clocks.on_harness(at).map_or(i64::MAX, |at| at.lo))
     }
 }
 

@@ -123,7 +123,7 @@ fn judge_end(run: &Timeline<'_>, clause: &Clause, (gone, at): (&Member<'_, '_>, 
             Some(end) => events.push(Some(end.at().id)),
             None if watched => {
                 let finding = format!("{} was evicted, but {name} kept running", gone.pod.key);
-                seen.violated(finding, [Some(at.id), run.last_event()].into_iter().flatten());
+                seen.violated(finding, run.to_the_end([at.id]));
                 return;
             }
             None => return,

@@ -4,24 +4,10 @@ use probity_model::measure::{Bound, Fit, Interval, Measurement, Unit, seconds};
 use probity_model::timeline::Life;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
-use super::memory::Taking;
 use super::processors::{self, ROUNDED, Used, burnt};
 use crate::reading::ends::End;
+use crate::reading::memory::{Taking, killed};
 use crate::reading::qos::{BURSTABLE, GUARANTEED, class_of};
-
-/// The end of an instance before any deletion of its pod, if only a lack of memory explains this end: no stop signal
-/// came, and the process did not exit by itself.
-fn killed(life: &Life<'_, '_>) -> Option<EventId> {
-    let end = End::of(life).filter(|end| end.was_killed(life))?;
-    let by_signal = life.attempt.stop().is_some() || !life.before_deletion(&end.at().stamp);
-    (!by_signal).then_some(end.at().id)
-}
-
-/// The end of an instance that needed more memory than its limit, and that nothing else ended.
-pub(crate) fn killed_for_memory(life: &Life<'_, '_>) -> Option<EventId> {
-    let beyond = |taking: &Taking<'_, '_>| taking.limit.is_some_and(|limit| taking.planned > limit);
-    Taking::of(life).filter(beyond).and_then(|_| killed(life))
-}
 
 /// The event that shows that the kubelet stopped or killed a container before any deletion of its pod.
 fn stopped(life: &Life<'_, '_>) -> Option<EventId> {
@@ -110,7 +96,7 @@ fn judge_memory(life: &Life<'_, '_>, taking: &Taking<'_, '_>, clause: &Clause, s
     } else if let Some(line) = taking.more_than(taking.planned - 1)
         && life.watched_for(&line.at, clause.tolerance_us("watched"))
     {
-        seen.fine([Some(line.id), life.run.last_event()].into_iter().flatten());
+        seen.fine(life.run.to_the_end([line.id]));
         seen.facet("limit", "memory-kept");
     }
 }
@@ -151,7 +137,7 @@ fn judge_without_a_limit(life: &Life<'_, '_>, clause: &Clause, seen: &mut Seen) 
             seen.violated(finding, [life.began.id, end]);
         }
         (None, Some(line)) if life.watched_for(&line.at, clause.tolerance_us("watched")) => {
-            seen.fine([Some(line.id), life.run.last_event()].into_iter().flatten());
+            seen.fine(life.run.to_the_end([line.id]));
             seen.facet("resource", "memory");
         }
         (None, _) => {}
@@ -207,7 +193,7 @@ fn judge_restart(life: &Life<'_, '_>, (last, end): (EventId, EventId), clause: &
         None if life.policy() == "Never" => {}
         None if life.watched_for(&gone.stamp, clause.slack_us()) && life.number == 0 => {
             let finding = format!("{name} exceeded its memory limit, but was not restarted");
-            seen.violated(finding, [Some(end), life.run.last_event()].into_iter().flatten());
+            seen.violated(finding, life.run.to_the_end([end]));
         }
         None => {}
     }

@@ -24,8 +24,9 @@ const FOR_THE_NODE: &str = "system-node-critical";
 
 /// The score follows from the class of the pod. In a Burstable pod, the score also depends on the share of the node's memory
 /// that the container requests, and no container gets the score of a `BestEffort` pod. A container that is protected better
-/// than its request allows would let the kernel kill another container first.
-pub(super) fn score_follows_class(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+/// than its request allows would let the kernel kill another container first. One that its request does not protect would
+/// be killed too early.
+pub(super) fn score_follows_class(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for look in looks(run) {
         let spec = look.life.pod.spec;
         if spec.get("resources").is_some()
@@ -37,9 +38,13 @@ pub(super) fn score_follows_class(run: &Timeline<'_>, _: &Clause, seen: &mut See
         let Some(score) = score else { continue };
         let class = class_of(spec);
         let allowed = allowed(class, look.life.container);
-        let share = least_for_request(run, &look).filter(|_| class == BURSTABLE);
-        let (least, most) = (*allowed.start(), *allowed.end());
-        let least = share.map_or(least, |of_request| of_request.clamp(least, most));
+        let (lowest, highest) = (*allowed.start(), *allowed.end());
+        let bound = |of_request: Option<i64>, otherwise: i64| {
+            let of_request = of_request.filter(|_| class == BURSTABLE);
+            of_request.map_or(otherwise, |of_request| of_request.clamp(lowest, highest))
+        };
+        let least = bound(least_for_request(run, &look), lowest);
+        let most = bound(most_for_request(run, clause, &look), highest);
         let bound = if least == most { format!("{least}") } else { format!("from {least} to {most}") };
         let finding = || {
             format!(
@@ -82,6 +87,20 @@ fn least_for_request(run: &Timeline<'_>, look: &Look<'_, '_>) -> Option<i64> {
         _ => 0,
     };
     let share = requested(container).max(highest).checked_mul(WHOLE_NODE)?.checked_div(all)?;
+    i64::try_from(WHOLE_NODE - share).ok()
+}
+
+/// The highest score that the request of a container allows. The whole memory of the node is not known, but it is at most a
+/// multiple of the memory that pods can use.
+fn most_for_request(run: &Timeline<'_>, clause: &Clause, look: &Look<'_, '_>) -> Option<i64> {
+    let (pod, container) = (look.life.pod, look.life.container);
+    if last_resize(run, pod).is_some() {
+        return None;
+    }
+    let all = thousandths(run.history.header.nodes.get(&pod.node)?.allocatable.get("memory")?)?;
+    let whole = all.checked_mul(i128::try_from(clause.tolerance_times("reserved")).ok()?)?;
+    let request = amount(container.spec, "requests", "memory").unwrap_or_default();
+    let share = request.checked_mul(WHOLE_NODE)?.checked_div(whole)?;
     i64::try_from(WHOLE_NODE - share).ok()
 }
 

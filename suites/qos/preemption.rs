@@ -1,7 +1,6 @@
 //! Which pod is preempted: the one with the lowest priority, whatever the classes of the pods are.
 
-use probity_model::measure::Fit;
-use probity_model::timeline::{At, PodLife};
+use probity_model::timeline::PodLife;
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
@@ -40,7 +39,7 @@ fn judge_equals(run: &Timeline<'_>, clause: &Clause, contest: &Contest<'_, '_>, 
     let stay =
         |(pod, _): &(&PodLife<'_>, i64)| run.watched_for(pod, &contest.at, clause.tolerance_us("watched"));
     if both && contest.placed().is_none() && contest.holders.iter().all(stay) {
-        seen.fine([Some(contest.at.id), run.last_event()].into_iter().flatten());
+        seen.fine(run.to_the_end([contest.at.id]));
         seen.facet("preempted", "none-of-equals");
     }
 }
@@ -64,13 +63,12 @@ fn judge_choice(run: &Timeline<'_>, clause: &Clause, contest: &Contest<'_, '_>, 
             seen.facet("preempted", "guaranteed-before-besteffort");
         }
     }
-    let Some(last) = run.last_event().filter(|_| gone.is_empty() && contest.placed().is_none()) else {
+    let Some(end) = run.end_event().filter(|_| gone.is_empty() && contest.placed().is_none()) else {
         return;
     };
-    let waited = run.measure(String::new(), "", &contest.at, At::new(last, run.end()), clause.in_time());
-    if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
+    if run.misses("", (&contest.at, &end), clause.in_time()) {
         let finding =
             format!("{wants} has a higher priority than a pod that holds its slot, but no pod was preempted");
-        seen.violated(finding, [contest.at.id, last]);
+        seen.violated(finding, [contest.at.id, end.id]);
     }
 }

@@ -91,6 +91,17 @@ fn a_score_follows_from_the_request_and_not_from_the_limit() {
     assert_eq!(scored(&other, 998), "violated");
 }
 
+#[test]
+fn a_container_that_requests_most_of_the_memory_is_protected() {
+    let most = json!({ "requests": { "memory": "2400Mi" } });
+    assert!(RIGHT.contains(&scored(&most, 400)));
+    assert!(RIGHT.contains(&scored(&most, 700)), "the node has more memory than its pods can use");
+    assert_eq!(scored(&most, 399), "violated");
+    assert_eq!(scored(&most, 999), "violated", "the request is ignored");
+    let limited = json!({ "requests": { "memory": "0" }, "limits": { "memory": "2400Mi" } });
+    assert!(RIGHT.contains(&scored(&limited, 999)), "it requests nothing");
+}
+
 const MI: u64 = 1 << 20;
 
 /// The verdict on a container with these resources that is planned to take 64 MiB of memory. It takes `taken` MiB, and

@@ -8,6 +8,9 @@ use probity_script::witness::{Dump, Fact, TrialSeen};
 /// The file in which Linux lists the mounts of a process: the fifth field of each line is the mount point.
 pub(crate) const MOUNTS: &str = "/proc/self/mountinfo";
 
+/// The directory of the files that a target records, according to the target's manual.
+pub(crate) const RECORDED: &str = "/etc/podinfo";
+
 /// A view of a container from inside.
 pub(crate) struct Look<'t, 'h> {
     /// The instance of the container.
@@ -29,6 +32,15 @@ pub(crate) fn looks<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Look<'t, 'h>> {
         }
     }
     all
+}
+
+/// The options of the mount at a path, according to a process's list of mounts. The last mount at a path hides the others.
+/// The sixth field has the options of the mount.
+pub(crate) fn mount_options<'l>(mounts: &'l str, path: &str) -> Option<&'l str> {
+    mounts.lines().rev().find_map(|line| {
+        let mut fields = line.split(' ').skip(4);
+        (fields.next()? == path).then(|| fields.next())?
+    })
 }
 
 /// The pairs of views from two containers on one node, if the processes that recorded them ran at the same time.

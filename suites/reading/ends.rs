@@ -6,10 +6,10 @@
 use probity_model::clocks::{Clock, Stamp};
 use probity_model::measure::Interval;
 use probity_model::mechanisms::{LEAST_GRACE, NEAR};
-use probity_model::timeline::{At, ContainerLife, ContainerSeen, Life, PodLife, Revision, State};
+use probity_model::timeline::{At, Attempt, ContainerLife, ContainerSeen, Life, PodLife, Revision, State};
 use probity_script::witness::{Entry, Fact};
 
-use probity_model::history::Happening;
+use probity_model::history::{Happening, Source};
 
 use super::statuses::ended_id;
 use super::termination::KILLED;
@@ -87,6 +87,38 @@ fn last_word(life: &Life<'_, '_>, gone: &At) -> Option<Stamp> {
         || line.at.clone(),
         |us| Stamp { at: Interval::point(us.max(line.at.at.lo)), ..line.at.clone() },
     ))
+}
+
+/// Whether an instance was running at an instant, without an earlier stop signal.
+pub(crate) fn was_running(life: &Life<'_, '_>, at: &Stamp) -> bool {
+    let told = life.stop().is_some_and(|stop| life.run.before(&stop.at, at));
+    let over = End::of(life).is_some_and(|end| life.run.before(&end.earliest, at));
+    life.run.before(&life.began, at) && !told && !over
+}
+
+/// The latest time at which a process was certainly alive: its last record, or the end of the history if it never
+/// terminated.
+pub(crate) fn alive_until(life: &Life<'_, '_>) -> Option<At> {
+    let run = life.run;
+    let deaf = |of: &Source| !matches!(of, Source::Watch(_));
+    match End::of(life) {
+        Some(end) => Some(end.earliest),
+        None if run.gaps.iter().any(|(_, gap)| deaf(&gap.of)) => None,
+        None => run.end_event(),
+    }
+}
+
+/// Whether the target recorded at the stop signal that its ports stay open, and the ports did stay open.
+pub(crate) fn keeps_serving(attempt: &Attempt<'_>) -> bool {
+    let said = attempt
+        .signals()
+        .next()
+        .is_some_and(|(_, _, signal)| signal.answer == "ignore" || signal.answer.starts_with("serve"));
+    let closed = attempt
+        .lines
+        .iter()
+        .any(|line| matches!(&line.line.fact, Fact::Listening(listening) if listening.state != "open"));
+    said && !closed
 }
 
 /// The revisions that show the end of an instance, each with the state that shows it: `state`, or `lastState` once the container

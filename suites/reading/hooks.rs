@@ -4,7 +4,10 @@ use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::{Bound, seconds};
 use probity_model::mechanisms::{NEAR, START_OF_A_COMMAND, WHOLE_SECOND};
 use probity_model::timeline::{Asked, At, ContainerLife, Life, Line, PodLife, Port};
+use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen};
+use probity_script::answer::{ConnectionAnswer, ListenState};
+use probity_script::{Fact, Protocol};
 use serde_json::Value;
 
 /// A run of a hook.
@@ -75,16 +78,20 @@ impl HookRun {
     }
 }
 
-/// Judges that a container's preStop hook ran before the stop signal, if the hook is a command, which the target
-/// records. Returns whether the hook is a command.
-pub(crate) fn judge_command_before_stop(
+/// Judges that a container's preStop hook ran before the stop signal, if the container itself records the hook: a
+/// command, or a request that it certainly serves. Returns whether the hook is one of these.
+pub(crate) fn judge_hook_before_stop(
     life: &Life<'_, '_>,
     since: EventId,
     stop: &Line<'_>,
     seen: &mut Seen,
 ) -> bool {
-    let hook = life.container.lifecycle("preStop").filter(|hook| HookKind::of(hook) == Some(HookKind::Exec));
-    let Some(hook) = hook else { return false };
+    let leaves_record = |hook: &&Value| match HookKind::of(hook) {
+        Some(HookKind::Exec) => true,
+        Some(HookKind::Http) => is_served(life, &hook["httpGet"], stop),
+        Some(HookKind::Sleep(_)) | None => false,
+    };
+    let Some(hook) = life.container.lifecycle("preStop").filter(leaves_record) else { return false };
     let clocks = &life.run.clocks;
     match hook_run(life, hook).filter(|_| life.holes.is_empty()) {
         None if life.holes.is_empty() => {
@@ -95,13 +102,63 @@ pub(crate) fn judge_command_before_stop(
             let finding = format!("{} received its stop signal before its preStop hook ran", life.name());
             seen.violated(finding, [stop.id, run.began.id]);
         }
-        Some(run) if is_cut_short(life, &run, stop) => {
+        // The kubelet does not wait for the whole body of an answer.
+        Some(run) if hook.get("exec").is_some() && is_cut_short(life, &run, stop) => {
             let finding = format!("{} received its stop signal while its preStop hook ran", life.name());
             seen.violated(finding, run.events().into_iter().chain([stop.id]));
         }
         _ => {}
     }
     true
+}
+
+/// Whether the request of a hook certainly leaves a record in its own container: the container serves every request on
+/// this port, and listened there before the stop signal. A node that was busy for a whole grace period may have delayed
+/// the request until the kubelet no longer waited for it.
+fn is_served(life: &Life<'_, '_>, get: &Value, stop: &Line<'_>) -> bool {
+    let is_plain = |path: &str| path.chars().all(|c| c.is_ascii_alphanumeric() || c == '/');
+    let is_as_usual = get.get("httpHeaders").is_none()
+        && get.get("scheme").is_none_or(|scheme| scheme == "HTTP")
+        && get.get("path").and_then(Value::as_str).is_some_and(is_plain);
+    let number = Port::of(life.container.spec, get).number;
+    let (Some(port), Some(plan)) = (number.filter(|_| is_as_usual), life.container.plan()) else {
+        return false;
+    };
+    let mut listeners = plan.listeners.values().filter(|listener| listener.port == port);
+    let (Some(listener), None) = (listeners.next(), listeners.next()) else { return false };
+    let serves = listener.protocol == Protocol::Http
+        && listener.tls.is_none()
+        && listener.bind.is_none()
+        && listener.listen.steps().iter().all(|step| step.answer == ListenState::Open)
+        && listener.connections.steps().iter().all(|step| step.answer == ConnectionAnswer::Serve);
+    let ending = format!(":{port}");
+    let opened = life.lines.iter().any(|line| {
+        let opens = matches!(&line.line.fact, Fact::Listening(state) if state.state == "open" && state.address.ends_with(&ending));
+        opens && life.run.before(&line.at, &stop.at)
+    });
+    let grace = life.pod.grace();
+    let noise = life.noise(&stop.at.earlier(grace), &stop.at);
+    serves && opened && noise + WHOLE_SECOND < grace
+}
+
+/// Reports that a stop signal came although the preStop hook of its container left no record. `asked` is the request to
+/// terminate the pod, and `grace` the grace period that it began.
+pub(crate) fn judge_missing_hook(
+    life: &Life<'_, '_>,
+    asked: &At,
+    grace: i64,
+    stop: &Line<'_>,
+    seen: &mut Seen,
+) {
+    let finding = format!("{} received its stop signal, but its hook never ran", life.name());
+    let waited = life.run.clocks.between(asked, &stop.at);
+    // The kubelet waits for a hook only until the end of the grace period, even if the hook could not start by then.
+    if waited.is_none_or(|waited| waited.hi > grace - NEAR) {
+        let why = format!("{finding}; the grace period may have ended before the hook could start");
+        seen.doubt(Doubt::Ambiguous, why, [asked.id, stop.id]);
+    } else {
+        seen.violated(finding, [asked.id, stop.id]);
+    }
 }
 
 /// Whether a hook still ran long after the stop signal, although its container's grace period had not ended when the

@@ -7,19 +7,11 @@ use probity_model::timeline::{
 use probity_model::{EventId, Timeline};
 
 use super::ends::End;
-use super::mains::{is_plain, lives_of};
+use super::mains::{is_plain, is_recorded, lives_of};
 
 /// The regular init containers, in the order of the spec.
 pub(crate) fn inits<'t, 'h>(pod: &'t PodLife<'h>) -> impl Iterator<Item = &'t ContainerLife<'h>> {
     pod.containers.iter().filter(|container| container.kind == ContainerKind::Init)
-}
-
-/// Whether a container is a target all of whose lives are known, with no line missing.
-pub(crate) fn is_told(container: &ContainerLife<'_>) -> bool {
-    let known = |(at, attempt): (usize, &Attempt<'_>)| {
-        attempt.is_numbered() && usize::try_from(attempt.number) == Ok(at) && attempt.holes.is_empty()
-    };
-    !container.attempts.is_empty() && container.attempts.iter().enumerate().all(known)
 }
 
 /// The life of an init container that exited by itself with status 0, and the line that records this exit.
@@ -71,7 +63,7 @@ pub(crate) fn initializing<'t, 'h>(run: &Timeline<'h>, pod: &'t PodLife<'h>) -> 
     let known = |of: &ContainerLife<'_>| match of.attempts.is_empty() {
         // Init containers after one that never succeeded were never created.
         true => of.plan().is_some() && !was_made(pod, of),
-        false => is_told(of),
+        false => is_recorded(of),
     };
     if !inits(pod).all(known) {
         return None;
@@ -111,7 +103,8 @@ pub(crate) fn all_helped(run: &Timeline<'_>, pod: &PodLife<'_>, within: i64) -> 
     };
     let sidecars = pod.containers.iter().filter(|of| of.kind == ContainerKind::Sidecar);
     for sidecar in sidecars {
-        let start = start_of_sidecar(sidecar).filter(|_| is_told(sidecar) && sidecar.attempts.len() == 1)?;
+        let known = is_recorded(sidecar) && sidecar.attempts.len() == 1;
+        let start = start_of_sidecar(sidecar).filter(|_| known)?;
         done = Some(done.filter(|done| run.before(&start, done)).unwrap_or(start));
     }
     let done = done?;

@@ -5,7 +5,12 @@ use probity_model::history::{Deed, Did, NodeProof, NodeVerb, RESTART_KUBELET};
 use probity_model::mechanisms::TO_RESUME;
 use probity_model::timeline::{At, Life, PodLife};
 use probity_model::verdict::Doubt;
+use probity_model::version::minor;
 use probity_model::{EventId, Seen, Timeline};
+
+/// The first version of Kubernetes whose kubelet, after a restart, takes over from the earlier status which containers had
+/// started and were ready (`setReadyStateOnKubeletRestart` in pkg/kubelet/prober/prober_manager.go).
+const TAKES_OVER_SINCE: (u32, u32) = (1, 35);
 
 /// A kubelet restart with proof from its node.
 pub(crate) struct Restart<'h> {
@@ -15,6 +20,13 @@ pub(crate) struct Restart<'h> {
     pub(crate) began: At,
     /// When the new kubelet was certainly running: at the end of the command that started it.
     pub(crate) over: Stamp,
+}
+
+/// Whether the kubelet of a node, after a restart, takes over which containers had started. An earlier kubelet forgets this.
+pub(crate) fn takes_over_started(run: &Timeline<'_>, node: &str) -> bool {
+    let facts = run.history.header.nodes.get(node);
+    let version = facts.and_then(|facts| minor(facts.kubelet.trim_start_matches('v')));
+    version.is_none_or(|version| version >= TAKES_OVER_SINCE)
 }
 
 /// Whether a deed restarted a kubelet, with or without new settings, and the node proves this.

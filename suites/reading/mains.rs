@@ -2,7 +2,7 @@
 //! will restart, or how all of them ended.
 
 use probity_model::clocks::{Order, Stamp};
-use probity_model::measure::{Bound, Fit, seconds};
+use probity_model::measure::{Bound, seconds};
 use probity_model::timeline::{At, Attempt, ContainerKind, ContainerLife, Life, Line, PodLife};
 use probity_model::{Clause, Seen, Timeline};
 
@@ -31,14 +31,17 @@ pub(crate) fn mains<'t, 'h>(pod: &'t PodLife<'h>) -> impl Iterator<Item = &'t Co
     pod.containers.iter().filter(|container| container.kind == ContainerKind::Main)
 }
 
+/// Whether a container is a target all of whose lives are known, with no line missing.
+pub(crate) fn is_recorded(container: &ContainerLife<'_>) -> bool {
+    let known = |(at, attempt): (usize, &Attempt<'_>)| {
+        attempt.is_complete() && usize::try_from(attempt.number) == Ok(at)
+    };
+    !container.attempts.is_empty() && container.attempts.iter().enumerate().all(known)
+}
+
 /// Whether every main container is a target all of whose lives are known, with no line missing.
-pub(crate) fn are_told(pod: &PodLife<'_>) -> bool {
-    mains(pod).all(|container| {
-        let known = |(at, attempt): (usize, &Attempt<'_>)| {
-            attempt.is_numbered() && usize::try_from(attempt.number) == Ok(at) && attempt.holes.is_empty()
-        };
-        !container.attempts.is_empty() && container.attempts.iter().enumerate().all(known)
-    })
+pub(crate) fn are_recorded(pod: &PodLife<'_>) -> bool {
+    mains(pod).all(is_recorded)
 }
 
 /// Whether a pod ends only because of its containers, their policies and their rules, and each container restarts
@@ -54,7 +57,7 @@ pub(crate) fn is_plain(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
 
 /// The end of the pod's work, if every main container ended and neither its policy nor a rule restarts it.
 pub(crate) fn over(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<Over> {
-    if !are_told(pod) {
+    if !are_recorded(pod) {
         return None;
     }
     let (mut at, mut well): (Option<At>, bool) = (None, true);
@@ -129,12 +132,11 @@ pub(crate) fn judge_unrestarted_sidecar(
     seen: &mut Seen,
 ) {
     let run = life.run;
-    let last = run.last_event().filter(|_| life.watched_for(&end.at, clause.slack_us()));
-    let until = work_done(run, life.pod).or_else(|| Some(At::new(last?, run.end())));
+    let last = || run.end_event().filter(|_| life.watched_for(&end.at, clause.slack_us()));
+    let until = work_done(run, life.pod).or_else(last);
     let Some(until) = until.filter(|until| life.number == 0 && life.before_deletion(until)) else { return };
     let bound = Bound::at_most(clause.slack_us(), seconds(clause.slack_us()));
-    let waited = run.measure(String::new(), &life.node, end, &until, bound);
-    if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
+    if run.misses(&life.node, (end, &until), bound) {
         let finding = format!("the sidecar {} terminated, but was not started again", life.name());
         seen.violated(finding, [end.id, until.id]);
     }

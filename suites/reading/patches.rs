@@ -3,7 +3,7 @@
 use probity_case::ONLY;
 use probity_document as document;
 use probity_model::clocks::Stamp;
-use probity_model::history::Did;
+use probity_model::history::{Deed, Did};
 use probity_model::timeline::{ContainerLife, PodLife, Revision};
 use probity_model::{EventId, Timeline};
 use serde_json::Value;
@@ -13,6 +13,18 @@ pub(crate) const EPHEMERAL: &str = "ephemeralcontainers";
 
 /// The subresource through which resources are changed in place.
 pub(crate) const RESIZE: &str = "resize";
+
+/// The condition of a resize that must wait, because its node lacks room or does not support it.
+pub(crate) const PENDING: &str = "PodResizePending";
+/// The condition of a resize that is being enacted.
+pub(crate) const IN_PROGRESS: &str = "PodResizeInProgress";
+/// The conditions of a resize that is not complete.
+pub(crate) const RESIZING: [&str; 2] = [PENDING, IN_PROGRESS];
+
+/// Whether a revision shows a resize that is not complete.
+pub(crate) fn is_resizing(shown: &Revision<'_>) -> bool {
+    RESIZING.iter().any(|kind| shown.condition(kind).is_some())
+}
 
 /// The field of an ephemeral container that names the container whose process namespace it shares.
 pub(crate) const TARGET_CONTAINER: &str = "targetContainerName";
@@ -50,7 +62,7 @@ pub(crate) fn of_pods<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Patch<'t, 'h>> {
 
 /// All patches of a subresource of pods, in order, including ephemeral containers that steps added.
 pub(crate) fn of_part<'t, 'h>(run: &'t Timeline<'h>, part: &str) -> Vec<Patch<'t, 'h>> {
-    let read = |(id, deed): &(EventId, &'h probity_model::history::Deed)| {
+    let read = |(id, deed): &(EventId, &'h Deed)| {
         let began = Stamp::harness(deed.began_us);
         let known =
             |pod: &&PodLife<'h>| pod.revisions.first().is_some_and(|first| run.before(&first.at, &began));

@@ -51,6 +51,15 @@ pub(crate) fn effective(spec: &Value, amount: impl Fn(&Value) -> Option<i128>) -
     Some(Effective { amount: together.max(inits), of_init: inits > together })
 }
 
+/// How much of a resource a whole pod requests, in thousandths. None if an amount cannot be evaluated.
+pub(crate) fn total_request(spec: &Value, resource: &str) -> Option<i128> {
+    let requested = |of: &Value| match &of["resources"]["requests"][resource] {
+        Value::Null => Some(0),
+        amount => amount.as_str().and_then(thousandths),
+    };
+    effective(spec, requested).map(|total| total.amount)
+}
+
 /// Whether a container has a limit for each deciding resource, and no request that differs from the limit.
 pub(crate) fn is_limited(container: &Value) -> bool {
     DECIDING.into_iter().all(|resource| {

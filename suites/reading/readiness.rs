@@ -16,7 +16,7 @@ use probity_model::timeline::{
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
-use crate::probe_config::is_stalled_on_its_way;
+use super::heard::is_stalled_on_its_way;
 
 /// Consecutive probes with one outcome, enough of them to reach the threshold.
 pub(crate) struct Turn<'t, 'h> {

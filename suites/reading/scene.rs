@@ -18,10 +18,15 @@ impl Scene {
         let mut probe = handler.clone();
         probe["periodSeconds"] = json!(1);
         probe["failureThreshold"] = json!(1);
-        let env = json!([{ "name": "AGNHOST_PLAN", "value": plan.to_string() }]);
-        let container = json!({ "name": "target", "env": env, kind: probe });
+        Self::of(clause, &json!({ kind: probe }), plan, kind != "startupProbe")
+    }
+
+    /// A container with these fields and this plan, which runs and is not ready at 1.2 s.
+    pub(crate) fn of(clause: &str, fields: &Value, plan: &Value, started: bool) -> Self {
+        let mut container = fields.clone();
+        container["name"] = json!("target");
+        container["env"] = json!([{ "name": "AGNHOST_PLAN", "value": plan.to_string() }]);
         let mut run = Composer::new(&[clause]);
-        let started = kind != "startupProbe";
         run.create(0.0, &json!({ "containers": [container] })).start(1.0, 0).running(1.2, false, started, 0);
         Self { run, clause: clause.to_owned() }
     }

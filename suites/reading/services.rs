@@ -152,6 +152,13 @@ impl<'t, 'h> Service<'t, 'h> {
     }
 }
 
+/// Whether a pod, as it was first shown, has all labels of the `matchLabels` of a selector.
+pub(crate) fn has_labels(pod: &PodLife<'_>, wanted: &Value) -> bool {
+    let labels = pod.revisions.first().map(|first| &first.object["metadata"]["labels"]);
+    let (Some(wanted), Some(labels)) = (wanted.as_object(), labels) else { return false };
+    wanted.iter().all(|(key, value)| labels.get(key) == Some(value))
+}
+
 fn without_port(authority: &str) -> &str {
     let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
     host.trim_start_matches('[').trim_end_matches(']')

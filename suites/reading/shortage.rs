@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::ends::End;
 use super::kubelet_restarts::next_act_on_a_node;
-use super::mains::{are_told, lives_of};
+use super::mains::{are_recorded, lives_of};
 use super::qos::{amount, class_of};
 use super::quantities::{WHOLE, thousandths};
 
@@ -129,7 +129,7 @@ impl<'t, 'h> Member<'t, 'h> {
             && !pod.had_deadline()
             && pod.containers.iter().all(|of| of.stays() && !probed(of));
         let there = pod.revisions.first().is_some_and(|first| run.before(&first.at, began));
-        if !plain || !there || !are_told(pod) || !run.before_deletion(pod, until) {
+        if !plain || !there || !are_recorded(pod) || !run.before_deletion(pod, until) {
             return None;
         }
         let (mut taken, mut record) = (0, None);

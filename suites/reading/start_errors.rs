@@ -1,8 +1,9 @@
 //! What follows if the runtime cannot start a container, for example because its command does not exist.
 
-use probity_model::measure::{Bound, Fit};
-use probity_model::timeline::{ContainerLife, PodLife, Revision};
-use probity_model::{Seen, Timeline};
+use probity_model::measure::{Bound, Fit, seconds};
+use probity_model::mechanisms::FIRST_BACK_OFF;
+use probity_model::timeline::{At, ContainerLife, PodLife, Revision, State};
+use probity_model::{Seen, Stamp, Timeline};
 use serde_json::Value;
 
 use super::statuses::status_of;
@@ -25,7 +26,7 @@ pub(crate) fn judge_start_error<'p>(
     let over = pod.over().filter(|over| run.before_deletion(pod, &over.at));
     let again = pod.revisions.iter().find(restarts);
     let watched = run.watched_for(pod, &error.at, slack);
-    let end = || [Some(error.id), run.last_event()].into_iter().flatten();
+    let end = || run.to_the_end([error.id]);
     let name = format!("{}/{}", pod.key, container.name);
     match (policy, again, over) {
         ("Never", Some(again), _) => {
@@ -76,6 +77,46 @@ pub(crate) fn judge_start_error<'p>(
         (_, None, None) => {}
     }
     None
+}
+
+/// Judges that the second retry does not come before the first delay of the back-off has passed since the first retry failed.
+/// The status shows when it failed, in whole seconds.
+pub(crate) fn judge_second_retry(
+    run: &Timeline<'_>,
+    (pod, container): (&PodLife<'_>, &ContainerLife<'_>),
+    seen: &mut Seen,
+) {
+    let restarts =
+        |shown: &Revision<'_>| shown.container(&container.name).map_or(0, |status| status.restarts);
+    let Some(again) = pod.revisions.iter().find(|shown| restarts(shown) > 1) else { return };
+    let first = pod.revisions.iter().filter(|shown| shown.id < again.id && restarts(shown) == 1);
+    let mut ends = first.filter_map(|shown| Some((shown, failed_at(shown, container)?)));
+    let Some((failed, second)) = ends.next_back() else { return };
+    let failed = At::new(failed.id, Stamp::wall_second(&pod.node, second));
+    let delay = seconds(FIRST_BACK_OFF);
+    let bound = Bound::at_least(FIRST_BACK_OFF, format!("the back-off of {delay}"));
+    let waited = run.measure("", &pod.node, &failed, again, bound);
+    match waited.map(|waited| waited.fit()) {
+        Some(Fit::Missed) => {
+            let finding = format!(
+                "{}/{} could not be started twice, and the kubelet tried again before the back-off of {delay} was over",
+                pod.key, container.name
+            );
+            seen.violated(finding, [failed.id, again.id]);
+        }
+        Some(Fit::Met) => seen.fine([failed.id, again.id]),
+        _ => {}
+    }
+}
+
+/// When the last attempt to start a container failed, in seconds since 1970, according to a revision.
+fn failed_at(shown: &Revision<'_>, container: &ContainerLife<'_>) -> Option<i64> {
+    let status = shown.container(&container.name)?;
+    let end = if matches!(status.state, State::Waiting { .. }) { status.last } else { status.state };
+    match end {
+        State::Terminated { reason, finished, .. } if START_ERRORS.contains(&reason) => finished,
+        _ => None,
+    }
 }
 
 /// Whether a revision shows that the runtime could not start a container.

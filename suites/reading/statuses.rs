@@ -1,6 +1,8 @@
 //! The statuses of containers in a revision of their pod, field by field.
 
 use probity_model::timeline::{PodLife, Revision, State};
+use probity_model::verdict::Doubt;
+use probity_model::{EventId, Seen};
 use serde_json::Value;
 
 /// The reason of a container that waits for its back-off, according to the Kubernetes documentation.
@@ -17,6 +19,11 @@ pub(crate) const EVICTED: &str = "Evicted";
 
 /// The reason of a pod that exceeded its deadline, according to the Kubernetes API reference.
 pub(crate) const EXCEEDED: &str = "DeadlineExceeded";
+
+/// Whether the status of a pod has a message, which gives the details of its reason.
+pub(crate) fn is_explained(shown: &Revision<'_>) -> bool {
+    shown.object["status"]["message"].as_str().is_some_and(|message| !message.is_empty())
+}
 
 /// Whether a container waits for its back-off.
 pub(crate) fn is_crash_loop(state: &State<'_>) -> bool {
@@ -77,4 +84,20 @@ fn is_of_kubelet(shown: &Revision<'_>) -> bool {
     let Some(status) = shown.object.get("status") else { return false };
     FILLED.iter().any(|field| status.get(field).is_some_and(|of| !of.is_null()))
         || ADDED.iter().any(|kind| shown.condition(kind).is_some())
+}
+
+/// Judges statuses that a race can explain, in which an older status is written after a newer one. A race is rare, so at
+/// most one instance of a history may be affected.
+pub(crate) fn judge_races(finding: &str, races: &[[EventId; 2]], seen: &mut Seen) {
+    let events = races.iter().copied().flatten();
+    match races {
+        [] => {}
+        [_] => {
+            let why = format!(
+                "{finding}, but so briefly that two status updates may have arrived in the wrong order"
+            );
+            seen.doubt(Doubt::Ambiguous, why, events);
+        }
+        [..] => seen.violated(format!("{finding}, {} times", races.len()), events),
+    }
 }

@@ -310,14 +310,13 @@ pub(crate) fn judge_count(last: &Life<'_, '_>, seen: &mut Seen) {
     let heard =
         last.pod.revisions.iter().find(more).is_none_or(|first| last.watched_for(&first.at, UNDER_WAY));
     if status.restarts != last.number && heard {
-        let finding = format!(
-            "{} was started again {} times, but its restart count is {}",
-            last.name(),
-            last.number,
-            status.restarts
-        );
-        seen.violated(finding, [last.began.id, revision.id]);
+        seen.violated(miscounted(last, status.restarts), [last.began.id, revision.id]);
     }
+}
+
+/// The finding if the last instance of a container is shown with another restart count than its own number.
+pub(crate) fn miscounted(last: &Life<'_, '_>, restarts: u64) -> String {
+    format!("{} was started again {} times, but its restart count is {restarts}", last.name(), last.number)
 }
 
 /// How long after the end of an instance the next one may begin, and the formula of this time in words. The first

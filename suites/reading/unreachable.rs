@@ -196,7 +196,7 @@ impl UnreachableProbe<'_, '_> {
         if life.is_some_and(|life| stopped_too_early(&life, seen)) {
             return;
         }
-        let end = stop.clone().or_else(|| self.end_of_watch(run).filter(|_| attempt.lives_on()));
+        let end = stop.clone().or_else(|| watched_until(run, self.pod).filter(|_| attempt.lives_on()));
         let Some(end) = end else { return };
         let what = if stop.is_some() { "stopped the container" } else { "did not stop the container" };
         let bound = Bound::at_most(
@@ -217,14 +217,6 @@ impl UnreachableProbe<'_, '_> {
         }
     }
 
-    /// The time until which a container that nothing stopped was watched: its deletion, or the end of the history.
-    fn end_of_watch(&self, run: &Timeline<'_>) -> Option<At> {
-        let deleted = self.pod.deleted.map(|id| At::new(id, run.heard(id)));
-        let leaving = || self.pod.revisions.iter().find(|revision| revision.terminating()).map(At::of);
-        let last = || Some(At::new(self.pod.last()?.id, run.end()));
-        deleted.or_else(leaving).or_else(last)
-    }
-
     /// How long after the start of the last container the stop signal may come.
     fn longest_until_stop(&self, run: &Timeline<'_>, clause: &Clause) -> i64 {
         let spec = self.spec;
@@ -240,4 +232,12 @@ impl UnreachableProbe<'_, '_> {
         let known = !started_before(self.pod, self.container).any(hooked);
         last_to_begin(run, self.pod, self.container).filter(|_| known)
     }
+}
+
+/// The time until which a pod was watched: its deletion, or the end of the case.
+pub(crate) fn watched_until(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<At> {
+    let deleted = pod.deleted.map(|id| At::new(id, run.heard(id)));
+    let leaving = || pod.revisions.iter().find(|shown| shown.terminating()).map(At::of);
+    let last = || Some(At::new(pod.last()?.id, run.end()));
+    deleted.or_else(leaving).or_else(last)
 }

@@ -1,11 +1,13 @@
 //! An open port without any connection: the probe went elsewhere, or was not sent.
 //!
 //! A missing connection proves little if the kubelet may have a reason to wait. Each such reason disables this reading:
-//! another probe or container that must start first, a hook, missing lines, or a deed that affected the node.
+//! another probe or container that must start first, a hook, missing lines, or a deed that affected the node. A sandbox
+//! that the harness removed is no reason for a later instance: a kubelet that never probes it may still use the address
+//! of the old sandbox.
 
 use std::net::IpAddr;
 
-use probity_model::history::Source;
+use probity_model::history::{Did, REMOVE_SANDBOX, Source};
 use probity_model::measure::{Bound, Fit, Measurement};
 use probity_model::mechanisms::{CLOCKS_APART, FIRST_TURNS};
 use probity_model::timeline::{
@@ -24,16 +26,25 @@ pub(crate) fn must_be_visited(
 ) {
     let gated = spec.kind != ProbeKind::Startup && container.probe(ProbeKind::Startup).is_some();
     let deaf = run.gaps.iter().any(|(_, gap)| !matches!(gap.of, Source::Watch(_)));
-    if gated || deaf || run.node_was_touched() || spec.handler.host().is_some() {
+    if gated || deaf || spec.handler.host().is_some() {
         return;
     }
     let Some(port) = spec.handler.port() else { return };
-    for attempt in container.attempts.iter().filter(|attempt| !attempt.holds_port(port)) {
+    let unseen = |attempt: &&Attempt<'_>| !attempt.holds_port(port) && !was_disturbed(run, attempt);
+    for attempt in container.attempts.iter().filter(unseen) {
         let measured = unvisited(clause, &Life { run, pod, container, attempt }, spec, port);
         if let Some(measured) = measured.filter(|measured| measured.fit() != Fit::Met) {
             seen.measure(measured);
         }
     }
+}
+
+/// Whether the harness acted on a node, except that it had removed a sandbox before the instance began.
+fn was_disturbed(run: &Timeline<'_>, attempt: &Attempt<'_>) -> bool {
+    run.deeds.iter().filter(|(_, deed)| deed.did.acts_on_node()).any(|(id, deed)| {
+        let removes = matches!(&deed.did, Did::NodeVerb { verb, .. } if verb == REMOVE_SANDBOX);
+        !(removes && run.before(&run.heard(*id), &attempt.began.stamp))
+    })
 }
 
 fn unvisited(clause: &Clause, life: &Life<'_, '_>, spec: &ProbeSpec, port: u16) -> Option<Measurement> {

@@ -3,6 +3,7 @@
 //! A new clause about a rejected field is one entry here. The path of a field begins at the container; `*Probe` stands
 //! for each of the three probes, and `spec.` for the pod itself.
 
+use probity_model::timeline::Port;
 use serde_json::Value;
 
 use super::{ManifestField, is_unset};
@@ -123,7 +124,7 @@ pub(super) const RULES: &[FieldRule] = &[
     rule("probe.http.port-number-range", PORTS, |port| port.number().map(is_port)),
     FieldRule {
         proves: false,
-        ..rule("probe.http.port-name-unresolvable", PORTS, |port| port.value.as_str().map(is_port_name))
+        ..rule("probe.http.port-name-unresolvable", PORTS, |port| port.value.as_str().map(Port::is_name))
     },
     rule(SCHEME, &["*Probe.httpGet.scheme"], |scheme| {
         (!is_unset(scheme.value)).then(|| scheme.value == "HTTP" || scheme.value == "HTTPS")
@@ -239,14 +240,6 @@ fn has_one_handler(probe: &ManifestField<'_>) -> Option<bool> {
 
 fn is_port(number: i64) -> bool {
     (1..=i64::from(u16::MAX)).contains(&number)
-}
-
-/// Whether a text is a valid name of a port, as IANA names services.
-fn is_port_name(text: &str) -> bool {
-    (1..=15).contains(&text.len())
-        && text.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-')
-        && text.bytes().any(|c| c.is_ascii_lowercase())
-        && !(text.starts_with('-') || text.ends_with('-') || text.contains("--"))
 }
 
 /// The longest name in a label's key, according to the Kubernetes documentation.

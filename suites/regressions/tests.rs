@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use probity_case::{Profile, Reported};
+use probity_case::{Case, Profile, Reported};
 
 use super::*;
 

@@ -34,7 +34,7 @@ pub(super) fn names_its_pod(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         let uid = event.text("/involvedObject/uid").unwrap_or_default();
         if !run.pods.iter().any(|pod| pod.uid == uid) {
             let finding = format!("an event {} is about {uid:?}, which no pod has as its UID", event.reason);
-            seen.violated(finding, [Some(event.id), run.last_event()].into_iter().flatten());
+            seen.violated(finding, run.to_the_end([event.id]));
         }
     }
 }

@@ -8,8 +8,7 @@ use probity_model::{Clause, Seen, Stamp, Timeline};
 use super::tally::{Tally, Told};
 use super::{WARNING, is_of_restart};
 use crate::reading::ends::is_undivided;
-use crate::reading::inits::is_told;
-use crate::reading::mains::{ended, is_plain, lives_of};
+use crate::reading::mains::{ended, is_plain, is_recorded, lives_of};
 use crate::reading::statuses::is_crash_loop;
 
 /// Each wait is reported, and no wait is reported before a container has ended.
@@ -59,7 +58,7 @@ fn judge(
                     "{}/{} is waiting in its back-off, but no event reports this",
                     pod.key, container.name
                 );
-                seen.violated(finding, [Some(shown.id), run.last_event()].into_iter().flatten());
+                seen.violated(finding, run.to_the_end([shown.id]));
                 return;
             }
             Told::Unknown => return,
@@ -76,7 +75,7 @@ fn judge_pauses(
     tally: &Tally<'_, '_>,
     seen: &mut Seen,
 ) {
-    if !is_plain(run, pod) || !is_told(container) {
+    if !is_plain(run, pod) || !is_recorded(container) {
         return;
     }
     let ends = lives_of(run, pod, container).filter_map(|life| pause(clause, &life));
@@ -88,7 +87,7 @@ fn judge_pauses(
                     "{}/{} ended and was not restarted immediately, but no event reports a back-off",
                     pod.key, container.name
                 );
-                seen.violated(finding, [Some(end.id), run.last_event()].into_iter().flatten());
+                seen.violated(finding, run.to_the_end([end.id]));
                 return;
             }
             Told::Unknown => return,

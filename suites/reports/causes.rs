@@ -24,7 +24,7 @@ pub(super) fn names_the_cause(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
             }
             judge_deletion(run, clause, (pod, container), &tally, seen);
         }
-        judge_excess(run, clause, pod, &tally, seen);
+        judge_blames_beyond_ends(run, clause, pod, &tally, seen);
         let mut excess = Excess::of(run, pod, &tally);
         for container in &pod.containers {
             let plain = |event: &KubeEvent<'_>| {
@@ -75,7 +75,7 @@ fn judge_kills(
                     kind.word(),
                     life.name()
                 );
-                seen.violated(finding, [Some(stop.id), run.last_event()].into_iter().flatten());
+                seen.violated(finding, run.to_the_end([stop.id]));
                 return;
             }
             Told::Unknown => return,
@@ -133,7 +133,7 @@ fn judge_deletion(
                 "{}/{} was stopped because its pod was deleted, but no event reports this",
                 pod.key, container.name
             );
-            seen.violated(finding, [Some(stop.id), run.last_event()].into_iter().flatten());
+            seen.violated(finding, run.to_the_end([stop.id]));
         }
         Told::No | Told::Unknown => {}
     }
@@ -150,7 +150,7 @@ fn was_failing(run: &Timeline<'_>, pod: &PodLife<'_>, container: &ContainerLife<
 }
 
 /// No more kills because of probes are reported than instances ended.
-fn judge_excess(
+fn judge_blames_beyond_ends(
     run: &Timeline<'_>,
     clause: &Clause,
     pod: &PodLife<'_>,
@@ -160,7 +160,7 @@ fn judge_excess(
     let (mut more, mut cited) = (0, Vec::new());
     for container in &pod.containers {
         let lives: Vec<Life<'_, '_>> = lives_of(run, pod, container).collect();
-        if lives.is_empty() || !lives.iter().all(|life| life.is_numbered() && life.holes.is_empty()) {
+        if lives.is_empty() || !lives.iter().all(|life| life.is_complete()) {
             continue;
         }
         let says = |event: &KubeEvent<'_>| {

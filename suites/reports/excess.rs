@@ -49,9 +49,7 @@ impl<'t, 'h> Excess<'t, 'h> {
 /// How many instances a container had, if the records of each are complete and none failed to start.
 pub(super) fn instances(pod: &PodLife<'_>, container: &ContainerLife<'_>) -> Option<u64> {
     let lives = &container.attempts;
-    let numbered = (0..)
-        .zip(lives)
-        .all(|(number, life)| life.number == number && life.is_numbered() && life.holes.is_empty());
+    let numbered = (0..).zip(lives).all(|(number, life)| life.number == number && life.is_complete());
     let failed = |event: &KubeEvent<'_>| {
         event.is_combined() || (event.reason == "Failed" && event.container == Some(container.name.as_str()))
     };

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use probity_model::history::Source;
 use probity_model::mechanisms::UNDER_WAY;
 use probity_model::timeline::{
-    Asked, At, ContainerLife, Handler, KubeEvent, Life, PodLife, Probe, ProbeKind, ProbeOutcome, ProbeSpec,
+    Asked, At, ContainerKind, ContainerLife, Handler, KubeEvent, Life, PodLife, Probe, ProbeKind,
+    ProbeOutcome, ProbeSpec, ProbedLife,
 };
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::answer::{ExecAnswer, ExecSettings};
@@ -28,7 +29,7 @@ pub(super) fn each_failure(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
                 judge(run, clause, (pod, container, probe.kind), &tally, seen);
                 judge_unseen(run, clause, &UnreachableProbe { pod, container, spec: probe }, &tally, seen);
             }
-            judge_excess(run, (pod, container), &tally, seen);
+            judge_repeated_codes(run, (pod, container), &tally, seen);
         }
     }
 }
@@ -41,7 +42,7 @@ fn judge(
     seen: &mut Seen,
 ) {
     let says = |event: &KubeEvent<'_>| is_about(event, container, kind);
-    for (nth, failed) in (1..).zip(failures(run, pod, container, kind)) {
+    for (nth, failed) in (1..).zip(failures(run, clause, (pod, container, kind))) {
         match tally.told(clause, &failed, (WARNING, nth), says) {
             Told::Yes(event) => seen.fine([failed.id, event]),
             Told::No => {
@@ -52,7 +53,7 @@ fn judge(
                     container.name,
                     clause.slack.as_ref().map_or_else(String::new, |slack| format!("{} later", slack.by)),
                 );
-                seen.violated(finding, [Some(failed.id), run.last_event()].into_iter().flatten());
+                seen.violated(finding, run.to_the_end([failed.id]));
                 return;
             }
             Told::Unknown => return,
@@ -94,7 +95,7 @@ fn judge_unseen(
             probe.pod.key,
             container.name
         );
-        seen.violated(finding, [Some(by.id), run.last_event()].into_iter().flatten());
+        seen.violated(finding, run.to_the_end([by.id]));
     }
 }
 
@@ -102,14 +103,14 @@ fn judge_unseen(
 const CODE: &str = "statuscode: ";
 
 /// A status code is reported at most as often as a probe got it: each of these responses is in the target's record.
-fn judge_excess(
+fn judge_repeated_codes(
     run: &Timeline<'_>,
     (pod, container): (&PodLife<'_>, &ContainerLife<'_>),
     tally: &Tally<'_, '_>,
     seen: &mut Seen,
 ) {
     let lives: Vec<_> = lives_of(run, pod, container).collect();
-    let whole = lives.iter().all(|life| life.holes.is_empty() && life.is_numbered());
+    let whole = lives.iter().all(|life| life.is_complete());
     // If a probe goes to another host, or is redirected there, the responses are in other records.
     let own = container.probes.iter().all(|probe| probe.handler.host().is_none());
     let led = lives.iter().any(|life| life.requests.iter().any(|asked| asked.followed()));
@@ -145,18 +146,17 @@ fn judge_excess(
                  such responses",
                 pod.key, container.name
             );
-            seen.violated(finding, [Some(id), run.last_event()].into_iter().flatten());
+            seen.violated(finding, run.to_the_end([id]));
         }
     }
 }
 
-/// The probes of a kind that certainly failed, in all instances of a container, before its pod was deleted, each with
-/// the time at which the kubelet knew of the failure.
+/// The probes of a kind that certainly failed, in all instances of a container, each with the time at which the kubelet
+/// knew of the failure. After the deletion of the pod, only readiness probes of main containers are counted.
 fn failures(
     run: &Timeline<'_>,
-    pod: &PodLife<'_>,
-    container: &ContainerLife<'_>,
-    kind: ProbeKind,
+    clause: &Clause,
+    (pod, container, kind): (&PodLife<'_>, &ContainerLife<'_>, ProbeKind),
 ) -> Vec<At> {
     lives_of(run, pod, container)
         .filter_map(|life| life.probed(kind))
@@ -164,10 +164,22 @@ fn failures(
             let failed = |probe: &&&_| life.surely(probe) == ProbeOutcome::Failure;
             let alone = life.is_asked_alone() && life.is_unmistaken();
             let of = life.probes.iter().filter(|_| alone).filter(failed);
-            let before = of.filter(|probe| life.before_deletion(&probe.at));
-            before.map(|probe| At::new(probe.id, life.result(probe).at())).collect::<Vec<_>>()
+            let counted = of.filter(|probe| life.before_deletion(&probe.at) || goes_on(clause, &life, probe));
+            counted.map(|probe| At::new(probe.id, life.result(probe).at())).collect::<Vec<_>>()
         })
         .collect()
+}
+
+/// Whether a readiness probe of a main container ended long before its process: the kubelet reports its failure even
+/// while the pod terminates.
+fn goes_on(clause: &Clause, life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> bool {
+    let lasts = |ended: &At| {
+        let rest = life.run.clocks.between(&life.attempt.result(probe, life.spec).at(), ended);
+        rest.is_some_and(|rest| rest.lo > clause.slack_us())
+    };
+    life.spec.kind == ProbeKind::Readiness
+        && life.container.kind == ContainerKind::Main
+        && life.attempt.ended.as_ref().is_some_and(lasts)
 }
 
 /// The kind of probe that an event about a failure names first.
@@ -176,20 +188,21 @@ fn named(event: &KubeEvent<'_>) -> Option<String> {
     (rest.starts_with("probe ") && !event.is_combined()).then(|| word.to_lowercase())
 }
 
-/// What a command prints each time it fails, if the output is always the same and is not truncated.
-fn printed(container: &ContainerLife<'_>, probe: &ProbeSpec) -> Option<String> {
+/// The texts that a command prints each time it fails, to standard output and to standard error, if they are always the
+/// same and are not truncated.
+fn printed(container: &ContainerLife<'_>, probe: &ProbeSpec) -> Option<Vec<String>> {
     let Handler::Exec { command } = &probe.handler else { return None };
     let plan = container.plan()?;
     let answers = plan.exec.get(command.get(2)?)?.steps().iter().map(|step| &step.answer);
     let succeeds = |answer: &ExecAnswer| matches!(answer.settings(), Some(ExecSettings { exit: 0, .. }));
     let mut failing = answers.filter(|answer| !succeeds(answer)).map(|answer| match answer {
-        ExecAnswer::With(ExecSettings { print: Some(text), sleep: None, print_bytes: None, .. }) => {
-            Some(text)
+        ExecAnswer::With(ExecSettings { print, print_error, sleep: None, print_bytes: None, .. }) => {
+            Some([print, print_error])
         }
         _ => None,
     });
     let said = failing.next()??;
-    failing.all(|text| text == Some(said)).then(|| said.clone())
+    failing.all(|texts| texts == Some(said)).then(|| said.into_iter().flatten().cloned().collect())
 }
 
 /// An event about a failed probe names a kind of probe that the container has, and contains what its command printed.
@@ -203,7 +216,8 @@ pub(super) fn names_a_probe(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             let has = container.probes.iter().find(|probe| probe.kind.word() == word);
             match has {
                 Some(probe)
-                    if printed(container, probe).is_some_and(|said| !event.message.contains(&said)) =>
+                    if printed(container, probe)
+                        .is_some_and(|said| said.iter().any(|text| !event.message.contains(text))) =>
                 {
                     let finding = format!(
                         "an event says {:?}, but not what the command of {}/{} printed",

@@ -8,14 +8,13 @@ use probity_model::timeline::{ContainerLife, ContainerSeen, PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
+use crate::reading::patches::RESIZING;
 use crate::reading::qos::class_of;
 use crate::reading::statuses::{ADDED, of_kubelet};
 use crate::reading::targets::TARGET;
 
 /// The condition that the scheduler writes first, and the kubelet with each status after that.
 const SCHEDULED: &str = "PodScheduled";
-/// The conditions that the kubelet writes as long as a resize waits or is not complete.
-const RESIZES: [&str; 2] = ["PodResizePending", "PodResizeInProgress"];
 
 /// The class follows from what the containers request, and does not change.
 pub(super) fn class_of_resources(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
@@ -70,7 +69,7 @@ pub(super) fn never_ahead(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
             let kinds = ADDED.into_iter().chain((rises && !by_others).then_some(SCHEDULED));
             let of_status = of_conditions(shown, kinds, if by_others { 1 } else { is }..=generation);
             // A resize may be older than the status.
-            let of_resizes = || of_conditions(shown, RESIZES.into_iter(), 1..=generation);
+            let of_resizes = || of_conditions(shown, RESIZING.into_iter(), 1..=generation);
             if let Some(wrong) = of_status.or_else(of_resizes) {
                 seen.violated(format!("{}: the condition {wrong}", pod.key), [shown.id]);
             }

@@ -103,7 +103,7 @@ fn judge(
             Told::No => {
                 let finding =
                     format!("the {field} hook of {name} failed, but no event {reason} reports this");
-                seen.violated(finding, [Some(at.id), run.last_event()].into_iter().flatten());
+                seen.violated(finding, run.to_the_end([at.id]));
                 return;
             }
             Told::Unknown => return,

@@ -16,7 +16,7 @@ type Instance = (u64, Option<i64>);
 pub(super) fn of_each_instance(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     let mut outdated = Vec::new();
     for pod in &run.pods {
-        for container in &pod.containers {
+        for container in pod.containers.iter().chain(&pod.ephemeral) {
             outdated.extend(judge(pod, container, seen));
         }
     }

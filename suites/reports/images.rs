@@ -113,7 +113,7 @@ pub(super) fn waits(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         let Some(first) = begun(pod).filter(|_| said.is_empty()) else { continue };
         if run.watched_for(pod, &first.at, clause.slack_us()) {
             let finding = format!("{name} has no image, but its status does not show this");
-            seen.violated(finding, [Some(first.id), run.last_event()].into_iter().flatten());
+            seen.violated(finding, run.to_the_end([first.id]));
         }
     }
 }
@@ -133,7 +133,7 @@ pub(super) fn reported(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                         "{}/{} has no image, but no event {reason} reports this",
                         pod.key, container.name
                     );
-                    seen.violated(finding, [Some(first.id), run.last_event()].into_iter().flatten());
+                    seen.violated(finding, run.to_the_end([first.id]));
                 }
                 Told::Unknown => {}
             }

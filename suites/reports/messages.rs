@@ -48,7 +48,7 @@ impl Ended<'_, '_> {
     }
 
     /// Whether its message is what it wrote. A runtime may put its own words about a kill before it.
-    fn is_told(&self) -> bool {
+    fn is_as_written(&self) -> bool {
         if self.killed { self.length() >= self.written } else { self.length() == self.written }
     }
 
@@ -216,7 +216,7 @@ pub(super) fn of_its_file(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
     let from_log = |of: &Ended<'_, '_>| of.logs && of.written == 0 && of.code != 0;
     let all = ended(run).chain(killed(run));
     for of in all.filter(|of| !from_log(of) && of.written <= limit(of, clause)) {
-        seen.check(of.is_told(), || of.finding(), [of.life.began.id, of.shown.id]);
+        seen.check(of.is_as_written(), || of.finding(), [of.life.began.id, of.shown.id]);
         if let Some(later) = retold(&of) {
             let finding = format!("the message of {} changed after its end was shown", of.name());
             seen.violated(finding, [of.shown.id, later.id]);

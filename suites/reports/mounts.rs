@@ -6,10 +6,10 @@ use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
 use super::shares::{runs, shown};
-use crate::reading::dumps::{Look, MOUNTS, looks};
+use crate::reading::dumps::{Look, MOUNTS, looks, mount_options};
 use crate::reading::kubelet_restarts::is_written_anew;
 use crate::reading::statuses::{of_kubelet, statuses};
-use crate::reading::volumes::mounts;
+use crate::reading::volumes::{list, mounts};
 
 /// How a mount is shown whose submounts are read-only, too, and how any other read-only mount is shown.
 const ENABLED: &str = "Enabled";
@@ -64,7 +64,7 @@ pub(super) fn mounted(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
 /// says. Only read-only mounts have this field in a status. There, the request to make submounts read-only if possible
 /// must have become either of the other values.
 fn wrong_recursion<'v>(spec: &'v Value, status: &'v Value) -> Option<(&'v str, &'v str)> {
-    let all = |of: &'v Value| of.get("volumeMounts").and_then(Value::as_array).into_iter().flatten();
+    let all = |of: &'v Value| list(of, "volumeMounts");
     let text = |of: &'v Value, field: &str| of.get(field).and_then(Value::as_str);
     all(spec).find_map(|mount| {
         let path = text(mount, "mountPath")?;
@@ -84,19 +84,12 @@ fn wrong_recursion<'v>(spec: &'v Value, status: &'v Value) -> Option<(&'v str, &
 /// still be read-only because of their kind, unless they are emptyDir volumes.
 fn judge_table(look: &Look<'_, '_>, seen: &mut Seen) {
     let Some(table) = look.dump.files.get(MOUNTS) else { return };
-    let volumes = look.life.pod.spec.get("volumes").and_then(Value::as_array);
-    let empty: BTreeSet<&str> = volumes
-        .into_iter()
-        .flatten()
+    let empty: BTreeSet<&str> = list(look.life.pod.spec, "volumes")
         .filter(|volume| volume.get("emptyDir").is_some())
         .filter_map(|volume| volume.get("name")?.as_str())
         .collect();
     for (volume, path, read_only) in mounts(look.life.container.spec) {
-        // The last mount at a path hides the others. The sixth field has the options of the mount.
-        let options = table.lines().rev().find_map(|line| {
-            let mut fields = line.split(' ').skip(4);
-            (fields.next()? == path.trim_end_matches('/')).then(|| fields.next())?
-        });
+        let options = mount_options(table, path.trim_end_matches('/'));
         let is_read_only = options.map(|options| options.split(',').any(|option| option == "ro"));
         let wrong = match is_read_only {
             None => "does not see it",

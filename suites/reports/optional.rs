@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::references::{Existence, Reference, existence, of_environment, references, text};
 use super::settings::NO_CONFIGURATION;
 use crate::reading::statuses::{of_kubelet, status_of};
+use crate::reading::volumes::list;
 
 /// The kinds of volumes that a kubelet creates by itself, according to the Kubernetes API reference.
 const OWN: [&str; 5] = ["emptyDir", "configMap", "secret", "downwardAPI", "projected"];
@@ -48,13 +49,12 @@ fn missing<'h>(run: &Timeline<'h>, pod: &PodLife<'h>) -> Option<Vec<Reference<'h
 
 /// Whether something else may delay the first container of a pod: containers before it, or a volume of another kind.
 fn may_wait(pod: &PodLife<'_>) -> bool {
-    let volumes = pod.spec.get("volumes").and_then(Value::as_array).into_iter().flatten();
     let slow = |volume: &Value| OWN.iter().all(|kind| volume.get(kind).is_none());
     let target = pod
         .containers
         .first()
         .is_some_and(|first| first.kind == ContainerKind::Main && first.plan().is_some());
-    !target || volumes.into_iter().any(slow) || pod.was_ended_from_outside()
+    !target || list(pod.spec, "volumes").any(slow) || pod.was_ended_from_outside()
 }
 
 /// A pod that lacks only optional objects starts without them.
@@ -73,7 +73,7 @@ pub(super) fn starts_anyway(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
         } else if !may_wait(pod) && run.watched_for(pod, &shown.at, clause.slack_us()) {
             let names = missing.iter().map(|of| of.name).collect::<Vec<_>>().join(", ");
             let finding = format!("{} does not start without {names}, which is optional", pod.key);
-            seen.violated(finding, [Some(shown.id), run.last_event()].into_iter().flatten());
+            seen.violated(finding, run.to_the_end([shown.id]));
         }
     }
 }

@@ -91,7 +91,7 @@ impl Pull<'_, '_> {
                 self.container.name,
                 seconds(allowed)
             );
-            seen.violated(finding, [Some(self.last.id), self.run.last_event()].into_iter().flatten());
+            seen.violated(finding, self.run.to_the_end([self.last.id]));
         }
     }
 }

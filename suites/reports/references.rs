@@ -8,6 +8,8 @@ use probity_model::timeline::{At, ContainerLife, PodLife};
 use probity_model::{EventId, Stamp, Timeline};
 use serde_json::Value;
 
+use crate::reading::volumes::list;
+
 /// The prefix of the names of ConfigMaps and Secrets that do not exist. Objects with other names may have existed
 /// before the run.
 const NOBODYS: &str = "probity-no-such-";
@@ -57,14 +59,10 @@ fn reference<'h>(
     usage: &'static str,
 ) -> Option<Reference<'h>> {
     let source = of.get(field)?;
-    let items = source.get("items").and_then(Value::as_array).into_iter().flatten();
-    let keys = text(source, "key").into_iter().chain(items.filter_map(|item| text(item, "key"))).collect();
+    let items = list(source, "items").filter_map(|item| text(item, "key"));
+    let keys = text(source, "key").into_iter().chain(items).collect();
     let optional = source.get("optional").and_then(Value::as_bool) == Some(true);
     Some(Reference { object, name: text(source, name)?, keys, usage, volume: None, optional })
-}
-
-fn list<'h>(of: &'h Value, field: &str) -> impl Iterator<Item = &'h Value> + use<'h> {
-    of.get(field).and_then(Value::as_array).into_iter().flatten()
 }
 
 /// The references in a container's environment.

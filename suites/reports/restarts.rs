@@ -19,8 +19,8 @@ pub(super) fn each_restart(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
                 continue;
             }
             let lives: Vec<Life<'_, '_>> = lives_of(run, pod, container).collect();
-            if !lives.is_empty() && lives.iter().all(|life| life.is_numbered() && life.holes.is_empty()) {
-                judge_excess(run, clause, (pod, container), seen);
+            if !lives.is_empty() && lives.iter().all(|life| life.is_complete()) {
+                judge_unrecorded_restarts(run, clause, (pod, container), seen);
                 lives.iter().for_each(|life| judge_life(clause, life, seen));
             }
         }
@@ -44,7 +44,7 @@ fn judge_fall(pod: &PodLife<'_>, container: &ContainerLife<'_>, seen: &mut Seen)
 
 /// A container that is shown as running for a while has restarted as often as its count shows. An instance that runs
 /// only for milliseconds may leave no line, so a number may be missing between the recorded numbers.
-fn judge_excess(
+fn judge_unrecorded_restarts(
     run: &Timeline<'_>,
     clause: &Clause,
     (pod, container): (&PodLife<'_>, &ContainerLife<'_>),
@@ -73,7 +73,7 @@ fn judge_excess(
                 status.restarts,
                 container.attempts.len()
             );
-            seen.violated(finding, [Some(shown.id), run.last_event()].into_iter().flatten());
+            seen.violated(finding, run.to_the_end([shown.id]));
             return;
         }
     }
@@ -96,7 +96,7 @@ fn judge_life(clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) {
         None if is_undivided(life) && life.watched_for(&life.began, clause.slack_us()) => {
             let finding =
                 format!("{name} was restarted {} times, but the status does not show this", life.number);
-            seen.violated(finding, [Some(life.began.id), life.run.last_event()].into_iter().flatten());
+            seen.violated(finding, life.run.to_the_end([life.began.id]));
         }
         None => {}
     }

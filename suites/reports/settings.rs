@@ -90,7 +90,7 @@ pub(super) fn reported(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                     "{} refers to a {} that does not exist, but no event reports this",
                     pod.key, missing.object
                 );
-                seen.violated(finding, [Some(first.id), run.last_event()].into_iter().flatten());
+                seen.violated(finding, run.to_the_end([first.id]));
             }
             Told::Unknown => {}
         }
@@ -154,7 +154,7 @@ fn judge_wait(
             "{name} refers to a {} that does not exist, but its status does not show this",
             missing.object
         );
-        seen.violated(finding, [Some(first.id), run.last_event()].into_iter().flatten());
+        seen.violated(finding, run.to_the_end([first.id]));
     }
 }
 
@@ -198,7 +198,7 @@ pub(super) fn starts_then(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
                             "the {} that {name} needs exists, but the container does not start",
                             missing.object
                         );
-                        seen.violated(finding, [Some(supplied.id), run.last_event()].into_iter().flatten());
+                        seen.violated(finding, run.to_the_end([supplied.id]));
                     }
                 }
                 _ => {}

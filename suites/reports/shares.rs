@@ -8,10 +8,10 @@ use probity_script::witness::Fact;
 use serde_json::Value;
 
 use crate::reading::mains::lives_of;
-use crate::reading::patches::{container_in, last_resize};
-use crate::reading::qos::effective;
+use crate::reading::patches::{container_in, is_resizing, last_resize};
+use crate::reading::qos::total_request;
 use crate::reading::quantities::{is_same, thousandths};
-use crate::reading::statuses::{of_kubelet, statuses};
+use crate::reading::statuses::{is_crash_loop, of_kubelet, statuses};
 
 /// Each container of a pod in each status that its kubelet wrote.
 pub(super) fn shown<'p, 'h>(
@@ -44,13 +44,12 @@ fn settled<'t, 'h>(
     })
 }
 
-/// Whether the kubelet reports that the newest spec is in force.
+/// Whether the kubelet reports that the newest spec is in force. A status without an observed generation does not report
+/// this. (In `init/cgroups.rs`, such a status counts as up to date, because enough time has passed since the resize.)
 fn knows_its_spec(shown: &Revision<'_>) -> bool {
     let (spec, seen) =
         (&shown.object["metadata"]["generation"], &shown.object["status"]["observedGeneration"]);
-    let pending =
-        ["PodResizePending", "PodResizeInProgress"].iter().any(|kind| shown.condition(kind).is_some());
-    spec == seen && !pending
+    spec == seen && !is_resizing(shown)
 }
 
 /// The resources that the spec in a revision asks for in one of its lists, `requests` or `limits`.
@@ -79,11 +78,25 @@ fn surplus<'h>(
     entries.map(|(resource, amount)| (resource.as_str(), amount)).find(|(resource, _)| unasked(resource))
 }
 
-/// A running container has its requests allocated on the node.
+/// The containers of a pod that was never resized that wait for their restart. They have the status of an instance, which
+/// the kubelet read from the runtime.
+fn waiting<'t, 'h>(
+    run: &'t Timeline<'h>,
+    pod: &'t PodLife<'h>,
+) -> impl Iterator<Item = (&'t Revision<'h>, &'t ContainerLife<'h>, &'h Value)> {
+    let resized = last_resize(run, pod).is_some();
+    let waits = |shown: &Revision<'_>, container: &ContainerLife<'_>| {
+        let seen = shown.container(&container.name);
+        seen.is_some_and(|seen| is_crash_loop(&seen.state) && !seen.id.is_empty())
+    };
+    shown(pod).filter(move |(shown, container, _)| !resized && waits(shown, container))
+}
+
+/// A container that runs or waits for its restart has its requests allocated on the node.
 pub(super) fn allocated(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
         let mut said = BTreeSet::new();
-        for (shown, container, status) in settled(run, pod) {
+        for (shown, container, status) in settled(run, pod).chain(waiting(run, pod)) {
             let more = surplus(shown, container, "requests", status.get("allocatedResources"));
             if let Some((resource, amount)) = more {
                 let finding = format!(
@@ -112,15 +125,6 @@ pub(super) fn allocated(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// How much of a resource a whole pod requests, in thousandths. None if an amount cannot be evaluated.
-fn total(spec: &Value, resource: &str) -> Option<i128> {
-    let requested = |of: &Value| match &of["resources"]["requests"][resource] {
-        Value::Null => Some(0),
-        amount => amount.as_str().and_then(thousandths),
-    };
-    effective(spec, requested).map(|total| total.amount)
-}
-
 /// The requests that are allocated for a whole pod are the total requests of its containers. A resize, pod-level
 /// resources or an overhead lead to other amounts.
 pub(super) fn allocated_for_pod(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
@@ -135,7 +139,8 @@ pub(super) fn allocated_for_pod(run: &Timeline<'_>, _: &Clause, seen: &mut Seen)
             for resource in KNOWN {
                 let amount =
                     all.get(resource).map_or(Some(0), |amount| amount.as_str().and_then(thousandths));
-                let (Some(amount), Some(total)) = (amount, total(&shown.object["spec"], resource)) else {
+                let (Some(amount), Some(total)) = (amount, total_request(&shown.object["spec"], resource))
+                else {
                     continue;
                 };
                 if amount != total {
@@ -194,8 +199,28 @@ pub(super) fn enacted(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
+/// The user in the status of a container, if there is one.
+fn user_in(status: &Value) -> Option<&Value> {
+    status.get("user")?.get("linux").filter(|user| user.is_object())
+}
+
+/// If the status of a running container has a user, its node can show users. Then the status of each running container
+/// of the pod has one.
+fn judge_missing_users(pod: &PodLife<'_>, seen: &mut Seen) {
+    let all = || shown(pod).filter(|(_, _, status)| runs(status));
+    let Some((one, with, _)) = all().find(|(_, _, status)| user_in(status).is_some()) else { return };
+    if let Some((other, without, _)) = all().find(|(_, _, status)| user_in(status).is_none()) {
+        let finding = format!(
+            "the status of {0}/{1} has no user, but that of {0}/{2} has one",
+            pod.key, without.name, with.name
+        );
+        seen.violated(finding, [one.id, other.id]);
+    }
+}
+
 /// The user in a status is the user that the process itself recorded.
 pub(super) fn user(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    run.pods.iter().for_each(|pod| judge_missing_users(pod, seen));
     for life in run.pods.iter().flat_map(|pod| pod.containers.iter().flat_map(|of| lives_of(run, pod, of))) {
         let seen_by_itself = life.lines.iter().find_map(|line| match &line.line.fact {
             Fact::Dump(dump) => Some((line.id, dump.ids.as_slice())),
@@ -207,8 +232,7 @@ pub(super) fn user(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         let (name, mut said) = (life.name(), false);
         for (shown, _, status) in shown(life.pod).filter(|(_, of, _)| of.name == life.container.name) {
             let same = status.get("restartCount").and_then(Value::as_u64) == Some(life.number);
-            let linux = status.get("user").and_then(|user| user.get("linux"));
-            let Some(user) = linux.filter(|user| user.is_object() && same && runs(status)) else { continue };
+            let Some(user) = user_in(status).filter(|_| same && runs(status)) else { continue };
             let number = |of: &Value| of.as_u64().and_then(|of| u32::try_from(of).ok());
             let all = user.get("supplementalGroups").and_then(Value::as_array).into_iter().flatten();
             // Some runtimes list the user's group among the supplemental groups, and some do not.
@@ -280,5 +304,8 @@ pub(super) fn one_for_each(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
 }
 
 /// The lists of a status, each with the matching list of the spec.
-const LISTS: [(&str, &str); 2] =
-    [("initContainerStatuses", "initContainers"), ("containerStatuses", "containers")];
+const LISTS: [(&str, &str); 3] = [
+    ("initContainerStatuses", "initContainers"),
+    ("containerStatuses", "containers"),
+    ("ephemeralContainerStatuses", "ephemeralContainers"),
+];

@@ -62,7 +62,7 @@ fn judge(
                     "{}/{} started {nth} times, but fewer events {reason} report this",
                     pod.key, container.name
                 );
-                seen.violated(finding, [Some(attempt.began.id), run.last_event()].into_iter().flatten());
+                seen.violated(finding, run.to_the_end([attempt.began.id]));
                 return;
             }
             Told::Unknown => return,

@@ -5,7 +5,7 @@ use probity_model::timeline::{ContainerLife, Life, PodLife, Revision};
 use probity_model::{Clause, Timeline};
 use serde_json::{Value, json};
 
-use crate::reading::patches::{Patch, RESIZE, container_in, of_part};
+use crate::reading::patches::{PENDING, Patch, RESIZE, container_in, of_part};
 use crate::reading::quantities::{WHOLE, is_same, thousandths};
 
 /// No node has more CPUs than this, the largest number that Linux supports on x86.
@@ -122,6 +122,23 @@ impl<'t, 'h> Resize<'t, 'h> {
     pub(super) fn restarts(&self, container: &str) -> bool {
         let says = |change: &Amount<'_>| self.policy(container, change.resource) == Some("RestartContainer");
         self.changes(container).iter().any(says)
+    }
+
+    /// The generation of the pod before the resize.
+    pub(super) fn old_generation(&self) -> Option<i64> {
+        self.before.object["metadata"]["generation"].as_i64()
+    }
+
+    /// The condition of a resize that must wait, if a revision shows it and it can be about this resize.
+    pub(super) fn wait<'r>(&self, shown: &Revision<'r>) -> Option<&'r Value> {
+        shown.condition(PENDING).filter(|said| !self.is_older(said))
+    }
+
+    /// Whether a condition is about an earlier resize: it has a generation that the pod had before this one. Kubelets that
+    /// do not track generations do not show this.
+    fn is_older(&self, said: &Value) -> bool {
+        let about = said.get("observedGeneration").and_then(Value::as_i64);
+        about.zip(self.old_generation()).is_some_and(|(about, old)| about <= old)
     }
 
     /// The instance of a container that ran when the resize was requested.

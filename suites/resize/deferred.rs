@@ -5,7 +5,7 @@ use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
 use super::asked::{Amount, Resize, feasible};
-use super::enacted::{IN_PROGRESS, PENDING};
+use crate::reading::patches::is_resizing;
 use crate::reading::qos::{DECIDING, amount, containers};
 use crate::reading::quantities::{is_same, thousandths};
 use crate::reading::statuses::{has_run, status_of};
@@ -41,7 +41,11 @@ pub(super) fn has_no_room(run: &Timeline<'_>, resize: &Resize<'_, '_>) -> bool {
 /// A deferred resize is complete after the removal of a pod that makes room for it.
 pub(super) fn is_retried(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for resize in feasible(run) {
-        let Some(told) = deferred(run, &resize).filter(|_| has_no_room(run, &resize)) else { continue };
+        let Some(told) = deferred(run, &resize) else { continue };
+        accuse_early(run, &resize, seen);
+        if !has_no_room(run, &resize) {
+            continue;
+        }
         seen.applies();
         if let Some((holder, freed)) = freed(run, &resize, told) {
             judge(run, clause, (&resize, told), (holder, freed), seen);
@@ -52,9 +56,48 @@ pub(super) fn is_retried(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 /// The first revision that shows that a resize is deferred.
 fn deferred<'t, 'h>(run: &Timeline<'_>, resize: &Resize<'t, 'h>) -> Option<&'t Revision<'h>> {
     let mut after = resize.patch.after(run).filter(|shown| run.before(&shown.at, &resize.until));
-    after.find(|shown| {
-        let said = shown.condition(PENDING);
-        said.is_some_and(|said| said["status"] == "True" && said["reason"] == DEFERRED)
+    after.find(|shown| is_deferred(resize, shown))
+}
+
+fn is_deferred(resize: &Resize<'_, '_>, shown: &Revision<'_>) -> bool {
+    let said = resize.wait(shown);
+    said.is_some_and(|said| said["status"] == "True" && said["reason"] == DEFERRED)
+}
+
+/// Reports a deferred resize whose resources are shown as allocated. A kubelet that grants the resize at this moment may
+/// write one such status, so two in a row are required.
+fn accuse_early(run: &Timeline<'_>, resize: &Resize<'_, '_>, seen: &mut Seen) {
+    let mut after = resize.patch.after(run).filter(|shown| run.before(&shown.at, &resize.until)).peekable();
+    while let (Some(shown), Some(next)) = (after.next(), after.peek()) {
+        let early = |shown: &Revision<'_>| {
+            if is_deferred(resize, shown) { allocated_early(resize, shown) } else { None }
+        };
+        if let Some((container, amount)) = early(shown).filter(|_| early(next).is_some()) {
+            let finding = format!(
+                "the resize of {} is deferred, but {amount} are allocated for its container {container}",
+                resize.pod().key
+            );
+            return seen.violated(finding, [resize.patch.id, shown.id, next.id]);
+        }
+    }
+}
+
+/// The container and the amount that a resize requests, if a revision shows this amount as allocated and the last revision
+/// before the resize does not.
+fn allocated_early<'t>(resize: &Resize<'t, '_>, shown: &Revision<'_>) -> Option<(&'t str, String)> {
+    let allocated = |shown: &Revision<'_>, name: &str, resource: &str| {
+        status_of(shown, name).map(|status| status["allocatedResources"][resource].clone())
+    };
+    resize.containers().find_map(|container| {
+        let (name, changes) = (container.name.as_str(), resize.changes(&container.name));
+        let mut requests = changes.iter().filter(|of| of.list == "requests");
+        let wrong = requests.find(|of| {
+            let has = |shown: &Revision<'_>| {
+                allocated(shown, name, of.resource).is_some_and(|is| is_same(&is, of.new))
+            };
+            has(shown) && !has(resize.before)
+        });
+        wrong.map(|of| (name, format!("{} of {}", of.new, of.resource)))
     })
 }
 
@@ -119,12 +162,11 @@ fn judge(
 
 /// Whether a revision shows that a resize is complete.
 fn is_done(resize: &Resize<'_, '_>, shown: &Revision<'_>) -> bool {
-    let open = [PENDING, IN_PROGRESS].into_iter().any(|kind| shown.condition(kind).is_some());
     let shows = |container: &str| {
         let status = status_of(shown, container);
         let mut changes = resize.changes(container).into_iter();
         let is = |of: &Amount<'_>| status.map(|status| &status["resources"][of.list][of.resource]);
         changes.all(|of| is(&of).is_some_and(|is| is_same(is, of.new)))
     };
-    !open && !shown.gone && resize.containers().all(|container| shows(&container.name))
+    !is_resizing(shown) && !shown.gone && resize.containers().all(|container| shows(&container.name))
 }

@@ -10,13 +10,10 @@ use serde_json::Value;
 
 use super::asked::{Amount, Resize, feasible};
 use super::deferred::has_no_room;
+use crate::reading::patches::{IN_PROGRESS, PENDING, is_resizing};
+use crate::reading::qos::{DECIDING, total_request};
 use crate::reading::quantities::{WHOLE, is_same, thousandths};
 use crate::reading::statuses::status_of;
-
-/// The condition of a resize that is being enacted.
-pub(super) const IN_PROGRESS: &str = "PodResizeInProgress";
-/// The condition of a resize that must wait, because its node lacks room or does not support it.
-pub(super) const PENDING: &str = "PodResizePending";
 
 /// More than any limit.
 const UNLIMITED: i128 = i128::MAX;
@@ -70,12 +67,12 @@ fn readings<'t, 'h>(
 /// The revision that shows that a resize must wait.
 fn waits(run: &Timeline<'_>, resize: &Resize<'_, '_>) -> Option<EventId> {
     let mut after = resize.patch.after(run).filter(|shown| run.before(&shown.at, &resize.until));
-    after.find(|shown| shown.condition(PENDING).is_some()).map(|shown| shown.id)
+    after.find(|shown| resize.wait(shown).is_some()).map(|shown| shown.id)
 }
 
 /// Whether a resize must wait, so that it is not known when it will be enacted. This is a doubt, unless the case itself
 /// takes the room for it.
-fn is_put_off(run: &Timeline<'_>, resize: &Resize<'_, '_>, seen: &mut Seen) -> bool {
+pub(super) fn is_put_off(run: &Timeline<'_>, resize: &Resize<'_, '_>, seen: &mut Seen) -> bool {
     if let Some(failed) = could_not_lower(run, resize) {
         let why = "the kubelet could not lower the memory limit, perhaps because it did not know the usage";
         seen.doubt(Doubt::Ambiguous, why, [resize.patch.id, failed]);
@@ -164,7 +161,14 @@ pub(super) fn shown(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         if is_put_off(run, &resize, seen) {
             continue;
         }
+        judge_progress(run, &resize, seen);
         let pod = resize.pod();
+        let mut before_next = resize.patch.after(run).filter(|shown| run.before(&shown.at, &resize.until));
+        if let Some(done) = before_next.find(|shown| is_shown(&resize, shown)) {
+            seen.fine([resize.patch.id, done.id]);
+            seen.facet("shown", "resources");
+            seen.facet("shown", "allocatedResources");
+        }
         // The last revision before the resize is due shows the state at that time, unless a gap in the watch hides
         // another revision.
         let due = resize.due(run, clause);
@@ -179,12 +183,83 @@ pub(super) fn shown(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
+/// Whether a revision shows all of a resize that changes a request, as complete.
+fn is_shown(resize: &Resize<'_, '_>, shown: &Revision<'_>) -> bool {
+    let mut requests = 0;
+    let mut shows = |name: &str| {
+        let Some(status) = status_of(shown, name) else { return false };
+        resize.changes(name).iter().all(|amount| {
+            let allocated = &status["allocatedResources"][amount.resource];
+            let is_request = amount.list == "requests";
+            requests += usize::from(is_request);
+            is_same(&status["resources"][amount.list][amount.resource], amount.new)
+                && (!is_request || is_same(allocated, amount.new))
+        })
+    };
+    !is_resizing(shown) && resize.containers().all(|container| shows(&container.name)) && requests > 0
+}
+
+/// As long as a container that a resize restarts runs with its old resources, a status about the new spec says that the
+/// resize is in progress. The kubelet writes no other status before it starts the new instance.
+fn judge_progress<'t, 'h>(run: &'t Timeline<'h>, resize: &Resize<'t, 'h>, seen: &mut Seen) {
+    let Some(old) = resize.old_generation() else { return };
+    let observed = |shown: &Revision<'_>| shown.object["status"]["observedGeneration"].as_i64();
+    for container in resize.containers().filter(|container| resize.restarts(&container.name)) {
+        let Some(life) = resize.life(run, container) else { continue };
+        let (Some(ended), Some(next)) = (&life.ended, life.next()) else { continue };
+        let runs = |shown: &Revision<'_>| {
+            run.before(&shown.at, &ended.stamp)
+                && run.before(&shown.at, &next.began)
+                && run.before(&shown.at, &resize.until)
+        };
+        let knows = |shown: &Revision<'_>| observed(shown).is_some_and(|observed| observed > old);
+        let mut after = resize.patch.after(run).filter(|shown| runs(shown) && knows(shown));
+        if let Some(wrong) = after.find(|shown| !is_resizing(shown)) {
+            let finding = format!(
+                "{} still runs with its old resources, but a status about its resize does not have {IN_PROGRESS}",
+                life.name()
+            );
+            seen.violated(finding, [resize.patch.id, wrong.id, ended.id]);
+        }
+    }
+}
+
+/// The requests that are allocated for the whole pod are the new total. Pod-level resources or an overhead lead to other
+/// amounts, and not every kubelet shows this field.
+fn judge_total(resize: &Resize<'_, '_>, shown: &Revision<'_>, by: Option<EventId>, seen: &mut Seen) {
+    let spec = &shown.object["spec"];
+    let more = ["resources", "overhead"].iter().any(|field| spec.get(field).is_some());
+    let Some(all) = shown.object.pointer("/status/allocatedResources").filter(|all| all.is_object()) else {
+        return;
+    };
+    if more || shown.phase() != "Running" {
+        return;
+    }
+    for resource in DECIDING {
+        let is = all.get(resource).map_or(Some(0), |amount| amount.as_str().and_then(thousandths));
+        let (Some(is), Some(total)) = (is, total_request(spec, resource)) else { continue };
+        if is != total {
+            let finding = format!(
+                "the containers of {} request {total} thousandths of {resource} in total after the resize, but {is} are \
+                 allocated for the pod",
+                resize.pod().key
+            );
+            seen.violated(finding, [resize.patch.id, shown.id].into_iter().chain(by));
+        }
+    }
+}
+
 fn judge_shown(resize: &Resize<'_, '_>, shown: &Revision<'_>, by: Option<EventId>, seen: &mut Seen) {
     let key = &resize.pod().key;
     let events = || [resize.patch.id, shown.id].into_iter().chain(by);
-    if shown.condition(PENDING).is_some() {
+    if resize.wait(shown).is_some() {
         return seen.doubt(Doubt::Ambiguous, "the node may not have room for the resize", events());
     }
+    if shown.condition(PENDING).is_some() {
+        let finding = format!("{key} was resized again, but it still has {PENDING} of an earlier resize");
+        return seen.violated(finding, events());
+    }
+    judge_total(resize, shown, by, seen);
     if shown.condition(IN_PROGRESS).is_some() {
         seen.violated(
             format!("the resize of {key} should be complete, but it still has {IN_PROGRESS}"),

@@ -7,7 +7,7 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::{Value, json};
 
 use super::asked::{Resize, resizes};
-use super::enacted::PENDING;
+use crate::reading::patches::PENDING;
 use crate::reading::qos::class_of;
 use crate::reading::statuses::statuses;
 

@@ -6,10 +6,11 @@ use probity_model::timeline::{At, Life, ProbeKind, ProbeOutcome};
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use super::asked::{Resize, feasible};
-use crate::qos::killed_for_memory;
+use super::enacted::is_put_off;
 use crate::reading::ends::killed_at;
+use crate::reading::kills::judge_graceful_stop;
+use crate::reading::memory::killed_for_memory;
 use crate::reading::patches::changes_image;
-use crate::termination::judge_graceful_stop;
 
 /// Whether something other than the resize may end a container: one of its probes, a new image, a limit of its pod, a
 /// lack of memory, or the process itself.
@@ -54,7 +55,7 @@ fn judge_kept(resize: &Resize<'_, '_>, life: &Life<'_, '_>, clause: &Clause, see
     if !life.watched_for(&resize.patch.done, clause.tolerance_us("watched")) {
         return;
     }
-    seen.fine([Some(resize.patch.id), life.run.last_event()].into_iter().flatten());
+    seen.fine(life.run.to_the_end([resize.patch.id]));
     let changes = resize.changes(&life.container.name);
     seen.facet("of", if changes.is_empty() { "other" } else { "resized" });
     for change in changes {
@@ -68,7 +69,12 @@ fn judge_kept(resize: &Resize<'_, '_>, life: &Life<'_, '_>, clause: &Clause, see
 /// A container with `RestartContainer` is restarted, once.
 pub(super) fn one(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for resize in feasible(run) {
-        for container in resize.containers().filter(|container| resize.restarts(&container.name)) {
+        let restarting: Vec<_> =
+            resize.containers().filter(|container| resize.restarts(&container.name)).collect();
+        if restarting.is_empty() || is_put_off(run, &resize, seen) {
+            continue;
+        }
+        for container in restarting {
             if let Some(life) = resize.life(run, container).filter(|life| !may_end_anyway(life)) {
                 judge_restarted(&resize, &life, clause, seen);
             }
@@ -91,7 +97,7 @@ fn judge_restarted(resize: &Resize<'_, '_>, life: &Life<'_, '_>, clause: &Clause
     let Some(next) = life.next() else {
         if life.lives_again().is_none() && life.watched_for(&resize.patch.done, allowed) {
             let finding = format!("a resize did not restart {} within {}", life.name(), seconds(allowed));
-            seen.violated(finding, [Some(resize.patch.id), life.run.last_event()].into_iter().flatten());
+            seen.violated(finding, life.run.to_the_end([resize.patch.id]));
         }
         return;
     };

@@ -1,3 +1,5 @@
+mod shown;
+
 use std::collections::BTreeMap;
 
 use probity_composer::{Composer, NODE, running_status};
@@ -93,6 +95,10 @@ fn a_container_keeps_running_unless_its_policy_says_otherwise() {
     killed.signal(11.0, "SIGTERM");
     killed.left(11.1).start(11.5, 1);
     assert_eq!(verdict(&end(killed), ANEW), "violated", "it did not get its grace period");
+    let mut waits = grown(ANEW, "RestartContainer");
+    let pending = json!([{ "type": "PodResizePending", "status": "True", "reason": "Deferred" }]);
+    shows(&mut waits, 10.5, "64Mi", 0, &pending);
+    assert_eq!(verdict(&end(waits), ANEW), "inconclusive", "the node may not have room");
     let mut run = grown(KEPT, "RestartContainer");
     restarted(&mut run, 11.0, 1);
     run.of("pod", "side").signal(11.2, "SIGTERM");

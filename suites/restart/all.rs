@@ -188,7 +188,7 @@ fn judge_others(run: &Timeline<'_>, clause: &Clause, exit: &Exit<'_, '_>, seen: 
         );
         seen.violated(finding, [line.id, next.began.id]);
     } else if life.watched_for(&line.at, clause.slack_us()) {
-        seen.fine([Some(line.id), run.last_event()].into_iter().flatten());
+        seen.fine(run.to_the_end([line.id]));
         let ranked = rules(life.container).iter().any(|rule| exit.is_known_to(rule));
         seen.facet("status", if ranked { "known to an earlier rule" } else { "unknown" });
     }

@@ -114,21 +114,17 @@ fn judge_start(
     if !run.before(end.at(), &change.began) || !left {
         return false;
     }
-    let quantity = format!("from the change of the {} of {} to its restart", change.field, life.name());
     if let Some(next) = life.next().filter(|next| next.is_numbered()) {
+        let quantity = format!("from the change of the {} of {} to its restart", change.field, life.name());
         let began = &next.attempt.began;
         return !run.before(began, &change.began)
             && life.within(seen, quantity, (&changed, began), clause.in_time()) == Some(Fit::Met);
     }
-    let Some(last) = run.last_event().filter(|_| life.lives_again().is_none()) else { return false };
-    let until = At::new(last, run.end());
-    if run
-        .measure(quantity, &life.node, &changed, &until, clause.in_time())
-        .is_some_and(|waited| waited.fit() == Fit::Missed)
-    {
+    let Some(until) = run.end_event().filter(|_| life.lives_again().is_none()) else { return false };
+    if run.misses(&life.node, (&changed, &until), clause.in_time()) {
         let finding =
             format!("the {} of {} changed, but the container still waits", change.field, life.name());
-        seen.violated(finding, [change.id, last]);
+        seen.violated(finding, [change.id, until.id]);
     }
     false
 }

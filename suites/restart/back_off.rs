@@ -8,8 +8,10 @@ use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::Fact;
 
 use super::expected::{Crash, Wait, crashes};
-use crate::qos::killed_for_memory;
 use crate::reading::mains::work_done;
+use crate::reading::memory::killed_for_memory;
+use crate::reading::patches::restarts_for_update;
+use crate::reading::start_errors::judge_second_retry;
 use crate::reading::statuses::is_crash_loop;
 
 /// After the first crash of a container, the restart follows immediately.
@@ -95,6 +97,17 @@ pub(super) fn doubles(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             seen.facet("delay", delay.split('.').next().unwrap_or_default());
         }
     }
+    judge_unstartable(run, seen);
+}
+
+/// A container that the runtime cannot start waits like one that ran.
+fn judge_unstartable(run: &Timeline<'_>, seen: &mut Seen) {
+    for (pod, container) in run.containers().filter(|_| !run.node_was_touched()) {
+        let changed = pod.restarts_as_one() || restarts_for_update(run, pod, container);
+        if container.attempts.is_empty() && !changed {
+            judge_second_retry(run, (pod, container), seen);
+        }
+    }
 }
 
 /// No delay is longer than five minutes.
@@ -145,17 +158,11 @@ pub(super) fn of_other_causes(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
 
 /// Reports a restart without any wait.
 fn judge_skipped(crash: &Crash<'_, '_>, (by, next): (i64, &At), cause: &str, seen: &mut Seen) {
-    let early = crash.life.run.measure(
-        String::new(),
-        &crash.life.node,
-        &crash.end.earliest,
-        next,
-        Crash::not_before(by),
-    );
-    if early.is_some_and(|early| early.fit() == Fit::Missed) {
+    let life = &crash.life;
+    if life.run.misses(&life.node, (&crash.end.earliest, next), Crash::not_before(by)) {
         let finding = format!(
             "{} terminated again because of {cause}, but was restarted without a back-off",
-            crash.life.name()
+            life.name()
         );
         seen.violated(finding, [crash.end.at().id, next.id]);
     }

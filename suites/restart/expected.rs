@@ -11,9 +11,9 @@ use probity_model::timeline::{At, Life, PodLife};
 use probity_model::{Clause, Timeline};
 
 use super::anew::{changes, first_change};
-use crate::qos::killed_for_memory;
 use crate::reading::ends::{End, is_undivided};
 use crate::reading::mains::lives_of;
+use crate::reading::memory::killed_for_memory;
 use crate::reading::rules::is_restarted;
 use crate::reading::termination::{KILLED, may_be_stopped_again};
 
@@ -120,7 +120,7 @@ pub(super) fn follow<'t, 'h>(
 
 /// The end and the exit status of an instance that nobody stopped: it exited by itself, or the kernel killed it because it
 /// needed more memory than its limit.
-fn exit_of(life: &Life<'_, '_>) -> Option<(At, u8)> {
+pub(super) fn exit_of(life: &Life<'_, '_>) -> Option<(At, u8)> {
     if let Some((line, code)) = life.exited_by_itself() {
         return Some((At::of(line), code));
     }

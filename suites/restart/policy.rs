@@ -11,7 +11,7 @@ use crate::reading::mains::{is_plain, judge_unrestarted_sidecar, mains};
 use crate::reading::patches::restarts_for_update;
 use crate::reading::rules::rules;
 use crate::reading::start_errors::judge_start_error;
-use crate::reading::termination::{judge_no_restart, judge_restart, may_be_stopped_again};
+use crate::reading::termination::{judge_no_restart, judge_restart, may_be_stopped_again, miscounted};
 
 /// Instances that exited by themselves before their pod was deleted, each with the line that records the exit and the
 /// exit status.
@@ -137,7 +137,7 @@ pub(super) fn scope(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 seen.facet("policy", policy);
             }
             (false, None) if life.watched_for(&line.at, clause.slack_us()) || life.pod.over().is_some() => {
-                seen.fine([Some(line.id), run.last_event()].into_iter().flatten());
+                seen.fine(run.to_the_end([line.id]));
                 seen.facet("container", kind);
                 seen.facet("policy", policy);
             }
@@ -221,12 +221,6 @@ fn judge_uncounted(clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) {
         return;
     };
     if status.restarts != life.number {
-        let finding = format!(
-            "{} was started again {} times, but its restart count is {}",
-            life.name(),
-            life.number,
-            status.restarts
-        );
-        seen.violated(finding, [life.began.id, later.id]);
+        seen.violated(miscounted(life, status.restarts), [life.began.id, later.id]);
     }
 }

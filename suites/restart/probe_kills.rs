@@ -18,6 +18,17 @@ struct Kill<'t, 'h> {
     by: ProbeKind,
 }
 
+impl Kill<'_, '_> {
+    /// Whether the policy restarts the container, also after a wait: then the exit status counts.
+    fn comes_back(&self) -> bool {
+        match self.life.policy() {
+            "Always" => true,
+            "OnFailure" => self.end.code.is_some_and(|code| code != 0),
+            _ => false,
+        }
+    }
+}
+
 /// The first instances of each container, as long as a probe of the same kind caused each kill.
 fn kills<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Vec<Kill<'t, 'h>>> {
     let mut all = Vec::new();
@@ -27,7 +38,7 @@ fn kills<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Vec<Kill<'t, 'h>>> {
             for (at, life) in lives_of(run, pod, container).enumerate() {
                 let numbered =
                     usize::try_from(life.number) == Ok(at) && life.is_numbered() && is_undivided(&life);
-                let Some(kill) = kill(life, by).filter(|_| numbered && life.policy() == "Always") else {
+                let Some(kill) = kill(life, by).filter(|kill| numbered && kill.comes_back()) else {
                     break;
                 };
                 kills.push(kill);

@@ -94,8 +94,7 @@ fn judge_unseen(clause: &Clause, (crash, by): (&Crash<'_, '_>, i64), elsewhere: 
     let bound = soon(clause);
     let watched = crash.next().is_some()
         || bound.upper.as_ref().is_some_and(|limit| life.watched_for(crash.end.at(), limit.value));
-    let waited = life.run.measure(String::new(), &life.node, crash.end.at(), &until, bound);
-    if !watched || waited.is_none_or(|waited| waited.fit() != Fit::Missed) {
+    if !watched || !life.run.misses(&life.node, (crash.end.at(), &until), bound) {
         return;
     }
     let finding = format!(

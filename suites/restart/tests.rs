@@ -5,6 +5,7 @@ mod anew;
 mod configured;
 mod for_good;
 mod rules;
+mod waits;
 
 use probity_composer::{Composer, timestamp};
 use probity_model::history::Change;

@@ -8,16 +8,14 @@ use probity_model::timeline::{Line, PodLife, ProbeKind};
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 
 use super::course::{note_spread, objects};
+use crate::reading::services::has_labels;
 use crate::reading::termination::{Exhausted, exhausted};
 
 pub(super) const JUDGES: &[Judge] =
     &[Judge { clause: "scenario.liveness.ignores-pdb", judge: ignores_budget }];
 
 fn selects(budget: &Sighting, pod: &PodLife<'_>) -> bool {
-    let wanted = budget.object["spec"]["selector"]["matchLabels"].as_object();
-    let labels = pod.revisions.first().map(|first| &first.object["metadata"]["labels"]);
-    let (Some(wanted), Some(labels)) = (wanted, labels) else { return false };
-    wanted.iter().all(|(key, value)| labels.get(key) == Some(value))
+    has_labels(pod, &budget.object["spec"]["selector"]["matchLabels"])
 }
 
 /// Whether the API server last showed a pod as healthy before a time on the harness's clock.

@@ -9,7 +9,7 @@ use probity_model::timeline::{Probe, ProbeKind, ProbeOutcome, ProbeSpec};
 use probity_model::{Clause, Judge, Seen, Timeline};
 
 use super::course::{change_between, shown_unready};
-use crate::probe_config::is_stalled_on_its_way;
+use crate::reading::heard::is_stalled_on_its_way;
 use crate::reading::readiness::{falls, readiness_lives};
 use crate::reading::termination::{Stop, exhausted};
 

@@ -3,8 +3,10 @@
 
 use probity_model::clocks::Order;
 use probity_model::measure::Fit;
-use probity_model::timeline::{At, ContainerKind, PodLife, ProbeKind, ProbeOutcome, ProbedLife, State};
-use probity_model::{Clause, Seen, Timeline};
+use probity_model::timeline::{
+    At, ContainerKind, PodLife, Probe, ProbeKind, ProbeOutcome, ProbedLife, Revision, State,
+};
+use probity_model::{Clause, Seen, Stamp, Timeline};
 
 use crate::reading::absence::judge_absence;
 use crate::reading::causes::may_have_earned;
@@ -72,8 +74,7 @@ pub(super) fn readiness_counts(run: &Timeline<'_>, clause: &Clause, seen: &mut S
         if !plain_pods(run).any(|pod| pod.uid == life.pod.uid) {
             continue;
         }
-        let passed =
-            |probe: &&&probity_model::timeline::Probe<'_>| life.surely(probe) == ProbeOutcome::Success;
+        let passed = |probe: &&&Probe<'_>| life.surely(probe) == ProbeOutcome::Success;
         let success = life.probes.iter().find(passed).and_then(|probe| probe.settled.clone());
         judge_before(&life, success.as_ref(), seen);
         if let Some(success) = success.filter(|_| life.spec.successes <= 1) {
@@ -83,7 +84,7 @@ pub(super) fn readiness_counts(run: &Timeline<'_>, clause: &Clause, seen: &mut S
 }
 
 /// Whether all main containers of a revision run and are ready.
-fn mains_ready(pod: &PodLife<'_>, shown: &probity_model::timeline::Revision<'_>) -> bool {
+fn mains_ready(pod: &PodLife<'_>, shown: &Revision<'_>) -> bool {
     mains(pod).all(|main| {
         shown.container(&main.name).is_some_and(|of| of.ready && matches!(of.state, State::Running { .. }))
     })
@@ -95,8 +96,8 @@ fn judge_before(life: &ProbedLife<'_, '_>, success: Option<&At>, seen: &mut Seen
     // If it is unclear whether a probe passed, this probe may have been the first success.
     let unclear =
         life.probes.iter().find(|probe| life.surely(probe) == ProbeOutcome::Unclear).map(|probe| &probe.at);
-    let before = |shown: &&probity_model::timeline::Revision<'_>| {
-        let early = |at: &probity_model::Stamp| run.clocks.order(&shown.at, at) == Order::Before;
+    let before = |shown: &&Revision<'_>| {
+        let early = |at: &Stamp| run.clocks.order(&shown.at, at) == Order::Before;
         success.is_none_or(|at| early(at)) && unclear.is_none_or(early)
     };
     for shown in life.pod.revisions.iter().take_while(before).filter(|shown| mains_ready(life.pod, shown)) {
@@ -119,9 +120,7 @@ fn judge_after(clause: &Clause, life: &ProbedLife<'_, '_>, success: &At, seen: &
     if late {
         return;
     }
-    let later = |shown: &&probity_model::timeline::Revision<'_>| {
-        run.clocks.order(&shown.at, success) != Order::Before
-    };
+    let later = |shown: &&Revision<'_>| run.clocks.order(&shown.at, success) != Order::Before;
     match pod.revisions.iter().filter(later).find(|shown| shown.is("Ready") == Some(true)) {
         Some(shown) => {
             let quantity =
@@ -133,7 +132,7 @@ fn judge_after(clause: &Clause, life: &ProbedLife<'_, '_>, success: &At, seen: &
         None if life.lives_on() && life.watched_for(success, clause.slack_us()) => {
             let finding =
                 format!("the readiness probe of {} succeeded, but its pod is not Ready", life.name());
-            seen.violated(finding, [Some(success.id), run.last_event()].into_iter().flatten());
+            seen.violated(finding, run.to_the_end([success.id]));
         }
         None => {}
     }

@@ -8,7 +8,7 @@ use probity_model::{Clause, Seen, Stamp, Timeline};
 
 use super::start::judge_inverted;
 use crate::reading::inits::{inits, plain_pods, success};
-use crate::reading::mains::{are_told, judge_unrestarted_sidecar, lives_of, mains, work_done, work_over};
+use crate::reading::mains::{are_recorded, judge_unrestarted_sidecar, lives_of, mains, work_done, work_over};
 use crate::reading::patches::restarts_for_update;
 use crate::reading::silent::{Silent, judge_silent_ends, silent_end};
 
@@ -24,7 +24,7 @@ fn sidecars<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = (&'t PodLife<
 /// completed.
 pub(super) fn runs_with_its_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let mut silent = Vec::new();
-    for (pod, container) in sidecars(run).filter(|(pod, _)| are_told(pod)) {
+    for (pod, container) in sidecars(run).filter(|(pod, _)| are_recorded(pod)) {
         if restarts_for_update(run, pod, container) {
             continue;
         }
@@ -101,7 +101,7 @@ fn lasts(run: &Timeline<'_>, pod: &PodLife<'_>, container: &ContainerLife<'_>, d
 pub(super) fn comes_back(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (pod, container) in sidecars(run) {
         let done = work_done(run, pod);
-        for life in lives_of(run, pod, container).filter(|life| life.is_numbered() && life.holes.is_empty()) {
+        for life in lives_of(run, pod, container).filter(|life| life.is_complete()) {
             let Some((line, code)) = life.exited_by_itself() else { continue };
             let working = done.as_ref().is_none_or(|done| run.clocks.order(&line.at, done) == Order::Before);
             if !working || !life.before_deletion(&line.at) {

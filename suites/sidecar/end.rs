@@ -7,11 +7,11 @@ use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::alive::accuse_living;
 use crate::reading::ends::End;
-use crate::reading::hooks::judge_command_before_stop;
+use crate::reading::hooks::judge_hook_before_stop;
 use crate::reading::inits::plain_pods;
-use crate::reading::mains::{are_told, last_sidecars, lives_of, mains, over};
+use crate::reading::kills::judge_kill_within;
+use crate::reading::mains::{are_recorded, last_sidecars, lives_of, mains, over};
 use crate::reading::patches::restarts_for_update;
-use crate::termination::judge_kill_within;
 
 /// The end of the main containers of a pod, none of which its policy restarts.
 struct Done {
@@ -28,7 +28,7 @@ impl Done {
 
 /// Sidecars are stopped when the main containers have completed, and the pod ends whatever the sidecars' exit status.
 pub(super) fn lets_its_pod_end(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for pod in plain_pods(run).filter(|pod| pod.restart_policy() != "Always" && are_told(pod)) {
+    for pod in plain_pods(run).filter(|pod| pod.restart_policy() != "Always" && are_recorded(pod)) {
         let last: Vec<Life<'_, '_>> = last_sidecars(run, pod).collect();
         let Some(done) = all_done(run, pod).filter(|_| !last.is_empty()) else { continue };
         if !run.before_deletion(pod, &done.at) {
@@ -86,7 +86,7 @@ fn judge_stop(clause: &Clause, life: &Life<'_, '_>, done: &At, seen: &mut Seen) 
     let run = life.run;
     let only = life.pod.containers.iter().filter(|of| of.kind == ContainerKind::Sidecar).count() == 1;
     if let Some(stop) = life.stop()
-        && judge_command_before_stop(life, done.id, stop, seen)
+        && judge_hook_before_stop(life, done.id, stop, seen)
     {
         return true;
     }
@@ -104,7 +104,7 @@ fn judge_stop(clause: &Clause, life: &Life<'_, '_>, done: &At, seen: &mut Seen) 
                 "the main containers had completed, but {} received no stop signal within {late}",
                 life.name()
             );
-            seen.violated(finding, [Some(done.id), run.last_event()].into_iter().flatten());
+            seen.violated(finding, run.to_the_end([done.id]));
             false
         }
         // The sidecar had already ended, and was waiting for its restart.
@@ -197,7 +197,7 @@ fn judge_phase(
         None if run.watched_for(pod, &over_at, clause.slack_us()) => {
             let phase = pod.last().map_or("", Revision::phase);
             let finding = format!("all containers of {} terminated, but the pod is still {phase}", pod.key);
-            seen.violated(finding, [Some(over_at.id), run.last_event()].into_iter().flatten());
+            seen.violated(finding, run.to_the_end([over_at.id]));
         }
         None => {}
     }

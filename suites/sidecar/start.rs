@@ -1,11 +1,15 @@
 //! When a sidecar starts, and which containers wait for it.
 
 use probity_model::clocks::Order;
-use probity_model::timeline::{At, Attempt, ContainerKind, ContainerLife, Life, PodLife, ProbeKind};
+use probity_model::measure::Fit;
+use probity_model::timeline::{
+    At, Attempt, ContainerKind, ContainerLife, Life, PodLife, ProbeKind, Revision,
+};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 
-use crate::reading::inits::{is_told, plain_pods, start_of_sidecar, success};
+use crate::reading::inits::{plain_pods, start_of_sidecar, success};
+use crate::reading::mains::is_recorded;
 
 /// A sidecar, its first instance, and when the sidecar counted as started.
 struct Started<'t, 'h> {
@@ -22,7 +26,7 @@ fn sidecars<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Started<'t, '
         let kind = |(_, of): &(usize, &ContainerLife<'_>)| of.kind == ContainerKind::Sidecar;
         pod.containers.iter().enumerate().filter(kind).filter_map(move |(place, container)| {
             let first = container.attempts.first()?;
-            if first.number != 0 || !first.is_numbered() || !first.holes.is_empty() {
+            if first.number != 0 || !first.is_complete() {
                 return None;
             }
             Some(Started { pod, place, first, at: start_of_sidecar(container) })
@@ -72,10 +76,10 @@ impl<'t, 'h> Started<'t, 'h> {
                 }
                 let quantity = format!("from the start of {names}");
                 seen.within(run, &self.pod.node, quantity, (started, &began.began), clause.in_time())
-                    == Some(probity_model::measure::Fit::Met)
+                    == Some(Fit::Met)
             }
             (Some(began), None) => {
-                if is_told(self.container()) {
+                if is_recorded(self.container()) {
                     let finding =
                         format!("{} started although the sidecar {} had not", next.name, self.name());
                     seen.violated(finding, [self.first.began.id, began.began.id]);
@@ -86,7 +90,7 @@ impl<'t, 'h> Started<'t, 'h> {
                 if run.watched_for(self.pod, started, clause.slack_us()) {
                     let finding =
                         format!("the sidecar {} had started, but {} never did", self.name(), next.name);
-                    seen.violated(finding, [Some(started.id), run.last_event()].into_iter().flatten());
+                    seen.violated(finding, run.to_the_end([started.id]));
                 }
                 false
             }
@@ -138,7 +142,7 @@ pub(super) fn in_its_place(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
     for sidecar in sidecars(run) {
         let before =
             sidecar.pod.containers[..sidecar.place].iter().filter(|of| of.kind == ContainerKind::Init);
-        for init in before.clone().filter(|of| is_told(of)) {
+        for init in before.clone().filter(|of| is_recorded(of)) {
             let done = success(init).map(|(_, line)| line);
             let kept =
                 done.is_some_and(|done| run.clocks.order(&done.at, &sidecar.first.began) == Order::Before);
@@ -189,9 +193,7 @@ pub(super) fn when_started(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
 /// Until the startup probe of a sidecar succeeds, its pod is not initialized and the sidecar is not shown as started.
 fn judge_initialized(run: &Timeline<'_>, sidecar: &Started<'_, '_>, seen: &mut Seen) {
     let Some(started) = &sidecar.at else { return };
-    let early = |shown: &&probity_model::timeline::Revision<'_>| {
-        run.clocks.order(&shown.at, started) == Order::Before
-    };
+    let early = |shown: &&Revision<'_>| run.clocks.order(&shown.at, started) == Order::Before;
     for shown in sidecar.pod.revisions.iter().take_while(early) {
         let status = shown.container(&sidecar.container().name);
         let said = match status {

@@ -26,7 +26,7 @@ pub(super) fn runs_and_restarts(run: &Timeline<'_>, clause: &Clause, seen: &mut 
                 }
             } else if life.watched_for(end.at(), clause.slack_us()) {
                 let finding = format!("{} terminated, but was not started again", life.name());
-                seen.violated(finding, [Some(line.id), run.last_event()].into_iter().flatten());
+                seen.violated(finding, run.to_the_end([line.id]));
             }
         }
     }
@@ -47,7 +47,7 @@ fn judge_start(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, began: Op
         None if run.watched_for(pod, &placed, clause.slack_us()) => {
             let finding =
                 format!("{} was placed on {}, but none of its processes reported", pod.key, pod.node);
-            seen.violated(finding, [Some(deed), run.last_event()].into_iter().flatten());
+            seen.violated(finding, run.to_the_end([deed]));
         }
         None => {}
     }

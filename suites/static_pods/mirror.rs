@@ -2,8 +2,8 @@
 
 use probity_model::clocks::Stamp;
 use probity_model::history::Did;
-use probity_model::measure::whole_seconds;
-use probity_model::timeline::{At, Attempt, Life, PodLife, Revision};
+use probity_model::measure::{Fit, whole_seconds};
+use probity_model::timeline::{Attempt, Life, PodLife, Revision};
 use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ fn judge_shown(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mu
     let Some(first) = pod.mirrors.first().and_then(|mirror| mirror.revisions.first()) else {
         if let Some(began) = began.filter(|began| run.watched_for(pod, began, clause.slack_us())) {
             let finding = format!("{} runs, but the API server shows no mirror pod of it", pod.key);
-            seen.violated(finding, [Some(began.id), run.last_event()].into_iter().flatten());
+            seen.violated(finding, run.to_the_end([began.id]));
         }
         return;
     };
@@ -93,7 +93,7 @@ fn judge_unremoved(
     }
     if run.watched_for(pod, asked, clause.slack_us()) {
         let finding = format!("the mirror pod of {} was deleted, but still exists", pod.key);
-        seen.violated(finding, [Some(deed), run.last_event()].into_iter().flatten());
+        seen.violated(finding, run.to_the_end([deed]));
     }
 }
 
@@ -119,15 +119,14 @@ fn judge_deleted(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &
         match pod.mirrors.get(nth + 1).and_then(|next| next.revisions.first()) {
             Some(next) => {
                 let quantity = format!("until the mirror pod of {} existed again", pod.key);
-                let (from, to) = (At::new(gone.id, gone.at.clone()), At::new(next.id, next.at.clone()));
-                let fit = seen.within(run, &pod.node, quantity, (&from, &to), clause.in_time());
-                if fit == Some(probity_model::measure::Fit::Met) {
+                let fit = seen.within(run, &pod.node, quantity, (gone, next), clause.in_time());
+                if fit == Some(Fit::Met) {
                     seen.facet("seen", "recreated");
                 }
             }
             None if run.watched_for(pod, &gone.at, clause.slack_us()) => {
                 let finding = format!("the mirror pod of {} was deleted, but was not created again", pod.key);
-                seen.violated(finding, [Some(gone.id), run.last_event()].into_iter().flatten());
+                seen.violated(finding, run.to_the_end([gone.id]));
             }
             None => {}
         }

@@ -1,6 +1,6 @@
 //! The probes of static pods.
 
-use probity_model::measure::Fit;
+use probity_model::measure::{Bound, Fit};
 use probity_model::timeline::{ProbeKind, ProbedLife};
 use probity_model::{Clause, Seen, Timeline};
 
@@ -37,10 +37,8 @@ fn judge_restart(clause: &Clause, spent: &Exhausted<'_, '_>, seen: &mut Seen) {
     match life.next() {
         Some(next) => {
             let quantity = format!("from the last failure of {} to the restart", life.words());
-            let bound = probity_model::measure::Bound::at_most(
-                grace + clause.slack_us(),
-                "terminationGracePeriodSeconds + the slack",
-            );
+            let most = grace + clause.slack_us();
+            let bound = Bound::at_most(most, "terminationGracePeriodSeconds + the slack");
             if life.within(seen, quantity, (&spent.at, &next.began), bound) == Some(Fit::Met) {
                 facet(life, seen);
             }
@@ -59,8 +57,7 @@ fn judge_unready(clause: &Clause, spent: &Exhausted<'_, '_>, seen: &mut Seen) {
     match life.first_shown(&spent.at, |_, shown| !shown.ready) {
         Some(revision) => {
             let quantity = format!("from the last failure of {} to the status", life.words());
-            let to = probity_model::timeline::At::new(revision.id, revision.at.clone());
-            if life.within(seen, quantity, (&spent.at, &to), clause.in_time()) == Some(Fit::Met) {
+            if life.within(seen, quantity, (&spent.at, revision), clause.in_time()) == Some(Fit::Met) {
                 facet(life, seen);
             }
         }

@@ -1,13 +1,14 @@
 //! A static pod terminates when its manifest is removed.
 
 use probity_model::history::{Did, REMOVE_STATIC_PODS};
-use probity_model::measure::{Bound, Fit};
+use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::timeline::{At, Life, PodLife};
 use probity_model::{Clause, Seen, Timeline};
 
-use crate::reading::ends::{End, killed_at};
+use crate::reading::ends::{End, alive_until, killed_at, was_running};
+use crate::reading::hooks::judge_hook_before_stop;
+use crate::reading::kills::judge_kill_within;
 use crate::reading::mains::{later, lives_of, mains};
-use crate::termination::{alive_until, judge_kill_within, was_running};
 
 /// When its manifest is removed, a static pod terminates as if it had been deleted, and does not start again. Its
 /// mirror pod is removed after that.
@@ -18,8 +19,7 @@ pub(super) fn ends_gracefully(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
     }
     for pod in run.pods.iter().filter(|pod| pod.is_static) {
         let Some(removed) = pod.deleted.map(|id| run.deed_at(id)) else { continue };
-        let was =
-            |life: &Life<'_, '_>| life.is_numbered() && life.holes.is_empty() && was_running(life, &removed);
+        let was = |life: &Life<'_, '_>| life.is_complete() && was_running(life, &removed);
         let lives: Vec<Life<'_, '_>> =
             mains(pod).filter_map(|main| lives_of(run, pod, main).find(was)).collect();
         lives.iter().for_each(|life| judge_stop(clause, life, &removed, seen));
@@ -35,22 +35,34 @@ pub(super) fn ends_gracefully(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
 fn judge_stop(clause: &Clause, life: &Life<'_, '_>, removed: &At, seen: &mut Seen) {
     if let Some(stop) = life.stop() {
         let quantity = format!("from the removal of the manifest to the stop signal of {}", life.name());
-        if life.within(seen, quantity, (removed, stop), clause.in_time()) == Some(Fit::Met) {
+        let hooked = life.container.lifecycle("preStop").is_some();
+        if life.within(seen, quantity, (removed, stop), told_in_time(clause, life, hooked)) == Some(Fit::Met)
+        {
             seen.facet("seen", "signal");
         }
-        if judge_kill_within(clause.tolerance_us("kill"), life, stop, life.pod.grace(), seen) {
+        judge_hook_before_stop(life, removed.id, stop, seen);
+        // A hook uses a part of the grace period.
+        if !hooked && judge_kill_within(clause.tolerance_us("kill"), life, stop, life.pod.grace(), seen) {
             seen.facet("seen", "kill");
         }
     } else if let Some(killed) = killed_at(life) {
         let finding =
             format!("the manifest was removed, and {} was killed without a stop signal", life.name());
         seen.violated(finding, [removed.id, killed.id]);
-    } else if let Some(alive) =
-        alive_until(life).filter(|alive| life.run.longer_than(life.pod, (removed, alive), clause.slack_us()))
-    {
+    } else if let Some(alive) = alive_until(life).filter(|alive| {
+        let hook = if life.container.lifecycle("preStop").is_some() { life.pod.grace() } else { 0 };
+        life.run.longer_than(life.pod, (removed, alive), hook + clause.slack_us())
+    }) {
         let finding = format!("the manifest was removed, but {} received no stop signal", life.name());
         seen.violated(finding, [removed.id, alive.id]);
     }
+}
+
+/// How soon the stop signal comes: the preStop hook may use the whole grace period first.
+fn told_in_time(clause: &Clause, life: &Life<'_, '_>, hooked: bool) -> Bound {
+    let (grace, slack) = (life.pod.grace(), clause.slack_us());
+    let formula = format!("{} for the preStop hook + {}", seconds(grace), seconds(slack));
+    if hooked { Bound::at_most(grace + slack, formula) } else { clause.in_time() }
 }
 
 fn judge_return(life: &Life<'_, '_>, removed: &At, seen: &mut Seen) {
@@ -94,7 +106,7 @@ fn judge_mirror(
         }
         None if run.longer_than(pod, (last, &run.end()), mirror) => {
             let finding = format!("{} has terminated, but its mirror pod still exists", pod.key);
-            seen.violated(finding, [Some(last.id), run.last_event()].into_iter().flatten());
+            seen.violated(finding, run.to_the_end([last.id]));
         }
         None => {}
     }

@@ -264,3 +264,31 @@ fn a_static_pod_terminates_gracefully_when_its_manifest_is_removed() {
     assert_eq!(removed(&After { killed: None, ..GRACEFUL }), "violated", "never killed");
     assert_eq!(removed(&After { mirror: None, ..GRACEFUL }), "violated", "its mirror pod stays");
 }
+
+#[test]
+fn the_hook_of_a_static_pod_runs_before_its_stop_signal() {
+    let judged = |ran: bool| {
+        let hook = json!({ "exec": { "command": ["/agnhost-rs", "exec", "bye"] } });
+        let container = json!({ "name": "target", "lifecycle": { "preStop": hook } });
+        let mut run = placed(REMOVED, &container);
+        run.of(NAME, "target").start(1.0, 0);
+        mirrored_with(&mut run, &container, (1.5, "m1", Change::Added, true));
+        let (node, verb, input) = (NODE.to_owned(), REMOVE_STATIC_PODS.to_owned(), None);
+        run.deed(
+            10.0,
+            Did::NodeVerb { node, verb, uid: None, input, exit: Some(0), output: None, proof: None },
+        );
+        if ran {
+            run.exec(10.3, "bye", Some(0));
+        }
+        run.signal(10.8, "SIGTERM");
+        run.fact(10.9, Fact::Exiting(Exiting { code: 0, why: "stop".to_owned() }));
+        run.left(11.0);
+        mirrored_with(&mut run, &container, (12.0, "m1", Change::Deleted, false));
+        run.reading(90.0);
+        // No process is killed in this history.
+        crate::tests::verdict(&run.done(), REMOVED)
+    };
+    assert_eq!(judged(true), "holds");
+    assert_eq!(judged(false), "violated");
+}

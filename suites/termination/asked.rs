@@ -1,12 +1,12 @@
 //! Pods that the harness asked the API server to delete or to evict: when, with which grace period, and which of their
 //! containers were running.
 
-use probity_model::history::{Did, Source};
+use probity_model::history::Did;
 use probity_model::measure::whole_seconds;
 use probity_model::timeline::{At, Attempt, ContainerKind, ContainerLife, Life, PodLife, Revision, State};
-use probity_model::{EventId, Stamp, Timeline};
+use probity_model::{EventId, Timeline};
 
-use crate::reading::ends::End;
+use crate::reading::ends::{End, was_running};
 use crate::reading::hooks::is_refused;
 use crate::reading::mains::{lives_of, mains};
 use crate::reading::patches::TARGET_CONTAINER;
@@ -143,7 +143,7 @@ impl<'t, 'h> Going<'t, 'h> {
         let began_before = |last: &Attempt<'_>| self.run.before(&last.began, &self.first.at);
         let mut staying = self.pod.containers.iter().filter(|container| container.stays());
         staying.any(|container| match container.attempts.last() {
-            Some(last) if !last.is_numbered() || !last.holes.is_empty() => true,
+            Some(last) if !last.is_complete() => true,
             Some(last) => !began_before(last) && !ran(container),
             None if container.plan().is_none() => false,
             None => self.pod.changes_of(&container.name).any(|(_, status)| status.is_running()),
@@ -225,31 +225,7 @@ impl<'t, 'h> Going<'t, 'h> {
 
     /// The removal of the pod, or the end of the history if the pod was not removed.
     pub(super) fn gone_or_end(&self) -> Option<At> {
-        self.gone().map(At::of).or_else(|| end(self.run))
-    }
-}
-
-/// The end of the history.
-pub(super) fn end(run: &Timeline<'_>) -> Option<At> {
-    Some(At::new(run.last_event()?, run.end()))
-}
-
-/// Whether an instance was running at an instant, without an earlier stop signal.
-pub(crate) fn was_running(life: &Life<'_, '_>, at: &Stamp) -> bool {
-    let told = life.stop().is_some_and(|stop| life.run.before(&stop.at, at));
-    let over = End::of(life).is_some_and(|end| life.run.before(&end.earliest, at));
-    life.run.before(&life.began, at) && !told && !over
-}
-
-/// The latest time at which a process was certainly alive: its last record, or the end of the history if it never
-/// terminated.
-pub(crate) fn alive_until(life: &Life<'_, '_>) -> Option<At> {
-    let run = life.run;
-    let deaf = |of: &Source| !matches!(of, Source::Watch(_));
-    match End::of(life) {
-        Some(end) => Some(end.earliest),
-        None if run.gaps.iter().any(|(_, gap)| deaf(&gap.of)) => None,
-        None => end(run),
+        self.gone().map(At::of).or_else(|| self.run.end_event())
     }
 }
 

@@ -5,7 +5,7 @@ use probity_model::measure::Fit;
 use probity_model::timeline::{At, ContainerKind, Life, PodLife};
 use probity_model::{Clause, EventId, Seen, Timeline};
 
-use super::asked::alive_until;
+use crate::reading::ends::alive_until;
 
 /// The pods that were created from the template of a Deployment.
 fn pods_of<'t, 'h>(run: &'t Timeline<'h>, deployment: &str) -> Vec<&'t PodLife<'h>> {
@@ -41,8 +41,7 @@ pub(super) fn replaces_what_goes(run: &Timeline<'_>, clause: &Clause, seen: &mut
             }
             continue;
         }
-        let waited = run.measure(String::new(), "", &asked, &until, clause.in_time());
-        if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
+        if run.misses("", (&asked, &until), clause.in_time()) {
             let finding = format!(
                 "{name} needed another pod, but none was created while a terminating one was still running"
             );

@@ -8,8 +8,8 @@ use probity_model::timeline::{Asked, At, Life, Probe, ProbeKind, ProbeOutcome, P
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::{Call, Fact};
 
-use super::asked::{Going, alive_until, going};
-use crate::reading::ends::End;
+use super::asked::{Going, going};
+use crate::reading::ends::{End, alive_until};
 use crate::reading::services::{Entry, Service, services};
 
 /// A terminating pod behind a Service, from the revision that shows the deletion to the end of its first container.

@@ -1,16 +1,15 @@
 //! How long a container that ignores its stop signal may run: the grace period of its pod or of the request, thirty
 //! seconds by default, and at least two seconds.
 
-use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
-use probity_model::mechanisms::{LEAST_GRACE, NEAR};
+use probity_model::measure::{Fit, whole_seconds};
+use probity_model::mechanisms::LEAST_GRACE;
 use probity_model::timeline::{Life, Line, State};
-use probity_model::{Clause, EventId, Seen, Timeline};
+use probity_model::{Clause, Seen, Timeline};
 
-use super::asked::{Going, alive_until, going, is_hooked};
+use super::asked::{Going, going, is_hooked};
 use super::sidecars::sidecars_have_the_rest;
-use super::timers::Timer;
-use crate::reading::ends::{killed_at, may_be_unrecorded, shown_ends};
-use crate::reading::hooks::judge_command_before_stop;
+use crate::reading::ends::{alive_until, killed_at, may_be_unrecorded, shown_ends};
+use crate::reading::kills::judge_kill_within;
 use crate::reading::termination::KILLED;
 
 /// The default grace period: Kubernetes API reference, PodSpec.
@@ -27,62 +26,6 @@ pub(super) fn judge_kill(
     seen: &mut Seen,
 ) -> bool {
     judge_kill_within(clause.tolerance_us("kill"), life, stop, grace, seen)
-}
-
-/// Judges that an instance was stopped like any other, whatever the reason: its preStop hook ran before the stop signal.
-/// Without a hook, the instance had the grace period of its pod, plus this much time for the kill itself.
-pub(crate) fn judge_graceful_stop(
-    slack: i64,
-    life: &Life<'_, '_>,
-    since: EventId,
-    stop: &Line<'_>,
-    seen: &mut Seen,
-) {
-    let hooked = life.container.lifecycle("preStop").is_some();
-    if !judge_command_before_stop(life, since, stop, seen) && !hooked {
-        judge_kill_within(slack, life, stop, life.pod.grace(), seen);
-    }
-}
-
-/// Like [`judge_kill`], with this much time for the kill itself.
-pub(crate) fn judge_kill_within(
-    slack: i64,
-    life: &Life<'_, '_>,
-    stop: &Line<'_>,
-    grace: i64,
-    seen: &mut Seen,
-) -> bool {
-    let most = grace.max(LEAST_GRACE);
-    let upper = Bound::at_most(most + slack, format!("{} + {}", seconds(most), seconds(slack)));
-    let timer = Timer::new(&stop.at, most);
-    if let Some(ended) = killed_at(life) {
-        let bound =
-            upper.and_at_least(most - NEAR, format!("{} - {} for two clocks", seconds(most), seconds(NEAR)));
-        let quantity = format!("from the stop signal to the forced end of {}", life.name());
-        return timer.within(life, seen, quantity, (stop, ended), bound) == Some(Fit::Met);
-    }
-    accuse_survivor(&timer, life, stop, (most, upper), seen);
-    false
-}
-
-/// Reports a process that still runs although its time after the stop signal has passed.
-pub(super) fn accuse_survivor(
-    timer: &Timer,
-    life: &Life<'_, '_>,
-    stop: &Line<'_>,
-    (most, upper): (i64, Bound),
-    seen: &mut Seen,
-) {
-    let until = alive_until(life).filter(|_| life.exiting().is_none());
-    if let Some(until) = until
-        && timer
-            .measure(life, String::new(), (stop, &until), upper)
-            .is_some_and(|lived| lived.fit() == Fit::Missed)
-    {
-        let finding =
-            format!("{} had {} after its stop signal, but is still running", life.name(), seconds(most));
-        seen.violated(finding, [stop.id, until.id]);
-    }
 }
 
 /// The main containers without a hook that received a stop signal, in terminating pods with a grace period. Each item
@@ -217,9 +160,7 @@ pub(super) fn small_when_forced(run: &Timeline<'_>, clause: &Clause, seen: &mut 
                     seen.violated(finding, [asked.id, ended.id]);
                 }
             } else if let Some(until) = alive_until(life)
-                && run
-                    .measure(String::new(), &life.node, asked, &until, clause.in_time())
-                    .is_some_and(|lived| lived.fit() == Fit::Missed)
+                && run.misses(&life.node, (asked, &until), clause.in_time())
             {
                 let finding =
                     format!("{} was deleted without a grace period, but is still running", life.name());

@@ -6,12 +6,12 @@ use probity_model::mechanisms::{LEAST_GRACE, NEAR, WHOLE_SECOND};
 use probity_model::timeline::{At, Happened, Life};
 use probity_model::{Clause, Seen, Timeline};
 
-use super::asked::{Going, alive_until, going};
+use super::asked::{Going, going};
 use super::grace::{DEFAULT, is_unsaid, judge_kill};
 use super::hooks::{Hooked, hooked};
-use super::timers::Timer;
-use crate::reading::ends::{End, killed_at};
+use crate::reading::ends::{End, alive_until, killed_at};
 use crate::reading::hooks::{HookKind, HookRun};
+use crate::reading::timers::Timer;
 
 /// The recorded hooks in main containers of terminating pods with a grace period.
 fn runs<'t, 'h>(going: &[Going<'t, 'h>], mut judge: impl FnMut(&Going<'t, 'h>, &Hooked<'t, 'h>, &HookRun)) {
@@ -46,37 +46,61 @@ pub(super) fn judge_least(
 
 /// The grace period begins with the start of the hook.
 pub(super) fn counts(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    runs(&going(run), |going, hooked, _| {
-        let (life, grace, slack) = (&hooked.life, going.grace(), clause.slack_us());
-        let Some((began, ended)) = hooked.completed() else { return };
-        let enough = |took: i64| took + LEAST_GRACE + WHOLE_SECOND <= grace;
-        if !run.clocks.between(began, ended).is_some_and(|took| enough(took.hi)) {
-            return;
-        }
-        let words = format!(
-            "the grace period of {}, minus the hook's time in whole seconds, + {}",
-            seconds(grace),
-            seconds(slack)
-        );
-        let bound = Bound::at_most(grace + WHOLE_SECOND + slack, words);
-        let due = began.later(grace + WHOLE_SECOND);
-        let timer = Timer::after_hook(life, (ended, life.stop().map_or(ended, |stop| &stop.at)), due);
-        if let Some(killed) = killed_at(life) {
-            let quantity = format!("from the hook of {} to its forced end", life.name());
-            timer.within(life, seen, quantity, (began, killed), bound);
-            judge_least(going, life, (killed, "forced end"), grace, seen);
-        } else if let Some(until) = alive_until(life).filter(|_| life.exiting().is_none())
-            && timer
-                .measure(life, String::new(), (began, &until), bound)
-                .is_some_and(|lived| lived.fit() == Fit::Missed)
-        {
-            let finding = format!(
-                "{} is still running after its grace period, part of which its hook used",
-                life.name()
-            );
-            seen.violated(finding, [began.id, ended.id, until.id]);
+    let all = going(run);
+    runs(&all, |going, hooked, _| {
+        if let Some((_, ended)) = hooked.completed() {
+            judge_rest(clause, going, (hooked, ended), (WHOLE_SECOND, "the hook's time"), seen);
         }
     });
+    for going in all.iter().filter(|going| going.is_graceful()) {
+        for hooked in hooked(going.sidecars()) {
+            // After its hook, a sidecar waits for its turn. The kubelet counts each of these two times in whole seconds.
+            if let Some(stop) = hooked.life.stop().map(At::of) {
+                let used =
+                    (WHOLE_SECOND + WHOLE_SECOND, "the times of the hook and of the wait for its turn");
+                judge_rest(clause, going, (&hooked, &stop), used, seen);
+            }
+        }
+    }
+}
+
+/// A container whose hook is done has the rest of the grace period. `used` is the time by which the hook, and whatever
+/// else comes before the stop signal, had used a part of it. The kubelet counts only whole seconds of this part, so the rest
+/// may be longer by `more`.
+fn judge_rest(
+    clause: &Clause,
+    going: &Going<'_, '_>,
+    (hooked, used): (&Hooked<'_, '_>, &At),
+    (more, what): (i64, &str),
+    seen: &mut Seen,
+) {
+    let (life, grace, slack) = (&hooked.life, going.grace(), clause.slack_us());
+    let Some((began, ended)) = hooked.completed() else { return };
+    let enough = |took: i64| took + LEAST_GRACE + WHOLE_SECOND <= grace;
+    if !life.run.clocks.between(began, used).is_some_and(|took| enough(took.hi)) {
+        return;
+    }
+    let words = format!(
+        "the grace period of {}, minus {what} in whole seconds, + {}",
+        seconds(grace),
+        seconds(slack)
+    );
+    let bound = Bound::at_most(grace + more + slack, words);
+    let due = began.later(grace + more);
+    let timer = Timer::after_hook(life, (ended, life.stop().map_or(ended, |stop| &stop.at)), due);
+    if let Some(killed) = killed_at(life) {
+        let quantity = format!("from the hook of {} to its forced end", life.name());
+        timer.within(life, seen, quantity, (began, killed), bound);
+        judge_least(going, life, (killed, "forced end"), grace, seen);
+    } else if let Some(until) = alive_until(life).filter(|_| life.exiting().is_none())
+        && timer
+            .measure(life, String::new(), (began, &until), bound)
+            .is_some_and(|lived| lived.fit() == Fit::Missed)
+    {
+        let finding =
+            format!("{} is still running after its grace period, part of which its hook used", life.name());
+        seen.violated(finding, [began.id, ended.id, until.id]);
+    }
 }
 
 /// If a hook is still running at the end of the grace period, the stop signal follows, and two seconds later the kill.

@@ -8,10 +8,10 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
-use super::asked::{Going, alive_until, going};
+use super::asked::{Going, going};
 use super::sidecars::after_own_hooks;
-use crate::reading::ends::is_undivided;
-use crate::reading::hooks::{HookKind, HookRun, hook_run, is_of_hook, listens};
+use crate::reading::ends::{alive_until, is_undivided};
+use crate::reading::hooks::{HookKind, HookRun, hook_run, is_of_hook, judge_missing_hook, listens};
 use crate::reading::termination::{Exhausted, exhausted};
 
 /// A container with a hook in a terminating pod with a grace period.
@@ -70,15 +70,8 @@ pub(super) fn runs_first(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 
 /// Reports that the stop signal came although the hook left no record.
 pub(super) fn judge_unseen(going: &Going<'_, '_>, hooked: &Hooked<'_, '_>, seen: &mut Seen) {
-    let Some(stop) = hooked.life.stop() else { return };
-    let finding = format!("{} received its stop signal, but its hook never ran", hooked.life.name());
-    let waited = going.run.clocks.between(&going.first.at, &stop.at);
-    // The kubelet waits for a hook only until the end of the grace period, even if the hook could not start by then.
-    if waited.is_none_or(|waited| waited.hi > going.grace() - NEAR) {
-        let why = format!("{finding}; the grace period may have ended before the hook could start");
-        seen.doubt(Doubt::Ambiguous, why, [going.first.at.id, stop.id]);
-    } else {
-        seen.violated(finding, [going.first.at.id, stop.id]);
+    if let Some(stop) = hooked.life.stop() {
+        judge_missing_hook(&hooked.life, &going.first.at, going.grace(), stop, seen);
     }
 }
 
@@ -152,8 +145,7 @@ fn judge_sleep(
     let upper = Bound::at_most(span + slack, format!("the seconds of the hook + {}", seconds(slack)));
     let Some(stop) = life.stop() else {
         let Some(until) = alive_until(life) else { return };
-        let waited = life.run.measure(String::new(), &life.node, asked, &until, upper);
-        if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
+        if life.run.misses(&life.node, (asked, &until), upper) {
             let finding = format!("{} received no stop signal after its sleep hook", life.name());
             seen.violated(finding, [asked.id, until.id]);
         }

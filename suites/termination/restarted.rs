@@ -5,8 +5,8 @@ use probity_model::mechanisms::{LEAST_GRACE, NEAR};
 use probity_model::timeline::{At, Life, Line};
 use probity_model::{Clause, Seen, Timeline};
 
-use super::asked::{Going, alive_until, going_anyway, is_hooked};
-use crate::reading::ends::killed_at;
+use super::asked::{Going, going_anyway, is_hooked};
+use crate::reading::ends::{alive_until, killed_at};
 use crate::reading::kubelet_restarts::{Restart, restarts};
 
 /// A container that ignores its stop signal, on a node whose kubelet restarted before the end of the grace period.
@@ -71,9 +71,7 @@ impl Spared<'_, '_> {
         }
         if life.exiting().is_none()
             && let Some(until) = alive_until(life)
-            && run
-                .measure(String::new(), &life.node, &self.over, &until, upper)
-                .is_some_and(|lived| lived.fit() == Fit::Missed)
+            && run.misses(&life.node, (&self.over, &until), upper)
         {
             let finding =
                 format!("{} is still running, a grace period after the restart of its kubelet", life.name());

@@ -9,13 +9,14 @@ use probity_model::timeline::{At, Life, Line};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 
-use super::asked::{Going, alive_until, going, is_hooked};
-use super::grace::{accuse_survivor, judge_kill, judge_status};
+use super::asked::{Going, going, is_hooked};
+use super::grace::{judge_kill, judge_status};
 use super::hook_time::judge_least;
 use super::hooks::{Hooked, hooked, judge_unseen};
-use super::timers::Timer;
-use crate::reading::ends::{End, killed_at, may_be_unrecorded};
+use crate::reading::ends::{End, alive_until, killed_at, may_be_unrecorded};
 use crate::reading::hooks::HookKind;
+use crate::reading::kills::accuse_survivor;
+use crate::reading::timers::Timer;
 
 /// The terminating pods with a grace period and with sidecars, if the records of the sidecars and of everything that
 /// they wait for are complete.
@@ -143,8 +144,7 @@ fn judge_after_mains(run: &Timeline<'_>, clause: &Clause, group: &Group<'_, '_>,
 /// Reports a sidecar that keeps running although all containers that stop before it have terminated.
 fn judge_unstopped(clause: &Clause, sidecar: &Life<'_, '_>, end: &At, seen: &mut Seen) {
     let Some(until) = alive_until(sidecar).filter(|_| !is_hooked(sidecar)) else { return };
-    let waited = sidecar.run.measure(String::new(), &sidecar.node, end, &until, clause.in_time());
-    if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
+    if sidecar.run.misses(&sidecar.node, (end, &until), clause.in_time()) {
         let finding = format!("{} was next to stop, but received no stop signal", sidecar.name());
         seen.violated(finding, [end.id, until.id]);
     }
@@ -247,13 +247,12 @@ pub(super) fn all_after_long_hooks(run: &Timeline<'_>, clause: &Clause, seen: &m
                 {
                     judge_status(life, stop, seen);
                 }
-            } else if let Some(until) = alive_until(life).filter(|_| life.exiting().is_none()) {
-                let lived = run.measure(String::new(), &life.node, &hook.began, &until, upper);
-                if lived.is_some_and(|lived| lived.fit() == Fit::Missed) {
-                    let finding =
-                        format!("{} and its hook are still running after the grace period", life.name());
-                    seen.violated(finding, [hook.began.id, until.id]);
-                }
+            } else if let Some(until) = alive_until(life).filter(|_| life.exiting().is_none())
+                && run.misses(&life.node, (&hook.began, &until), upper)
+            {
+                let finding =
+                    format!("{} and its hook are still running after the grace period", life.name());
+                seen.violated(finding, [hook.began.id, until.id]);
             }
         }
     }
@@ -367,12 +366,11 @@ fn judge_follows(
         {
             seen.facet("of", "sidecar");
         }
-    } else if let Some(until) = alive_until(life) {
-        let waited = life.run.measure(String::new(), &life.node, from, &until, bound);
-        if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
-            let finding = format!("{} received no stop signal after its hook", life.name());
-            seen.violated(finding, [from.id, until.id]);
-        }
+    } else if let Some(until) = alive_until(life)
+        && life.run.misses(&life.node, (from, &until), bound)
+    {
+        let finding = format!("{} received no stop signal after its hook", life.name());
+        seen.violated(finding, [from.id, until.id]);
     }
 }
 
@@ -394,8 +392,7 @@ pub(super) fn hooks_at_once(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
                 }
                 None => {
                     let bound = hooked.kind.begins_in_time(clause, life, asked, &main);
-                    let waited = run.measure(String::new(), &life.node, asked, &main, bound);
-                    if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
+                    if run.misses(&life.node, (asked, &main), bound) {
                         let finding = format!(
                             "the hook of {} did not run while a main container was running",
                             life.name()

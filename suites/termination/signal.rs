@@ -7,8 +7,8 @@ use probity_model::timeline::{At, ContainerKind, Life, Line, ProbeKind};
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::Fact;
 
-use super::asked::{Going, alive_until, going, has_lasting_hook};
-use crate::reading::ends::{End, killed_at, may_be_unrecorded};
+use super::asked::{Going, going, has_lasting_hook};
+use crate::reading::ends::{End, alive_until, killed_at, may_be_unrecorded};
 use crate::reading::patches::restarts_for_update;
 
 /// The id of the first process of a container: Linux, pid_namespaces(7).
@@ -35,8 +35,7 @@ fn judge_arrival(clause: &Clause, going: &Going<'_, '_>, life: &Life<'_, '_>, se
         &starts.fold(going.first.at.clone(), |last, at| if run.before(&last, &at) { at } else { last });
     let Some(stop) = life.stop() else {
         let Some(until) = alive_until(life) else { return };
-        let waited = run.measure(String::new(), &life.node, asked, &until, clause.in_time());
-        if waited.is_some_and(|waited| waited.fit() == Fit::Missed) {
+        if run.misses(&life.node, (asked, &until), clause.in_time()) {
             let finding = format!("{} is still running and received no stop signal", life.name());
             seen.violated(finding, [asked.id, until.id]);
         }
@@ -162,7 +161,7 @@ fn accuse_starts(clause: &Clause, going: &Going<'_, '_>, lives: &[Life<'_, '_>],
     let place =
         |life: &Life<'_, '_>| going.pod.containers.iter().position(|of| of.name == life.container.name);
     let inits = || lives.iter().filter(|life| life.container.kind == ContainerKind::Init);
-    for life in going.later_lives().iter().filter(|life| life.is_numbered() && life.holes.is_empty()) {
+    for life in going.later_lives().iter().filter(|life| life.is_complete()) {
         // A process may not get a CPU until some time after its container was started.
         let shown =
             life.revisions().any(|(shown, status)| status.is_running() && run.before(&shown.at, asked));

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::asks;
 use crate::reading::dumps::{looks, trials};
+use crate::reading::volumes::{list, volume_of};
 
 /// An id that the spec of a container or of its pod names. The id in the container's spec takes precedence.
 fn named(life: &Life<'_, '_>, field: &str) -> Option<u64> {
@@ -73,11 +74,9 @@ fn judge_volumes(run: &Timeline<'_>, seen: &mut Seen) {
 
 /// Whether an empty volume is mounted at this path.
 fn is_emptied(life: &Life<'_, '_>, path: &str) -> bool {
-    let list = |of: &Value, field: &str| of.get(field).and_then(Value::as_array).cloned().unwrap_or_default();
-    let mounts = list(life.container.spec, "volumeMounts");
-    let Some(mount) = mounts.iter().find(|mount| mount["mountPath"] == path) else { return false };
-    let volumes = list(life.pod.spec, "volumes");
-    volumes.iter().any(|volume| volume["name"] == mount["name"] && volume.get("emptyDir").is_some())
+    let mount = list(life.container.spec, "volumeMounts").find(|mount| mount["mountPath"] == path);
+    let volume = mount.and_then(|mount| volume_of(life.pod.spec, mount));
+    volume.is_some_and(|volume| volume.get("emptyDir").is_some())
 }
 
 /// A container whose user does not exist inside does not start, although another pod with its own user namespace does.
@@ -96,7 +95,7 @@ fn judge_missing(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         }
         let bound = pod.revisions.iter().find(|shown| shown.object["spec"]["nodeName"].is_string());
         if let Some(bound) = bound.filter(|bound| run.watched_for(pod, &bound.at, clause.slack_us())) {
-            seen.fine([Some(works.line.id), Some(bound.id), run.last_event()].into_iter().flatten());
+            seen.fine(run.to_the_end([works.line.id, bound.id]));
             seen.facet("id", "outside");
         }
     }

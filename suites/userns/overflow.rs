@@ -3,10 +3,10 @@
 use probity_model::timeline::{Life, Line, PodLife};
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::TrialSeen;
-use serde_json::Value;
 
 use super::asks;
 use crate::reading::dumps::{looks, trials};
+use crate::reading::volumes::{list, volume_of};
 
 /// A pod that uses its node's user namespace, and whose files another pod sees.
 struct Maker {
@@ -18,13 +18,9 @@ struct Maker {
 
 /// The pod whose folder on the node is mounted at the start of a path, if its user is not one of the first `ids`.
 fn maker(run: &Timeline<'_>, life: &Life<'_, '_>, path: &str, ids: u64) -> Option<Maker> {
-    let list = |of: &Value, field: &str| of.get(field).and_then(Value::as_array).cloned().unwrap_or_default();
-    let mounts = list(life.container.spec, "volumeMounts");
-    let mount =
-        mounts.iter().find(|mount| mount["mountPath"].as_str().is_some_and(|at| path.starts_with(at)))?;
-    let volumes = list(life.pod.spec, "volumes");
-    let volume = volumes.iter().find(|volume| volume["name"] == mount["name"])?;
-    let folder = volume["hostPath"]["path"].as_str()?;
+    let mut mounts = list(life.container.spec, "volumeMounts");
+    let mount = mounts.find(|mount| mount["mountPath"].as_str().is_some_and(|at| path.starts_with(at)))?;
+    let folder = volume_of(life.pod.spec, mount)?["hostPath"]["path"].as_str()?;
     let of_folder = |pod: &PodLife<'_>| !pod.uid.is_empty() && folder.contains(&pod.uid) && !asks(pod.spec);
     let look = looks(run).into_iter().find(|look| of_folder(look.life.pod))?;
     let user = look.dump.ids.first().map(|id| u64::from(*id)).filter(|user| *user >= ids)?;

@@ -25,7 +25,7 @@ pub(super) fn works_as_well(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
                     "{} has its own users, and does not behave like {}, which differs in nothing else: {what}",
                     own.name, plain.name
                 );
-                seen.violated(finding, [Some(at.id), run.last_event()].into_iter().flatten());
+                seen.violated(finding, run.to_the_end([at.id]));
             }
         }
     }

@@ -33,7 +33,7 @@ pub use go::flags::KlogFlags;
 pub enum Dropin {
     /// Answers over HTTP(S) and UDP: echo, dial, exit, readiness (agnhost's netexec)
     Netexec(netexec::NetexecFlags),
-    /// Is healthy for 10 seconds, then not (agnhost's liveness)
+    /// Answers health checks with success for 10 seconds, then with failure (agnhost's liveness)
     Liveness,
     /// Answers gRPC health checks, switched over HTTP (agnhost's grpc-health-checking)
     GrpcHealthChecking(grpc_health_checking::GrpcHealthFlags),
@@ -43,7 +43,7 @@ pub enum Dropin {
     TestWebserver(test_webserver::TestWebserverFlags),
     /// Answers with the name of its host (agnhost's serve-hostname)
     ServeHostname(serve_hostname::ServeHostnameFlags),
-    /// Connects once and names what went wrong (agnhost's connect)
+    /// Connects once and reports the kind of error (agnhost's connect)
     Connect(connect::ConnectFlags),
     /// Prints its arguments (agnhost's entrypoint-tester)
     #[command(disable_help_flag = true)]

@@ -18,16 +18,19 @@ pub struct ExecFlags {
     /// A text to print, followed by a line break
     #[arg(long, value_name = "TEXT")]
     pub print: Option<String>,
+    /// A text to print to standard error, followed by a line break
+    #[arg(long, value_name = "TEXT")]
+    pub print_error: Option<String>,
     /// The number of bytes to print, such as 10KiB, in lines of 64
     #[arg(long, value_name = "SIZE")]
     pub print_bytes: Option<Size>,
     /// Leaves a child process behind that runs for this long; it closes standard output and error
     #[arg(long, value_name = "SPAN")]
     pub fork: Option<Span>,
-    /// SIGTERM, SIGINT, SIGQUIT and SIGHUP do not end the command
+    /// Ignore SIGTERM, SIGINT, SIGQUIT and SIGHUP
     #[arg(long)]
     pub ignore_term: bool,
-    /// The command never ends
+    /// Never end
     #[arg(long, conflicts_with = "exit")]
     pub hang: bool,
 }
@@ -49,6 +52,7 @@ impl ExecFlags {
             exit: self.exit.unwrap_or(planned.exit),
             sleep: self.sleep.or(planned.sleep),
             print: self.print.or(planned.print),
+            print_error: self.print_error.or(planned.print_error),
             print_bytes: self.print_bytes.or(planned.print_bytes),
             fork: self.fork.or(planned.fork),
             ignore_term: self.ignore_term || planned.ignore_term,

@@ -81,7 +81,10 @@ struct RunningCommand {
 impl RunningCommand {
     /// Prints the output. If nobody reads the output, the exit status does not change.
     fn print(&self) {
-        let ExecSettings { print, print_bytes, .. } = &self.orders.settings;
+        let ExecSettings { print, print_error, print_bytes, .. } = &self.orders.settings;
+        if let Some(text) = print_error {
+            let _ = writeln!(io::stderr().lock(), "{text}");
+        }
         let mut out = io::stdout().lock();
         if let Some(text) = print {
             let _ = writeln!(out, "{text}");

@@ -89,6 +89,20 @@ fn flags_win_over_the_plan_and_need_no_entry() {
 }
 
 #[test]
+fn a_command_can_print_to_standard_error() {
+    let mut serving = Serving::ready("exec: { live: { exit: 1, print: out, print-error: not well } }");
+    let ran = serving.command(&["live"]);
+    assert_eq!(
+        (ran.stdout.as_slice(), ran.stderr.as_slice()),
+        (b"out\n".as_slice(), b"not well\n".as_slice())
+    );
+    assert_eq!(
+        began(&mut serving).answer,
+        "exit 1, prints 3 bytes of text, prints 8 bytes of text to standard error"
+    );
+}
+
+#[test]
 fn a_name_that_nobody_knows_and_a_server_that_is_not_there_are_told_apart() {
     let mut serving = Serving::ready("exec: { live: succeed, ready: succeed }");
     let unknown = serving.command(&["lively"]);

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::case::{Case, ONLY};
 use crate::manifest::PROGRAM;
 use crate::step::Step;
-use crate::waiting::Wait;
+use crate::wait_conditions::Wait;
 
 const SECOND: u64 = 1_000_000;
 /// The time that scheduling, starting and removing a pod adds to the steps of a case.

@@ -23,7 +23,7 @@ mod role;
 mod step;
 mod step_words;
 pub mod wait;
-mod waiting;
+mod wait_conditions;
 pub mod wide;
 mod workload;
 
@@ -38,7 +38,7 @@ pub use step::{
     NodeStep, PatchStep, ScaleStep, Step, TryStep,
 };
 pub use step_words::flow;
-pub use waiting::{AskedCondition, EventCondition, PodCondition, ServingCondition, Wait};
+pub use wait_conditions::{AskedCondition, EventCondition, PodCondition, ServingCondition, Wait};
 pub use wide::{CordonStep, DrainStep, TaintStep};
 pub use workload::{KINDS as WORKLOAD_KINDS, UpdateStep, Workload};
 

@@ -374,7 +374,7 @@ fn for_each_container(spec: &mut Value, mut each: impl FnMut(&mut Value)) {
 }
 
 /// The map in this field. It is created if it does not exist.
-fn entry<'v>(object: &'v mut Value, field: &str) -> &'v mut Value {
+pub(crate) fn entry<'v>(object: &'v mut Value, field: &str) -> &'v mut Value {
     let value = &mut object[field];
     if value.is_null() {
         *value = Value::Object(Map::new());

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
+
+use crate::manifest::entry;
 
 /// The taint effects.
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
@@ -138,8 +140,8 @@ impl Placement {
 /// each term gets this requirement.
 fn bind(spec: &mut Value, node: &str) {
     let field = json!({ "key": "metadata.name", "operator": "In", "values": [node] });
-    let affinity = map(map(spec, "affinity"), "nodeAffinity");
-    let required = map(affinity, "requiredDuringSchedulingIgnoredDuringExecution");
+    let affinity = entry(entry(spec, "affinity"), "nodeAffinity");
+    let required = entry(affinity, "requiredDuringSchedulingIgnoredDuringExecution");
     let terms = required.get_mut("nodeSelectorTerms").and_then(Value::as_array_mut);
     match terms.filter(|terms| !terms.is_empty()) {
         Some(terms) => terms.iter_mut().for_each(|term| match term["matchFields"].as_array_mut() {
@@ -148,15 +150,6 @@ fn bind(spec: &mut Value, node: &str) {
         }),
         None => required["nodeSelectorTerms"] = json!([{ "matchFields": [field] }]),
     }
-}
-
-/// The map in this field. It is created if it does not exist.
-fn map<'v>(object: &'v mut Value, field: &str) -> &'v mut Value {
-    let value = &mut object[field];
-    if value.is_null() {
-        *value = Value::Object(Map::new());
-    }
-    value
 }
 
 #[cfg(test)]

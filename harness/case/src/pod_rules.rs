@@ -10,6 +10,7 @@ mod meaning;
 #[cfg(test)]
 mod tests;
 
+use probity_model::timeline::Port;
 use probity_script::problem::pin;
 use serde_json::{Map, Value};
 
@@ -193,7 +194,7 @@ fn whole(field: &str, value: &Value, least: i64) -> Option<String> {
 fn port(field: &str, value: &Value, named: bool) -> Option<String> {
     let or_name = if named { ", or the name of a port" } else { "" };
     match value {
-        Value::String(text) if named && text.parse::<i64>().is_err() => (!is_port_name(text)).then(|| {
+        Value::String(text) if named && text.parse::<i64>().is_err() => (!Port::is_name(text)).then(|| {
             format!("`{text}` is not a valid port name: use up to 15 lowercase letters, digits and dashes")
         }),
         Value::String(text) if text.parse::<u16>().is_ok() => {
@@ -202,14 +203,6 @@ fn port(field: &str, value: &Value, named: bool) -> Option<String> {
         Value::Number(number) if number.as_i64().is_some_and(|number| (1..=65535).contains(&number)) => None,
         _ => Some(format!("`{field}` must be a number from 1 to 65535{or_name}, not {}", shown(value))),
     }
-}
-
-/// Whether a text is a valid port name, by the rules for IANA service names.
-fn is_port_name(text: &str) -> bool {
-    (1..=15).contains(&text.len())
-        && text.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-')
-        && text.bytes().any(|c| c.is_ascii_lowercase())
-        && !(text.starts_with('-') || text.ends_with('-') || text.contains("--"))
 }
 
 fn one_of(field: &str, value: &Value, words: &[&str]) -> Option<String> {

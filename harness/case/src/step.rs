@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::case::{CasePod, ONLY};
 use crate::names::there_is;
-use crate::waiting::Wait;
+use crate::wait_conditions::Wait;
 use crate::wide::{CordonStep, DrainStep, TaintStep};
 use crate::workload::{UpdateStep, Workload, unknown};
 

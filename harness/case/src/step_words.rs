@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::step::Step;
-use crate::waiting::Wait;
+use crate::wait_conditions::Wait;
 
 /// The maximum number of characters of a value. A longer value is cut.
 const LONGEST: usize = 160;

@@ -14,7 +14,9 @@ use serde_json::Value;
 
 use crate::case::{Case, ONLY};
 use crate::manifest::{object_name, pod_name};
-use crate::waiting::{AskedCondition, DumpedCondition, EventCondition, PodCondition, ServingCondition, Wait};
+use crate::wait_conditions::{
+    AskedCondition, DumpedCondition, EventCondition, PodCondition, ServingCondition, Wait,
+};
 use workload_pods::WorkloadPods;
 
 /// Whether all conditions of a wait hold. Counting starts at `since`. A condition about a state must hold for the

@@ -75,7 +75,7 @@ pub(crate) enum Verb {
     Book(BookArgs),
     /// Prints the JSON Schema of a document
     Schema(SchemaArgs),
-    /// Prints the completions for a shell
+    /// Prints shell completions
     Completions(CompletionsArgs),
     /// Writes the manual pages, one for each subcommand
     Manual(ManualArgs),
@@ -122,7 +122,7 @@ impl StandardArgs {
 impl From<Inconclusive> for Undecided {
     fn from(choice: Inconclusive) -> Self {
         match choice {
-            Inconclusive::Warn => Self::Told,
+            Inconclusive::Warn => Self::Warns,
             Inconclusive::Fail => Self::Fails,
             Inconclusive::Pass => Self::Passes,
         }
@@ -145,7 +145,7 @@ pub(crate) struct ListArgs {
     /// Also list the names of the defects, and the recorded reason for anything that a clause lacks
     #[arg(long, requires = "coverage")]
     pub(crate) wide: bool,
-    /// The format of the list
+    /// Set the format of the list
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: Format,
 }
@@ -192,7 +192,7 @@ pub(crate) struct JudgeArgs {
     /// Judge only this clause; may be repeated
     #[arg(long, value_name = "ID")]
     pub(crate) clause: Vec<String>,
-    /// Text for people, or JSON that is identical to the verdict files of a run, byte for byte
+    /// Set the format: text, or JSON that is identical to the verdict files of a run, byte for byte
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: Format,
     #[command(flatten)]
@@ -215,7 +215,7 @@ pub(crate) struct ReportArgs {
 /// Prints a schema
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct SchemaArgs {
-    /// Which document
+    /// The document whose schema to print
     #[arg(value_enum)]
     pub(crate) document: Document,
 }

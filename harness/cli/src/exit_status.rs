@@ -13,8 +13,8 @@ pub(crate) use probity_report::{Exit, ExitFacts, Standard, Undecided};
 
 /// The statuses, for `--help` and for the documentation.
 pub(crate) const STATUSES: &str = "Exit statuses:
-    0  success: nothing is violated and nothing is undecided (nor diverges, with --strict)
-    1  a clause or an expectation is violated, or diverges with --strict
+    0  success: nothing is violated and nothing is undecided (and, with --strict, nothing diverges)
+    1  a clause or an expectation is violated or, with --strict, a clause diverges
     2  wrong usage: a flag, a file, an unknown name or a missing permission; nothing was created
     3  nothing is violated, but something is inconclusive, or nothing was decided
     4  the cluster, the harness or a file failed

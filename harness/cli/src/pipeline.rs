@@ -30,7 +30,9 @@ use probity_image::agnhost;
 pub(crate) use conduct::RunPlan;
 pub(crate) use delivery::deliver;
 pub(crate) use prepare::{prepare, runtime};
-pub(crate) use run_sink::AwaitedCase;
+
+/// How many pods start at the same time on a node, unless the user sets another number.
+pub(crate) const STARTS: u32 = 2;
 
 /// The cluster.
 #[derive(Args, Clone, Debug, Default)]
@@ -103,7 +105,8 @@ pub(crate) struct RunSettings {
     /// Write the histories, the verdicts and the report to this folder [default: probity-out/RUN]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Use this image for the targets; the nodes must have it or be able to pull it
+    /// Use this image for the targets; the nodes must have it or be able to pull it. In `probity manifest`,
+    /// --image is the name of the image of `probity`, and --target-image is the name of this image
     #[arg(long, value_name = "REF", default_value_t = format!("{}:{}", agnhost::REPOSITORY, agnhost::TAG))]
     pub(crate) image: String,
     /// Set the image pull policy of the targets
@@ -127,7 +130,7 @@ impl RunSettings {
             node_command: None,
             kubectl: None,
             keep: self.keep,
-            starts: 2,
+            starts: STARTS,
             pods: None,
         }
     }

@@ -5,7 +5,7 @@ use probity_model::expect::{self, Expected};
 use probity_model::judge::Judgement;
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, History, Registry, Verdict};
-use probity_report::{Poll, Vote, Word, event_in_words};
+use probity_report::{Poll, Word, event_in_words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -74,11 +74,7 @@ impl CaseVerdicts {
     /// The verdict on the case as a whole, by the rules of a report. It depends on the clauses that the case targets, and
     /// on violations of any other clause.
     pub(crate) fn conclusion(&self) -> Verdict {
-        let judged = self.judgements.iter().map(|judgement| (judgement.intended, &judgement.verdict));
-        let expected = self.expected.iter().map(|expected| (true, &expected.verdict));
-        let votes = judged.chain(expected).enumerate();
-        let poll: Poll<'_> =
-            votes.map(|(place, (intended, verdict))| Vote { place, intended, verdict }).collect();
+        let poll = Poll::of_case(&self.judgements, &self.expected);
         poll.outcome().map_or_else(
             || Verdict::Inconclusive {
                 doubt: Doubt::Unseen,

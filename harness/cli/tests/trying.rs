@@ -63,14 +63,17 @@ fn the_plan_tells_the_promises_and_what_is_left_out_without_a_cluster() {
 
 #[test]
 fn the_plan_is_json_for_programs() {
-    let said = plan(GOOD, &["--json", "--faults", "calm,hang"]);
-    assert_eq!(said.status, 0, "{}", said.err);
-    let json: serde_json::Value = serde_json::from_str(&said.out).unwrap();
-    assert_eq!(json["schema"], "probity.dev/try");
-    let faults: Vec<&str> =
-        json["faults"].as_array().unwrap().iter().map(|fault| fault["fault"].as_str().unwrap()).collect();
-    assert_eq!(faults, ["calm", "hang"]);
-    assert_eq!(json["faults"][1]["rows"][1]["promise"]["within"]["fromUs"], 21_000_000);
+    // `--json` is the older name of the flag.
+    for flag in ["--format=json", "--json"] {
+        let said = plan(GOOD, &[flag, "--faults", "calm,hang"]);
+        assert_eq!(said.status, 0, "{}", said.err);
+        let json: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        assert_eq!(json["schema"], "probity.dev/try");
+        let faults: Vec<&str> =
+            json["faults"].as_array().unwrap().iter().map(|fault| fault["fault"].as_str().unwrap()).collect();
+        assert_eq!(faults, ["calm", "hang"]);
+        assert_eq!(json["faults"][1]["rows"][1]["promise"]["within"]["fromUs"], 21_000_000);
+    }
 }
 
 #[test]

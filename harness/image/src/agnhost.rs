@@ -37,6 +37,25 @@ pub struct Facts {
     pub source: Option<String>,
 }
 
+impl Facts {
+    /// The labels that describe an image of a program from this build.
+    pub(crate) fn labels(&self, title: &str, description: &str) -> BTreeMap<String, String> {
+        let mut labels: BTreeMap<String, String> = [
+            ("org.opencontainers.image.title", title),
+            ("org.opencontainers.image.description", description),
+            ("org.opencontainers.image.licenses", "Apache-2.0"),
+            ("org.opencontainers.image.version", &self.version),
+            ("org.opencontainers.image.revision", &self.revision),
+        ]
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .into();
+        if let Some(source) = &self.source {
+            labels.insert("org.opencontainers.image.source".to_owned(), source.clone());
+        }
+        labels
+    }
+}
+
 /// The images of one program. They share their layer and differ in their configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
 pub enum Variant {
@@ -96,22 +115,9 @@ pub fn tree(program: &Program) -> Result<Tree, Error> {
 /// How a variant is started, stopped and labeled.
 #[must_use]
 pub fn settings(program: &Program, facts: &Facts, variant: Variant) -> Settings {
-    let mut labels: BTreeMap<String, String> = [
-        ("org.opencontainers.image.title", "agnhost-rs"),
-        (
-            "org.opencontainers.image.description",
-            "A fault-injection target for Kubernetes probes and pod lifecycle",
-        ),
-        ("org.opencontainers.image.licenses", "Apache-2.0"),
-        ("org.opencontainers.image.version", &facts.version),
-        ("org.opencontainers.image.revision", &facts.revision),
-        (VARIANT_LABEL, variant.word()),
-    ]
-    .map(|(key, value)| (key.to_owned(), value.to_owned()))
-    .into();
-    if let Some(source) = &facts.source {
-        labels.insert("org.opencontainers.image.source".to_owned(), source.clone());
-    }
+    let mut labels =
+        facts.labels("agnhost-rs", "A fault-injection target for Kubernetes probes and pod lifecycle");
+    labels.insert(VARIANT_LABEL.to_owned(), variant.word().to_owned());
     Settings {
         architecture: program.architecture().clone(),
         created: facts.created,

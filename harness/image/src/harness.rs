@@ -3,8 +3,6 @@
 //! A run inside the cluster needs this image. The image has no certificate authorities, because the service account
 //! provides the cluster's own certificate authority.
 
-use std::collections::BTreeMap;
-
 use crate::agnhost::USER;
 use crate::{Archive, Entry, Error, Facts, Image, ImageName, Layer, Program, Settings, Tree};
 
@@ -23,21 +21,6 @@ pub fn archive(program: &Program, facts: &Facts, repository: &str, tag: &str) ->
 }
 
 fn settings(program: &Program, facts: &Facts) -> Settings {
-    let mut labels: BTreeMap<String, String> = [
-        ("org.opencontainers.image.title", "probity"),
-        (
-            "org.opencontainers.image.description",
-            "A conformance harness for Kubernetes probes and pod lifecycle",
-        ),
-        ("org.opencontainers.image.licenses", "Apache-2.0"),
-        ("org.opencontainers.image.version", &facts.version),
-        ("org.opencontainers.image.revision", &facts.revision),
-    ]
-    .map(|(key, value)| (key.to_owned(), value.to_owned()))
-    .into();
-    if let Some(source) = &facts.source {
-        labels.insert("org.opencontainers.image.source".to_owned(), source.clone());
-    }
     Settings {
         architecture: program.architecture().clone(),
         created: facts.created,
@@ -47,7 +30,7 @@ fn settings(program: &Program, facts: &Facts) -> Settings {
         working_dir: "/tmp".to_owned(),
         exposed_ports: Vec::new(),
         stop_signal: None,
-        labels,
+        labels: facts.labels("probity", "A conformance harness for Kubernetes probes and pod lifecycle"),
         created_by: "probity-image: probity".to_owned(),
     }
 }

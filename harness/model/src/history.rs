@@ -33,6 +33,10 @@ pub const SCHEMA: &str = "probity.dev/history";
 /// The version of the format. Readers reject a larger version. Fields may be added without a new version.
 pub const VERSION: u32 = 1;
 
+/// The feature gate of kubelets since 1.36 that lets a rule restart all containers of a pod. Only with this gate do these
+/// kubelets remember the last states of containers. The nodes declare whether the gate is on.
+pub const RESTART_ALL_GATE: &str = "RestartAllContainersOnContainerExits";
+
 /// What is known before the first event.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -77,7 +81,8 @@ pub struct NodeFacts {
     /// The resources that pods can use on the node.
     #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
     pub allocatable: std::collections::BTreeMap<String, String>,
-    /// The features in the node's status, each with whether the runtime supports it.
+    /// The features in the node's status, each with whether the runtime supports it. For a kubelet since 1.36, also
+    /// [`RESTART_ALL_GATE`], with whether the node declares it.
     #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
     pub features: std::collections::BTreeMap<String, bool>,
 }

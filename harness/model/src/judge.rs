@@ -175,11 +175,13 @@ fn judge_failed() -> Verdict {
 }
 
 /// Why a clause that the case targets was not exercised. A failed step is a better explanation than missing evidence, and
-/// so is a busy node. A rejected patch is not a failed step: cases send invalid patches on purpose.
+/// so is a busy node. A rejected patch is not a failed step: cases send invalid patches on purpose, and resizes for which no
+/// node has room.
 fn unseen(timeline: &Timeline<'_>) -> Verdict {
     let failed = timeline.history.events().find_map(|(id, event)| match &event.what {
         Happening::Deed(deed) => match &deed.did {
             Did::Failed { why, .. } if why.contains("422 Invalid") => None,
+            Did::Failed { what, why } if what.contains("(resize)") && why.contains("403 Forbidden") => None,
             Did::Failed { what, why } => Some((id, format!("a step failed: {what}: {why}"))),
             Did::Over { why } if why != "done" => Some((id, format!("the case ended early: {why}"))),
             _ => None,

@@ -22,7 +22,7 @@ use probity_script::witness::Fact;
 
 use crate::clocks::{Clock, Clocks, Stamp};
 use crate::history::{Deed, EventId, Gap, Happening, History, Listener, Noise, Tried};
-use crate::measure::{Blur, Bound, Interval, Measurement, Unit};
+use crate::measure::{Blur, Bound, Fit, Interval, Measurement, Unit};
 use crate::mechanisms::{ONLY_BUSY, SATURATION_DELAYS, STALL_LINGERS};
 
 pub use at::{At, Completion, Happened};
@@ -176,6 +176,13 @@ impl<'h> Timeline<'h> {
             },
             events: vec![from_id, to_id],
         })
+    }
+
+    /// Whether the time between two events on a node certainly misses its bound. `false` if the clocks cannot
+    /// be compared.
+    #[must_use]
+    pub fn misses(&self, node: &str, (from, to): (impl Happened, impl Happened), bound: Bound) -> bool {
+        self.measure("", node, from, to, bound).is_some_and(|measured| measured.fit() == Fit::Missed)
     }
 
     /// How much earlier than its record something may have happened because the recording process was stalled: at most

@@ -265,14 +265,23 @@ impl Seen {
     /// The requirement was violated here. If no event is cited, the violation becomes a doubt, because an accusation
     /// needs evidence.
     pub fn violated(&mut self, finding: impl Into<String>, events: impl IntoIterator<Item = EventId>) {
+        let cited = self.cite(finding.into(), events);
+        self.violated.extend(cited);
+    }
+
+    /// A finding with its evidence. If there is no evidence, the finding becomes a doubt.
+    fn cite(
+        &mut self,
+        finding: String,
+        events: impl IntoIterator<Item = EventId>,
+    ) -> Option<(String, Evidence)> {
         self.applies = true;
-        let finding = finding.into();
-        match Evidence::from_events(events) {
-            Some(evidence) => self.violated.push((finding, evidence)),
-            None => {
-                self.doubts.push((Doubt::Ambiguous, format!("{finding}, but no event shows it"), Vec::new()))
-            }
-        }
+        let Some(evidence) = Evidence::from_events(events) else {
+            let why = format!("{finding}, but no event shows it");
+            self.doubts.push((Doubt::Ambiguous, why, Vec::new()));
+            return None;
+        };
+        Some((finding, evidence))
     }
 
     /// The requirement was met here or, as the finding says, violated.
@@ -287,14 +296,8 @@ impl Seen {
 
     /// Upstream's known deviation from the documentation was observed here.
     pub fn diverges(&mut self, finding: impl Into<String>, events: impl IntoIterator<Item = EventId>) {
-        self.applies = true;
-        let finding = finding.into();
-        match Evidence::from_events(events) {
-            Some(evidence) => self.diverges.push((finding, evidence)),
-            None => {
-                self.doubts.push((Doubt::Ambiguous, format!("{finding}, but no event shows it"), Vec::new()))
-            }
-        }
+        let cited = self.cite(finding.into(), events);
+        self.diverges.extend(cited);
     }
 
     /// Nothing can be concluded here.

@@ -8,7 +8,7 @@ use probity_report::{ClauseReport, EvidenceRef, Word, again};
 
 use crate::html::Html;
 use crate::index::{Index, Marks};
-use crate::measured::{self, put_case};
+use crate::measured::{self, put_case, put_link};
 use crate::shell::icon;
 use crate::words::{counted, sight};
 
@@ -81,7 +81,7 @@ fn evidence(page: &mut Html, index: &Index<'_>, clause: &ClauseReport) {
     let told = if clause.verdict == Word::Holds { 1 } else { clause.evidence.len() };
     for found in &clause.evidence[..told] {
         page.raw("<p class=\"quiet\">In ");
-        put_file(page, index, found);
+        put_file(index, page, found);
         page.raw("</p>\n");
         put_events(page, index, found, if clause.verdict == Word::Holds { TOLD } else { found.events.len() });
     }
@@ -89,7 +89,7 @@ fn evidence(page: &mut Html, index: &Index<'_>, clause: &ClauseReport) {
         page.raw("<p class=\"quiet\">Also seen in ");
         for (at, found) in clause.evidence[told..].iter().take(ALSO).enumerate() {
             page.raw(if at > 0 { ", " } else { "" });
-            put_file(page, index, found);
+            put_file(index, page, found);
         }
         let more = clause.evidence.len().saturating_sub(told + ALSO);
         if more > 0 {
@@ -114,11 +114,9 @@ fn put_events(page: &mut Html, index: &Index<'_>, found: &EvidenceRef, most: usi
     page.raw("</ol>\n");
 }
 
-fn put_file(page: &mut Html, index: &Index<'_>, found: &EvidenceRef) {
-    match index.case_of_file(&found.history).and_then(|at| index.cases.get(at)) {
-        Some(entry) => page.put("<a href=\"#{}\">{}</a>", &[&entry.anchor, &entry.name]),
-        None => page.put("{}", &[&found.case]),
-    };
+/// A link to the case of a history.
+fn put_file(index: &Index<'_>, page: &mut Html, found: &EvidenceRef) {
+    put_link(index, page, index.case_of_file(&found.history), &found.case);
 }
 
 /// The facets by dimension, each with its result.

@@ -7,7 +7,7 @@ use crate::clause_detail;
 use crate::html::Html;
 use crate::index::Index;
 use crate::measured;
-use crate::shell::icon;
+use crate::shell::{filter_search, filter_selects, icon};
 use crate::words::{counted, level};
 
 /// The section with the table. The filters are hidden in the page until the script shows them.
@@ -50,23 +50,17 @@ fn tally(clauses: &[&ClauseReport]) -> String {
 }
 
 fn filters(page: &mut Html, index: &Index<'_>, groups: &[(String, Vec<&ClauseReport>)]) {
-    page.raw("<form class=\"filters\" id=\"filters\" role=\"search\" aria-label=\"Filter the clauses\" hidden>\n")
-        .raw("<label class=\"search\"><span class=\"unseen\">Text</span><input type=\"search\" name=\"text\" ")
-        .raw("placeholder=\"Search ids, texts and findings\" autocomplete=\"off\" spellcheck=\"false\"><kbd>/</kbd></label>\n")
-        .raw("<fieldset><legend class=\"unseen\">Verdicts</legend>");
+    filter_search(page, "Filter the clauses", true);
+    page.raw("<fieldset><legend class=\"unseen\">Verdicts</legend>");
     let counts = &index.report.result.clauses;
     for word in Word::ALL.into_iter().filter(|word| counts.get(*word) > 0) {
         page.put("<label class=\"chip\"><input type=\"checkbox\" name=\"verdict\" value=\"{}\">", &[&word]);
         icon(page, word.as_str());
         page.put("{} <b>{}</b></label>", &[&word, &counts.get(word)]);
     }
-    page.raw("</fieldset>\n<label><span class=\"unseen\">Chapter</span><select name=\"chapter\"><option value=\"\">All chapters</option>");
-    for (at, (title, clauses)) in groups.iter().enumerate() {
-        page.put("<option value=\"{}\">{} ({})</option>", &[&at, title, &clauses.len()]);
-    }
-    page.raw("</select></label>\n<label><span class=\"unseen\">Level</span><select name=\"level\"><option value=\"\">All levels</option>")
-        .raw("<option value=\"must\">MUST</option><option value=\"should\">SHOULD</option></select></label>\n")
-        .raw("<button type=\"reset\">Reset</button>\n</form>\n");
+    page.raw("</fieldset>\n");
+    let groups = groups.iter().map(|(title, clauses)| (title.as_str(), clauses.len()));
+    filter_selects(page, "Chapter", "All chapters", groups);
 }
 
 fn row(page: &mut Html, clause: &ClauseReport) {

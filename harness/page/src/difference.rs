@@ -6,7 +6,7 @@ mod rows;
 use probity_report::{Diff, Report, Turn};
 
 use crate::html::Html;
-use crate::shell::{self, icon};
+use crate::shell::{self, filter_search, filter_selects, icon};
 use crate::sides::{self, Link};
 use crate::words::{counted, level};
 use crate::{COMPARING_SCRIPT, COMPARING_STYLE};
@@ -111,7 +111,9 @@ impl DiffPage<'_> {
             return;
         }
         page.raw("<p class=\"count\" role=\"status\"></p></div>\n");
-        filters(page, groups);
+        filter_search(page, "Filter the changes", true);
+        let options = groups.iter().map(|group| (group.title, group.rows.len()));
+        filter_selects(page, "Kind of change", "All changes", options);
         page.raw("<table class=\"list changes\" id=\"clause-table\">\n<caption class=\"unseen\">Clauses by what changed</caption>\n")
             .raw("<thead><tr><th scope=\"col\">Before, now</th><th scope=\"col\">Clause</th><th scope=\"col\">Level</th>")
             .raw("<th scope=\"col\">Measured before, now</th><th scope=\"col\">Facets</th></tr></thead>\n");
@@ -152,18 +154,4 @@ impl DiffPage<'_> {
         row.detail(page, [&self.diff.older, &self.diff.newer], self.links);
         page.raw("</div></td></tr>\n");
     }
-}
-
-/// The filters, which the script shows.
-fn filters(page: &mut Html, groups: &[ChangeGroup<'_>]) {
-    page.raw("<form class=\"filters\" id=\"filters\" role=\"search\" aria-label=\"Filter the changes\" hidden>\n")
-        .raw("<label class=\"search\"><span class=\"unseen\">Text</span><input type=\"search\" name=\"text\" ")
-        .raw("placeholder=\"Search ids, texts and findings\" autocomplete=\"off\" spellcheck=\"false\"><kbd>/</kbd></label>\n")
-        .raw("<label><span class=\"unseen\">Kind of change</span><select name=\"chapter\"><option value=\"\">All changes</option>");
-    for (at, group) in groups.iter().enumerate() {
-        page.put("<option value=\"{}\">{} ({})</option>", &[&at, &group.title, &group.rows.len()]);
-    }
-    page.raw("</select></label>\n<label><span class=\"unseen\">Level</span><select name=\"level\"><option value=\"\">All levels</option>")
-        .raw("<option value=\"must\">MUST</option><option value=\"should\">SHOULD</option></select></label>\n")
-        .raw("<button type=\"reset\">Reset</button>\n</form>\n");
 }

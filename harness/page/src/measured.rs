@@ -1,6 +1,8 @@
 //! Measurements with their bounds. A clause's row has its tightest measurement; the details have all its measurements
 //! by kind.
 
+use std::fmt::Display;
+
 use probity_model::measure::{Fit, Unit, seconds};
 use probity_model::{Bound, Interval, Measurement};
 use probity_report::{ClauseReport, MeasuredIn, Spread, likened};
@@ -120,9 +122,14 @@ impl Kind<'_> {
 
 /// A link to a case.
 pub(crate) fn put_case(index: &Index<'_>, page: &mut Html, name: &str) {
-    match index.case_of_name(name).and_then(|at| index.cases.get(at)) {
+    put_link(index, page, index.case_of_name(name), &name);
+}
+
+/// A link to the case at this place in [`Index::cases`]. Without a place, only the name of the case.
+pub(crate) fn put_link(index: &Index<'_>, page: &mut Html, at: Option<usize>, name: &dyn Display) {
+    match at.and_then(|at| index.cases.get(at)) {
         Some(entry) => page.put("<a href=\"#{}\">{}</a>", &[&entry.anchor, &entry.name]),
-        None => page.put("{}", &[&name]),
+        None => page.put("{}", &[name]),
     };
 }
 

@@ -1,4 +1,5 @@
-//! The common parts of all pages: the head with the policy, the bar at the top, and the icon of a verdict.
+//! The common parts of all pages: the head with the policy, the bar at the top, the form with the filters, and the icon
+//! of a verdict.
 
 use data_encoding::BASE64;
 use sha2::{Digest, Sha256};
@@ -31,6 +32,34 @@ pub(crate) fn bar(top: &mut Html, name: &str, parts: &[(&'static str, &'static s
         top.put("<a href=\"#{}\">{}</a>", &[anchor, title]);
     }
     top.raw("</nav><span class=\"tools\"></span></div>\n");
+}
+
+/// The beginning of the form with the filters: the search field. `hidden` hides the form until the script shows it.
+pub(crate) fn filter_search(page: &mut Html, label: &str, hidden: bool) {
+    page.put("<form class=\"filters\" id=\"filters\" role=\"search\" aria-label=\"{}\"", &[&label])
+        .raw(if hidden { " hidden>\n" } else { ">\n" })
+        .raw("<label class=\"search\"><span class=\"unseen\">Text</span><input type=\"search\" name=\"text\" ")
+        .raw("placeholder=\"Search ids, texts and findings\" autocomplete=\"off\" spellcheck=\"false\"><kbd>/</kbd></label>\n");
+}
+
+/// The end of the form with the filters: the choice of one of the groups of rows, which have these titles and sizes, and
+/// of a level.
+pub(crate) fn filter_selects<'g>(
+    page: &mut Html,
+    legend: &str,
+    all: &str,
+    groups: impl Iterator<Item = (&'g str, usize)>,
+) {
+    page.put(
+        "<label><span class=\"unseen\">{}</span><select name=\"chapter\"><option value=\"\">{}</option>",
+        &[&legend, &all],
+    );
+    for (at, (title, count)) in groups.enumerate() {
+        page.put("<option value=\"{}\">{} ({})</option>", &[&at, &title, &count]);
+    }
+    page.raw("</select></label>\n<label><span class=\"unseen\">Level</span><select name=\"level\"><option value=\"\">All levels</option>")
+        .raw("<option value=\"must\">MUST</option><option value=\"should\">SHOULD</option></select></label>\n")
+        .raw("<button type=\"reset\">Reset</button>\n</form>\n");
 }
 
 /// The icon of a verdict, for readers who cannot distinguish its color.

@@ -6,7 +6,7 @@
 use probity_report::{Matrix, MatrixCell, MatrixRow, Turn, Word};
 
 use crate::html::Html;
-use crate::shell::{self, icon};
+use crate::shell::{self, filter_search, filter_selects, icon};
 use crate::sides::{self, Link};
 use crate::words::{counted, level};
 use crate::{COMPARING_SCRIPT, COMPARING_STYLE, measured};
@@ -273,10 +273,8 @@ fn tally(rows: &[&MatrixRow]) -> String {
 
 /// The filters. The filters for differences work without the script. The script shows all other filters.
 fn filters(page: &mut Html, matrix: &Matrix, chapters: &[(&str, Vec<&MatrixRow>)]) {
-    page.raw("<form class=\"filters\" id=\"filters\" role=\"search\" aria-label=\"Filter the clauses\">\n")
-        .raw("<label class=\"search\"><span class=\"unseen\">Text</span><input type=\"search\" name=\"text\" ")
-        .raw("placeholder=\"Search ids, texts and findings\" autocomplete=\"off\" spellcheck=\"false\"><kbd>/</kbd></label>\n")
-        .raw("<fieldset class=\"always\"><legend class=\"unseen\">Differences</legend>");
+    filter_search(page, "Filter the clauses", false);
+    page.raw("<fieldset class=\"always\"><legend class=\"unseen\">Differences</legend>");
     let count = |is: &dyn Fn(&MatrixRow) -> bool| matrix.clauses.iter().filter(|row| is(row)).count();
     for (name, words) in SHOWS {
         let count = count(&|row| is_shown(row, name));
@@ -296,11 +294,7 @@ fn filters(page: &mut Html, matrix: &Matrix, chapters: &[(&str, Vec<&MatrixRow>)
             page.put("{} <b>{}</b></label>", &[&word, &count]);
         }
     }
-    page.raw("</fieldset>\n<label><span class=\"unseen\">Chapter</span><select name=\"chapter\"><option value=\"\">All chapters</option>");
-    for (at, (title, rows)) in chapters.iter().enumerate() {
-        page.put("<option value=\"{}\">{} ({})</option>", &[&at, title, &rows.len()]);
-    }
-    page.raw("</select></label>\n<label><span class=\"unseen\">Level</span><select name=\"level\"><option value=\"\">All levels</option>")
-        .raw("<option value=\"must\">MUST</option><option value=\"should\">SHOULD</option></select></label>\n")
-        .raw("<button type=\"reset\">Reset</button>\n</form>\n");
+    page.raw("</fieldset>\n");
+    let chapters = chapters.iter().map(|(title, rows)| (*title, rows.len()));
+    filter_selects(page, "Chapter", "All chapters", chapters);
 }

@@ -12,7 +12,7 @@ use crate::document::{
     API_VERSION, CaseReport, ClauseReport, Counts, HistoryRef, KIND, Report, RunResult, SCHEMA_VERSION,
 };
 use crate::fleet;
-use crate::merge::{Poll, Vote};
+use crate::merge::Poll;
 use crate::result;
 use crate::run_log::{LogError, LogLine, Planned, RunFacts};
 use crate::word::{Reason, Word};
@@ -268,11 +268,7 @@ fn read<'a>(histories: &'a [StoredHistory], file: &str, sha256: &str) -> Result<
 /// The verdict of a case. It depends on the clauses that the case was written for, on the case's own expectations, and
 /// on everything else that was decided in the case.
 pub(crate) fn conclude(report: &mut CaseReport) {
-    let judged = report.judgements.iter().map(|judgement| (judgement.intended, &judgement.verdict));
-    let expected = report.expected.iter().map(|expected| (true, &expected.verdict));
-    let votes = judged.chain(expected).enumerate();
-    let poll: Poll<'_> =
-        votes.map(|(place, (intended, verdict))| Vote { place, intended, verdict }).collect();
+    let poll = Poll::of_case(&report.judgements, &report.expected);
     let nothing = inconclusive("nothing in this history could be judged");
     let (verdict, of) = match poll.outcome() {
         None => (&nothing, None),

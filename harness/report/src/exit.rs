@@ -39,7 +39,7 @@ impl Exit {
 pub enum Undecided {
     /// The exit status reports it.
     #[default]
-    Told,
+    Warns,
     /// It counts as a violation.
     Fails,
     /// It passes, provided that something was decided.
@@ -119,7 +119,7 @@ impl ExitFacts {
             _ if self.violated || (standard.strict && self.diverges) => Exit::Violated,
             _ if self.failed => Exit::Error,
             Undecided::Fails if open => Exit::Violated,
-            Undecided::Told if open => Exit::Inconclusive,
+            Undecided::Warns if open => Exit::Inconclusive,
             Undecided::Passes if !self.decided => Exit::Inconclusive,
             _ => Exit::Success,
         }
@@ -225,7 +225,7 @@ mod tests {
                 mark(3),
                 mark(4),
                 mark(5),
-                status(Undecided::Told),
+                status(Undecided::Warns),
                 status(Undecided::Fails),
                 status(Undecided::Passes),
             );
@@ -237,7 +237,7 @@ mod tests {
     fn a_divergence_counts_as_a_violation_for_the_strict_only() {
         let mut facts = ExitFacts::default();
         facts.add(Word::Diverges, true);
-        assert_eq!(facts.status(Undecided::Told), Exit::Success);
+        assert_eq!(facts.status(Undecided::Warns), Exit::Success);
         assert_eq!(facts.status(Standard { strict: true, ..Standard::default() }), Exit::Violated);
         let left_behind = ExitFacts { left_behind: true, ..facts };
         assert_eq!(left_behind.status(Standard { strict: true, ..Standard::default() }), Exit::LeftBehind);

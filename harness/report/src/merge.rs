@@ -5,6 +5,8 @@
 //! the question is set aside if another case was written for it, even if that case was skipped. Skipped votes count
 //! only if there are no other votes. A poll without votes has no outcome, so its clause never holds.
 
+use probity_model::expect::Expected;
+use probity_model::judge::Judgement;
 use probity_model::verdict::Verdict;
 
 /// What one history says about a question.
@@ -37,6 +39,15 @@ impl<'v> Poll<'v> {
         } else {
             Self { counted: Some(vote), aside: None, intended }
         }
+    }
+
+    /// The poll on a case. Its judgements vote first, then its own expectations, for each of which it was written.
+    #[must_use]
+    pub fn of_case(judgements: &'v [Judgement], expected: &'v [Expected]) -> Self {
+        let judged = judgements.iter().map(|judgement| (judgement.intended, &judgement.verdict));
+        let expected = expected.iter().map(|expected| (true, &expected.verdict));
+        let votes = judged.chain(expected).enumerate();
+        votes.map(|(place, (intended, verdict))| Vote { place, intended, verdict }).collect()
     }
 
     /// Both polls together.

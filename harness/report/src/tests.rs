@@ -241,9 +241,9 @@ fn a_violation_seen_by_a_case_that_was_written_for_something_else_counts() {
     assert_eq!(clause.verdict, Word::Violated);
     assert_eq!(clause.evidence[0].case.0, "demo/late");
     assert_eq!(report.result.profiles[0].result, ProfileOutcome::Failure);
-    assert_eq!(report.exit(Undecided::Told), Exit::LeftBehind);
+    assert_eq!(report.exit(Undecided::Warns), Exit::LeftBehind);
     let clean = Report { leftovers: Vec::new(), ..report };
-    assert_eq!(clean.exit(Undecided::Told), Exit::Violated);
+    assert_eq!(clean.exit(Undecided::Warns), Exit::Violated);
 }
 
 #[test]
@@ -269,14 +269,14 @@ fn counts_add_up_and_advice_is_not_among_them() {
 #[test]
 fn all_held_is_a_success() {
     let report = Run::new().ended("demo/calm", &[RESTARTS, ON_TIME_ID], ON_TIME, 0).report();
-    assert_eq!(report.exit(Undecided::Told), Exit::Success);
+    assert_eq!(report.exit(Undecided::Warns), Exit::Success);
     assert_eq!(report.result.profiles[0].result, ProfileOutcome::Success);
     assert_eq!(clause(&report, "demo.nobody-asks").verdict, Word::Skipped);
 }
 
 #[test]
 fn a_run_in_which_nothing_ran_is_never_a_pass() {
-    for undecided in [Undecided::Told, Undecided::Passes, Undecided::Fails] {
+    for undecided in [Undecided::Warns, Undecided::Passes, Undecided::Fails] {
         assert_ne!(Run::new().report().exit(undecided), Exit::Success);
         let skipped = Run::new().planned("demo/a", &[RESTARTS]).line(LogLine::CaseSkipped {
             case: CaseName("demo/a".to_owned()),
@@ -296,13 +296,13 @@ fn a_case_that_never_ended_leaves_its_clauses_undecided() {
     let clause = clause(&report, "demo.nobody-asks");
     assert_eq!(clause.verdict, Word::Inconclusive);
     assert!(clause.finding.starts_with("nothing ran"), "{}", clause.finding);
-    assert_eq!(report.exit(Undecided::Told), Exit::Inconclusive);
+    assert_eq!(report.exit(Undecided::Warns), Exit::Inconclusive);
     assert_eq!(report.exit(Undecided::Passes), Exit::Success);
     assert_eq!(report.exit(Undecided::Fails), Exit::Violated);
     run.finished = false;
     let broken_off = run.report();
     assert!(broken_off.warnings[0].contains("has no end"), "{:?}", broken_off.warnings);
-    for undecided in [Undecided::Told, Undecided::Passes, Undecided::Fails] {
+    for undecided in [Undecided::Warns, Undecided::Passes, Undecided::Fails] {
         assert_eq!(broken_off.exit(undecided), Exit::Error, "a run without an end failed");
     }
 }
@@ -320,7 +320,7 @@ fn a_history_that_is_missing_torn_or_changed_is_an_error_of_its_case() {
     for report in [missing, unreadable, changed] {
         assert_eq!(report.cases[0].verdict, Word::Error);
         assert_eq!(clause(&report, RESTARTS).verdict, Word::Error);
-        assert_eq!(report.exit(Undecided::Told), Exit::Error);
+        assert_eq!(report.exit(Undecided::Warns), Exit::Error);
         assert_eq!(report.result.profiles[0].result, ProfileOutcome::Invalid);
     }
 }
@@ -334,7 +334,7 @@ fn a_doubt_in_passing_is_told_and_does_not_change_the_exit_code() {
     assert!(passing.finding.contains("cannot decide it"), "{}", passing.finding);
     assert_eq!(passing.judged_in[0].verdict, Word::Inconclusive);
     assert_eq!(report.cases[0].verdict, Word::Holds);
-    assert_eq!(report.exit(Undecided::Told), Exit::Success);
+    assert_eq!(report.exit(Undecided::Warns), Exit::Success);
 }
 
 #[test]
@@ -351,7 +351,7 @@ fn a_clause_whose_own_cases_the_cluster_cannot_run_is_skipped_whatever_others_sh
     let report = run.report();
     let clause = clause(&report, ON_TIME_ID);
     assert_eq!((clause.verdict, clause.finding.as_str()), (Word::Skipped, "it needs another runtime"));
-    assert_eq!(report.exit(Undecided::Told), Exit::Success);
+    assert_eq!(report.exit(Undecided::Warns), Exit::Success);
 }
 
 #[test]
@@ -359,7 +359,7 @@ fn a_doubt_about_a_case_that_names_no_clause_counts() {
     let run = Run::new().ended("demo/pasted", &[], &[], 0).planned("demo/b", &[]);
     let report = run.report();
     assert_eq!(report.cases[1].verdict, Word::Inconclusive, "it never ended");
-    assert_eq!(report.exit(Undecided::Told), Exit::Inconclusive);
+    assert_eq!(report.exit(Undecided::Warns), Exit::Inconclusive);
 }
 
 #[test]
@@ -372,9 +372,9 @@ fn a_broken_case_is_an_error_and_a_violation_outweighs_it() {
             })
             .report()
     };
-    assert_eq!(broken(Run::new()).exit(Undecided::Told), Exit::Error);
+    assert_eq!(broken(Run::new()).exit(Undecided::Warns), Exit::Error);
     let both = broken(Run::new().ended("demo/late", &[ON_TIME_ID], LATE, 0));
-    assert_eq!(both.exit(Undecided::Told), Exit::Violated);
+    assert_eq!(both.exit(Undecided::Warns), Exit::Violated);
 }
 
 #[test]
@@ -387,8 +387,8 @@ fn an_interrupted_run_says_so_and_what_is_left() {
         }
         run.line(LogLine::Finished(Usage { interrupted: true, ..Usage::default() })).report()
     };
-    assert_eq!(interrupted(false).exit(Undecided::Told), Exit::Interrupted);
-    assert_eq!(interrupted(true).exit(Undecided::Told), Exit::LeftBehind);
+    assert_eq!(interrupted(false).exit(Undecided::Warns), Exit::Interrupted);
+    assert_eq!(interrupted(true).exit(Undecided::Warns), Exit::LeftBehind);
     assert_eq!(interrupted(false).cases[1].reason, Some(Reason::Skip(Skip::Interrupted)));
 }
 
@@ -423,7 +423,7 @@ fn a_modified_program_makes_no_claim() {
     let mut run = Run::new().ended("demo/calm", &[RESTARTS], ON_TIME, 0);
     run.facts.tool.modified = true;
     assert_eq!(run.report().result.profiles[0].result, ProfileOutcome::Invalid);
-    assert_eq!(run.report().exit(Undecided::Told), Exit::Success);
+    assert_eq!(run.report().exit(Undecided::Warns), Exit::Success);
 }
 
 #[test]

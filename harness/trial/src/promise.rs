@@ -179,7 +179,7 @@ fn pace(probe: &ProbeSpec) -> (i64, &'static str) {
 #[must_use]
 pub fn ready(startup: Option<&ProbeSpec>, readiness: Option<&ProbeSpec>, boot: i64) -> Promise {
     let begins = |probe: &ProbeSpec| match probe.initial_delay {
-        delay if boot > 0 && boot >= delay => (boot, format!("{} of startup +", seconds_of(boot))),
+        delay if boot > 0 && boot >= delay => (boot, format!("{} of startup + ", seconds_of(boot))),
         0 => (0, String::new()),
         delay => (delay, "initialDelaySeconds + ".to_owned()),
     };
@@ -199,8 +199,8 @@ pub fn ready(startup: Option<&ProbeSpec>, readiness: Option<&ProbeSpec>, boot: i
     let turns = successes(probe);
     let Some(started) = started else {
         let (from, word) = begins(probe);
-        let formula = if probe.successes == 1 { "periodSeconds at most" } else { turns.formula.as_str() };
-        return Promise::new(from + turns.span.lo, from + turns.span.hi, format!("{word}{formula}"));
+        let formula = format!("{word}{}", turns.formula);
+        return Promise::new(from + turns.span.lo, from + turns.span.hi, formula);
     };
     // Both delays count from the start of the container, so they overlap.
     let after = |start: i64, turns: i64| start.max(probe.initial_delay) + turns;

@@ -2,6 +2,7 @@
 
 use super::super::{NETWORK, RESTARTING, TARGET};
 use super::*;
+use crate::reading::patches::PENDING;
 
 const TIME: &str = "pod.condition.transition-time";
 
@@ -62,6 +63,29 @@ fn the_kubelet_does_not_move_the_time_of_an_eviction() {
     assert_ne!(judged(1.0, false), "violated");
     assert_eq!(judged(3.0, false), "violated");
     assert_ne!(judged(3.0, true), "violated", "a client may have set the time");
+}
+
+#[test]
+fn an_eviction_has_a_time() {
+    let evicted = |reason: &str| {
+        let shown = with(ready_as("True", "True", &[(TARGET, "True")]), TARGET, "reason", json!(reason));
+        let undated = with(shown, TARGET, "lastTransitionTime", Value::Null);
+        judged("pod.condition.fields", &plain(), &[undated])
+    };
+    assert_eq!(evicted("TerminationByKubelet"), "violated");
+    assert_ne!(evicted("EvictionByEvictionAPI"), "violated", "no kubelet wrote it");
+}
+
+#[test]
+fn the_condition_of_a_resize_keeps_its_time() {
+    let waits = |second: f64, generation: u64| {
+        let shown = at(ready_as("True", "True", &[(PENDING, "True")]), PENDING, second);
+        with(shown, PENDING, "observedGeneration", json!(generation))
+    };
+    let times = |second, generation| judged(TIME, &plain(), &[waits(1.0, 2), waits(second, generation)]);
+    assert_ne!(times(1.0, 2), "violated");
+    assert_eq!(times(3.0, 2), "violated");
+    assert_ne!(times(3.0, 3), "violated", "it is about another resize");
 }
 
 #[test]

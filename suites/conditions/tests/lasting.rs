@@ -96,3 +96,13 @@ fn times_of_one_status_may_be_a_second_apart() {
     assert_eq!(judged(clause, &spec, &[at(0.0)]), "holds", "each time is rounded down separately");
     assert_eq!(judged(clause, &spec, &[at(-2.0)]), "violated");
 }
+
+#[test]
+fn the_clock_of_a_node_may_step_back_between_two_statuses() {
+    let clause = "ptsc.initialized-order-init";
+    let spec = json!({ "initContainers": [{ "name": "first" }], "containers": [{ "name": "target" }] });
+    let initialized = with(whole(), "ContainersReady", "status", json!("False"));
+    let ready = |second| with(whole(), "ContainersReady", "lastTransitionTime", json!(timestamp(second)));
+    assert_eq!(judged(clause, &spec, &[initialized.clone(), ready(0.0)]), "holds");
+    assert_eq!(judged(clause, &spec, &[initialized, ready(-2.0)]), "violated");
+}

@@ -1,6 +1,7 @@
 //! Hand-written histories of containers with HTTP hooks.
 
-use probity_composer::Told;
+use probity_composer::{Composer, Told};
+use probity_script::witness::{Fact, Listening};
 use serde_json::json;
 
 use super::pod;
@@ -57,4 +58,38 @@ fn what_differs_from_the_definition_is_a_violation() {
 #[test]
 fn a_request_that_never_comes_is_a_violation() {
     assert_eq!(judged(None), "violated");
+}
+
+/// A container starts again in a pod in which another container listens, and is not shown as running. The request may
+/// arrive, and a stop signal may come.
+fn started_again(asks: bool, listens: bool, stop: Option<f64>) -> &'static str {
+    let plan = json!({ "listeners": { "web": { "port": 8080, "paths": { "/prepare": 200 } } } }).to_string();
+    let env = json!([{ "name": "AGNHOST_PLAN", "value": plan }]);
+    let hook = json!({ "postStart": { "httpGet": { "path": "/prepare", "port": 8080 } } });
+    let containers = json!([{ "name": "server", "env": env }, { "name": "target", "lifecycle": hook }]);
+    let mut run = Composer::new(&[WRITTEN]);
+    run.create(0.0, &json!({ "containers": containers }));
+    run.of("pod", "server").start(1.0, 0);
+    if listens {
+        let (listener, address, state) = ("web".to_owned(), "[::]:8080".to_owned(), "open".to_owned());
+        run.fact(1.1, Fact::Listening(Listening { listener, address, state }));
+    }
+    run.of("pod", "target").start(1.5, 0);
+    if asks {
+        let headers = vec![("User-Agent".to_owned(), "kube-lifecycle/1.36".to_owned())];
+        run.of("pod", "server").http(1.7, &Told { headers, ..Told::get("/prepare", 200) });
+    }
+    if let Some(stop) = stop {
+        run.of("pod", "target").signal(stop, "SIGTERM");
+    }
+    run.reading(20.0);
+    verdict(&run.done(), WRITTEN)
+}
+
+#[test]
+fn a_request_that_goes_elsewhere_is_found_although_nothing_shows_the_container() {
+    assert_eq!(started_again(true, true, None), "holds");
+    assert_eq!(started_again(false, true, None), "violated", "it waits for an answer");
+    assert_eq!(started_again(false, true, Some(4.0)), "violated", "the hook has failed");
+    assert_ne!(started_again(false, false, Some(4.0)), "violated", "the request may have been refused");
 }

@@ -37,7 +37,7 @@ fn expired(stop: f64, end: f64) -> &'static str {
     }
     run.of("pod", "helper").left(end);
     status["phase"] = json!("Failed");
-    status["reason"] = json!("DeadlineExceeded");
+    (status["reason"], status["message"]) = (json!("DeadlineExceeded"), json!("Its deadline is over"));
     status["containerStatuses"][0]["state"] = ended(0);
     status["initContainerStatuses"][0]["state"] = ended(137);
     run.status(end + 0.5, &status);
@@ -50,6 +50,53 @@ fn at_the_deadline_sidecars_stop_last() {
     assert_eq!(expired(11.6, 15.6), "holds");
     assert_eq!(expired(9.6, 15.6), "violated", "with the main container");
     assert_eq!(expired(11.6, 13.6), "violated", "two seconds");
+}
+
+/// A pod with two sidecars exceeds its deadline at 9 s. The main container ends at 11.5 s, and the second sidecar at 13.6 s. The
+/// first sidecar gets its stop signal at this time.
+fn expired_with_two(first: f64) -> &'static str {
+    let mut run = Composer::new(&[KILLS]);
+    let mut of = with_sidecar("Always", &["helper", "aide"]);
+    of["initContainers"][1]["restartPolicy"] = json!("Always");
+    of["activeDeadlineSeconds"] = json!(8);
+    run.create(0.0, &of);
+    for (name, at) in [("helper", 1.5), ("aide", 2.0), ("main", 3.0)] {
+        begins(&mut run, name, at);
+    }
+    let inits = [("helper", 0, running()), ("aide", 0, running())];
+    let mut status = statuses("Running", &inits, &[("main", 0, running())]);
+    status["startTime"] = json!(timestamp(1.0));
+    run.status(3.5, &status);
+    let stops = |run: &mut Composer, name: &str, at: f64| {
+        run.of("pod", name).fact(at, Fact::Exiting(Exiting { code: 0, why: "stop".to_owned() }));
+        run.left(at + 0.01);
+    };
+    run.of("pod", "main").signal(9.5, "SIGTERM");
+    stops(&mut run, "main", 11.5);
+    run.of("pod", "aide").signal(11.6, "SIGTERM");
+    if first < 13.6 {
+        run.of("pod", "helper").signal(first, "SIGTERM");
+    }
+    stops(&mut run, "aide", 13.6);
+    if first > 13.6 {
+        run.of("pod", "helper").signal(first, "SIGTERM");
+    }
+    stops(&mut run, "helper", 14.0);
+    status["phase"] = json!("Failed");
+    (status["reason"], status["message"]) = (json!("DeadlineExceeded"), json!("Its deadline is over"));
+    status["containerStatuses"][0]["state"] = ended(0);
+    for place in [0, 1] {
+        status["initContainerStatuses"][place]["state"] = ended(0);
+    }
+    run.status(14.5, &status);
+    run.reading(60.0);
+    verdict(&run.done(), KILLS)
+}
+
+#[test]
+fn at_the_deadline_sidecars_stop_one_after_the_other() {
+    assert_eq!(expired_with_two(13.7), "holds");
+    assert_eq!(expired_with_two(11.7), "violated", "together with the second");
 }
 
 #[test]
@@ -71,7 +118,7 @@ fn an_init_container_that_is_stopped_at_the_deadline_has_not_succeeded() {
             run.of("pod", "main").start(11.0, 0);
         }
         status["phase"] = json!("Failed");
-        status["reason"] = json!("DeadlineExceeded");
+        (status["reason"], status["message"]) = (json!("DeadlineExceeded"), json!("Its deadline is over"));
         status["initContainerStatuses"][0]["state"] = ended(0);
         run.status(11.5, &status);
         run.reading(40.0);

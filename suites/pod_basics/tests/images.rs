@@ -1,8 +1,8 @@
 //! Hand-written histories of containers that get a new image.
 
-use probity_composer::{Composer, running_status};
+use probity_composer::{Composer, Told, running_status};
 use probity_model::history::Did;
-use probity_script::witness::{Exiting, Fact};
+use probity_script::witness::{Exiting, Fact, Listening};
 use serde_json::{Value, json};
 
 use crate::tests::verdict;
@@ -57,6 +57,29 @@ fn its_hook_runs_before_its_stop_signal() {
         run.signal(3.8, "SIGTERM");
         run.fact(3.9, Fact::Exiting(Exiting { code: 0, why: "stop".to_owned() }));
         run.left(4.0).reading(30.0);
+        verdict(&run.done(), REPLACES)
+    };
+    assert_eq!(judged(true), "holds");
+    assert_eq!(judged(false), "violated");
+}
+
+#[test]
+fn a_request_before_its_stop_signal_is_a_hook_too() {
+    let judged = |came: bool| {
+        let plan = json!({ "listeners": { "web": { "port": 8080, "paths": { "/bye": 200 } } } }).to_string();
+        let mut run = updated(&json!({
+            "name": "target", "image": "registry/target:1", "env": [{ "name": "AGNHOST_PLAN", "value": plan }],
+            "lifecycle": { "preStop": { "httpGet": { "path": "/bye", "port": 8080 } } },
+        }));
+        let (listener, address, state) = ("web".to_owned(), "[::]:8080".to_owned(), "open".to_owned());
+        run.fact(3.1, Fact::Listening(Listening { listener, address, state }));
+        if came {
+            let headers = vec![("User-Agent".to_owned(), "kube-lifecycle/1.36".to_owned())];
+            run.http(3.3, &Told { headers, ..Told::get("/bye", 200) });
+        }
+        run.signal(3.8, "SIGTERM");
+        run.fact(3.9, Fact::Exiting(Exiting { code: 0, why: "stop".to_owned() }));
+        run.left(4.0).start(5.0, 1).reading(30.0);
         verdict(&run.done(), REPLACES)
     };
     assert_eq!(judged(true), "holds");

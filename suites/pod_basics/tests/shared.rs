@@ -166,6 +166,28 @@ fn the_host_name_is_the_name_of_the_pod() {
 }
 
 #[test]
+fn a_pod_can_see_its_fully_qualified_name() {
+    let judged = |host: &str| {
+        let mut run = Composer::new(&[HOSTNAME]);
+        let mut spec = spec();
+        for (field, value) in
+            [("hostname", json!("x")), ("subdomain", json!("y")), ("setHostnameAsFQDN", json!(true))]
+        {
+            spec[field] = value;
+        }
+        let metadata = json!({ "name": "pod", "namespace": "space", "uid": "uid-pod" });
+        let object = json!({ "metadata": metadata, "spec": spec, "status": {} });
+        run.sighting(0.5, "Pod", "pod", Change::Added, object);
+        starts(&mut run, ("pod", "a"), NODE, host);
+        run.reading(30.0);
+        verdict(&run.done(), HOSTNAME)
+    };
+    assert_eq!(judged("x.y.space.svc.example.org"), "holds");
+    assert_eq!(judged("x"), "violated");
+    assert_eq!(judged("x.y.other.svc.example.org"), "violated");
+}
+
+#[test]
 fn a_long_host_name_is_cut_off() {
     let name = "a-name-with-more-than-sixty-three-characters-which-is-cut-here-and-not-there";
     let judged = |host: &str| {

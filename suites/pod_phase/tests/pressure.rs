@@ -15,7 +15,7 @@ fn writing(limit: &str) -> Composer {
     let mut run = Composer::new(&[CLAUSE]);
     let plan = r#"{"process":{"consume":[{"disk":{"path":"/scratch/file","bytes":"16MiB"}}]}}"#;
     let spec = json!({
-        "volumes": [{ "name": "scratch", "emptyDir": { "sizeLimit": limit } }],
+        "volumes": [{ "name": "plain", "emptyDir": {} }, { "name": "scratch", "emptyDir": { "sizeLimit": limit } }],
         "containers": [{
             "name": "target", "env": [{ "name": "AGNHOST_PLAN", "value": plan }],
             "volumeMounts": [{ "name": "scratch", "mountPath": "/scratch" }],
@@ -62,6 +62,22 @@ fn an_eviction_without_a_message_is_a_violation() {
     over(&mut run, 30.0, "Failed", Some("Evicted"), 137);
     run.status(35.0, &json!({ "phase": "Failed", "reason": "Evicted", "podIP": "10.0.0.7" })).reading(60.0);
     assert_eq!(verdict(&run.done(), CLAUSE), "violated");
+}
+
+#[test]
+fn a_message_names_no_other_volume() {
+    let told = |message: &str| {
+        let mut run = writing("4Mi");
+        over(&mut run, 30.0, "Failed", Some("Evicted"), 137);
+        let status =
+            json!({ "phase": "Failed", "reason": "Evicted", "message": message, "podIP": "10.0.0.7" });
+        run.status(35.0, &status).reading(60.0);
+        verdict(&run.done(), CLAUSE)
+    };
+    assert_eq!(told(MESSAGE), "holds");
+    assert_eq!(told("a volume is too large"), "holds", "it names none");
+    assert_eq!(told("the volume \"scratch\" is not as \"plain\" as it was"), "holds");
+    assert_eq!(told("Usage of EmptyDir volume \"plain\" exceeds the limit \"4Mi\"."), "violated");
 }
 
 #[test]

@@ -28,11 +28,14 @@ fn judged(requests: &Value, status: &Value) -> &'static str {
 #[test]
 fn a_pod_that_does_not_fit_fails_with_the_reason() {
     let much = || json!({ "memory": "5000Mi" });
-    let failed = |reason: &str| json!({ "phase": "Failed", "reason": reason });
+    let failed =
+        |reason: &str| json!({ "phase": "Failed", "reason": reason, "message": "It requests too much" });
     assert_eq!(judged(&much(), &failed("OutOfmemory")), "holds");
     assert_eq!(judged(&json!({ "cpu": "3" }), &failed("OutOfcpu")), "holds");
     assert_eq!(judged(&much(), &failed("OutOfcpu")), "violated");
     assert_eq!(judged(&much(), &json!({ "phase": "Failed" })), "violated");
+    let silent = json!({ "phase": "Failed", "reason": "OutOfmemory" });
+    assert_eq!(judged(&much(), &silent), "violated", "no message");
     assert_eq!(judged(&much(), &json!({ "phase": "Pending" })), "violated");
     let state = json!({ "running": { "startedAt": "2026-01-01T00:00:02Z" } });
     let running = json!({ "phase": "Running", "containerStatuses": [{

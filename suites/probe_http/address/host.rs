@@ -67,7 +67,8 @@ fn names_host(arrival: &Arrival<'_, '_>, wanted: Option<&str>, seen: &mut Seen) 
     seen.check(kept, finding, [hit.connection.id, hit.asked.id]);
 }
 
-/// With `host`, a probe goes to that address, and its answers count for the probe's own pod.
+/// With `host`, a probe goes to that address and names it in its Host header, unless `httpHeaders` has such a header.
+/// Its answers count for the probe's own pod.
 pub(super) fn field_overrides_address(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     seen.in_facet("mechanism", "http", |seen| http_goes_there(run, seen));
     tcp_host::connects_there(run, clause, seen);
@@ -76,14 +77,20 @@ pub(super) fn field_overrides_address(run: &Timeline<'_>, clause: &Clause, seen:
 fn http_goes_there(run: &Timeline<'_>, seen: &mut Seen) {
     let (gets, hits) = (gets(run), hits(run));
     for get in &gets {
-        let Some(ip) = get.host.and_then(|host| host.parse::<IpAddr>().ok()) else { continue };
+        let Some(host) = get.host else { continue };
+        let Ok(ip) = host.parse::<IpAddr>() else { continue };
         if !leads_somewhere(run, get, ip) || !is_unique(get, &gets) {
             continue;
         }
         for hit in hits.iter().filter(|hit| is_of(hit.asked, hit.port, get)) {
             let at = hit.connection.address();
-            let finding = || format!("{} has the host {ip}, but arrived at {at}", get.words());
-            seen.check(at.parse::<IpAddr>() == Ok(ip), finding, [hit.connection.id, hit.asked.id]);
+            if at.parse::<IpAddr>() == Ok(ip) {
+                let expected = get.sets("Host").next().is_none().then(|| authority(host, hit.port));
+                names_host(&Arrival { hit: *hit, get: *get }, expected.as_deref(), seen);
+            } else {
+                let finding = format!("{} has the host {ip}, but arrived at {at}", get.words());
+                seen.violated(finding, [hit.connection.id, hit.asked.id]);
+            }
         }
         let shown = port::counted_as_success(get.pod, get.container, get.spec.kind);
         if let Some(shown) = shown.filter(|_| never_passed(run, get, ip)) {

@@ -8,6 +8,7 @@ use probity_model::timeline::{At, Connection, ContainerLife, Handler, Life, PodL
 use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::arrivals::{from_a_pod, has_ip};
+use crate::reading::unreachable::watched_until;
 use crate::reading::unvisited::opened;
 
 /// A TCP probe whose host is the address of another pod of the case.
@@ -69,14 +70,6 @@ impl<'t, 'h> TcpElsewhere<'t, 'h> {
         (whole && attempt.lives_on()).then_some(&attempt.began)
     }
 
-    /// The time until which the probe was due: the deletion of its pod, or the end of the case.
-    fn end(&self) -> Option<At> {
-        let deleted = self.pod.deleted.map(|id| At::new(id, self.run.heard(id)));
-        let leaving = || self.pod.revisions.iter().find(|shown| shown.terminating()).map(At::of);
-        let last = || Some(At::new(self.pod.last()?.id, self.run.end()));
-        deleted.or_else(leaving).or_else(last)
-    }
-
     /// Reports that no connection arrived at the other pod, although its port was open.
     fn judge_absence(&self, clause: &Clause, seen: &mut Seen) {
         let Some(began) = self.began() else { return };
@@ -100,7 +93,7 @@ impl<'t, 'h> TcpElsewhere<'t, 'h> {
 
     /// Reports a state that lasts for longer than the bound allows.
     fn must_be_over(&self, what: &str, from: &At, bound: Bound, seen: &mut Seen) {
-        let Some(end) = self.end() else { return };
+        let Some(end) = watched_until(self.run, self.pod) else { return };
         let of = format!("the {} probe of {}/{}", self.spec.kind.word(), self.pod.key, self.container.name);
         let measured = self.run.measure(format!("{of}: {what}"), &self.server.node, from, end, bound);
         if let Some(measured) = measured.filter(|measured| measured.fit() != Fit::Met) {

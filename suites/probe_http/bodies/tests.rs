@@ -5,7 +5,7 @@ use probity_script::Fact;
 use probity_script::witness::{Accepted, Closed, Ending, Listening};
 use serde_json::{Value, json};
 
-use crate::reading::http::scene::Scene;
+use crate::reading::scene::Scene;
 use crate::tests::verdict;
 
 const LIMIT: &str = "probe.http.body.limit-10kib";
@@ -15,7 +15,7 @@ const REFUSED: &str = "probe.http.refused-fails";
 const EVENT: &str = "probe.http.event-omits-body";
 
 fn readiness(clause: &str, told: Value) -> Scene {
-    Scene::new(clause, "readinessProbe", &json!({ "/r": told }))
+    Scene::http(clause, "readinessProbe", &json!({ "/r": told }))
 }
 
 fn gave_up(took: f64) -> Told {
@@ -168,7 +168,7 @@ fn answers_that_are_no_http_are_failures() {
 #[test]
 fn a_container_that_lives_on_without_an_answer_is_a_violation() {
     for (killed, verdict) in [(true, "holds"), (false, "violated")] {
-        let mut scene = Scene::new(REFUSED, "livenessProbe", &json!({ "/r": "reset" }));
+        let mut scene = Scene::http(REFUSED, "livenessProbe", &json!({ "/r": "reset" }));
         scene.probe(2.0, &[Told::get("/r", "reset")]);
         if killed {
             scene.killed(2.1);
@@ -179,14 +179,14 @@ fn a_container_that_lives_on_without_an_answer_is_a_violation() {
 
 #[test]
 fn a_container_that_is_stopped_for_another_reason_is_doubt() {
-    let mut scene = Scene::new(REFUSED, "livenessProbe", &json!({ "/r": "reset" }));
+    let mut scene = Scene::http(REFUSED, "livenessProbe", &json!({ "/r": "reset" }));
     scene.probe(2.0, &[Told::get("/r", "reset")]).run.signal(2.1, "SIGTERM");
     assert_eq!(scene.at(8.0), "inconclusive");
 }
 
 #[test]
 fn a_container_that_is_deleted_meanwhile_is_doubt() {
-    let mut scene = Scene::new(REFUSED, "livenessProbe", &json!({ "/r": "reset" }));
+    let mut scene = Scene::http(REFUSED, "livenessProbe", &json!({ "/r": "reset" }));
     scene.probe(2.0, &[Told::get("/r", "reset")]);
     let (kind, name) = ("Pod".to_owned(), "pod".to_owned());
     scene.run.deed(2.05, probity_model::history::Did::Deleted { kind, name, grace: None });
@@ -259,7 +259,7 @@ fn a_closed_port_takes_as_many_probes_as_the_threshold_says() {
 #[test]
 fn a_port_that_closes_ends_a_live_container() {
     let judged = |killed: bool, end: f64| {
-        let mut scene = Scene::new(REFUSED, "livenessProbe", &json!({ "/r": 200 }));
+        let mut scene = Scene::http(REFUSED, "livenessProbe", &json!({ "/r": 200 }));
         scene.probes(2..5, &[Told::get("/r", 200)]);
         let (listener, state) = ("web".to_owned(), "closed".to_owned());
         scene.run.fact(4.5, Fact::Listening(Listening { listener, address: String::new(), state }));

@@ -12,6 +12,9 @@ use crate::reading::http::exchanges::Exchanges;
 use crate::reading::http::location::Url;
 use crate::reading::http::reaction::{CountsAs, Reaction};
 
+/// The headers that a probe has unless its spec removes them.
+const DEFAULTS: [&str; 2] = ["User-Agent", "Accept"];
+
 /// Redirects to the same host, port and scheme are followed, and the final answer decides.
 pub(super) fn same_host_followed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     followed(run, clause, seen, |from, to| from.scheme == to.scheme && from.port == to.port);
@@ -94,12 +97,13 @@ fn serves(course: &Exchanges<'_, '_>, port: u16) -> bool {
     })
 }
 
-/// Custom headers are sent again on followed same-host redirects.
+/// The headers of a probe are sent again on followed same-host redirects: the custom headers, and the two that a probe
+/// has by default.
 pub(super) fn headers_are_kept(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for course in exchanges(run) {
         let custom = course.headers().iter();
         let custom = custom.filter(|(name, value)| !value.is_empty() && !name.eq_ignore_ascii_case("host"));
-        let names: Vec<&String> = custom.map(|(name, _)| name).collect();
+        let names: Vec<&str> = custom.map(|(name, _)| name.as_str()).chain(DEFAULTS).collect();
         for exchange in &course.exchanges {
             let Some((first, rest)) = exchange.hops.split_first() else { continue };
             for (hop, name) in rest.iter().flat_map(|hop| names.iter().map(move |name| (hop, *name))) {

@@ -3,7 +3,8 @@
 use probity_composer::{Composer, Told};
 use serde_json::{Value, json};
 
-use crate::reading::http::scene::{Scene, led, redirect};
+use crate::reading::http::scene::{led, redirect};
+use crate::reading::scene::Scene;
 
 const SAME_HOST: &str = "probe.http.redirect.same-host-followed";
 const OTHER_PORT: &str = "probe.http.redirect.same-host-other-port";
@@ -16,7 +17,7 @@ const LIMIT: &str = "probe.http.redirect.limit";
 
 fn readiness(clause: &str, location: &str) -> Scene {
     let paths = json!({ "/r": redirect(302, location), "/ok": 200, "/fail": 500 });
-    Scene::new(clause, "readinessProbe", &paths)
+    Scene::http(clause, "readinessProbe", &paths)
 }
 
 /// The request for `/r` and the redirected request.
@@ -151,6 +152,34 @@ fn a_header_that_is_sent_again_is_kept() {
     assert_eq!(scene.at(5.0), "inconclusive");
 }
 
+#[test]
+fn the_default_headers_are_sent_again() {
+    let mut scene = readiness(KEPT, "/ok");
+    scene.probes(2..4, &to("/ok", 200));
+    assert_eq!(scene.at(5.0), "holds");
+    for name in ["User-Agent", "Accept"] {
+        let mut second = led("/ok", "/r", 200);
+        second.headers.retain(|(other, _)| other != name);
+        let mut scene = readiness(KEPT, "/ok");
+        scene.probes(2..4, &[Told::get("/r", 302), second]);
+        assert_eq!(scene.at(5.0), "violated", "{name}");
+    }
+}
+
+#[test]
+fn a_redirect_from_the_host_of_the_probe_is_followed() {
+    let judged = |requests: &[Told]| {
+        let get = json!({ "path": "/r", "port": 8080, "host": "127.0.0.1" });
+        let probe =
+            json!({ "readinessProbe": { "httpGet": get, "periodSeconds": 1, "failureThreshold": 1 } });
+        let mut scene = Scene::with(SAME_HOST, &probe, &json!({ "/r": redirect(302, "/ok"), "/ok": 200 }));
+        scene.probes(2..8, requests).ready(2.2, true);
+        scene.at(9.0)
+    };
+    assert_eq!(judged(&to("/ok", 200)), "holds");
+    assert_eq!(judged(&[Told::get("/r", 302)]), "violated");
+}
+
 fn warn(scene: &mut Scene, at: f64) {
     let message = "Readiness probe warning: Probe terminated redirects, Response body: ok";
     scene.run.event(at, "Warning", "ProbeWarning", message);
@@ -242,7 +271,7 @@ fn a_relative_redirect_keeps_the_custom_host() {
 }
 
 fn liveness(clause: &str, told: &Value) -> Scene {
-    Scene::new(clause, "livenessProbe", &json!({ "/r": told }))
+    Scene::http(clause, "livenessProbe", &json!({ "/r": told }))
 }
 
 #[test]
@@ -302,7 +331,7 @@ fn hop(nth: u64, hops: u64) -> Told {
 /// A container that is shown as ready and then answers with a chain of `hops` redirects, for which the kubelet sends
 /// `requests` requests. `ready` says whether the container stays ready.
 fn chain(hops: u64, requests: u64, ready: bool) -> Scene {
-    let mut scene = Scene::new(
+    let mut scene = Scene::http(
         LIMIT,
         "readinessProbe",
         &json!({ "/r": [
@@ -334,7 +363,7 @@ fn a_warning_after_eleven_redirects_is_the_documented_way() {
 
 #[test]
 fn a_warning_about_another_redirect_is_not_about_the_chain() {
-    let mut scene = Scene::new(
+    let mut scene = Scene::http(
         LIMIT,
         "readinessProbe",
         &json!({ "/r": [

@@ -1,8 +1,7 @@
 use probity_composer::Told;
 use serde_json::json;
 
-use crate::reading::http::scene::Scene;
-use crate::reading::scene;
+use crate::reading::scene::Scene;
 
 const BEFORE: &str = "probe.result.readiness-failure-before-delay";
 
@@ -44,7 +43,7 @@ fn a_kill_before_the_first_liveness_probe_is_a_violation() {
 fn a_container_is_not_started_before_its_first_startup_probe() {
     for (started, word) in [(false, "holds"), (true, "violated")] {
         let handler = json!({ "httpGet": { "path": "/r", "port": 8080 }, "initialDelaySeconds": 5 });
-        let mut scene = scene::Scene::new(BEFORE, "startupProbe", &handler, &json!({}));
+        let mut scene = Scene::new(BEFORE, "startupProbe", &handler, &json!({}));
         scene.run.running(3.0, false, started, 0).probe(6.0, "/r", 200);
         assert_eq!(scene.at(9.0), word);
     }

@@ -4,13 +4,13 @@ use probity_composer::Told;
 use probity_script::witness::{Fact, Listening, Request};
 use serde_json::json;
 
-use crate::reading::http::scene::Scene;
+use crate::reading::scene::Scene;
 
 const STATUS: &str = "probe.http.status-range";
 const GET: &str = "probe.http.method-get";
 
 fn answered(status: u16, ready: bool) -> &'static str {
-    let mut scene = Scene::new(STATUS, "readinessProbe", &json!({ "/r": status }));
+    let mut scene = Scene::http(STATUS, "readinessProbe", &json!({ "/r": status }));
     scene.probes(2..12, &[Told::get("/r", status)]).ready(2.4, ready);
     scene.at(12.0)
 }
@@ -33,7 +33,7 @@ fn between(status: u16, turns: bool) -> &'static str {
     let (good, other) = (status < 400, if status < 400 { 500 } else { 200 });
     let steps =
         json!([{ "answer": other, "times": 8 }, { "answer": status, "times": 4 }, { "answer": other }]);
-    let mut scene = Scene::new(STATUS, "readinessProbe", &json!({ "/r": steps }));
+    let mut scene = Scene::http(STATUS, "readinessProbe", &json!({ "/r": steps }));
     scene.ready(2.2, !good);
     let told = |step, status: u16| Told { step, ..Told::get("/r", status) };
     scene.probes(2..10, &[told(0, other)]).probes(10..14, &[told(1, status)]);
@@ -59,7 +59,7 @@ fn each_status_of_the_list_is_judged_by_itself() {
 #[test]
 fn noise_excuses_who_would_be_accused_and_hides_nothing_that_shows() {
     let judged = |ready: bool| {
-        let mut scene = Scene::new(STATUS, "readinessProbe", &json!({ "/r": 404 }));
+        let mut scene = Scene::http(STATUS, "readinessProbe", &json!({ "/r": 404 }));
         scene.probes(2..8, &[Told::get("/r", 404)]).ready(2.4, ready);
         scene.run.noise(2.5, 7.5);
         scene.at(8.0)
@@ -70,21 +70,21 @@ fn noise_excuses_who_would_be_accused_and_hides_nothing_that_shows() {
 
 #[test]
 fn a_status_that_is_too_new_is_doubt() {
-    let mut scene = Scene::new(STATUS, "readinessProbe", &json!({ "/r": 200 }));
+    let mut scene = Scene::http(STATUS, "readinessProbe", &json!({ "/r": 200 }));
     scene.probe(2.0, &[Told::get("/r", 200)]);
     assert_eq!(scene.at(2.5), "inconclusive");
 }
 
 #[test]
 fn a_kill_for_a_good_status_is_a_violation() {
-    let mut scene = Scene::new(STATUS, "livenessProbe", &json!({ "/r": 200 }));
+    let mut scene = Scene::http(STATUS, "livenessProbe", &json!({ "/r": 200 }));
     scene.probes(2..4, &[Told::get("/r", 200)]).killed(3.2);
     assert_eq!(scene.at(12.0), "violated");
 }
 
 #[test]
 fn a_port_that_closes_ends_what_its_answers_meant() {
-    let mut scene = Scene::new(STATUS, "readinessProbe", &json!({ "/r": 200 }));
+    let mut scene = Scene::http(STATUS, "readinessProbe", &json!({ "/r": 200 }));
     scene.probes(2..5, &[Told::get("/r", 200)]).ready(2.4, true);
     let (listener, address) = ("web".to_owned(), String::new());
     let closed = Listening { listener, address, state: "closed".to_owned() };
@@ -94,7 +94,7 @@ fn a_port_that_closes_ends_what_its_answers_meant() {
 }
 
 fn asked(method: &str, target: &str, body: u64) -> &'static str {
-    asked_of(Scene::new(GET, "readinessProbe", &json!({ "/r": 200 })), method, target, body)
+    asked_of(Scene::http(GET, "readinessProbe", &json!({ "/r": 200 })), method, target, body)
 }
 
 fn asked_of(mut scene: Scene, method: &str, target: &str, body: u64) -> &'static str {
@@ -177,7 +177,7 @@ fn another_path_is_nobodys_though_several_probes_share_the_port() {
 
 #[test]
 fn no_request_shows_nothing() {
-    assert_eq!(Scene::new(GET, "readinessProbe", &json!({ "/r": 200 })).at(4.0), "inconclusive");
+    assert_eq!(Scene::http(GET, "readinessProbe", &json!({ "/r": 200 })).at(4.0), "inconclusive");
 }
 
 #[test]

@@ -1,14 +1,13 @@
 use probity_composer::Told;
 use serde_json::json;
 
-use crate::reading::http::scene::Scene;
-use crate::reading::scene;
+use crate::reading::scene::Scene;
 
 const SUCCESS: &str = "probe.result.success";
 const UNKNOWN: &str = "probe.result.unknown-no-action";
 
 fn passing(blamed: bool) -> Scene {
-    let mut scene = Scene::new(SUCCESS, "readinessProbe", &json!({ "/r": 200 }));
+    let mut scene = Scene::http(SUCCESS, "readinessProbe", &json!({ "/r": 200 }));
     scene.ready(2.2, true);
     for second in 2..30 {
         scene.probe(f64::from(second), &[Told::get("/r", 200)]);
@@ -34,7 +33,7 @@ fn a_failure_on_a_node_that_was_held_up_is_doubt() {
 
 fn short(ready: bool) -> &'static str {
     let told = json!({ "body": { "bytes": 100 }, "stall-after": 40 });
-    let mut scene = Scene::new(
+    let mut scene = Scene::http(
         UNKNOWN,
         "readinessProbe",
         &json!({ "/r": [{ "answer": 200, "times": 2 }, { "answer": told }] }),
@@ -52,9 +51,37 @@ fn a_body_that_breaks_off_keeps_the_state() {
     assert_eq!(short(false), "violated");
 }
 
+/// A ready container fails every second readiness probe, and the others get a body that breaks off. The threshold is two,
+/// and the container is shown as not ready after the second failure, or stays ready.
+fn unsteady(falls: bool) -> &'static str {
+    let probe =
+        json!({ "httpGet": { "path": "/r", "port": 8080 }, "periodSeconds": 1, "failureThreshold": 2 });
+    let body = json!({ "body": { "bytes": 100 }, "stall-after": 40 });
+    let failing = json!({ "answer": 500, "when": { "probe": "every 2" } });
+    let script = json!([{ "answer": 200, "times": 3 }, failing, { "answer": body }]);
+    let mut scene = Scene::with(UNKNOWN, &json!({ "readinessProbe": probe }), &json!({ "/r": script }));
+    scene.probes(2..5, &[Told::get("/r", 200)]).ready(2.2, true);
+    let failed = Told { step: 1, ..Told::get("/r", 500) };
+    let cut = Told { step: 2, error: Some("the peer gave up".to_owned()), took: 0.9, ..Told::get("/r", 200) };
+    for second in 5..30_u32 {
+        let told = if second.is_multiple_of(2) { &cut } else { &failed };
+        scene.probe(f64::from(second), std::slice::from_ref(told));
+    }
+    if falls {
+        scene.ready(7.3, false);
+    }
+    scene.at(30.0)
+}
+
+#[test]
+fn an_error_between_readiness_failures_does_not_end_their_row() {
+    assert_eq!(unsteady(true), "holds");
+    assert_eq!(unsteady(false), "violated");
+}
+
 fn undeclared(says: &str) -> &'static str {
     let handler = json!({ "tcpSocket": { "port": "nope" } });
-    let mut scene = scene::Scene::new(UNKNOWN, "livenessProbe", &handler, &json!({}));
+    let mut scene = Scene::new(UNKNOWN, "livenessProbe", &handler, &json!({}));
     scene.run.event(4.0, "Warning", "Unhealthy", says);
     scene.at(20.0)
 }

@@ -1,7 +1,7 @@
 //! The effects of deletion alone on the readiness of a pod and on its endpoints.
 
 use probity_model::clocks::Stamp;
-use probity_model::measure::Bound;
+use probity_model::measure::{Bound, seconds};
 use probity_model::mechanisms::PROXY;
 use probity_model::timeline::{
     Attempt, ContainerLife, Life, Line, PodLife, ProbeKind, ProbeOutcome, Revision,
@@ -118,7 +118,7 @@ pub(super) fn unready_on_delete(run: &Timeline<'_>, clause: &Clause, seen: &mut 
                 only_endpoints_change(run, clause, seen, leaving, &services)
             }
             None if leaving.lasted > slack => {
-                let held = probity_model::measure::seconds(noise);
+                let held = seconds(noise);
                 let why = format!("the pod stayed Ready, but something was stalled for {held} of that time");
                 seen.doubt(Doubt::Straddles, why, [leaving.shown.id]);
             }
@@ -147,7 +147,7 @@ fn only_endpoints_change(
         }
     }
     seen.facet("readiness-probe", leaving.readiness_probe());
-    let lasted = probity_model::measure::seconds(leaving.lasted);
+    let lasted = seconds(leaving.lasted);
     let finding =
         format!("the pod stayed Ready for {lasted} after its deletion, as long as its containers ran");
     let until = leaving.until.or_else(|| run.last_event());

@@ -167,7 +167,7 @@ fn legacy_follows(
         && fall.lasted - fall.noise(run) > clause.slack_us()
     {
         let finding = format!("the Endpoints `{}` still list the address as ready", service.name);
-        seen.violated(finding, [Some(fall.shown.id), Some(*id), run.last_event()].into_iter().flatten());
+        seen.violated(finding, run.to_the_end([fall.shown.id, *id]));
     }
 }
 

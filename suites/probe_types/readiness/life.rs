@@ -9,6 +9,7 @@ use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::Fact;
 
 use crate::reading::absence::judge_absence;
+use crate::reading::ends::keeps_serving;
 use crate::reading::readiness::{comes_up, falls, goes_down, pace, readiness_lives, rises};
 use crate::reading::services::{Entry, services};
 use crate::reading::termination::Exhausted;
@@ -193,19 +194,6 @@ pub(super) fn continues_while_terminating(run: &Timeline<'_>, clause: &Clause, s
         }
         seen.fine([terminating.id]);
     }
-}
-
-/// Whether the target recorded at the stop signal that its ports stay open, and the ports did stay open.
-pub(crate) fn keeps_serving(attempt: &Attempt<'_>) -> bool {
-    let said = attempt
-        .signals()
-        .next()
-        .is_some_and(|(_, _, signal)| signal.answer == "ignore" || signal.answer.starts_with("serve"));
-    let closed = attempt
-        .lines
-        .iter()
-        .any(|line| matches!(&line.line.fact, Fact::Listening(listening) if listening.state != "open"));
-    said && !closed
 }
 
 /// The endpoint of a pod that is no longer ready does not serve, as long as its container is running.

@@ -10,6 +10,7 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use crate::reading::began::began;
+use crate::reading::kubelet_restarts::{is_proven_restart, takes_over_started};
 use crate::reading::readiness::{earliest_success, readiness_lives};
 use crate::reading::services::{Service, services};
 
@@ -102,22 +103,28 @@ pub(super) fn absent_means_ready(run: &Timeline<'_>, clause: &Clause, seen: &mut
 }
 
 /// A container that has not started is not ready. After a restart, a kubelet resets `started` first, and `ready` in its
-/// next status.
+/// next status. An early kubelet also does this after a restart of its own.
 fn unready_before_start(
     run: &Timeline<'_>,
     clause: &Clause,
     (pod, container): (&PodLife<'_>, &str),
     seen: &mut Seen,
 ) {
+    let forgets = |shown: &Revision<'_>| {
+        let earlier = run.deeds.iter().take_while(|(id, _)| *id < shown.id);
+        !takes_over_started(run, &pod.node)
+            && earlier.into_iter().any(|(_, deed)| is_proven_restart(&deed.did))
+    };
     let mut changes = pod.changes_of(container).peekable();
     while let Some((early, now)) = changes.next() {
         if !now.is_running() || !now.ready || now.started != Some(false) {
             continue;
         }
+        let known = now.restarts > 0 || forgets(early);
         let next = changes.peek().map(|(next, _)| *next);
         let brief = next.is_some_and(|next| !run.longer_than(pod, (&early.at, &next.at), clause.slack_us()));
         let finding = format!("`{container}` was shown as ready although it had not started");
-        if now.restarts > 0 && next.is_none() && !run.watched_for(pod, &early.at, clause.slack_us()) {
+        if known && next.is_none() && !run.watched_for(pod, &early.at, clause.slack_us()) {
             seen.doubt(
                 Doubt::TooShort,
                 format!("{finding}; the case ended before the kubelet could correct this"),
@@ -125,7 +132,7 @@ fn unready_before_start(
             );
             continue;
         }
-        match now.restarts > 0 && brief {
+        match known && brief {
             true => seen.diverges(finding, [Some(early.id), next.map(|next| next.id)].into_iter().flatten()),
             false => seen.violated(finding, [early.id]),
         }
@@ -192,7 +199,7 @@ fn soon_ready<'h>(
         && run.watched_for(pod, &from, clause.slack_us())
     {
         let finding = format!("`{}` was started but not ready when the case ended", container.name);
-        seen.violated(finding, [Some(from.id), Some(last.id), run.last_event()].into_iter().flatten());
+        seen.violated(finding, run.to_the_end([from.id, last.id]));
     }
 }
 

@@ -13,9 +13,10 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use super::gate::{Early, Opening, is_before, judge_shown_early, opening, success};
-use crate::probe_config::is_stalled_on_its_way;
 use crate::reading::at_rest::judge_at_rest;
 use crate::reading::began::began;
+use crate::reading::heard::is_stalled_on_its_way;
+use crate::reading::statuses::judge_races;
 
 const TAKEN_BACK: &str = "`started` went from true back to false in the same container instance";
 
@@ -99,21 +100,6 @@ fn taken_back(
     race
 }
 
-/// A race is rare, so at most one instance of a history may be affected.
-fn judge_races(races: &[[EventId; 2]], seen: &mut Seen) {
-    let events = races.iter().copied().flatten();
-    match races {
-        [] => {}
-        [_] => {
-            let why = format!(
-                "{TAKEN_BACK}, but so briefly that two status updates may have arrived in the wrong order"
-            );
-            seen.doubt(Doubt::Ambiguous, why, events);
-        }
-        [..] => seen.violated(format!("{TAKEN_BACK}, {} times", races.len()), events),
-    }
-}
-
 /// `started` in the status is false until the startup probe has succeeded, and true soon after.
 pub(super) fn started_is_published(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let mut races = Vec::new();
@@ -142,7 +128,7 @@ pub(super) fn started_is_published(run: &Timeline<'_>, clause: &Clause, seen: &m
             judge_published(clause, &startup, &success, seen);
         }
     }
-    judge_races(&races, seen);
+    judge_races(TAKEN_BACK, &races, seen);
 }
 
 /// A revision shows `started: true` in time after the success.

@@ -128,6 +128,26 @@ fn counters_rise_by_what_the_target_saw() {
     assert_eq!(verdict(&unread.done(), AGREE), "inconclusive");
 }
 
+/// The container restarts between the two readings, and its probes succeed again after that.
+fn read_after_restart(successful: u64, failed: u64) -> &'static str {
+    let mut run = one(AGREE, &json!({ "livenessProbe": http("/live", 8080, 1) }));
+    answers(&mut run, "/live", 200, 2..5);
+    counted(&mut run, 4.7, &[("successful", 3)]);
+    answers(&mut run, "/live", 500, 5..7);
+    run.start(8.0, 1);
+    answers(&mut run, "/live", 200, 10..13);
+    counted(&mut run, 13.7, &[("successful", successful), ("failed", failed)]);
+    verdict(&run.done(), AGREE)
+}
+
+#[test]
+fn counters_go_on_after_a_restart() {
+    assert_eq!(read_after_restart(6, 2), "holds");
+    assert_eq!(read_after_restart(6, 3), "holds", "a probe may have been refused");
+    assert_eq!(read_after_restart(3, 2), "violated", "they began again");
+    assert_eq!(read_after_restart(6, 0), "violated");
+}
+
 /// The counters of a pod are read while it runs, and again this long after its removal.
 fn gone(after: f64, left: &[(&str, u64)]) -> Composer {
     let container = json!({ "livenessProbe": http("/live", 8080, 1) });

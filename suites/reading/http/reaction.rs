@@ -431,7 +431,15 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
             return Some(PossibleResults::of(&[Failure, Nothing], [again.id]));
         }
         let shown = self.shown(|status| status.started);
-        if let Some((id, ..)) = shown.iter().find(|(_, _, started)| *started) {
+        let asked = self.run.clocks.on_harness(&self.first(range)?.at)?.lo;
+        // A status from before the probe shows nothing of its result. If the container was already shown as started, because
+        // the kubelet took over the state of an earlier instance, this state shows for some time after the probe too.
+        let inherited = shown.iter().any(|(_, at, started)| *started && *at < asked);
+        let from =
+            if inherited { self.window(self.over(range, 1)?, &self.until(range)?, due)?.lo } else { asked };
+        let standing = shown.iter().rfind(|(_, at, _)| *at <= from).filter(|_| inherited);
+        let mut after = standing.into_iter().chain(shown.iter().filter(|(_, at, _)| *at > from));
+        if let Some((id, ..)) = after.find(|(_, _, started)| *started) {
             return Some(PossibleResults::of(&[Success], [*id]));
         }
         self.window(self.over(range, 1)?, &self.until(range)?, due)?;

@@ -1,20 +1,13 @@
 //! A scene for tests: a pod with one container, one HTTP probe of `/r` each second, and a plan.
 
-use probity_composer::{Composer, Told};
-use probity_model::History;
+use probity_composer::Told;
 use serde_json::{Value, json};
 
-use crate::tests::verdict;
-
-/// A history that a test builds.
-pub(crate) struct Scene {
-    pub(crate) run: Composer,
-    clause: String,
-}
+use crate::reading::scene::Scene;
 
 impl Scene {
-    /// A container with this probe of `/r` and this plan, which runs and is not ready at 1.2 s.
-    pub(crate) fn new(clause: &str, probe: &str, paths: &Value) -> Self {
+    /// A container with this probe of `/r` and these paths, which runs and is not ready at 1.2 s.
+    pub(crate) fn http(clause: &str, probe: &str, paths: &Value) -> Self {
         Self::with(
             clause,
             &json!({ probe: { "httpGet": { "path": "/r", "port": 8080 }, "periodSeconds": 1, "failureThreshold": 1 } }),
@@ -22,20 +15,14 @@ impl Scene {
         )
     }
 
-    /// A container with these fields.
+    /// A container with these fields and these paths.
     pub(crate) fn with(clause: &str, fields: &Value, paths: &Value) -> Self {
         let listeners = json!({
             "web": { "port": 8080, "paths": paths },
             "other": { "port": 8081, "paths": paths },
             "secure": { "port": 8443, "tls": {}, "paths": paths },
         });
-        let plan = json!({ "listeners": listeners }).to_string();
-        let mut container = fields.clone();
-        container["name"] = json!("target");
-        container["env"] = json!([{ "name": "AGNHOST_PLAN", "value": plan }]);
-        let mut run = Composer::new(&[clause]);
-        run.create(0.0, &json!({ "containers": [container] })).start(1.0, 0).running(1.2, false, true, 0);
-        Self { run, clause: clause.to_owned() }
+        Self::of(clause, fields, &json!({ "listeners": listeners }), true)
     }
 
     /// Adds a probe at each of these seconds. Each probe makes these requests, one after the other.
@@ -59,21 +46,6 @@ impl Scene {
     pub(crate) fn ready(&mut self, at: f64, ready: bool) -> &mut Self {
         self.run.running(at, ready, true, 0);
         self
-    }
-
-    /// The container is killed because of its liveness probe.
-    pub(crate) fn killed(&mut self, at: f64) -> &mut Self {
-        self.run.signal(at, "SIGTERM");
-        let message = "Container target failed liveness probe, will be restarted";
-        self.run.event(at + 0.01, "Normal", "Killing", message);
-        self
-    }
-
-    /// The verdict if nothing else happens before `end`.
-    pub(crate) fn at(mut self, end: f64) -> &'static str {
-        self.run.reading(end);
-        let history: History = self.run.done();
-        verdict(&history, &self.clause)
     }
 }
 

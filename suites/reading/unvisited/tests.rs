@@ -1,4 +1,5 @@
 use probity_composer::Composer;
+use probity_model::history::{Did, REMOVE_SANDBOX, RESTART_KUBELET};
 use probity_script::witness::{Fact, Listening};
 use serde_json::{Value, json};
 
@@ -40,6 +41,22 @@ fn named() -> Value {
 #[test]
 fn nobody_at_an_open_port_is_a_violation() {
     assert_eq!(never_probed(&named()), "violated");
+}
+
+#[test]
+fn nobody_after_the_loss_of_a_sandbox_is_a_violation() {
+    let judged = |began: f64, verb: &str| {
+        let mut run = listening(NAME, &json!({ "path": "/ready", "port": "web" }));
+        run.probe(2.0, "/ready", 200);
+        run.deed(20.0, Did::verb(probity_composer::NODE, verb, Some(0), None));
+        run.start(began, 1);
+        opened(&mut run, began, "[::]:8080");
+        run.running(60.0, false, true, 1);
+        verdict(&run.done(), NAME)
+    };
+    assert_eq!(judged(25.0, REMOVE_SANDBOX), "violated");
+    assert_eq!(judged(15.0, REMOVE_SANDBOX), "holds", "it began in the old sandbox");
+    assert_eq!(judged(25.0, RESTART_KUBELET), "holds", "a restarted kubelet may be late");
 }
 
 #[test]

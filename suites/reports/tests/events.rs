@@ -218,6 +218,29 @@ fn a_probe_that_leaves_no_record_is_reported_too() {
     assert_eq!(judged(elsewhere, "", 30.0), "inconclusive", "somebody may listen there");
 }
 
+#[test]
+fn failures_of_a_pod_that_terminates_are_reported_too() {
+    let clause = "report.event.unhealthy";
+    let judged = |events: u32, from: f64| {
+        let probe = json!({ "httpGet": { "path": "/ready", "port": 8080 }, "periodSeconds": 1 });
+        let mut run = pod(clause, &one(json!({ "name": "target", "readinessProbe": probe })));
+        run.start(1.0, 0);
+        deletes(&mut run, 3.0);
+        for at in [from, from + 1.0] {
+            run.probe(at, "/ready", 503);
+        }
+        if events > 0 {
+            told(&mut run, from + 1.5, &with(failed(), "/count", json!(events)));
+        }
+        stops(&mut run, 20.0);
+        concluded(run, clause)
+    };
+    assert_eq!(judged(2, 5.0), "holds");
+    assert_eq!(judged(1, 5.0), "violated");
+    assert_eq!(judged(0, 5.0), "violated");
+    assert_eq!(judged(0, 17.0), "inconclusive", "the process ends soon after the failures");
+}
+
 /// A readiness probe fails three times from 2 s on, and events come half a second later.
 fn failing(clause: &str, events: u32, until: f64) -> Composer {
     let probe = json!({ "exec": { "command": ["/agnhost-rs", "exec", "ready"] }, "periodSeconds": 1, "timeoutSeconds": 5 });
@@ -259,6 +282,26 @@ fn an_event_about_a_failure_names_a_probe_of_the_container() {
     told(&mut other, 6.0, &with(failed(), "/message", json!("Liveness probe failed: 503")));
     assert_eq!(concluded(other, clause), "violated");
     assert_eq!(verdict(&failing(clause, 0, 30.0).done(), clause), "inconclusive");
+}
+
+#[test]
+fn an_event_about_a_command_says_what_the_command_printed() {
+    let clause = "report.event.unhealthy-names-probe";
+    let judged = |printed: Value, says: &str| {
+        let plan = json!({ "exec": { "ready": printed } }).to_string();
+        let env = json!([{ "name": "AGNHOST_PLAN", "value": plan }]);
+        let probe = json!({ "exec": { "command": ["/agnhost-rs", "exec", "ready"] }, "periodSeconds": 1 });
+        let target = json!({ "name": "target", "env": env, "readinessProbe": probe });
+        let mut run = pod(clause, &one(target));
+        run.start(1.0, 0).exec(2.0, "ready", Some(1));
+        told(&mut run, 3.0, &with(failed(), "/message", json!(format!("Readiness probe failed: {says}"))));
+        concluded(run, clause)
+    };
+    let both = || json!({ "exit": 1, "print": "out", "print-error": "not well" });
+    assert_eq!(judged(both(), "out\nnot well"), "holds");
+    assert_eq!(judged(both(), "out"), "violated", "standard error is missing");
+    assert_eq!(judged(both(), "not well"), "violated");
+    assert_eq!(judged(json!({ "exit": 1, "print-bytes": 100, "print-error": "x" }), ""), "holds");
 }
 
 /// A container that runs twice, with this number of Created and Started events.

@@ -251,6 +251,13 @@ fn what_a_container_requests_is_allocated() {
     assert_eq!(of(&one(json!({ "name": "target" })), json!({})), "inconclusive", "it requests nothing");
     let waiting = status("target", &json!({ "waiting": { "reason": "ContainerCreating" } }), json!({}));
     assert_eq!(judged(clause, &with_resources(), &[waiting]), "inconclusive", "it does not run");
+    let again = |mut more: Value| {
+        more["containerID"] = json!("containerd://target-0");
+        let waiting = status("target", &json!({ "waiting": { "reason": "CrashLoopBackOff" } }), more);
+        judged(clause, &with_resources(), &[waiting])
+    };
+    assert_eq!(again(allocated("1")), "holds");
+    assert_eq!(again(json!({})), "violated", "it lost its share");
 }
 
 #[test]
@@ -348,6 +355,19 @@ fn a_status_has_the_user_of_the_process() {
 }
 
 #[test]
+fn every_instance_has_a_user_if_one_has() {
+    let clause = "report.status.user";
+    let user = json!({ "user": { "linux": { "uid": 7, "gid": 3 } } });
+    let of = |first: &Value, then: &Value| {
+        let spec = one(json!({ "name": "target" }));
+        judged(clause, &spec, &[running(first.clone()), running(then.clone())])
+    };
+    assert_eq!(of(&user, &json!({})), "violated");
+    assert_eq!(of(&user, &user), "inconclusive", "no process tells its user");
+    assert_eq!(of(&json!({}), &json!({})), "inconclusive", "the runtime does not tell it");
+}
+
+#[test]
 fn a_pod_has_the_requests_of_all_its_containers() {
     let clause = "report.status.pod-allocated-resources";
     let asks = |name: &str, cpu: &str, policy: Value| {
@@ -399,4 +419,12 @@ fn each_container_has_one_status() {
     assert_eq!(of(&["first"], &["target", "helper"]), "violated", "it is in the wrong list");
     assert_eq!(of(&["another"], &["target"]), "violated");
     assert_eq!(judged(clause, &three(), &[]), "inconclusive");
+    let mut spec = three();
+    spec["ephemeralContainers"] = json!([{ "name": "one" }, { "name": "two" }]);
+    let added = |names: &[&str]| {
+        let all: Vec<Value> = names.iter().map(|name| json!({ "name": name })).collect();
+        judged(clause, &spec, &[json!({ "startTime": timestamp(0.0), "ephemeralContainerStatuses": all })])
+    };
+    assert_eq!(added(&["one", "two"]), "holds");
+    assert_eq!(added(&["one", "two", "one"]), "violated");
 }

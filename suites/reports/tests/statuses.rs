@@ -60,6 +60,20 @@ fn each_instance_has_an_id_of_its_own() {
 }
 
 #[test]
+fn an_ephemeral_container_has_an_id_too() {
+    let clause = "report.status.container-id";
+    let spec = json!({ "containers": [{ "name": "target" }], "ephemeralContainers": [{ "name": "debug" }] });
+    let of = |id: &str| {
+        let mut shown = first();
+        shown["ephemeralContainerStatuses"] =
+            json!([{ "name": "debug", "restartCount": 0, "containerID": id, "state": runs(1.0) }]);
+        judged(clause, &spec, &[shown])
+    };
+    assert_eq!(of("containerd://d"), "holds");
+    assert_eq!(of(""), "violated");
+}
+
+#[test]
 fn an_instance_that_has_ended_has_the_id_that_it_had() {
     let clause = "report.status.container-id";
     let over = |id: &str, own: &str, at: Value| {

@@ -88,6 +88,30 @@ fn a_rule_comes_before_the_policy() {
     assert_eq!(after(CODES, "Always", &ruled("In"), 1, true), "violated", "the container's policy is Never");
 }
 
+/// A container with this rule is killed at 6 s because it takes more memory than its limit, and restarts or not.
+fn out_of_memory(code: u8, again: bool) -> &'static str {
+    let plan = r#"{"process":{"consume":[{"memory":{"bytes":"64MiB"}}]}}"#;
+    let mut fields = ruled("In");
+    fields["restartPolicyRules"][0]["exitCodes"]["values"] = json!([code]);
+    fields["env"] = json!([{ "name": "AGNHOST_PLAN", "value": plan }]);
+    fields["resources"] = json!({ "limits": { "memory": "32Mi" } });
+    let mut run = pod(CODES, "Never", &fields);
+    run.left(6.0);
+    if again {
+        run.start(7.0, 1);
+    }
+    run.reading(30.0);
+    verdict(&run.done(), CODES)
+}
+
+#[test]
+fn a_rule_also_applies_to_a_lack_of_memory() {
+    assert_eq!(out_of_memory(137, true), "holds");
+    assert_eq!(out_of_memory(137, false), "violated");
+    assert_eq!(out_of_memory(1, true), "violated");
+    assert_ne!(out_of_memory(1, false), "violated");
+}
+
 #[test]
 fn containers_without_rules_are_left_alone() {
     assert_eq!(after(CODES, "Never", &own("Never"), 42, true), "inconclusive");

@@ -1,7 +1,8 @@
 //! When pods are removed.
 
-use probity_composer::Composer;
+use probity_composer::{Composer, NODE};
 use probity_model::history::{Change, Did};
+use probity_script::witness::{Exiting, Fact};
 use serde_json::json;
 
 use super::{ASKED, at, delete, exits, gone, killed, one, shown, told};
@@ -72,8 +73,59 @@ fn a_pod_that_waits_for_a_volume_is_removed_at_once() {
 #[test]
 fn a_pod_is_removed_after_its_last_end() {
     assert_eq!(removed(FINAL, 60, Some(13.0)), "holds");
-    assert_eq!(removed(FINAL, 60, Some(30.0)), "violated");
+    assert_eq!(removed(FINAL, 60, Some(34.0)), "violated");
     assert_eq!(removed(FINAL, 60, Some(ASKED + 0.5)), "violated", "its process went on");
+}
+
+/// The processes of two pods end a second after their signals. Each pod is removed at its time.
+fn both_removed(clause: &str, removals: [f64; 2]) -> &'static str {
+    let mut run = Composer::new(&[clause]);
+    let containers = json!([{ "name": "target" }]);
+    let spec = json!({ "terminationGracePeriodSeconds": 60, "nodeName": NODE, "containers": containers });
+    let pods = ["one", "two"];
+    for pod in pods {
+        run.of(pod, "target").create(0.0, &spec).start(1.0, 0);
+    }
+    for pod in pods {
+        run.deed(ASKED, Did::Deleted { kind: "Pod".to_owned(), name: pod.to_owned(), grace: None });
+    }
+    for pod in pods {
+        run.of(pod, "target").signal(ASKED + 0.1, "SIGTERM");
+    }
+    for pod in pods {
+        run.of(pod, "target").fact(ASKED + 1.0, Fact::Exiting(Exiting { code: 0, why: "stop".to_owned() }));
+    }
+    for pod in pods {
+        run.of(pod, "target").left(ASKED + 1.01);
+    }
+    for (pod, removal) in pods.into_iter().zip(removals) {
+        run.of(pod, "target").pod_seen(removal, &spec, &json!({ "phase": "Running" }), Change::Deleted);
+    }
+    at(run, 90.0, clause)
+}
+
+#[test]
+fn one_removal_may_be_late_by_one_attempt() {
+    for clause in [EARLY, FINAL] {
+        assert_eq!(removed(clause, 60, Some(25.0)), "inconclusive", "a part of the clean-up may have failed");
+        assert_eq!(both_removed(clause, [13.0, 13.5]), "holds");
+        assert_eq!(both_removed(clause, [13.0, 25.0]), "inconclusive");
+        assert_eq!(both_removed(clause, [25.0, 26.0]), "violated", "that is too often");
+        assert_eq!(both_removed(clause, [13.0, 34.0]), "violated", "that is too late");
+    }
+}
+
+#[test]
+fn a_pod_that_is_not_removed_soon_may_wait_for_another_attempt() {
+    let judged = |end: f64| {
+        let mut run = one(FINAL, Some(60));
+        delete(&mut run, ASKED, None);
+        told(&mut run, "target", ASKED + 0.1);
+        exits(&mut run, "target", ASKED + 1.0, 0);
+        at(run, end, FINAL)
+    };
+    assert_eq!(judged(25.0), "inconclusive");
+    assert_eq!(judged(40.0), "violated");
 }
 
 #[test]

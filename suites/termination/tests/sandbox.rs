@@ -25,8 +25,8 @@ fn cleaned(before: &[&str], soon: &[&str], late: &[&str]) -> &'static str {
     delete(&mut run, ASKED, None);
     gone(&mut run, 12.0);
     described(&mut run, 13.0, 0, soon);
-    described(&mut run, 93.0, 0, late);
-    run.reading(94.0);
+    described(&mut run, 123.0, 0, late);
+    run.reading(124.0);
     verdict(&run.done(), CLEANED)
 }
 
@@ -52,8 +52,8 @@ fn a_command_that_fails_or_comes_too_early_shows_nothing() {
         described(&mut run, 5.0, 0, &["running"]);
         delete(&mut run, ASKED, None);
         gone(&mut run, 12.0);
-        described(&mut run, if late { 93.0 } else { 20.0 }, exit, &[]);
-        run.reading(94.0);
+        described(&mut run, if late { 123.0 } else { 20.0 }, exit, &[]);
+        run.reading(124.0);
         verdict(&run.done(), CLEANED)
     };
     assert_eq!(judged(0, true), "holds");

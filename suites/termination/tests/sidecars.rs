@@ -12,6 +12,8 @@ const REVERSE: &str = "termination.sidecar.reverse-order";
 const EXPIRY: &str = "termination.sidecar.grace-expiry-simultaneous";
 const OVERRUN: &str = "termination.sidecar.prestop-overrun";
 const HOOKS: &str = "termination.sidecar.prestop-not-ordered";
+const FIRST: &str = "termination.prestop-runs-first";
+const COUNTS: &str = "termination.prestop-counts-in-grace";
 
 /// A pod with two sidecars and a main container is deleted.
 fn group(clause: &str, grace: u64, sidecar: impl Fn(&str) -> Value) -> Composer {
@@ -79,6 +81,31 @@ fn a_sidecar_that_ended_before_its_turn_is_not_waited_for_alone() {
     exits(&mut run, "main", ASKED + 12.0, 0);
     told(&mut run, "first", ASKED + 12.1);
     assert_ne!(at(run, 60.0, REVERSE), "violated");
+}
+
+/// The second sidecar crashed at 5 s and waits for its restart. The first one gets its stop signal this long after the request,
+/// and the main container ends a second after it.
+fn beside_a_crash(first: f64) -> &'static str {
+    let side = |name: &str| json!({ "name": name, "restartPolicy": "Always" });
+    let spec = json!({
+        "terminationGracePeriodSeconds": 30,
+        "initContainers": [side("first"), side("second")], "containers": [{ "name": "main" }],
+    });
+    let mut run = pod(AFTER, &spec);
+    run.of("pod", "second").fact(5.0, Fact::Exiting(Exiting { code: 1, why: "plan".to_owned() }));
+    run.left(5.01);
+    delete(&mut run, ASKED, None);
+    told(&mut run, "main", ASKED + 0.1);
+    exits(&mut run, "main", ASKED + 1.0, 0);
+    told(&mut run, "first", ASKED + first);
+    exits(&mut run, "first", ASKED + first + 0.5, 0);
+    at(run, 60.0, AFTER)
+}
+
+#[test]
+fn a_sidecar_that_waits_for_its_restart_is_not_waited_for() {
+    assert_eq!(beside_a_crash(1.1), "holds");
+    assert_eq!(beside_a_crash(30.1), "violated");
 }
 
 /// Two main containers that the status shows as running; the slower one, which ends twelve seconds after the request, wrote its
@@ -203,4 +230,45 @@ fn hooks_of_sidecars_wait_for_nobody() {
     told(&mut none, "main", ASKED + 0.1);
     exits(&mut none, "main", ASKED + 12.0, 0);
     assert_eq!(at(none, 40.0, HOOKS), "violated");
+}
+
+#[test]
+fn the_sleep_of_a_sidecar_comes_before_its_signal() {
+    let judged = |stop: f64| {
+        let sleeping = |name: &str| match name {
+            "second" => json!({ "name": name, "lifecycle": { "preStop": { "sleep": { "seconds": 4 } } } }),
+            _ => plain(name),
+        };
+        let mut run = group(FIRST, 40, sleeping);
+        told(&mut run, "main", ASKED + 0.1);
+        exits(&mut run, "main", ASKED + 0.2, 0);
+        told(&mut run, "second", ASKED + stop);
+        exits(&mut run, "second", ASKED + stop + 0.1, 0);
+        at(run, 60.0, FIRST)
+    };
+    assert_eq!(judged(4.2), "holds");
+    assert_eq!(judged(0.3), "violated", "no sleep");
+    assert_eq!(judged(12.0), "violated", "too long a sleep");
+}
+
+#[test]
+fn the_time_of_a_sidecar_s_hook_counts() {
+    let judged = |end: Option<f64>| {
+        let hooked = |name: &str| if name == "first" { with_hook(name) } else { plain(name) };
+        let mut run = group(COUNTS, 12, hooked);
+        told(&mut run, "main", ASKED + 0.1);
+        exits(&mut run, "main", ASKED + 0.2, 0);
+        told(&mut run, "second", ASKED + 0.3);
+        exits(&mut run, "second", ASKED + 0.4, 0);
+        hook(&mut run, "first", ASKED + 0.1, Some(ASKED + 5.1));
+        told(&mut run, "first", ASKED + 5.2);
+        if let Some(end) = end {
+            killed(&mut run, "first", ASKED + end);
+        }
+        at(run, 60.0, COUNTS)
+    };
+    assert_eq!(judged(Some(12.3)), "holds");
+    assert_eq!(judged(Some(17.3)), "violated", "the grace period anew");
+    assert_eq!(judged(Some(7.2)), "violated", "killed early");
+    assert_eq!(judged(None), "violated", "never killed");
 }

@@ -1,7 +1,7 @@
 //! Runs that were recorded on real clusters.
 //!
-//! They are next to this file, in one folder for each cluster (`kubernetes-VERSION`), which has one folder for each
-//! chapter, as a run of `probity` writes them. `tests/verdicts.rs` defines which verdicts the runs must get.
+//! They are in the folder of this crate, in one folder for each cluster (`kubernetes-VERSION`), which has one folder for
+//! each chapter, as a run of `probity` writes them. `tests/verdicts.rs` defines which verdicts the runs must get.
 //! `tests/damage.rs` damages them on purpose, and defines which clauses must detect the damage. This library only reads
 //! the runs and judges nothing.
 

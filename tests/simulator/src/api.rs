@@ -91,7 +91,7 @@ impl World<'_> {
         of.started = self.now;
         of.object["status"]["conditions"] = json!([{ "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now }]);
         self.show_pod(pod, Change::Modified);
-        if self.refuses_system(pod) || self.refuses_amount(pod) {
+        if self.refuses_system(pod) || self.refuses_amount(pod) || self.refuses_sysctls(pod) {
             return;
         }
         self.add_workers(pod);

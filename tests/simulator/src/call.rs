@@ -108,6 +108,8 @@ pub(crate) enum CallResult {
 pub(crate) struct ReceivedResponse {
     pub(crate) status: u16,
     pub(crate) location: Option<String>,
+    /// The size of all header lines.
+    pub(crate) head: usize,
     pub(crate) body: String,
     /// Why the body could not be read to its end or to the limit.
     pub(crate) cut: Option<String>,

@@ -169,7 +169,11 @@ impl World<'_> {
         let failed = made.iter().any(|(_, state)| matches!(state, State::Ended(ended) if ended.code != 0));
         let count = made.len();
         let shown = made.into_iter().map(|(shown, _)| self.misshow_ephemeral(shown, count));
-        status["ephemeralContainerStatuses"] = shown.collect();
+        let mut shown: Vec<Value> = shown.collect();
+        if count > 1 && self.has(Defect::EphemeralShownTwice) {
+            shown.extend(shown.first().cloned());
+        }
+        status["ephemeralContainerStatuses"] = json!(shown);
         let unreadies = self.has(Defect::EphemeralUnreadiesAtOnce);
         if unreadies
             || runs && self.has(Defect::EphemeralUnreadiesPod)
@@ -182,9 +186,14 @@ impl World<'_> {
         }
     }
 
-    /// Applies the defects of how the end of an ephemeral container is shown.
+    /// Applies the defects of how an ephemeral container is shown, and mainly its end.
     fn misshow_ephemeral(&self, mut shown: Value, count: usize) -> Value {
-        let Some(end) = shown["state"].get("terminated").cloned() else { return shown };
+        let Some(end) = shown["state"].get("terminated").cloned() else {
+            if self.has(Defect::RunningEphemeralWithoutId) {
+                shown["containerID"] = json!("");
+            }
+            return shown;
+        };
         if count > 1 && self.has(Defect::EphemeralEndForgotten) {
             shown["state"] = json!({ "waiting": { "reason": "ContainerCreating" } });
         } else if self.has(Defect::EphemeralEndUnshown) {
@@ -217,6 +226,9 @@ impl World<'_> {
 
     /// The ephemeral containers of a pod that is deleted get their stop signal with the others.
     pub(crate) fn stop_ephemeral(&mut self, pod: usize) {
+        if self.keeps_ephemeral(pod) {
+            return;
+        }
         let grace = match () {
             () if self.has(Defect::EphemeralKilledEarly) => 2 * SECOND,
             () if self.has(Defect::EphemeralNeverKilled) => 600 * SECOND,

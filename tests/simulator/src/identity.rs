@@ -7,13 +7,15 @@ use serde_json::{Value, json};
 
 use crate::Defect;
 use crate::amounts::thousandths;
-use crate::pod::micros;
+use crate::pod::{Kind, micros};
 use crate::resize::requested;
 use crate::users::FIELD as USERS;
 use crate::world::{ALLOCATABLE, At, LifeAt, MS, World};
 
 /// The longest name.
 const LONGEST: usize = 253;
+/// The default path of a termination message.
+const MESSAGE: &str = "/dev/termination-log";
 
 impl World<'_> {
     /// The problem with the name of a new pod, if there is one.
@@ -88,9 +90,21 @@ impl World<'_> {
         if !self.has(Defect::RejectionWithoutReason) {
             self.pods[pod].object["status"]["reason"] = json!(format!("OutOf{resource}"));
         }
+        if !self.has(Defect::EndWithoutMessage) {
+            let message = format!("Pod was rejected: Node didn't have enough resource: {resource}");
+            self.pods[pod].object["status"]["message"] = json!(message);
+        }
         let (name, object) = (self.pods[pod].name.clone(), self.pods[pod].object.clone());
         self.show("Pod", &name, Change::Modified, &object);
         true
+    }
+
+    /// The root file system of a container in its list of mounts.
+    pub(crate) fn root_mount(&self, container: &Value) -> String {
+        let asked = container["securityContext"]["readOnlyRootFilesystem"] == true;
+        let own_path = container["terminationMessagePath"].as_str().is_some_and(|path| path != MESSAGE);
+        let read_only = asked && !(own_path && self.has(Defect::RootWritableForMessages));
+        format!("1 1 0:1 / / {},relatime - overlay overlay rw", if read_only { "ro" } else { "rw" })
     }
 
     /// The files with which the kernel shows a process its users and its privileges, with their content.
@@ -99,10 +113,20 @@ impl World<'_> {
         let is = |spec: &Value| spec["securityContext"]["privileged"] == true;
         let all = of.containers.iter().any(|other| is(&other.spec)) && self.has(Defect::PrivilegedForAll);
         let privileged = all || (is(&of.containers[container].spec) && !self.has(Defect::PrivilegedIgnored));
-        let bound = if privileged { "000001ffffffffff" } else { "0000000000000000" };
+        let kind = of.containers[container].kind;
+        let bound = match () {
+            () if privileged => "000001ffffffffff",
+            () if kind == Kind::Sidecar && self.has(Defect::SidecarsKeepCapabilities) => "00000000a80425fb",
+            () => "0000000000000000",
+        };
+        let allowed = of.containers[container].spec["securityContext"]["allowPrivilegeEscalation"] != false;
+        let gains = allowed || (kind == Kind::Init && self.has(Defect::InitsGainPrivileges));
         let [users, groups] = self.id_maps(pod);
         let processors = self.processors_of(At { pod, container });
-        let status = format!("CapBnd:\t{bound}\nCpus_allowed_list:\t{processors}\n");
+        let status = format!(
+            "CapBnd:\t{bound}\nNoNewPrivs:\t{}\nCpus_allowed_list:\t{processors}\n",
+            u8::from(!gains)
+        );
         [
             ("/proc/self/status".to_owned(), status),
             ("/proc/self/uid_map".to_owned(), users),

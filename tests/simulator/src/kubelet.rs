@@ -15,6 +15,7 @@ mod lifecycle;
 mod messages;
 mod plain;
 mod prober;
+mod rare;
 mod reports;
 mod requests;
 mod reset;

@@ -32,6 +32,7 @@ mod settings;
 mod shortage;
 mod staged;
 mod static_pods;
+mod sysctls;
 mod taints;
 mod target;
 mod templates;

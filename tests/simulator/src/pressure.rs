@@ -110,8 +110,16 @@ impl World<'_> {
             () if self.has(Defect::MemoryLimitOfAHalf) => of("limits").map(|limit| limit / 2),
             () if self.has(Defect::MemoryLimitOfAThird) => of("limits").map(|limit| limit / 3),
             () if self.has(Defect::RequestsAreLimits) => of("limits").or_else(|| of("requests")),
+            () if self.has(Defect::PodHeldToSomeLimits) => of("limits").or_else(|| self.some_limits(life)),
             () => of("limits"),
         }
+    }
+
+    /// The sum of the memory limits in a pod, if there are any.
+    fn some_limits(&self, life: LifeAt) -> Option<u64> {
+        let all = self.pods[life.at.pod].containers.iter();
+        let sum: u64 = all.filter_map(|of| mebibytes(&of.spec["resources"]["limits"]["memory"])).sum();
+        (sum > 0).then_some(sum)
     }
 
     /// The kernel kills a process, and the container with it.

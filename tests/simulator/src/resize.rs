@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::Defect;
 use crate::amounts::thousandths;
-use crate::pod::{BackOff, Kind, Pod, State};
+use crate::pod::{BackOff, Container, Kind, Pod, State};
 use crate::updates::{container_in, merge};
 use crate::world::{ALLOCATABLE, Act, At, MS, SECOND, World};
 
@@ -20,6 +20,21 @@ const TOO_MANY: i64 = 8_192_000;
 /// The condition of a resize that must wait, and its reason if other pods have the resources.
 const PENDING: &str = "PodResizePending";
 const DEFERRED: &str = "Deferred";
+
+/// The condition of a resize that is being enacted.
+pub(crate) const IN_PROGRESS: &str = "PodResizeInProgress";
+
+/// Whether the resize of a pod waits for room on the node.
+fn is_deferred(pod: &Pod) -> bool {
+    let mut all = pod.object["status"]["conditions"].as_array().into_iter().flatten();
+    all.any(|condition| condition["type"] == PENDING && condition["reason"] == DEFERRED)
+}
+
+/// What is allocated for the main containers of a pod together, in thousandths.
+fn allocated(pod: &Pod, resource: &str) -> i64 {
+    let mains = pod.containers.iter().filter(|of| of.kind == Kind::Main);
+    mains.filter_map(|of| thousandths(&of.spec["resources"]["requests"][resource])).sum()
+}
 
 /// What the main containers of a pod request together, in thousandths.
 pub(crate) fn requested(pod: &Pod, resource: &str) -> i64 {
@@ -63,13 +78,53 @@ impl World<'_> {
         }
         if !self.fits(pod) && !is_too_large(&self.pods[pod]) {
             self.add_condition(pod, PENDING, DEFERRED);
+            self.touch(pod);
             return;
         }
+        self.end_wait(pod);
         self.allocate(pod);
+    }
+
+    /// A resize that had to wait was granted or withdrawn.
+    fn end_wait(&mut self, pod: usize) {
+        let kept = self.is_as_wanted(pod) && self.has(Defect::WithdrawnResizeStaysPending);
+        let conditions = self.pods[pod].object["status"]["conditions"].as_array_mut();
+        let Some(all) = conditions.filter(|_| !kept) else { return };
+        let before = all.len();
+        all.retain(|condition| condition["type"] != PENDING);
+        if all.len() < before {
+            self.touch(pod);
+        }
+    }
+
+    /// Whether every container of a pod has the resources that it wants.
+    fn is_as_wanted(&self, pod: usize) -> bool {
+        let all = self.pods[pod].containers.iter().enumerate();
+        let mut all = all.map(|(container, of)| (At { pod, container }, of));
+        all.all(|(at, of)| of.spec["resources"] == self.wanted(at))
+    }
+
+    /// Whether a running container of a pod does not have its new resources yet, or is being stopped to get them.
+    pub(crate) fn is_resizing(&self, pod: usize) -> bool {
+        let all = self.pods[pod].containers.iter().enumerate().filter(|(_, of)| of.is_running());
+        let mut all = all.map(|(container, of)| (At { pod, container }, of));
+        all.any(|(at, of)| {
+            let stops = of.life.as_ref().is_some_and(|life| life.stopping);
+            stops || of.spec["resources"] != self.wanted(at)
+        })
+    }
+
+    /// The requests that a status shows as allocated for a container.
+    pub(crate) fn shown_requests(&self, pod: usize, container: &Container) -> Value {
+        let of = &self.pods[pod];
+        let early = is_deferred(of) && self.has(Defect::DeferredShownAsAllocated);
+        let wanted = container_in(&of.object["spec"], &container.name).filter(|_| early);
+        wanted.unwrap_or(&container.spec)["resources"]["requests"].clone()
     }
 
     /// The kubelet accepts the new resources of a pod, and gives them to its containers.
     fn allocate(&mut self, pod: usize) {
+        let mut begins = false;
         for container in 0..self.pods[pod].containers.len() {
             let at = At { pod, container };
             let wanted = self.wanted(at);
@@ -80,6 +135,7 @@ impl World<'_> {
                 let late = if self.has(Defect::ResizeLate) { 14 * SECOND } else { 0 };
                 let delay = late + self.between(100 * MS, 600 * MS);
                 self.later(delay, Act::Resize(at));
+                begins = true;
             } else {
                 if !self.has(Defect::ResourcesOfFirstStatus) {
                     self.pods[pod].containers[container].spec["resources"] = wanted;
@@ -88,21 +144,19 @@ impl World<'_> {
                 self.begin_back_off_anew(at);
             }
         }
+        if begins && !self.has(Defect::ResizeUnannounced) {
+            self.add_condition(pod, IN_PROGRESS, "");
+        }
     }
 
     /// A pod was removed: the kubelet tries deferred resizes again.
     pub(crate) fn retry_resizes(&mut self) {
-        let waits = |condition: &Value| condition["type"] == PENDING && condition["reason"] == DEFERRED;
         for pod in 0..self.pods.len() {
-            let conditions = self.pods[pod].object["status"]["conditions"].as_array();
-            let deferred = conditions.is_some_and(|all| all.iter().any(waits));
-            let ready = deferred && !self.pods[pod].gone && self.fits(pod);
+            let ready = is_deferred(&self.pods[pod]) && !self.pods[pod].gone && self.fits(pod);
             if !ready || self.has(Defect::DeferredResizeForgotten) {
                 continue;
             }
-            if let Some(all) = self.pods[pod].object["status"]["conditions"].as_array_mut() {
-                all.retain(|condition| !waits(condition));
-            }
+            self.end_wait(pod);
             self.allocate(pod);
             self.touch(pod);
         }
@@ -117,7 +171,7 @@ impl World<'_> {
             bound && takes && other.uid != self.pods[pod].uid
         };
         ALLOCATABLE.into_iter().all(|(resource, all)| {
-            let taken: i64 = self.pods.iter().filter(here).map(|other| requested(other, resource)).sum();
+            let taken: i64 = self.pods.iter().filter(here).map(|other| allocated(other, resource)).sum();
             let all = thousandths(&json!(all)).unwrap_or_default();
             let own = requested(&self.pods[pod], resource);
             own == 0 || taken + own <= all
@@ -142,6 +196,7 @@ impl World<'_> {
         }
         let all = &mut self.pods[pod].object["status"]["conditions"];
         let mut conditions = all.as_array().cloned().unwrap_or_default();
+        conditions.retain(|of| of["type"] != kind);
         conditions.push(condition);
         *all = json!(conditions);
         self.show_again(pod);
@@ -174,7 +229,7 @@ impl World<'_> {
         let enacted = self.enacted(&old, &wanted, kind);
         self.pods[at.pod].containers[at.container].enacted = Some(enacted);
         if self.has(Defect::ResizeNeverCompletes) {
-            self.add_condition(at.pod, "PodResizeInProgress", "");
+            self.add_condition(at.pod, IN_PROGRESS, "");
         }
         self.touch(at.pod);
         if restarts {

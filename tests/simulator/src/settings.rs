@@ -1,6 +1,8 @@
 //! ConfigMaps and Secrets: the references to them in the environment and the volumes of pods, and how pods wait for
 //! missing objects.
 
+use std::collections::BTreeMap;
+
 use probity_case::PatchStep;
 use probity_case::manifest::object_name;
 use probity_model::history::Did;
@@ -52,8 +54,58 @@ impl World<'_> {
     fn add_keys(&mut self, kind: &str, name: &str, content: &Value) {
         let keys = self.settings.entry((kind.to_owned(), name.to_owned())).or_default();
         for field in ["data", "stringData", "binaryData"] {
-            keys.extend(content[field].as_object().into_iter().flatten().map(|(key, _)| key.clone()));
+            for (key, value) in content[field].as_object().into_iter().flatten() {
+                let value = value.as_str().unwrap_or_default();
+                let of = keys.entry(key.clone()).or_insert_with(|| [value.to_owned(), String::new()]);
+                value.clone_into(&mut of[1]);
+            }
         }
+    }
+
+    /// The files of a volume that come from ConfigMaps and Secrets, each with its content.
+    pub(crate) fn settings_files(&self, volume: &Value) -> Vec<(String, String)> {
+        let mut files = Vec::new();
+        for of in list(&volume["projected"], "sources").chain([volume]) {
+            let Some((kind, from)) = source(of) else { continue };
+            let map = kind == "ConfigMap";
+            let stays = map && of.get("name").is_some() && self.has(Defect::MountedMapStays);
+            if map && !files.is_empty() && self.has(Defect::ProjectedMapLost) {
+                continue;
+            }
+            let name = from["name"].as_str().or(from["secretName"].as_str()).unwrap_or_default();
+            let Some(keys) = self.settings.get(&(kind.to_owned(), name.to_owned())) else { continue };
+            for item in list(from, "items") {
+                let value = item["key"].as_str().and_then(|key| keys.get(key));
+                if let (Some([first, last]), Some(path)) = (value, item["path"].as_str()) {
+                    files.push((path.to_owned(), if stays { first.clone() } else { last.clone() }));
+                }
+            }
+        }
+        files
+    }
+
+    /// The variables that a container gets from whole ConfigMaps and Secrets.
+    pub(crate) fn variables_of_objects(&self, spec: &Value) -> BTreeMap<String, String> {
+        let mut all = BTreeMap::new();
+        for of in list(spec, "envFrom") {
+            let Some((kind, from)) = source(of) else { continue };
+            let name = from["name"].as_str().unwrap_or_default();
+            let Some(keys) = self.settings.get(&(kind.to_owned(), name.to_owned())) else { continue };
+            let lost = kind == "Secret" && self.has(Defect::EnvFromSecretUnprefixed);
+            let prefix = of["prefix"].as_str().filter(|_| !lost).unwrap_or_default();
+            all.extend(keys.iter().map(|(key, [_, last])| (format!("{prefix}{key}"), last.clone())));
+        }
+        all
+    }
+
+    /// Why a container must not start as its user: it would run as root, but must not.
+    fn root_problem(&self, pod: usize, container: usize) -> Option<String> {
+        let own = &self.pods[pod].containers[container].spec["securityContext"];
+        let of_pod = &self.pods[pod].object["spec"]["securityContext"];
+        let field = |name: &str| if own[name].is_null() { &of_pod[name] } else { &own[name] };
+        let unchecked = own["runAsNonRoot"].is_null() && self.has(Defect::NonRootOfPodUnchecked);
+        let breaks = *field("runAsNonRoot") == true && *field("runAsUser") == 0 && !unchecked;
+        breaks.then(|| "container's runAsUser breaks non-root policy".to_owned())
     }
 
     /// The missing object or key that a reference needs.
@@ -69,7 +121,7 @@ impl World<'_> {
             None => format!("{kind} \"{name}\" not found"),
             Some(keys) => {
                 let items = list(source, "items").map(|item| &item["key"]).chain([&source["key"]]);
-                let key = items.filter_map(Value::as_str).find(|key| !keys.contains(*key))?;
+                let key = items.filter_map(Value::as_str).find(|key| !keys.contains_key(*key))?;
                 format!("couldn't find key {key} in {kind} {name}")
             }
         };
@@ -117,9 +169,11 @@ impl World<'_> {
         false
     }
 
-    /// Whether a container waits because its environment refers to something that does not exist.
+    /// Whether a container waits because its environment refers to something that does not exist, or because it must not
+    /// run as its user.
     pub(crate) fn waits_for_settings(&mut self, pod: usize, container: usize) -> bool {
-        let Some(why) = self.environment_problem(pod, container) else { return false };
+        let problem = self.environment_problem(pod, container);
+        let Some(why) = problem.or_else(|| self.root_problem(pod, container)) else { return false };
         let reason = match () {
             () if self.has(Defect::SettingsLackShownAsCreating) => "ContainerCreating",
             () if self.has(Defect::SettingsLackShownAsRunError) => "RunContainerError",

@@ -105,10 +105,11 @@ impl World<'_> {
         let over = matches!(phase, "Succeeded" | "Failed") || self.has(Defect::ShortageExplainedEarly);
         let misexplained = self.has(Defect::ShortageMisexplained);
         let reason = if misexplained { "EvictionByEvictionAPI" } else { "TerminationByKubelet" };
+        let dated = (!self.has(Defect::EvictionUndated)).then(|| self.timestamp(self.now));
         over.then(|| {
             json!({
                 "type": "DisruptionTarget", "status": "True", "reason": reason, "message": Cause::Memory.says(),
-                "lastProbeTime": null, "lastTransitionTime": self.timestamp(self.now),
+                "lastProbeTime": null, "lastTransitionTime": dated,
             })
         })
     }

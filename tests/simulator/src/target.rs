@@ -9,6 +9,7 @@ mod client;
 mod connection;
 mod downward;
 mod looks;
+mod lookups;
 mod orphans;
 mod reply;
 mod request;

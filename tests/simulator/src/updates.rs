@@ -46,7 +46,8 @@ impl World<'_> {
             self.count_change(pod);
         }
         self.show_again(pod);
-        if changed && self.pods[pod].object["spec"]["nodeName"].is_string() {
+        let synced = changed || self.has(Defect::ResizeConditionsRedated);
+        if synced && self.pods[pod].object["spec"]["nodeName"].is_string() {
             self.touch(pod);
         }
         if old["spec"]["activeDeadlineSeconds"] != self.pods[pod].object["spec"]["activeDeadlineSeconds"] {

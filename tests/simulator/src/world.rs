@@ -170,8 +170,8 @@ pub(crate) struct World<'c> {
     pub(crate) pods: Vec<Pod>,
     pub(crate) services: Vec<Service>,
     pub(crate) budgets: Vec<Budget>,
-    /// The keys of the ConfigMaps and Secrets, by kind and name.
-    pub(crate) settings: BTreeMap<(String, String), BTreeSet<String>>,
+    /// The keys of the ConfigMaps and Secrets, by kind and name, each with its first and its last value.
+    pub(crate) settings: BTreeMap<(String, String), BTreeMap<String, [String; 2]>>,
     /// The quota of the case, as its author wrote it.
     pub(crate) quota: Option<serde_json::Value>,
     pub(crate) director: Director,

@@ -11,7 +11,7 @@ use crate::case::{CasePod, ONLY};
 use crate::manifest::variants;
 use crate::pod_rules::{self, SIGNALS};
 use crate::step::Step;
-use crate::waiting::Wait;
+use crate::wait_conditions::Wait;
 use crate::workload::Workload;
 
 /// Everything of a case that has a name.

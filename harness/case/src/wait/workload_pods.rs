@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::case::Case;
 use crate::manifest::{CASE, POD, object_name};
-use crate::waiting::Wait;
+use crate::wait_conditions::Wait;
 use crate::workload::Workload;
 
 /// A workload as the history shows it.

@@ -21,7 +21,8 @@ pub(crate) enum ComparisonFormat {
 /// How a comparison is written.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ComparisonOutput {
-    /// The format; by default the extension of the --out file decides (.md, .html, .json), or else it is text
+    /// Set the output format; by default, the extension of the --out file determines it (.md, .html, .json),
+    /// otherwise it is text
     #[arg(long, value_enum)]
     pub(crate) format: Option<ComparisonFormat>,
     /// Write to this file instead of standard output. In HTML and Markdown, links to the reports are relative to it

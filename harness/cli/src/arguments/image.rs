@@ -36,7 +36,7 @@ pub(crate) enum ImageVerb {
     Own {
         /// The file
         file: PathBuf,
-        /// Another static program to use instead of this one, for example for another architecture
+        /// Use this static program instead of the running one, for example for another architecture
         #[arg(long, value_name = "FILE")]
         program: Option<PathBuf>,
     },
@@ -63,7 +63,7 @@ pub(crate) enum ImageVerb {
 /// Where the archive is.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ArchiveArgs {
-    /// The archive; otherwise agnhost-rs.tar beside this program, or target/image/agnhost-rs.tar
+    /// Use this archive [default: agnhost-rs.tar next to this program, otherwise target/image/agnhost-rs.tar]
     #[arg(long, value_name = "FILE")]
     pub(crate) archive: Option<PathBuf>,
 }
@@ -72,25 +72,26 @@ pub(crate) struct ArchiveArgs {
 #[derive(Args, Clone, Debug)]
 #[group(required = true, multiple = false)]
 pub(crate) struct LoadArgs {
-    /// A kind cluster of this name
+    /// Load into the kind cluster with this name
     #[arg(long, value_name = "NAME")]
     pub(crate) kind: Option<String>,
-    /// The containerd of this machine
+    /// Load into containerd on this machine
     #[arg(long)]
     pub(crate) containerd: bool,
-    /// The k3s of this machine
+    /// Load into k3s on this machine
     #[arg(long)]
     pub(crate) k3s: bool,
-    /// A minikube profile
+    /// Load into the minikube cluster with this profile
     #[arg(long, value_name = "PROFILE")]
     pub(crate) minikube: Option<String>,
-    /// The docker of this machine
+    /// Load into docker on this machine
     #[arg(long)]
     pub(crate) docker: bool,
-    /// The podman of this machine
+    /// Load into podman on this machine
     #[arg(long)]
     pub(crate) podman: bool,
-    /// Any command that reads the archive from its standard input, such as "ssh NODE ctr -n k8s.io images import -"
+    /// Load with this command, which reads the archive from its standard input, such as "ssh NODE ctr -n k8s.io
+    /// images import -"
     #[arg(long, value_name = "COMMAND")]
     pub(crate) command: Option<String>,
 }

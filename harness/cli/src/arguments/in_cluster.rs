@@ -21,16 +21,17 @@ pub(crate) struct ManifestArgs {
 /// What `probity manifest` prints.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ManifestOf {
-    /// A Job that runs the suite inside the cluster, with its namespaces and minimal permissions
+    /// Prints a Job that runs the suite inside the cluster, with its namespaces and minimal permissions
     Job(JobArgs),
-    /// A plugin for Sonobuoy
+    /// Prints a Sonobuoy plugin
     Sonobuoy(SonobuoyArgs),
 }
 
 /// The settings of a run in a manifest.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct RunInPodArgs {
-    /// The name of the image of this program on the nodes; `probity image self` writes such an image
+    /// The name of the image of this program on the nodes; `probity image self` writes such an image. In
+    /// `probity run`, --image is the name of the target's image
     #[arg(long, value_name = "REF", default_value_t = format!("{}:{}", harness::REPOSITORY, agnhost::TAG))]
     pub(crate) image: String,
     /// The name of the target's image on the nodes
@@ -72,13 +73,13 @@ pub(crate) struct SonobuoyArgs {
 pub(crate) struct FetchArgs {
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
-    /// The namespace of the Job
+    /// Fetch from this namespace, in which the Job ran
     #[arg(long, value_name = "NAME", default_value = "probity")]
     pub(crate) namespace: String,
-    /// The name under which the results are stored
+    /// Fetch the results stored under this name
     #[arg(long, value_name = "NAME", default_value = JOB)]
     pub(crate) name: String,
-    /// The folder for the run; the shards of a run go into its subfolder shards
+    /// Write the run to this folder; the shards of a run go into its subfolder shards
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
     /// Wait up to this long for all results to be stored, such as 20m or 2h

@@ -13,7 +13,7 @@ pub(crate) struct MergeArgs {
     /// Folders of runs, or folders that contain such folders
     #[arg(required = true, value_name = "DIR")]
     pub(crate) folders: Vec<PathBuf>,
-    /// The folder for the merged run
+    /// Write the merged run to this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
     #[command(flatten)]

@@ -7,14 +7,14 @@ use probity_report::run_log::Shard;
 use probity_script::Span;
 use probity_trial::Fault;
 
-use super::StandardArgs;
 use super::in_cluster::DeliveryArgs;
+use super::{Format, StandardArgs};
 use crate::cases::book::SuiteArgs;
 use crate::cases::case_filter::CaseFilter;
 use crate::cases::shards;
 use crate::output::did_you_mean;
 use crate::pipeline::libtest::LibtestArgs;
-use crate::pipeline::{ClusterArgs, RunSettings, key_value};
+use crate::pipeline::{ClusterArgs, RunSettings, STARTS, key_value};
 
 /// Runs
 #[derive(Args, Debug)]
@@ -43,7 +43,7 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) standard: StandardArgs,
     /// Start at most N pods at the same time on a node
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = STARTS, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) starts: u32,
     /// Keep at most N pods at the same time [default: the capacity of the nodes]
     #[arg(long, value_name = "N", alias = "test-threads", value_parser = clap::value_parser!(u32).range(1..))]
@@ -83,9 +83,19 @@ pub(crate) struct TryArgs {
     /// Print the faults, what the probe settings promise, and the duration; create nothing, and use no cluster
     #[arg(long)]
     pub(crate) plan: bool,
-    /// Print the result as JSON
-    #[arg(long)]
+    /// The format of the result
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: Format,
+    /// The same as --format json, for scripts that use the older name
+    #[arg(long, hide = true)]
     pub(crate) json: bool,
+}
+
+impl TryArgs {
+    /// Whether the result is printed as JSON.
+    pub(crate) fn wants_json(&self) -> bool {
+        self.json || self.format == Format::Json
+    }
 }
 
 /// Reproduces
@@ -95,13 +105,13 @@ pub(crate) struct ReproduceArgs {
     /// regressions/exec-timeout-ignored
     #[arg(value_name = "POD.yaml")]
     pub(crate) file: PathBuf,
-    /// The workload of the file to reproduce, by its name or KIND/NAME
+    /// Reproduce this workload of the file: its name, or KIND/NAME
     #[arg(long, value_name = "NAME")]
     pub(crate) workload: Option<String>,
     /// Write the case to this file, so that you can correct the guesses and run it again
     #[arg(long, value_name = "FILE")]
     pub(crate) case_out: Option<PathBuf>,
-    /// Only write the case and explain it, without a cluster; without --case-out, print it
+    /// Write and explain the case, but do not run it; needs no cluster. Without --case-out, the case is printed
     #[arg(long)]
     pub(crate) plan: bool,
     #[command(flatten)]
@@ -127,7 +137,7 @@ fn fault(word: &str) -> Result<Fault, String> {
 /// Prints permissions
 #[derive(Args, Debug)]
 pub(crate) struct RbacArgs {
-    /// Permissions in this existing namespace only
+    /// Limit the permissions to this existing namespace
     #[arg(long, value_name = "NAME")]
     pub(crate) namespace: Option<String>,
 }
@@ -140,7 +150,8 @@ pub(crate) struct GcArgs {
     /// Look only in this namespace [default: all namespaces, including those that runs created]
     #[arg(long, value_name = "NAME")]
     pub(crate) namespace: Option<String>,
-    /// Use this command to undo what a run did to a node; it is called as in `probity run`, for example with heal node2
+    /// Use this command to undo what a run did to a node; it is called with a verb and the name of a node, such as
+    /// heal node2
     #[arg(long, value_name = "COMMAND")]
     pub(crate) node_command: Option<String>,
     /// Remove only objects that are at least this old, such as 10m or 2h, so that newer runs are not disturbed

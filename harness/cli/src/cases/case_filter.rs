@@ -14,7 +14,7 @@ pub(crate) struct CaseFilter {
     /// Choose the cases whose names contain one of these texts
     #[arg(value_name = "FILTER")]
     pub(crate) filter: Vec<String>,
-    /// Compare FILTER and --skip with whole names
+    /// Match FILTER and --skip against whole names
     #[arg(long)]
     pub(crate) exact: bool,
     /// Leave out the cases whose names contain this text; may be repeated

@@ -4,18 +4,14 @@
 //! Whatever the manifest does not describe is guessed, and the case file lists these guesses. The case runs in the same
 //! way as with `probity run` and its file.
 
-use std::sync::mpsc::channel;
-
 use probity_cluster::RefusedPod;
-use probity_model::History;
-use probity_report::run_log::{Planned, RunFacts};
 
 use crate::arguments::ReproduceArgs;
 use crate::cases::book::{Book, CaseFile};
 use crate::cases::{case_text, rejected_pods};
 use crate::exit_status::{Exit, Failure};
 use crate::output;
-use crate::pipeline::{AwaitedCase, RunPlan, prepare};
+use crate::pipeline::{RunPlan, prepare};
 use crate::reproductions::case_file::Reproduction;
 use crate::reproductions::issue::Issue;
 
@@ -54,29 +50,10 @@ fn perform(args: &ReproduceArgs, made: &Reproduction) -> Result<Exit, Failure> {
     let prepared = prepare(&args.settings, args.settings.options())?;
     prepared.rehearse(&made.cases, refused)?;
     let book = Book::built_in()?;
-    let awaited = made.cases.iter().map(|case| {
-        // Nothing waits for single results here, because the text shows them together.
-        let awaited = AwaitedCase { case: case.name.clone(), repetition: None, result: channel().0 };
-        (case.name.clone(), awaited)
-    });
-    let facts = RunFacts {
-        repeat: 1,
-        cases: made.cases.iter().map(|case| Planned::of(case, &made.source)).collect(),
-        ..RunFacts::default()
-    };
-    let plan = RunPlan {
-        book: &book,
-        title: format!("a reproduction of {}", made.source),
-        awaited: awaited.collect(),
-        cases: made.cases.clone(),
-        facts,
-        left_out: Vec::new(),
-        standard,
-        retries: 1,
-    };
-    let finished = prepared.conduct(plan, |_| ())?;
-    let whole = finished.histories.iter().filter_map(|stored| stored.contents.as_ref().ok());
-    let histories: Vec<&History> = whole.map(|told| &told.history).collect();
+    let title = format!("a reproduction of {}", made.source);
+    let plan = RunPlan::shown_together(&book, title, made.cases.clone(), &made.source);
+    let finished = prepared.conduct(RunPlan { standard, retries: 1, ..plan }, |_| ())?;
+    let histories = finished.whole_histories();
     let (report, folder) = (&finished.report, finished.folder.as_path());
     output::out(&Issue { reproduction: made, report, histories: &histories, folder }.markdown())?;
     let facts = finished.report.exit_facts();

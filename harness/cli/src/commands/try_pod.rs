@@ -4,13 +4,8 @@
 //! anything is created. The faults run as cases of a separate run, so their histories and verdicts are in the same
 //! places as those of `probity run`, and can be judged again.
 
-use std::sync::mpsc::channel;
-
 use probity_case::Case;
 use probity_cluster::{Permissions, RefusedPod};
-use probity_model::History;
-use probity_report::Standard;
-use probity_report::run_log::{Planned, RunFacts};
 use probity_trial::{Fault, StandIn, Trial, remarks, trial};
 
 use crate::arguments::TryArgs;
@@ -19,7 +14,7 @@ use crate::cases::case_text;
 use crate::exit_status::{Exit, Failure};
 use crate::output;
 use crate::pipeline::progress::clock;
-use crate::pipeline::{AwaitedCase, RunPlan, prepare};
+use crate::pipeline::{RunPlan, prepare};
 use crate::trials::manifests::{self, ChosenWorkload};
 use crate::trials::trial_report::{TrialReport, TrialRun};
 use crate::trials::{json, text};
@@ -97,7 +92,7 @@ impl Attempt<'_> {
         let remarks = remarks(&self.pod, self.boot);
         let (workload, pod, trials) = (&self.workload, &self.pod, &self.trials);
         let report = TrialReport { workload, pod, trials, remarks, run };
-        if self.args.json {
+        if self.args.wants_json() {
             return output::out(&format!("{:#}\n", json::of(&report)));
         }
         let mut text = text::of(&report);
@@ -121,29 +116,10 @@ impl Attempt<'_> {
         prepared.rehearse(rehearsed, explain)?;
         demand_service(&prepared.permissions, &self.trials)?;
         let book = Book::built_in()?;
-        let awaited = cases.iter().map(|case| {
-            // Nothing waits for single results here, because the report shows them together.
-            let awaited = AwaitedCase { case: case.name.clone(), repetition: None, result: channel().0 };
-            (case.name.clone(), awaited)
-        });
-        let facts = RunFacts {
-            repeat: 1,
-            cases: cases.iter().map(|case| Planned::of(case, &self.workload.source)).collect(),
-            ..RunFacts::default()
-        };
-        let plan = RunPlan {
-            book: &book,
-            title: format!("{} faults of {}", cases.len(), self.workload.words()),
-            awaited: awaited.collect(),
-            cases,
-            facts,
-            left_out: Vec::new(),
-            standard: Standard::default(),
-            retries: 0,
-        };
+        let title = format!("{} faults of {}", cases.len(), self.workload.words());
+        let plan = RunPlan::shown_together(&book, title, cases, &self.workload.source);
         let finished = prepared.conduct(plan, |_| ())?;
-        let whole = finished.histories.iter().filter_map(|stored| stored.contents.as_ref().ok());
-        let histories: Vec<&History> = whole.map(|told| &told.history).collect();
+        let histories = finished.whole_histories();
         let run = TrialRun::of(&book.registry, &self.trials, &finished.folder, &finished.log, &histories);
         self.print(Some(&run))?;
         let facts = run.exit_facts(&self.trials, finished.report.exit_facts());

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use probity_model::History;
 use probity_report::{LogLine, Report, StoredHistory};
 use tokio::runtime::Runtime;
 
@@ -15,10 +16,9 @@ pub(crate) struct FinishedRun {
     pub(crate) folder: PathBuf,
     /// Its log.
     pub(crate) log: Vec<LogLine>,
-    /// Its histories.
-    pub(crate) histories: Vec<StoredHistory>,
     /// Its report.
     pub(crate) report: Report,
+    histories: Vec<StoredHistory>,
     standard: Standard,
     failed: Option<String>,
     /// Keeps the signal listener running while the results are written and delivered.
@@ -39,7 +39,13 @@ impl FinishedRun {
             .map_err(|error| Failure::failed(format!("the report could not be built: {error}")))?
             .certified(&provenance::book_facts()?);
         report_files::write(&folder, &report, &histories, standard)?;
-        Ok(Self { folder, log, histories, report, standard, failed, _runtime: runtime })
+        Ok(Self { folder, log, report, histories, standard, failed, _runtime: runtime })
+    }
+
+    /// The histories that could be read back.
+    pub(crate) fn whole_histories(&self) -> Vec<&History> {
+        let whole = self.histories.iter().filter_map(|stored| stored.contents.as_ref().ok());
+        whole.map(|read| &read.history).collect()
     }
 
     /// The exit status of the program, according to these facts.

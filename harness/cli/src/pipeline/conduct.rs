@@ -1,6 +1,7 @@
 //! The run itself. The cluster client, the sink, the screen and the test output work at the same time.
 
 use std::collections::BTreeMap;
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -40,6 +41,28 @@ pub(crate) struct RunPlan<'p> {
     pub(crate) standard: Standard,
     /// How many more times a case may run if it left something undecided.
     pub(crate) retries: u32,
+}
+
+impl<'p> RunPlan<'p> {
+    /// A run of these cases, which were read from `source`. Their results are shown together at the end, so nothing
+    /// waits for a single one.
+    pub(crate) fn shown_together(book: &'p Book, title: String, cases: Vec<Case>, source: &str) -> Self {
+        let awaited = cases.iter().map(|case| {
+            let awaited = AwaitedCase { case: case.name.clone(), repetition: None, result: channel().0 };
+            (case.name.clone(), awaited)
+        });
+        let planned = cases.iter().map(|case| Planned::of(case, source));
+        Self {
+            book,
+            title,
+            awaited: awaited.collect(),
+            facts: RunFacts { repeat: 1, cases: planned.collect(), ..RunFacts::default() },
+            cases,
+            left_out: Vec::new(),
+            standard: Standard::default(),
+            retries: 0,
+        }
+    }
 }
 
 impl PreparedRun {

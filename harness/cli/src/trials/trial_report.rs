@@ -140,6 +140,6 @@ mod tests {
         let facts = run.exit_facts(&trials, ExitFacts::default());
         assert_eq!(facts, ExitFacts { failed: true, ..ExitFacts::default() });
         let interrupted = ExitFacts { interrupted: true, violated: true, ..facts };
-        assert_eq!(run.exit_facts(&trials, interrupted).status(Undecided::Told), Exit::Interrupted);
+        assert_eq!(run.exit_facts(&trials, interrupted).status(Undecided::Warns), Exit::Interrupted);
     }
 }

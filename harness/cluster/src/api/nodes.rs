@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use probity_case::Placement;
-use probity_model::history::NodeFacts;
+use probity_model::history::{NodeFacts, RESTART_ALL_GATE};
+use probity_model::version::minor;
 use serde_json::Value;
 
 use crate::api::client::ClusterClient;
@@ -12,6 +13,9 @@ use crate::fields::Fields as _;
 
 /// The number of the harness's own pods on a node, and a small reserve.
 const OWN_PODS: u64 = 4;
+
+/// The first version whose kubelets declare features by default (feature gate `NodeDeclaredFeatures`).
+const DECLARED_SINCE: (u32, u32) = (1, 36);
 
 impl ClusterClient {
     /// The schedulable nodes that match a placement, with their facts. Empty without permission to read nodes.
@@ -85,7 +89,8 @@ fn facts(node: &Value) -> NodeFacts {
     }
 }
 
-/// The features in the status of a node, and the features of the handler that runs pods without a runtime class.
+/// The features in the status of a node, the features of the handler that runs pods without a runtime class, and whether
+/// the kubelet declares [`RESTART_ALL_GATE`].
 fn features(node: &Value) -> BTreeMap<String, bool> {
     let read = |value: &Value| -> BTreeMap<String, bool> {
         serde_json::from_value(value.clone()).unwrap_or_default()
@@ -94,6 +99,11 @@ fn features(node: &Value) -> BTreeMap<String, bool> {
     let handler = node.items("/status/runtimeHandlers").find(default);
     let mut all = handler.map(|handler| read(&handler["features"])).unwrap_or_default();
     all.extend(read(&node["status"]["features"]));
+    let version = minor(node.text("/status/nodeInfo/kubeletVersion").trim_start_matches('v'));
+    if version.is_some_and(|version| version >= DECLARED_SINCE) {
+        let declared = node.items("/status/declaredFeatures").any(|name| name == RESTART_ALL_GATE);
+        all.insert(RESTART_ALL_GATE.to_owned(), declared);
+    }
     all
 }
 
@@ -121,6 +131,19 @@ mod tests {
         assert_eq!((all["userNamespaces"], all["recursiveReadOnlyMounts"]), (true, false));
         assert!(all["supplementalGroupsPolicy"]);
         assert!(features(&json!({ "status": {} })).is_empty(), "what a node does not report is unknown");
+    }
+
+    #[test]
+    fn only_a_kubelet_that_declares_features_tells_whether_a_gate_is_on() {
+        let gate = |kubelet: &str, declared: Value| {
+            let info = json!({ "kubeletVersion": kubelet });
+            let node = json!({ "status": { "nodeInfo": info, "declaredFeatures": declared } });
+            features(&node).get(RESTART_ALL_GATE).copied()
+        };
+        assert_eq!(gate("v1.36.3", json!(["ExtendWebSocketsToKubelet", RESTART_ALL_GATE])), Some(true));
+        assert_eq!(gate("v1.36.3", json!(["ExtendWebSocketsToKubelet"])), Some(false));
+        assert_eq!(gate("v1.36.3", Value::Null), Some(false));
+        assert_eq!(gate("v1.35.4", Value::Null), None);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::run::director::Director;
 use crate::run::drain::DrainError;
 use crate::run::progress::Progress;
 use crate::run::steps::StepError;
-use crate::setup::node_changes::{self, NodeChange};
+use crate::setup::node_changes::NodeChange;
 
 impl Director<'_> {
     /// Taints or cordons the node of a pod; a drain begins with a cordon. Returns `None` for other steps. An
@@ -61,10 +61,10 @@ impl Director<'_> {
     /// Removes the taints and cordons that steps set, and reports those that it could not remove.
     pub(super) async fn take_changes_back(&mut self) {
         for (node, change) in std::mem::take(&mut self.changes) {
-            self.report(format!("removes {}", node_changes::in_words(&change, &node)));
+            self.report(format!("removes {}", change.in_words(&node)));
             let back = change.take_back(&self.run.cluster, &self.setting.namespace, &node).await;
             if let Err(error) = back {
-                let what = node_changes::in_words(&change, &node);
+                let what = change.in_words(&node);
                 let _ = self.run.out.send(Progress::Leftover { what, why: error.to_string() });
             }
         }

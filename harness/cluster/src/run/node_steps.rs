@@ -54,7 +54,7 @@ impl Director<'_> {
         }
         let of_this = |(of, undo): &(String, &'static str)| of == node && *undo == verb;
         if outcome.status.success() && self.to_undo.iter().any(of_this) {
-            self.is_undone(node, verb).await;
+            self.erase_record(node, verb).await;
             self.to_undo.retain(|entry| !of_this(entry));
         }
         let (node, verb) = (node.to_owned(), verb.to_owned());
@@ -70,7 +70,7 @@ impl Director<'_> {
 
     /// Deletes the record of a verb that was undone. A record that cannot be deleted is removed with the namespace.
     /// Until then, `gc` would undo the verb once more.
-    async fn is_undone(&self, node: &str, verb: &str) {
+    async fn erase_record(&self, node: &str, verb: &str) {
         let _ = undo::erase(&self.run.cluster, &self.setting.namespace, (node, verb)).await;
     }
 
@@ -84,7 +84,7 @@ impl Director<'_> {
             let outcome = act(self.run.node_command.as_deref(), order).await;
             let Some(why) = outcome.map_or_else(|error| Some(error.to_string()), |outcome| outcome.failure())
             else {
-                self.is_undone(&node, verb).await;
+                self.erase_record(&node, verb).await;
                 continue;
             };
             let what = format!("the node {node}, which a step changed (`{verb}` undoes the change)");

@@ -16,6 +16,9 @@ use crate::fields::Fields as _;
 use crate::setup::namespace::{delete, own_kinds};
 use crate::setup::{node_changes, trust, undo, wide_objects};
 
+/// Each object that was to be deleted or undone, with the result.
+type Attempts = Vec<(String, Result<(), String>)>;
+
 /// Removes everything that has the label of a run and is older than `older_than`: namespaces, and objects in the given
 /// namespace or, without one, in all namespaces. Before that, it undoes the changes that these runs made to nodes, if a
 /// run recorded them; it undoes verbs with the user's command. If a change cannot be undone, the namespace of the run
@@ -27,17 +30,31 @@ pub async fn gc(
     older_than: Duration,
     node_command: Option<&[String]>,
 ) -> Vec<(String, Result<(), String>)> {
-    let mut done = Vec::new();
-    let mut removed = Vec::new();
-    let mut kept = BTreeSet::new();
-    let place = namespace.unwrap_or_default();
-    let listed = old_objects(cluster, place, undo::KIND, older_than).await;
-    // Without this list, every namespace remains: it may contain the only record of a change to a node.
-    let known = listed.is_ok();
-    let mut records = listed.unwrap_or_else(|error| {
-        done.push(("records of runs".to_owned(), Err(error.to_string())));
-        Vec::new()
-    });
+    let (mut done, kept) = undo_records(cluster, namespace, older_than, node_command).await;
+    done.extend(remove_wide(cluster, namespace, older_than).await);
+    let (namespaces, removed) = match kept {
+        Some(kept) if namespace.is_none() => remove_namespaces(cluster, older_than, &kept).await,
+        _ => (Vec::new(), Vec::new()),
+    };
+    done.extend(namespaces);
+    done.extend(remove_own(cluster, namespace, older_than, &removed).await);
+    done
+}
+
+/// Undoes the changes that runs made to nodes. Also returns the namespaces that must remain, because they contain the
+/// only record of a change; `None` if the records are unknown, because then every namespace may contain such a record.
+async fn undo_records(
+    cluster: &ClusterClient,
+    namespace: Option<&str>,
+    older_than: Duration,
+    node_command: Option<&[String]>,
+) -> (Attempts, Option<BTreeSet<String>>) {
+    let listed = old_objects(cluster, namespace.unwrap_or_default(), undo::KIND, older_than).await;
+    let mut records = match listed {
+        Ok(records) => records,
+        Err(error) => return (vec![("records of runs".to_owned(), Err(error.to_string()))], None),
+    };
+    let (mut done, mut kept) = (Vec::new(), BTreeSet::new());
     records.retain(undo::is_record);
     records.sort_by_key(undo::turn);
     for record in &records {
@@ -52,7 +69,7 @@ pub async fn gc(
             None => {
                 let (what, mut undone) = undo::undo(record, node_command).await;
                 if undone.is_ok() {
-                    undone = delete(cluster, place, "ConfigMap", record).await;
+                    undone = delete(cluster, place, undo::KIND, record).await;
                 }
                 (what, undone)
             }
@@ -62,6 +79,12 @@ pub async fn gc(
         }
         done.push((what, undone));
     }
+    (done, Some(kept))
+}
+
+/// Removes the cluster-scoped objects of runs.
+async fn remove_wide(cluster: &ClusterClient, namespace: Option<&str>, older_than: Duration) -> Attempts {
+    let mut done = Vec::new();
     for kind in WIDE_KINDS {
         // A user without permission to list objects of this kind cannot have created them either.
         let objects = old_objects(cluster, "", kind, older_than).await.unwrap_or_default();
@@ -71,18 +94,39 @@ pub async fn gc(
             done.push((format!("{kind} {}", object.name()), deleted));
         }
     }
-    if namespace.is_none() && known {
-        match old_objects(cluster, "", "Namespace", older_than).await {
-            Ok(namespaces) => {
-                for name in namespaces.iter().map(Value::name).filter(|name| !kept.contains(*name)) {
-                    let result = cluster.delete("", "Namespace", name, None).await;
-                    done.push((format!("Namespace {name}"), result.map_err(|error| error.to_string())));
-                    removed.push(name.to_owned());
-                }
+    done
+}
+
+/// Removes the namespaces that runs created, except those that must remain. Also returns the names of the namespaces
+/// that it tried to delete.
+async fn remove_namespaces(
+    cluster: &ClusterClient,
+    older_than: Duration,
+    kept: &BTreeSet<String>,
+) -> (Attempts, Vec<String>) {
+    let (mut done, mut removed) = (Vec::new(), Vec::new());
+    match old_objects(cluster, "", "Namespace", older_than).await {
+        Ok(namespaces) => {
+            for name in namespaces.iter().map(Value::name).filter(|name| !kept.contains(*name)) {
+                let result = cluster.delete("", "Namespace", name, None).await;
+                done.push((format!("Namespace {name}"), result.map_err(|error| error.to_string())));
+                removed.push(name.to_owned());
             }
-            Err(error) => done.push(("namespaces of runs".to_owned(), Err(error.to_string()))),
         }
+        Err(error) => done.push(("namespaces of runs".to_owned(), Err(error.to_string()))),
     }
+    (done, removed)
+}
+
+/// Removes the objects of runs in namespaces, apart from the records. `removed` names the namespaces that are being
+/// deleted, together with most of their objects.
+async fn remove_own(
+    cluster: &ClusterClient,
+    namespace: Option<&str>,
+    older_than: Duration,
+    removed: &[String],
+) -> Attempts {
+    let mut done = Vec::new();
     for kind in own_kinds() {
         let objects = match old_objects(cluster, namespace.unwrap_or_default(), kind, older_than).await {
             Ok(objects) => objects,

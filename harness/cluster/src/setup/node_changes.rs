@@ -3,13 +3,12 @@
 //! A run that is killed cannot undo anything. So before a run changes a node, it records the change in its namespace,
 //! and `gc` undoes the change if the run did not.
 
-use probity_case::manifest::RUN;
 use serde_json::{Value, json};
 
 use crate::api::client::ClusterClient;
 use crate::error::ClusterError;
 use crate::fields::Fields as _;
-use crate::setup::undo::TO_UNDO;
+use crate::setup::undo;
 
 /// How many times a change of a node's taints is retried if somebody else changed the node at the same time.
 const TRIES: u32 = 8;
@@ -57,7 +56,7 @@ impl NodeChange {
     }
 
     /// What it is, in words.
-    fn in_words(&self, node: &str) -> String {
+    pub(crate) fn in_words(&self, node: &str) -> String {
         match self {
             Self::Taint { key, value, effect } => {
                 let value = if value.is_empty() { String::new() } else { format!("={value}") };
@@ -116,18 +115,8 @@ impl NodeChange {
             }
             Self::Cordon => json!({ "node": node, "change": "cordon" }),
         };
-        let manifest = json!({
-            "apiVersion": "v1", "kind": "ConfigMap",
-            "metadata": {
-                "name": self.record_name(node),
-                "labels": { RUN: run, TO_UNDO: "true", "app.kubernetes.io/managed-by": "probity" },
-            },
-            "data": data,
-        });
-        match cluster.create(namespace, &manifest, false).await {
-            Err(error) if error.code() != 409 => Err(error.into()),
-            _ => Ok(()),
-        }
+        undo::write(cluster, namespace, run, &self.record_name(node), &data).await?;
+        Ok(())
     }
 
     /// Makes the change.
@@ -146,7 +135,7 @@ impl NodeChange {
         node: &str,
     ) -> Result<(), ClusterError> {
         self.set(cluster, node, false).await?;
-        cluster.delete_if_present(namespace, "ConfigMap", &self.record_name(node), None).await
+        cluster.delete_if_present(namespace, undo::KIND, &self.record_name(node), None).await
     }
 
     /// Adds the change to a node, or removes it. Returns whether the node exists.
@@ -189,11 +178,6 @@ pub(super) async fn undo(cluster: &ClusterClient, record: &Value) -> Option<(Str
     let (node, namespace) = (record.text("/data/node"), record.text("/metadata/namespace"));
     let done = change.take_back(cluster, namespace, node).await.map_err(|error| error.to_string());
     Some((change.in_words(node), done))
-}
-
-/// What a change is called in a message.
-pub(crate) fn in_words(change: &NodeChange, node: &str) -> String {
-    change.in_words(node)
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::setup::node_command::{Order, act};
 /// The kind of the objects that record what is to be undone.
 pub(super) const KIND: &str = "ConfigMap";
 /// The label of the objects that record what is to be undone on a node.
-pub(super) const TO_UNDO: &str = "probity.dev/away";
+const TO_UNDO: &str = "probity.dev/away";
 
 fn object_name(node: &str, verb: &str) -> String {
     format!("probity-{verb}-{node}")
@@ -29,13 +29,25 @@ pub(crate) async fn record(
     run: &str,
     (node, verb): (&str, &str),
 ) -> Result<(), ClusterError> {
+    let data = json!({ "node": node, "verb": verb });
+    write(cluster, namespace, run, &object_name(node, verb), &data).await
+}
+
+/// Writes a record of this content into the namespace of a run. An existing record is not an error.
+pub(super) async fn write(
+    cluster: &ClusterClient,
+    namespace: &str,
+    run: &str,
+    name: &str,
+    data: &Value,
+) -> Result<(), ClusterError> {
     let manifest = json!({
         "apiVersion": "v1", "kind": KIND,
         "metadata": {
-            "name": object_name(node, verb),
+            "name": name,
             "labels": { RUN: run, TO_UNDO: "true", "app.kubernetes.io/managed-by": "probity" },
         },
-        "data": { "node": node, "verb": verb },
+        "data": data,
     });
     match cluster.create(namespace, &manifest, false).await {
         Err(error) if error.code() != 409 => Err(error),

@@ -215,6 +215,12 @@ impl Probe<'_> {
 }
 
 impl<'h> Attempt<'h> {
+    /// Whether its number is known and no line is missing.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.is_numbered() && self.holes.is_empty()
+    }
+
     /// The probes that can only have been of this kind.
     pub fn probes_of(&self, kind: ProbeKind) -> impl Iterator<Item = &Probe<'h>> {
         self.probes.iter().filter(move |probe| probe.is(kind))

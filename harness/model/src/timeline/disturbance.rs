@@ -4,8 +4,8 @@ use probity_script::witness::Fact;
 use serde_json::Value;
 
 use super::{
-    Attempt, ContainerKind, ContainerLife, Handler, Life, Lives, PodLife, ProbeSpec, ProbedLife, Revision,
-    State, Through, Timeline,
+    At, Attempt, ContainerKind, ContainerLife, Handler, Life, Lives, PodLife, ProbeSpec, ProbedLife,
+    Revision, State, Through, Timeline,
 };
 use crate::EventId;
 use crate::clocks::{Order, Stamp};
@@ -114,10 +114,21 @@ impl<'h> Timeline<'h> {
         self.history.events().filter(|(_, event)| event.us <= self.ended_us).map(|(id, _)| id).next_back()
     }
 
+    /// These events and the last event of the case: evidence for something that had not happened by then.
+    pub fn to_the_end(&self, events: impl IntoIterator<Item = EventId>) -> impl Iterator<Item = EventId> {
+        events.into_iter().chain(self.last_event())
+    }
+
     /// The end of the case.
     #[must_use]
     pub fn end(&self) -> Stamp {
         Stamp::harness(self.ended_us)
+    }
+
+    /// The end of the case, with its last event as the evidence.
+    #[must_use]
+    pub fn end_event(&self) -> Option<At> {
+        Some(At::new(self.last_event()?, self.end()))
     }
 
     /// Whether one instant was certainly before another.
@@ -199,7 +210,7 @@ impl<'h> PodLife<'h> {
         let Some(last) = container.attempts.last() else { return false };
         let Some((_, code)) = last.exited_by_itself() else { return false };
         let by_rule = container.spec.get("restartPolicyRules").is_some();
-        let known = last.is_numbered() && last.holes.is_empty() && last.signals().next().is_none();
+        let known = last.is_complete() && last.signals().next().is_none();
         known && !self.restarts_after(container, code.into()) && !by_rule
     }
 

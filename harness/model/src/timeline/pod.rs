@@ -112,6 +112,13 @@ impl<'h> PodLife<'h> {
             .find_map(|revision| Some((revision.id, revision.container(container)?.restarts)))
     }
 
+    /// Whether the last revision before an event showed the pod as running, and not as being deleted.
+    #[must_use]
+    pub fn was_running_before(&self, event: EventId) -> bool {
+        let before = self.revisions.iter().rfind(|shown| shown.id < event);
+        before.is_some_and(|shown| shown.phase() == "Running" && !shown.terminating())
+    }
+
     /// The last revision.
     #[must_use]
     pub fn last(&self) -> Option<&Revision<'h>> {

@@ -134,6 +134,15 @@ pub struct Port {
 }
 
 impl Port {
+    /// Whether a text is a valid name of a port, by the rules for IANA service names.
+    #[must_use]
+    pub fn is_name(text: &str) -> bool {
+        (1..=15).contains(&text.len())
+            && text.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-')
+            && text.bytes().any(|c| c.is_ascii_lowercase())
+            && !(text.starts_with('-') || text.ends_with('-') || text.contains("--"))
+    }
+
     /// The port of a probe or a hook: a number, or the name of a port of the same container. Digits in a string are a
     /// number, too.
     #[must_use]

@@ -33,6 +33,9 @@ pub struct ExecSettings {
     /// Text that the command prints.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub print: Option<String>,
+    /// Text that the command prints to standard error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub print_error: Option<String>,
     /// The number of bytes that the command prints.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub print_bytes: Option<Size>,
@@ -77,7 +80,7 @@ impl From<&ExecAnswer> for CommandOrders {
 /// As the witness writes it: `exit 3 after 2s, leaves a child for 10s`.
 impl fmt::Display for CommandOrders {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ExecSettings { exit, sleep, print, print_bytes, fork, ignore_term } = &self.settings;
+        let ExecSettings { exit, sleep, print, print_error, print_bytes, fork, ignore_term } = &self.settings;
         if self.hang {
             f.write_str("hang")?;
         } else {
@@ -88,6 +91,9 @@ impl fmt::Display for CommandOrders {
         }
         if let Some(text) = print {
             write!(f, ", prints {} bytes of text", text.len())?;
+        }
+        if let Some(text) = print_error {
+            write!(f, ", prints {} bytes of text to standard error", text.len())?;
         }
         if let Some(size) = print_bytes {
             write!(f, ", prints {size}")?;

@@ -100,6 +100,37 @@ fn a_probe_at_its_own_pod_in_spite_of_host_is_a_violation() {
 }
 
 #[test]
+fn a_probe_with_a_host_names_it() {
+    let named = |host: &str| {
+        let mut run = two_pods("10.0.0.6", "10.0.0.7");
+        let mut told = Told::get("/for-a", 200);
+        told.headers[0].1 = host.to_owned();
+        run.of("b", "target").http(2.0, &told);
+        verdict(&run.done(), FIELD)
+    };
+    assert_eq!(named("10.0.0.7:8080"), "holds");
+    assert_eq!(named("10.0.0.6:8080"), "violated", "its own pod");
+}
+
+#[test]
+fn the_name_of_a_port_does_not_replace_the_host() {
+    let judged = |arrives_at: &str| {
+        let mut run = Composer::new(&[FIELD]);
+        let mut probing = pod(&json!({ "path": "/for-a", "port": "web", "host": "10.0.0.7" }));
+        probing["containers"][0]["ports"] = json!([{ "name": "web", "containerPort": 8080 }]);
+        let probed = json!({ "containers": [{ "name": "target" }] });
+        for (name, ip, spec) in [("a", "10.0.0.6", probing), ("b", "10.0.0.7", probed)] {
+            run.of(name, "target").create(0.0, &spec).status(0.5, &seen_at(ip, false)).start(1.0, 0);
+        }
+        let local = if arrives_at == "a" { "10.0.0.6" } else { "10.0.0.7" }.to_owned();
+        run.of(arrives_at, "target").http(2.0, &Told { local, ..Told::get("/for-a", 200) });
+        verdict(&run.done(), FIELD)
+    };
+    assert_eq!(judged("b"), "holds");
+    assert_eq!(judged("a"), "violated");
+}
+
+#[test]
 fn ready_without_a_success_at_that_host_is_a_violation() {
     let mut run = two_pods("10.0.0.6", "10.0.0.7");
     run.of("b", "target").probe(2.0, "/for-a", 503);

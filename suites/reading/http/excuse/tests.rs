@@ -3,8 +3,7 @@ use probity_script::Endpoint;
 use probity_script::witness::{Command, ExecEnded, ExecSeen, Fact, Stall};
 use serde_json::json;
 
-use crate::reading::http::scene::Scene;
-use crate::reading::scene;
+use crate::reading::scene::Scene;
 
 const STATUS: &str = "probe.http.status-range";
 const LATE: &str = "probe.exec.timeout-fails";
@@ -12,7 +11,7 @@ const SERVING: &str = "probe.grpc.serving-success";
 
 /// Twelve probes that are answered with a status, on a node that is stalled for a while in the middle of them.
 fn twelve(status: u16, ready: bool, held_up: f64) -> Scene {
-    let mut scene = Scene::new(STATUS, "readinessProbe", &json!({ "/r": status }));
+    let mut scene = Scene::http(STATUS, "readinessProbe", &json!({ "/r": status }));
     scene.probes(2..14, &[Told::get("/r", status)]).ready(2.4, ready);
     scene.run.noise(7.1, 7.1 + held_up);
     scene
@@ -49,7 +48,7 @@ fn noise_excuses_the_probe_that_it_is_as_long_as() {
 fn late_commands(held_up: f64) -> &'static str {
     let handler = json!({ "exec": { "command": ["/agnhost-rs", "exec", "x"] } });
     let plan = json!({ "exec": { "x": [{ "answer": { "exit": 0, "sleep": "4s" } }] } });
-    let mut scene = scene::Scene::new(LATE, "readinessProbe", &handler, &plan);
+    let mut scene = Scene::new(LATE, "readinessProbe", &handler, &plan);
     for exec in 0..6_u32 {
         let at = f64::from(2 + 5 * exec);
         let args = ["/agnhost-rs", "exec", "x"].map(str::to_owned).to_vec();
@@ -77,10 +76,28 @@ fn a_stall_of_milliseconds_does_not_excuse_seconds() {
 #[test]
 fn a_number_that_is_no_status_is_no_success_on_a_busy_node_either() {
     let plan = json!({ "listeners": { "grpc": { "port": 9090, "protocol": "grpc" } } });
-    let mut scene = scene::Scene::new(SERVING, "readinessProbe", &json!({ "grpc": { "port": 9090 } }), &plan);
+    let mut scene = Scene::new(SERVING, "readinessProbe", &json!({ "grpc": { "port": 9090 } }), &plan);
     for second in 2..14 {
         scene.run.grpc(f64::from(second), "", "status 77");
     }
     scene.run.running(2.4, true, true, 0).noise(5.2, 5.5);
     assert_eq!(scene.at(14.0), "violated");
+}
+
+/// A container that is shown as started before the only request of its startup probe, which is answered with 503 at 4 s.
+fn inherited(later: Option<bool>, end: f64) -> &'static str {
+    let mut scene = Scene::http(STATUS, "startupProbe", &json!({ "/r": 503 }));
+    scene.probes(4..5, &[Told::get("/r", 503)]);
+    if let Some(started) = later {
+        scene.run.running(5.0, false, started, 0);
+    }
+    scene.at(end)
+}
+
+#[test]
+fn a_state_from_before_the_startup_probe_is_no_result_of_it() {
+    assert_eq!(inherited(None, 4.1), "inconclusive", "the result of the probe cannot show yet");
+    assert_eq!(inherited(Some(false), 14.0), "holds");
+    assert_eq!(inherited(Some(true), 14.0), "violated", "it is still shown as started");
+    assert_eq!(inherited(None, 14.0), "violated", "it is still shown as started");
 }

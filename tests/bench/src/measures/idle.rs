@@ -40,10 +40,9 @@ pub fn idle(bench: &Bench) -> Measured {
             format!("{:.1} KB", (after - before) / 1e3 / count.max(1) as f64),
         ]);
         if who == Who::Target {
-            let measured = format!(
-                "{count} held with {} resident, a further request answered: {more}",
-                megabytes(after)
-            );
+            let was = if more { "was" } else { "was not" };
+            let measured =
+                format!("{count} held with {} resident, one more request {was} answered", megabytes(after));
             findings.push(Finding::new("10,000 idle connections held", measured, count == MANY && more));
         }
     }
@@ -54,7 +53,7 @@ pub fn idle(bench: &Bench) -> Measured {
              one, and then one more request is sent.",
             SETTLE.as_secs()
         ),
-        columns: columns(["program", "held", "one more answered", "resident", "for each connection"]),
+        columns: columns(["program", "held", "one more request answered", "resident", "for each connection"]),
         rows,
         findings,
     })

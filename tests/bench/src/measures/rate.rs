@@ -41,7 +41,7 @@ pub fn kept(bench: &Bench) -> Measured {
 /// If a program does not run.
 pub fn fresh(bench: &Bench) -> Measured {
     let mut section = compare(bench, true)?;
-    section.title = "Requests with a connection each";
+    section.title = "Requests on a new connection each";
     section.findings.clear();
     Ok(section)
 }

@@ -32,7 +32,13 @@ pub fn recorder(bench: &Bench) -> Measured {
              also reports how many lines are missing.",
             LASTS.as_secs()
         ),
-        columns: columns(["lines made", "lines/s", "taken by the recorder", "missing", "lost by the target"]),
+        columns: columns([
+            "lines written",
+            "lines/s",
+            "received by the recorder",
+            "missing",
+            "lost by the target",
+        ]),
         ..Section::default()
     };
     let help = Command::new(&bench.programs.target).args(["recorder", "--help"]).output()?;

@@ -74,6 +74,19 @@ macro_rules! with_basics {
     HostnameUncut,
     /// The `hostname` in the spec of a pod is ignored (`pod.hostname`).
     HostnameFieldIgnored,
+    // Variables, users and kernel parameters.
+    /// Variables from whole ConfigMaps and Secrets take precedence over the container's own (`pod.environment`).
+    EnvFromOverridesEnv,
+    /// Variables from whole Secrets have no prefix (`pod.environment`).
+    EnvFromSecretUnprefixed,
+    /// Containers get variables about Services although their pod does not want them (`pod.environment`).
+    ServiceVariablesUnasked,
+    /// The group of a pod takes precedence over the group of a container (`pod.security-context`).
+    GroupOfPodWins,
+    /// A container may run as root although its pod forbids this (`pod.run-as-non-root`).
+    NonRootOfPodUnchecked,
+    /// Only the first kernel parameter of a pod is checked (`pod.unsafe-sysctls`).
+    UnsafeSysctlAfterSafe,
     // The downward API.
     /// Variables of the downward API are missing (`downward.fieldref-both`, `downward.env-only`).
     DownwardVariablesMissing,

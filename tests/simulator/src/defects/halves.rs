@@ -52,5 +52,28 @@ macro_rules! with_halves {
     EphemeralEndForgotten,
     /// A pod is not ready from the moment at which it gets an ephemeral container (`ephemeral.no-effect-on-readiness`).
     EphemeralUnreadiesAtOnce,
+    // Probes.
+    /// The grace period of a startup probe is at most the pod's (`probe.tgps.startup-override`).
+    StartupGraceAtMostPods,
+    /// The delay of gRPC probes has no effect (`probe.timing.initial-delay-honoured`).
+    GrpcDelayLost,
+    /// gRPC startup probes time out after one second (`probe.timeout.tcp-grpc`).
+    GrpcStartupTimeout1s,
+    /// A readiness probe has the timeout of the liveness probe if that is longer (`probe.timeout.http`).
+    ReadinessTimeoutOfLiveness,
+    /// A container that was not ready and has recovered is not ready again after one failure
+    /// (`probe.failure-threshold.exact-count`).
+    SecondFallAtOnce,
+    /// A readiness probe that cannot be carried out resets the count of failures (`probe.result.unknown-no-action`).
+    ErrorEndsReadinessRow,
+    /// The successThreshold of TCP probes has no effect (`probe.success-threshold.first-start`).
+    TcpSuccessThresholdIgnored,
+    /// Failed readiness probes of a pod that is deleted are not reported (`report.event.unhealthy`).
+    FailuresUnreportedInTermination,
+    /// In a pod with restartPolicy Never, the probes of a second container that has its own policy end with its first
+    /// instance (`probe.timing.period`).
+    OwnPolicyEndsProbes,
+    /// The probes of a second container end when it waits for its restart (`probe.timing.initial-delay-per-restart`).
+    BackOffEndsLaterProbes,
     } };
 }

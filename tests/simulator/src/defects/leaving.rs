@@ -28,14 +28,26 @@ macro_rules! with_leaving {
     // Hooks.
     /// A sidecar gets its stop signal while its hook runs (`termination.prestop-runs-first`).
     HookOfSidecarUnawaited,
+    /// A sidecar of a deleted pod does not wait for its sleep hook (`termination.prestop-runs-first`).
+    SidecarSleepSkipped,
+    /// The time of a sidecar's hook is added to the grace period (`termination.prestop-counts-in-grace`).
+    SidecarHookTimeAdded,
     /// A sidecar gets no stop signal after its hook (`termination.prestop-runs-first`).
     HookedSidecarNotTold,
     /// The sleep of a hook takes its full time, whatever the grace period (`termination.prestop-runs-first`).
     SleepOutlastsGrace,
     /// The request of a preStop hook never times out (`termination.prestop-2s-extension`).
     HookRequestNeverCut,
+    /// A preStop hook that is a request runs only if the pod is deleted or a probe has failed
+    /// (`pod.update.image-replaces`, `init.activedeadline-kills-running`).
+    RequestHookOnlyOnDeletion,
+    /// The hooks of a static pod do not run when its manifest is removed (`static.removed`).
+    StaticPodsRemovedWithoutHooks,
     /// A container whose hook is refused gets no stop signal (`termination.starts-promptly`).
     RefusedHookForgetsSignal,
+    /// The request of a hook goes to the address that the pod had in its first sandbox
+    /// (`container.hook.request-as-written`).
+    HookToAddressOfOldSandbox,
     /// The sleep of a postStart hook takes three times as long (`container.state.poststart-before-running`).
     StartSleepTripled,
     // Other ends.

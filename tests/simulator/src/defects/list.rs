@@ -40,6 +40,9 @@ mod later;
 #[path = "halves.rs"]
 mod halves;
 #[macro_use]
+#[path = "rare.rs"]
+mod rare;
+#[macro_use]
 #[path = "requests.rs"]
 mod requests;
 #[macro_use]
@@ -73,8 +76,14 @@ mod handlers;
 #[path = "http.rs"]
 mod http;
 #[macro_use]
+#[path = "inside.rs"]
+mod inside;
+#[macro_use]
 #[path = "kubelet.rs"]
 mod kubelet;
+#[macro_use]
+#[path = "pending.rs"]
+mod pending;
 #[macro_use]
 #[path = "settings.rs"]
 mod settings;

@@ -80,8 +80,33 @@ macro_rules! with_requests {
     PathSentWithoutSlash,
     /// A slash is added before every path (`probe.http.method-get`).
     PathSlashDoubled,
+    /// Two slashes in a path become one (`probe.http.method-get`).
+    PathSlashesMerged,
     // Hosts.
     /// The host of a TCP probe has no effect (`probe.http.host-field-overrides-address`).
     TcpHostIgnored,
+    /// A probe with a host and the name of a port goes to its own pod (`probe.http.host-field-overrides-address`).
+    NamedPortIgnoresHost,
+    /// A probe with a host has the address of its own pod in the Host header
+    /// (`probe.http.host-field-overrides-address`).
+    HostFieldNamesOwnPod,
+    /// gRPC probes of pods on the host's network go to 127.0.0.1 (`probe.grpc.no-host`).
+    GrpcThroughLoopback,
+    /// TCP probes go to the address that the pod had in its first sandbox (`probe.tcp.default-host`).
+    TcpKeepsFirstAddress,
+    // Redirects and answers.
+    /// A probe with a host follows no redirect (`probe.http.redirect.same-host-followed`).
+    RedirectFromHostUnfollowed,
+    /// The Accept header is not sent again after a redirect (`probe.http.redirect.headers-kept`).
+    RedirectDropsAccept,
+    /// An answer with headers of more than eight KiB is a failure (`probe.http.status-range`).
+    LargeHeadFails,
+    // Standard error.
+    /// The event about a failed command does not contain what it printed to standard error
+    /// (`report.event.unhealthy-names-probe`).
+    StandardErrorUnsaid,
+    // Counters.
+    /// The counters of a container begin again when it restarts (`prober.metrics.agree-with-witness`).
+    CountersBeginAgain,
     } };
 }

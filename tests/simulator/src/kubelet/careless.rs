@@ -234,6 +234,7 @@ impl World<'_> {
         let of = &self.pods[at.pod].containers;
         let shared = of.iter().map(|container| container.back_off.wait).max().unwrap_or(0);
         match () {
+            () if self.is_tried_at_once(at) => 0,
             () if wait == 0 && self.has(Defect::FirstRestartWaitsSix) => 6 * SECOND,
             () if self.has(Defect::BackOffOfPod) => wait.max(shared),
             () if ended.code == 0 && self.has(Defect::NoBackOffAfterSuccess) => 0,

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::careless::shown_status;
 use crate::Defect;
 use crate::pod::{Container, Kind, Pod, State};
+use crate::resize::IN_PROGRESS;
 use crate::world::{Act, MS, SECOND, World};
 
 /// The conditions that the kubelet owns, in the order in which it writes them.
@@ -50,7 +51,10 @@ impl World<'_> {
             let owned = OWNED.iter().chain([&RESTARTING]).any(|kind| condition["type"] == *kind);
             let restarted = self.pods[pod].containers.iter().any(|of| of.starts > 1);
             let lost = restarted && self.has(Defect::CustomConditionsLostOnRestart);
-            !owned && !lost && !dropped && !self.has(Defect::CustomConditionsDropped)
+            let done = condition["type"] == IN_PROGRESS
+                && !self.has(Defect::ResizeNeverCompletes)
+                && !self.is_resizing(pod);
+            !owned && !lost && !dropped && !done && !self.has(Defect::CustomConditionsDropped)
         };
         let mut all: Vec<Value> = old.as_array().into_iter().flatten().filter(foreign).cloned().collect();
         if self.has(Defect::GenerationInForeignConditions) {
@@ -135,7 +139,9 @@ impl World<'_> {
         for condition in all {
             let custom = condition["type"].as_str().is_some_and(|kind| kind.contains('/'));
             let target = over && !was_over && condition["type"] == "DisruptionTarget";
+            let resize = condition["type"].as_str().is_some_and(|kind| kind.starts_with("PodResize"));
             if (custom && self.has(Defect::CustomConditionsRedated))
+                || (resize && self.has(Defect::ResizeConditionsRedated))
                 || (target && self.has(Defect::TargetRedatedAtEnd))
             {
                 condition["lastTransitionTime"] = json!(self.timestamp(self.now));

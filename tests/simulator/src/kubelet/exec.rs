@@ -82,7 +82,9 @@ impl World<'_> {
                     _ if much && self.has(Defect::ExecMuchOutputFails) => 1,
                     exit => exit,
                 };
-                (over + 20 * MS, Back::Command(Some(exit), settings.print.unwrap_or_default()))
+                let error = settings.print_error.filter(|_| !self.has(Defect::StandardErrorUnsaid));
+                let said: Vec<String> = [settings.print, error].into_iter().flatten().collect();
+                (over + 20 * MS, Back::Command(Some(exit), said.join("\n")))
             }
             None => {
                 self.note_at(deadline, life, ended(deadline, None));

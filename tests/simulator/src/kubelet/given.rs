@@ -19,8 +19,12 @@ impl World<'_> {
             let own = container.spec["securityContext"][field].as_u64();
             own.or(of_pod[field].as_u64()).unwrap_or_default()
         };
-        let groups = list(of_pod, "supplementalGroups").chain([&of_pod["fsGroup"]]).filter_map(Value::as_u64);
-        let all = [of_both("runAsUser"), of_both("runAsGroup")].into_iter().chain(groups);
+        let most = if self.has(Defect::OnlyFirstGroupAdded) { 1 } else { usize::MAX };
+        let added = list(of_pod, "supplementalGroups").take(most);
+        let groups = added.chain([&of_pod["fsGroup"]]).filter_map(Value::as_u64);
+        let group = of_pod["runAsGroup"].as_u64().filter(|_| self.has(Defect::GroupOfPodWins));
+        let group = group.unwrap_or_else(|| of_both("runAsGroup"));
+        let all = [of_both("runAsUser"), group].into_iter().chain(groups);
         all.filter_map(|id| u32::try_from(id).ok()).collect()
     }
 
@@ -39,11 +43,13 @@ impl World<'_> {
         if !mounts.is_empty() && !self.has(Defect::MountsUnsaid) {
             status["volumeMounts"] = json!(mounts);
         }
-        if !matches!(container.view.state, State::Running(_)) {
+        let waits = matches!(container.view.state, State::Waiting("CrashLoopBackOff"));
+        let kept = waits && !container.view.id.is_empty() && !self.has(Defect::AllocationLostInBackOff);
+        if !matches!(container.view.state, State::Running(_)) && !kept {
             return;
         }
         let mut resources = container.spec["resources"].clone();
-        let requests = resources["requests"].clone();
+        let requests = self.shown_requests(pod, container);
         if requests.is_object() && !self.has(Defect::AllocationUnsaid) {
             let halved = self.has(Defect::AllocationOfMemoryOnly);
             let shown = if halved { json!({ "memory": requests["memory"] }) } else { requests };
@@ -60,6 +66,9 @@ impl World<'_> {
         if resources.is_object() && !self.has(Defect::ResourcesUnsaid) {
             status["resources"] = resources;
         }
+        if container.attempt() > 0 && self.has(Defect::UserOfFirstInstanceOnly) {
+            return;
+        }
         if let [user, group, groups @ ..] = self.ids_of(pod, container).as_slice() {
             let user = if self.has(Defect::UserShownAsRoot) { &0 } else { user };
             let groups = if self.has(Defect::GroupsUnsaid) { &[] } else { groups };
@@ -70,7 +79,9 @@ impl World<'_> {
 
     /// Shows the requests that are allocated for a whole pod. Nothing is shown if an amount is written in a rarer way.
     pub(crate) fn show_allocation(&self, pod: usize, status: &mut Value) {
-        let spec = &self.pods[pod].object["spec"];
+        let of = &self.pods[pod];
+        let stays = self.has(Defect::PodAllocationStays);
+        let spec = if stays { &of.first["spec"] } else { &of.object["spec"] };
         if let (Some(cpu), Some(memory)) = (self.allocated(spec, "cpu"), self.allocated(spec, "memory")) {
             status["allocatedResources"] =
                 json!({ "cpu": format!("{cpu}m"), "memory": (memory / 1000).to_string() });

@@ -8,10 +8,12 @@ use super::http::resolve_port;
 use crate::Defect;
 use crate::call::{Call, CallResult, Request, Tls};
 use crate::pod::Kind;
-use crate::world::{Act, At, LifeAt, MS, World};
+use crate::world::{Act, At, LifeAt, MS, NEXT_NETWORK, SECOND, World};
 
 /// How long after the start of a container its hook begins.
 const COMES: i64 = 30 * MS;
+/// How long a request to an address that nobody has takes to fail.
+const UNREACHABLE: i64 = 3 * SECOND;
 
 impl World<'_> {
     /// Runs the hook of a container that has started. The kubelet does not sync the pod again until the hook is done.
@@ -91,6 +93,10 @@ impl World<'_> {
         let given =
             http["host"].as_str().filter(|host| !host.is_empty() && !self.has(Defect::HookHostIgnored));
         let host = given.unwrap_or(&self.pods[at.pod].ip).to_owned();
+        // Nobody answers at the address of the first sandbox.
+        if host.starts_with(NEXT_NETWORK) && self.has(Defect::HookToAddressOfOldSandbox) {
+            return (self.now + UNREACHABLE, true);
+        }
         let mains = self.pods[at.pod].containers.iter().position(|of| of.kind == Kind::Main);
         let of = mains.filter(|_| self.has(Defect::HookPortOfFirstContainer)).unwrap_or(at.container);
         let spec = self.pods[at.pod].containers[of].spec.clone();

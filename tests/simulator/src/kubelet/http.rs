@@ -14,6 +14,8 @@ use crate::world::World;
 
 /// How much of a body is read.
 pub(super) const LIMIT: u64 = 10_240;
+/// The size of a head that is too long for a defective kubelet.
+const LONG_HEAD: usize = 8192;
 /// The highest port for a kubelet that treats ports as signed 16-bit numbers.
 const HIGHEST_SIGNED: u16 = 32_767;
 /// The maximum number of requests of a probe.
@@ -22,14 +24,14 @@ const MOST_REQUESTS: usize = 10;
 /// A request of an HTTP probe: the first request, or a request to which a redirect led.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Leg {
-    url: Url,
+    pub(super) url: Url,
     /// The custom Host header.
-    host: Option<String>,
+    pub(super) host: Option<String>,
     headers: BTreeMap<String, Vec<String>>,
     /// How many requests were made before this one.
     before: usize,
     /// The host of the first request.
-    first_host: String,
+    pub(super) first_host: String,
 }
 
 impl Leg {
@@ -94,7 +96,7 @@ impl World<'_> {
             request: Some(Request {
                 method: if self.has(Defect::HttpAsksByHead) { "HEAD" } else { "GET" },
                 target: leg.url.target.clone(),
-                headers: self.wire(&leg),
+                headers: self.sent_headers(run, &leg),
                 service: None,
             }),
             limit: self.body_limit(),
@@ -158,7 +160,7 @@ impl World<'_> {
         let localhost = (of.on_host && self.has(Defect::HostNetworkMeansLocalhost))
             || self.has(Defect::HttpThroughLoopback);
         let own = if localhost { "127.0.0.1" } else { of.ip.as_str() };
-        let host = text("host").filter(|_| !self.has(Defect::HostFieldIgnored)).unwrap_or(own);
+        let host = self.given_host(settings).filter(|_| !self.has(Defect::HostFieldIgnored)).unwrap_or(own);
         let no_path = if self.has(Defect::DefaultPathWrong) { "/healthz" } else { "/" };
         let path = match text("path") {
             Some("/") | None => no_path,
@@ -242,7 +244,7 @@ impl World<'_> {
     }
 
     /// The headers as sent.
-    fn wire(&self, leg: &Leg) -> Vec<(String, String)> {
+    pub(super) fn wire(&self, leg: &Leg) -> Vec<(String, String)> {
         let own = if self.has(Defect::HostHeaderLacksPort) { leg.url.host.clone() } else { leg.url.place() };
         let mut wire = vec![("Host".to_owned(), leg.host.clone().unwrap_or(own))];
         let lines = |name: &str| {
@@ -320,6 +322,9 @@ impl World<'_> {
             }
             return Outcome::Erred("failure", cut.clone());
         }
+        if response.head > LONG_HEAD && self.has(Defect::LargeHeadFails) {
+            return Outcome::Failed("server response headers exceeded 8192 bytes; aborted".to_owned());
+        }
         if self.has(Defect::LargeBodyFails) && response.body.starts_with("aaaa") && response.status < 300 {
             return Outcome::Failed("response body too large".to_owned());
         }
@@ -385,6 +390,7 @@ impl World<'_> {
         same &=
             !(self.has(Defect::DowngradeIsOtherHost) && leg.url.scheme == "https" && url.scheme == "http");
         same |= leg.before > 0 && self.has(Defect::SecondHopGoesAnywhere);
+        same &= !self.stays_where_host_led(run);
         if !same && !self.has(Defect::FollowsCrossHost) {
             return None;
         }
@@ -404,6 +410,7 @@ impl World<'_> {
         {
             headers.retain(|name, _| matches!(name.as_str(), "User-Agent" | "Accept"));
         }
+        headers.retain(|name, _| !(name == "Accept" && self.has(Defect::RedirectDropsAccept)));
         if !(leg.url.scheme == "https" && url.scheme == "http") {
             headers.insert("Referer".to_owned(), vec![leg.url.text()]);
         }

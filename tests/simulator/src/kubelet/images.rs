@@ -33,6 +33,10 @@ impl World<'_> {
             let of = &self.pods[pod].containers[container];
             let heeded = match of.kind {
                 Kind::Main => !self.has(Defect::NewImageKeepsMain),
+                Kind::Sidecar if self.initializes(pod) => {
+                    !self.has(Defect::NewImageKeepsSidecar)
+                        && !self.has(Defect::NewImageOfSidecarWaitsForInits)
+                }
                 Kind::Sidecar => !self.has(Defect::NewImageKeepsSidecar),
                 _ => false,
             };
@@ -218,6 +222,9 @@ impl World<'_> {
     /// Whether the kubelet tries to pull an image when it handles a container again. It does not try before the
     /// back-off is over.
     fn pulls_now(&mut self, at: At) -> bool {
+        if self.waits_for_other_pull(at) {
+            return false;
+        }
         let (now, flat, always) =
             (self.now, self.has(Defect::PullBackOffFlat), self.has(Defect::PullsWithEachSync));
         let pulled = &mut self.pods[at.pod].containers[at.container].pulled;

@@ -209,7 +209,7 @@ impl World<'_> {
     }
 
     /// Whether a pod still initializes.
-    fn initializes(&self, pod: usize) -> bool {
+    pub(super) fn initializes(&self, pod: usize) -> bool {
         let done = |of: &Container| matches!(&of.view.state, State::Ended(ended) if ended.code == 0);
         self.pods[pod].containers.iter().any(|of| of.kind == Kind::Init && !done(of))
     }
@@ -258,12 +258,17 @@ impl World<'_> {
         if let Some(cause) = self.pods[pod].evicted.filter(|_| expired) {
             if self.end_of_evicted(pod).1 {
                 status["reason"] = json!("Evicted");
-                let silent = self.has(Defect::EvictionWithoutMessage);
-                status["message"] = json!(if silent { "" } else { cause.says() });
+                status["message"] = json!(match () {
+                    () if self.has(Defect::EvictionWithoutMessage) => "",
+                    () if self.has(Defect::EvictionNamesAnotherVolume) => {
+                        "Usage of EmptyDir volume \"plain\" exceeds the limit"
+                    }
+                    () => cause.says(),
+                });
             }
         } else if let Some((reason, message)) = self.reason_of_end(pod).filter(|_| expired) {
             status["reason"] = json!(reason);
-            status["message"] = json!(message);
+            status["message"] = json!(if self.has(Defect::EndWithoutMessage) { "" } else { message });
         }
         let Some(mut inits) = status["initContainerStatuses"].as_array().cloned() else { return };
         if self.has(Defect::InitStatusesReversed) {

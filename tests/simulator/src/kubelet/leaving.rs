@@ -85,6 +85,16 @@ impl World<'_> {
         }
     }
 
+    /// Whether a preStop hook does not run because nobody deleted the pod: it is a request and no probe failed, or the pod is
+    /// a static pod whose manifest was removed.
+    pub(super) fn skips_hook_of_other_stops(&self, at: At) -> bool {
+        let of = &self.pods[at.pod];
+        let unprobed = of.containers[at.container].killing.is_none();
+        let request = unprobed && of.deleted.is_none() && self.asks_before_stop(at);
+        (request && self.has(Defect::RequestHookOnlyOnDeletion))
+            || (of.is_static && of.deleted.is_some() && self.has(Defect::StaticPodsRemovedWithoutHooks))
+    }
+
     /// Whether a container's preStop hook is a request.
     pub(super) fn asks_before_stop(&self, at: At) -> bool {
         self.pods[at.pod].containers[at.container].spec["lifecycle"]["preStop"].get("httpGet").is_some()

@@ -172,7 +172,7 @@ impl World<'_> {
         {
             return;
         }
-        if self.policy_of(at) == "OnFailure" && self.has(Defect::OnFailureEndsProbes) {
+        if self.ends_probes(at) {
             ProbeKind::ALL.into_iter().for_each(|kind| self.stop_worker(at, kind));
         }
         let container = &self.pods[at.pod].containers[at.container];
@@ -187,6 +187,9 @@ impl World<'_> {
             let delay = self.between(80 * MS, 300 * MS);
             self.later(delay, Act::Start(at));
             return;
+        }
+        if self.is_second(at) && self.has(Defect::BackOffEndsLaterProbes) {
+            ProbeKind::ALL.into_iter().for_each(|kind| self.stop_worker(at, kind));
         }
         self.wait_to_start(at, ended, due);
     }
@@ -319,7 +322,9 @@ impl World<'_> {
             (before, wait) = (Some(ended.finished), wait.max(FIRST_WAIT));
         } else if self.has(Defect::KillsWaitSix) {
             (before, wait) = (Some(ended.finished), wait.max(6 * crate::world::SECOND));
-        } else if self.has(Defect::KillsNeverWait) {
+        } else if self.has(Defect::KillsNeverWait)
+            || (policy == "OnFailure" && self.has(Defect::OnFailureKillsNeverWait))
+        {
             wait = 0;
         } else if self.has(Defect::KillsWaitNoLonger) {
             wait = wait.min(FIRST_WAIT);

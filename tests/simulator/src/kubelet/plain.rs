@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::prober::{Back, KUBELET, Outcome, Run};
 use crate::Defect;
 use crate::call::{Call, CallResult, Manner, Request, Tls};
-use crate::world::{SECOND, World};
+use crate::world::{FIRST_NETWORK, NEXT_NETWORK, SECOND, World};
 
 /// The address of the node.
 const NODE_ADDRESS: &str = "10.89.0.2";
@@ -58,13 +58,15 @@ impl World<'_> {
         }
         let port = port.filter(|port| !self.is_too_high(*port));
         let port = port.ok_or_else(|| super::http::no_such_port(&settings["port"]))?;
-        let given =
-            settings["host"].as_str().filter(|host| !host.is_empty() && !self.has(Defect::TcpHostIgnored));
+        let given = self.given_host(settings).filter(|_| !self.has(Defect::TcpHostIgnored));
         let looped = given.is_none() && self.has(Defect::TcpThroughLoopback);
         let own = match () {
-            () if looped => "127.0.0.1",
-            () if self.has(Defect::TcpDefaultsToNode) => NODE_ADDRESS,
-            () => of.ip.as_str(),
+            () if looped => "127.0.0.1".to_owned(),
+            () if self.has(Defect::TcpDefaultsToNode) => NODE_ADDRESS.to_owned(),
+            () if of.ip.starts_with(NEXT_NETWORK) && self.has(Defect::TcpKeepsFirstAddress) => {
+                of.ip.replace(NEXT_NETWORK, FIRST_NETWORK)
+            }
+            () => of.ip.clone(),
         };
         let peer = match () {
             () if looped => "127.0.0.1",
@@ -72,7 +74,8 @@ impl World<'_> {
             () => KUBELET,
         };
         let inside = (looped || self.has(Defect::TcpFromInside)).then_some(run.at.pod);
-        Ok(Way { host: given.unwrap_or(own).to_owned(), port, peer: peer.to_owned(), inside })
+        let host = given.map_or(own, str::to_owned);
+        Ok(Way { host, port, peer: peer.to_owned(), inside })
     }
 
     /// Sends a gRPC health check for a service.
@@ -82,7 +85,9 @@ impl World<'_> {
         else {
             return (self.now, Back::Unsent(super::http::no_such_port(&settings["port"])));
         };
-        let host = of.ip.clone();
+        let looped = of.on_host && self.has(Defect::GrpcThroughLoopback);
+        let host = if looped { "127.0.0.1".to_owned() } else { of.ip.clone() };
+        let peer = self.kubelet_address(&host);
         let request = Request {
             method: "POST",
             target: "/grpc.health.v1.Health/Check".to_owned(),
@@ -92,12 +97,8 @@ impl World<'_> {
         let reuses = self.has(Defect::GrpcReusesConnection);
         let keep = reuses || self.has(Defect::GrpcConnectionsStayOpen);
         let kept = self.worker(run.at, run.kind).and_then(|worker| worker.kept).filter(|_| reuses);
-        let mut call = Call {
-            request: Some(request),
-            kept,
-            keep,
-            ..Call::new(KUBELET.to_owned(), host, port, run.deadline)
-        };
+        let mut call =
+            Call { request: Some(request), kept, keep, ..Call::new(peer, host, port, run.deadline) };
         let (mut when, mut answer) = self.call(&call);
         if matches!(answer, CallResult::Broken(_)) && self.has(Defect::GrpcFallsBackToTls) {
             call.tls = Some(Tls { http2: true, ..Tls::default() });

@@ -187,7 +187,9 @@ impl World<'_> {
                 if !self.has(Defect::ErrorsUnreported) {
                     self.record(pod, container, "Warning", "Unhealthy", &message);
                 }
-                if self.has(Defect::ErrorEndsRow) {
+                let of_readiness = run.kind == ProbeKind::Readiness;
+                if self.has(Defect::ErrorEndsRow) || (of_readiness && self.has(Defect::ErrorEndsReadinessRow))
+                {
                     self.forget_row(run.at, run.kind);
                 }
                 None

@@ -2,7 +2,9 @@
 //! timeout that starts again.
 
 use probity_model::timeline::ProbeKind;
+use serde_json::Value;
 
+use super::http::Leg;
 use super::prober::Run;
 use crate::Defect;
 use crate::call::CallResult;
@@ -65,7 +67,30 @@ impl World<'_> {
             true => self.has(Defect::PathSlashDoubled),
             false => !self.has(Defect::PathSentWithoutSlash),
         };
-        if added { format!("/{path}") } else { path.to_owned() }
+        let path = if added { format!("/{path}") } else { path.to_owned() };
+        let merged = path.contains("//") && self.has(Defect::PathSlashesMerged);
+        if merged { path.replace("//", "/") } else { path }
+    }
+
+    /// The host in the settings of a probe, if the kubelet heeds it.
+    pub(super) fn given_host<'v>(&self, settings: &'v Value) -> Option<&'v str> {
+        let unheeded = || settings["port"].is_string() && self.has(Defect::NamedPortIgnoresHost);
+        settings["host"].as_str().filter(|host| !host.is_empty() && !unheeded())
+    }
+
+    /// The headers of a request as sent.
+    pub(super) fn sent_headers(&self, run: &Run, leg: &Leg) -> Vec<(String, String)> {
+        let own = &self.pods[run.at.pod].ip;
+        let mut leg = leg.clone();
+        if leg.host.is_none() && leg.first_host != *own && self.has(Defect::HostFieldNamesOwnPod) {
+            leg.host = Some(leg.url.place().replace(leg.first_host.as_str(), own));
+        }
+        self.wire(&leg)
+    }
+
+    /// Whether a defective kubelet does not follow the redirects of a probe, because the probe has a host.
+    pub(super) fn stays_where_host_led(&self, run: &Run) -> bool {
+        run.leg.first_host != self.pods[run.at.pod].ip && self.has(Defect::RedirectFromHostUnfollowed)
     }
 }
 

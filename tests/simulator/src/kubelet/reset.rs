@@ -107,6 +107,7 @@ impl World<'_> {
             }
         }
         self.later(2500 * MS, Act::Reset(At { pod, container: 0 }));
+        self.run_ephemeral_again(pod);
     }
 
     /// All containers have ended: they are created again, from the first init container on.

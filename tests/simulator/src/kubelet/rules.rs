@@ -28,7 +28,9 @@ impl World<'_> {
         let most = if self.has(Defect::FirstRuleOnly) { 1 } else { usize::MAX };
         let rules = container.spec["restartPolicyRules"].as_array().into_iter().flatten().take(most);
         let known = !self.has(Defect::RulesForMainsOnly) || container.kind == Kind::Main;
-        !self.has(Defect::RestartRulesIgnored)
+        let ignored = self.has(Defect::RestartRulesIgnored)
+            || (container.out_of_memory && self.has(Defect::MemoryKillIgnoresRules));
+        !ignored
             && known
             && rules.filter(|rule| rule["action"] == "Restart").any(|rule| self.matches(rule, code))
     }

@@ -62,6 +62,11 @@ impl World<'_> {
             _ if self.has(Defect::KillWaitsForEver) => 600 * SECOND,
             _ if self.has(Defect::ProbeGraceAlways2) => 2 * SECOND,
             Some(own) if self.has(Defect::ProbeGraceOnlyShorter) => own.min(of_pod),
+            Some(own)
+                if kind == ProbeKind::Startup && own > of_pod && self.has(Defect::StartupGraceAtMostPods) =>
+            {
+                of_pod
+            }
             Some(own) => own,
             None if self.has(Defect::ProbeGraceDefaultsTo30) => 30 * SECOND,
             None => of_pod,
@@ -256,6 +261,7 @@ impl World<'_> {
             return;
         }
         if !of.containers.iter().any(|container| container.kind != Kind::Sidecar && container.is_running()) {
+            self.stop_kept_ephemeral(pod);
             self.begin_turns(pod);
         }
         self.give_turns(pod);

@@ -109,6 +109,7 @@ impl World<'_> {
             () if self.has(Defect::DelayTwice) => 2 * delay,
             () if self.is_sidecar(at) && self.has(Defect::DelayOfSidecarsLost) => 0,
             () if kind == ProbeKind::Startup && self.has(Defect::DelayOfStartupLost) => 0,
+            () if self.is_by(at, kind, "grpc") && self.has(Defect::GrpcDelayLost) => 0,
             () if self.has(Defect::DelayFromPod) => (delay - (since - of.started) / SECOND).max(0),
             () => delay,
         }
@@ -118,6 +119,7 @@ impl World<'_> {
     pub(super) fn timeout_of(&self, at: At, kind: ProbeKind, timeout: i64) -> i64 {
         let by = |handler| self.is_by(at, kind, handler);
         let of_readiness = self.setting_of(at, ProbeKind::Readiness, "timeoutSeconds") * SECOND;
+        let of_liveness = self.setting_of(at, ProbeKind::Liveness, "timeoutSeconds") * SECOND;
         match () {
             () if by("httpGet") && self.has(Defect::HttpTimeoutHalfSecondMore) => timeout + 500 * MS,
             () if by("httpGet") && self.has(Defect::HttpTimeoutHalfSecondLess) => timeout - 500 * MS,
@@ -133,8 +135,17 @@ impl World<'_> {
             {
                 of_readiness
             }
+            () if kind == ProbeKind::Readiness
+                && of_liveness > timeout
+                && self.has(Defect::ReadinessTimeoutOfLiveness) =>
+            {
+                of_liveness
+            }
             () if self.is_sidecar(at) && self.has(Defect::TimeoutOfSidecars1s) => SECOND,
             () if kind == ProbeKind::Startup && by("httpGet") && self.has(Defect::StartupTimeout1s) => SECOND,
+            () if kind == ProbeKind::Startup && by("grpc") && self.has(Defect::GrpcStartupTimeout1s) => {
+                SECOND
+            }
             () => timeout,
         }
     }

@@ -200,6 +200,9 @@ impl World<'_> {
             let well = of.expired && mains().all(|container| ended(container) == Some(0));
             return if well && self.has(Defect::DeadlineSucceeds) { "Succeeded" } else { "Failed" };
         }
+        if self.loses_own_policies(pod) {
+            return "Failed";
+        }
         if mains().any(|container| {
             matches!(container.view.state, State::Waiting(_)) && container.view.last.is_none()
         }) {

@@ -62,7 +62,8 @@ impl World<'_> {
         let forced = by_probe && self.has(Defect::HookRunsWithoutGrace);
         let done = !by_probe && container.kind == Kind::Sidecar && self.pods[at.pod].deleted.is_none();
         let expired = self.pods[at.pod].expired && self.has(Defect::DeadlineSkipsHooks);
-        let forgotten = expired
+        let forgotten = self.skips_hook_of_other_stops(at)
+            || expired
             || (done && self.has(Defect::HookOfSidecarForgottenWhenDone))
             || (container.failing && self.has(Defect::FailedHookSkipsOther));
         !none
@@ -142,7 +143,8 @@ impl World<'_> {
             let ready = if hooked { self.hook_of_sidecar(at, grace) } else { self.now };
             let unawaited = self.pods[pod].deleted.is_some() && self.has(Defect::HookOfSidecarUnawaited);
             let ready = if unawaited { self.now } else { ready };
-            let deadline = ready + (grace - (ready - self.now) / SECOND * SECOND).max(0);
+            let spent = self.spent_by_hook_of_sidecar(ready, grace);
+            let deadline = ready + (grace - spent).max(0);
             self.pods[pod].containers[container].turn = Some(Turn { ready, deadline, hooked });
             self.at(ready, Act::Turn(pod));
             self.at(deadline, Act::Turn(pod));
@@ -155,9 +157,19 @@ impl World<'_> {
             return self.now;
         }
         let hook = self.pods[at.pod].containers[at.container].spec["lifecycle"]["preStop"].clone();
+        let deleted = self.pods[at.pod].deleted.is_some();
+        if deleted && hook.get("sleep").is_some() && self.has(Defect::SidecarSleepSkipped) {
+            return self.now;
+        }
         let (ended, failed) = self.run_hook(at, &hook, self.hook_deadline(at, grace));
         self.report_stop_hook(at, ended, failed);
         ended
+    }
+
+    /// How much of a grace period the hook of a sidecar has used at this time, in whole seconds.
+    fn spent_by_hook_of_sidecar(&self, ready: i64, grace: i64) -> i64 {
+        let spent = (ready - self.now) / SECOND * SECOND;
+        if spent < grace && self.has(Defect::SidecarHookTimeAdded) { 0 } else { spent }
     }
 
     /// Sends the stop signal to the sidecars of a pod whose turn it is.
@@ -204,6 +216,8 @@ impl World<'_> {
         match () {
             () if self.has(Defect::SidecarsStopWithMains) => false,
             () if self.pods[at.pod].expired && self.has(Defect::ExpiredSidecarsDoNotWait) => false,
+            () if self.pods[at.pod].expired && self.has(Defect::ExpiredSidecarsStopTogether) => mains,
+            () if self.waits_for_crashed(at) => true,
             () if self.waits_for_no_main(at.pod) => true,
             () if self.has(Defect::SidecarsWaitForExpiry) => true,
             () if self.has(Defect::SidecarsWaitWhenDone) && is_done => true,

@@ -16,10 +16,13 @@ use crate::world::{At, LifeAt, World};
 const CODE: &str = "failed with statuscode";
 
 impl World<'_> {
-    /// Whether a probe only connects, and no event reports its failures.
+    /// Whether no event reports the failures of a probe, because it only connects or because its pod is deleted.
     pub(super) fn hides_failure(&self, run: &Run) -> bool {
         let probe = self.pods[run.at.pod].containers[run.at.container].probe(run.kind);
-        probe.is_some_and(|probe| probe.get("tcpSocket").is_some()) && self.has(Defect::TcpFailuresUnreported)
+        let connects = probe.is_some_and(|probe| probe.get("tcpSocket").is_some());
+        let leaves = self.pods[run.at.pod].deleted.is_some() && run.kind == ProbeKind::Readiness;
+        (connects && self.has(Defect::TcpFailuresUnreported))
+            || (leaves && self.has(Defect::FailuresUnreportedInTermination))
     }
 
     /// How a failure is reported: with another status code, if the kubelet is defective.

@@ -69,6 +69,17 @@ impl World<'_> {
         frozen || slow
     }
 
+    /// Whether a defective kubelet ends the probes of a container that it restarts.
+    pub(super) fn ends_probes(&self, at: At) -> bool {
+        let of = &self.pods[at.pod];
+        let own = of.containers[at.container].spec["restartPolicy"].is_string();
+        (self.policy_of(at) == "OnFailure" && self.has(Defect::OnFailureEndsProbes))
+            || (own
+                && of.restart_policy() == "Never"
+                && self.is_second(at)
+                && self.has(Defect::OwnPolicyEndsProbes))
+    }
+
     /// The other containers of a pod are killed with one of them.
     pub(super) fn kill_neighbors(&mut self, at: At) {
         if !self.has(Defect::NeighborsKilledHard) {

@@ -132,6 +132,7 @@ impl World<'_> {
         let survived = container.outlived_kubelet();
         let started = container.kind == Kind::Sidecar && container.view.started;
         let again = container.attempt() > 0;
+        let recounts = again && self.has(Defect::CountersBeginAgain);
         let starts_ready =
             self.has(Defect::StartsReady) || (again && self.has(Defect::ReadyAtOnceAfterRestart));
         let Some(worker) = self.worker(at, kind).filter(|worker| worker.id != id) else { return };
@@ -139,6 +140,9 @@ impl World<'_> {
         worker.hold = false;
         worker.kept = None;
         (worker.in_all, worker.waited) = ((0, 0), 0);
+        if recounts {
+            (worker.passed, worker.failed) = (0, 0);
+        }
         let initial = match kind {
             ProbeKind::Startup => None,
             ProbeKind::Liveness => Some(true),
@@ -330,14 +334,19 @@ impl World<'_> {
     fn threshold(&self, at: At, kind: ProbeKind, passed: bool) -> u64 {
         let number = |kind, field| u64::try_from(self.setting_of(at, kind, field)).unwrap_or(1).max(1);
         if passed {
-            let one = self.has(Defect::SuccessThresholdIgnored);
+            let one = self.has(Defect::SuccessThresholdIgnored)
+                || (self.is_by(at, kind, "tcpSocket") && self.has(Defect::TcpSuccessThresholdIgnored));
             let number = if one { 1 } else { number(kind, "successThreshold") };
             return self.threshold_of(at, kind, passed, number);
         }
         let own = number(kind, "failureThreshold") + self.more_failures(at, kind);
         let container = &self.pods[at.pod].containers[at.container];
         let has = |kind| container.probe(kind).is_some();
-        if self.has(Defect::FirstFailureSettles) || self.kills_at_once(at, kind) {
+        let recovered = kind == ProbeKind::Readiness && container.spoiled && container.view.ready;
+        if self.has(Defect::FirstFailureSettles)
+            || self.kills_at_once(at, kind)
+            || (recovered && self.has(Defect::SecondFallAtOnce))
+        {
             return 1;
         }
         let handler = |kind: ProbeKind| container.probe(kind).map(|probe| &probe["httpGet"]);

@@ -12,9 +12,15 @@ impl World<'_> {
     /// The environment of a container.
     pub(crate) fn environment(&self, at: At) -> BTreeMap<String, String> {
         let pod = &self.pods[at.pod];
-        let mut env = BTreeMap::new();
+        let of_objects = self.variables_of_objects(&pod.containers[at.container].spec);
+        let wins = |name: &str| self.has(Defect::EnvFromOverridesEnv) && of_objects.contains_key(name);
+        let mut env = of_objects.clone();
+        env.extend(self.variables_of_services(&pod.object["spec"]));
         for variable in list(&pod.containers[at.container].spec, "env") {
             let name = variable["name"].as_str().unwrap_or_default().to_owned();
+            if wins(&name) {
+                continue;
+            }
             let source = &variable["valueFrom"];
             let value = match variable["value"].as_str() {
                 Some(text) => Some(text.to_owned()),
@@ -34,6 +40,14 @@ impl World<'_> {
             }
         }
         env
+    }
+
+    /// The variables about Services.
+    fn variables_of_services(&self, spec: &Value) -> BTreeMap<String, String> {
+        let asked = spec["enableServiceLinks"] != false || self.has(Defect::ServiceVariablesUnasked);
+        let addressed = self.services.iter().filter(|of| asked && of.object["spec"]["clusterIP"] != "None");
+        let variable = |name: &str| format!("{}_SERVICE_HOST", name.to_ascii_uppercase().replace('-', "_"));
+        addressed.map(|of| (variable(&of.name), of.ip.clone())).collect()
     }
 
     /// The object from which a variable is taken.

@@ -12,8 +12,8 @@ use crate::pod::{Container, Kind};
 use crate::world::{ALLOCATABLE, At, World};
 
 impl World<'_> {
-    /// The host name in a container.
-    pub(super) fn host_of(&self, at: At) -> String {
+    /// The host name in a container, without a domain.
+    pub(super) fn short_host_of(&self, at: At) -> String {
         let of = &self.pods[at.pod];
         let given =
             of.object["spec"]["hostname"].as_str().filter(|_| !self.has(Defect::HostnameFieldIgnored));
@@ -69,7 +69,8 @@ impl World<'_> {
             let resources = &of.spec["resources"];
             lists.iter().find_map(|list| thousandths(&resources[*list]["memory"])).unwrap_or_default()
         };
-        let own = memory(&containers[at.container]);
+        let ignored = self.has(Defect::OomScoreIgnoresRequest);
+        let own = if ignored { 0 } else { memory(&containers[at.container]) };
         let mains = containers.iter().filter(|of| of.kind == Kind::Main);
         let least = mains.map(memory).min().filter(|_| containers[at.container].kind == Kind::Sidecar);
         let whole = ALLOCATABLE.iter().find_map(|(of, amount)| (*of == "memory").then(|| json!(amount)));
@@ -106,14 +107,19 @@ impl World<'_> {
             let options = if read_only { "ro" } else { "rw" };
             Some(format!("1 1 0:1 / {} {options} - tmpfs tmpfs rw", mount["mountPath"].as_str()?))
         };
-        let table: Vec<String> = mounts.iter().filter_map(line).collect();
+        let root = [self.root_mount(&container.spec)];
+        let table: Vec<String> = root.into_iter().chain(mounts.iter().filter_map(line)).collect();
         let mut files = BTreeMap::from([("/proc/self/mountinfo".to_owned(), table.join("\n"))]);
+        files.extend(self.lookup_files(at));
         for mount in mounts {
             let volumes = pod.object["spec"]["volumes"].as_array();
             let volume = volumes.into_iter().flatten().find(|volume| volume["name"] == mount["name"]);
+            let folder = mount["mountPath"].as_str().unwrap_or_default();
+            let of_settings = volume.map(|volume| self.settings_files(volume)).unwrap_or_default();
+            files.extend(of_settings.into_iter().map(|(path, text)| (format!("{folder}/{path}"), text)));
             let items = volume.and_then(|volume| volume["downwardAPI"]["items"].as_array());
             for item in items.into_iter().flatten() {
-                if let (Some(folder), Some(path)) = (mount["mountPath"].as_str(), item["path"].as_str())
+                if let Some(path) = item["path"].as_str()
                     && let Some(text) = self.content(at, item)
                 {
                     files.insert(format!("{folder}/{path}"), text);

@@ -54,7 +54,8 @@ impl World<'_> {
             content => "a".repeat(content.size().map_or(8, |size| size.min(8) as usize)),
         };
         let (status, cut) = (response.status, cut.map(str::to_owned));
-        let received = ReceivedResponse { status, location, body, cut, kept };
+        let head = response.headers.iter().map(String::len).sum();
+        let received = ReceivedResponse { status, location, head, body, cut, kept };
         (leaves, CallResult::Response(Box::new(received)))
     }
 }

@@ -135,7 +135,7 @@ fn what_holds_passes_and_what_is_violated_fails_with_all_that_is_known_of_it() {
     {
         assert!(played.shown.contains(part), "{part} is not in {}", played.shown);
     }
-    assert_eq!(played.report().exit(Undecided::Told), probity_report::Exit::Violated);
+    assert_eq!(played.report().exit(Undecided::Warns), probity_report::Exit::Violated);
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn a_run_that_falls_over_fails_every_case_that_it_did_not_reach() {
     assert!(played.shown.contains("test a/never ... FAILED"), "{}", played.shown);
     assert!(played.shown.contains("the run ended before this case did"), "{}", played.shown);
     assert!(played.report().usage.is_none());
-    assert_eq!(played.report().exit(Undecided::Told), probity_report::Exit::Error);
+    assert_eq!(played.report().exit(Undecided::Warns), probity_report::Exit::Error);
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn an_interrupted_run_fails_nothing_that_it_did_not_reach() {
     let happened = vec![ended("a/calm", 3.5), finished(true)];
     let played = play(&book(&["a/calm", "a/never"]), 1, Standard::default(), happened);
     assert!(played.shown.contains("ignored (interrupted)"), "{}", played.shown);
-    assert_eq!(played.report().exit(Undecided::Told), probity_report::Exit::Interrupted);
+    assert_eq!(played.report().exit(Undecided::Warns), probity_report::Exit::Interrupted);
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn a_doubt_fails_a_case_unless_it_is_told_to_pass() {
         ]
     };
     let shown = |undecided| play(&book(&["a/silent"]), 1, Standard::from(undecided), silent()).shown;
-    assert!(shown(Undecided::Told).contains("INCONCLUSIVE"), "{}", shown(Undecided::Told));
+    assert!(shown(Undecided::Warns).contains("INCONCLUSIVE"), "{}", shown(Undecided::Warns));
     assert!(shown(Undecided::Passes).contains("test a/silent ... ok"), "{}", shown(Undecided::Passes));
 }
 

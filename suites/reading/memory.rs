@@ -1,26 +1,28 @@
-//! Memory that a process takes, according to its own record.
+//! Memory that a process takes, according to its own record, and the end of a process that needs too much.
 
+use probity_model::EventId;
 use probity_model::timeline::{Life, Line};
 use probity_script::{Consumer, Fact};
 
-use crate::reading::qos::amount;
-use crate::reading::quantities::WHOLE;
+use super::ends::End;
+use super::qos::amount;
+use super::quantities::WHOLE;
 
 /// A process that takes memory: how much it is planned to take, and the records of how much it took.
-pub(super) struct Taking<'t, 'h> {
+pub(crate) struct Taking<'t, 'h> {
     /// The planned total in bytes.
-    pub(super) planned: i128,
+    pub(crate) planned: i128,
     /// The limit of its container in bytes.
-    pub(super) limit: Option<i128>,
+    pub(crate) limit: Option<i128>,
     /// The request of its container in bytes.
-    pub(super) request: Option<i128>,
+    pub(crate) request: Option<i128>,
     /// The records of how much memory it has taken.
-    pub(super) records: Vec<(&'t Line<'h>, i128)>,
+    pub(crate) records: Vec<(&'t Line<'h>, i128)>,
 }
 
 impl<'t, 'h> Taking<'t, 'h> {
     /// Reads an instance; `None` unless its plan takes memory exactly once.
-    pub(super) fn of(life: &Life<'t, 'h>) -> Option<Self> {
+    pub(crate) fn of(life: &Life<'t, 'h>) -> Option<Self> {
         let plan = life.container.plan()?;
         let mut planned = plan.process.consume.iter().filter_map(|consumer| match consumer {
             Consumer::Memory { bytes, .. } => Some(i128::from(bytes.0)),
@@ -38,7 +40,21 @@ impl<'t, 'h> Taking<'t, 'h> {
     }
 
     /// The first record of more than this number of bytes.
-    pub(super) fn more_than(&self, bytes: i128) -> Option<&'t Line<'h>> {
+    pub(crate) fn more_than(&self, bytes: i128) -> Option<&'t Line<'h>> {
         self.records.iter().find(|(_, taken)| *taken > bytes).map(|(line, _)| *line)
     }
+}
+
+/// The end of an instance before any deletion of its pod, if only a lack of memory explains this end: no stop signal
+/// came, and the process did not exit by itself.
+pub(crate) fn killed(life: &Life<'_, '_>) -> Option<EventId> {
+    let end = End::of(life).filter(|end| end.was_killed(life))?;
+    let by_signal = life.attempt.stop().is_some() || !life.before_deletion(&end.at().stamp);
+    (!by_signal).then_some(end.at().id)
+}
+
+/// The end of an instance that needed more memory than its limit, and that nothing else ended.
+pub(crate) fn killed_for_memory(life: &Life<'_, '_>) -> Option<EventId> {
+    let beyond = |taking: &Taking<'_, '_>| taking.limit.is_some_and(|limit| taking.planned > limit);
+    Taking::of(life).filter(beyond).and_then(|_| killed(life))
 }

@@ -9,7 +9,7 @@ use probity_model::timeline::{Happened, Life};
 use probity_model::{Seen, Stamp};
 
 /// A timer: when it was set, according to the records of the affected process, and when it is due.
-pub(super) struct Timer {
+pub(crate) struct Timer {
     set: Stamp,
     due: Stamp,
     /// How late the timer may already have been set.
@@ -18,13 +18,13 @@ pub(super) struct Timer {
 
 impl Timer {
     /// The timer that was set at an instant and runs for this long.
-    pub(super) fn new(set: &Stamp, span: i64) -> Self {
+    pub(crate) fn new(set: &Stamp, span: i64) -> Self {
         Self { set: set.clone(), due: set.later(span), late: 0 }
     }
 
     /// A timer that was set after a hook and is due at another instant. A delay of the stop signal also delayed the
     /// timer.
-    pub(super) fn after_hook(life: &Life<'_, '_>, (ended, set): (&Stamp, &Stamp), due: Stamp) -> Self {
+    pub(crate) fn after_hook(life: &Life<'_, '_>, (ended, set): (&Stamp, &Stamp), due: Stamp) -> Self {
         Self { set: set.clone(), due, late: life.noise(ended, set) }
     }
 
@@ -38,7 +38,7 @@ impl Timer {
     }
 
     /// Measures the time until an event that the end of the timer causes.
-    pub(super) fn measure(
+    pub(crate) fn measure(
         &self,
         life: &Life<'_, '_>,
         quantity: impl Into<String>,
@@ -51,7 +51,7 @@ impl Timer {
     }
 
     /// Measures this time and judges it.
-    pub(super) fn within(
+    pub(crate) fn within(
         &self,
         life: &Life<'_, '_>,
         seen: &mut Seen,

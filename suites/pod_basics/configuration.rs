@@ -1,0 +1,132 @@
+//! The files that a container gets from ConfigMaps and Secrets.
+
+use probity_model::history::Did;
+use probity_model::mechanisms::NEAR;
+use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
+use serde_json::Value;
+
+use crate::reading::dumps::{Look, RECORDED, looks};
+use crate::reading::volumes::{list, volume_of};
+
+/// A ConfigMap or a Secret in a volume.
+struct Source<'h> {
+    /// The kind of the volume.
+    volume: &'static str,
+    /// The kind of the object, and the field with the values that the harness gives it.
+    object: (&'static str, &'static str),
+    name: &'h str,
+    /// The keys, each with the path of its file.
+    items: Vec<(&'h str, &'h str)>,
+}
+
+/// A value that the harness gave to a key.
+struct Given<'h> {
+    value: &'h str,
+    id: EventId,
+    /// When the API server had certainly accepted it.
+    done: Stamp,
+}
+
+/// The object in a volume or in a part of a projected volume.
+fn source<'h>(of: &'h Value, projected: bool) -> Option<Source<'h>> {
+    let text = |of: &'h Value, field: &str| of.get(field).and_then(Value::as_str);
+    let items = |of: &'h Value| -> Vec<(&'h str, &'h str)> {
+        list(of, "items").filter_map(|item| Some((text(item, "key")?, text(item, "path")?))).collect()
+    };
+    if let Some(map) = of.get("configMap") {
+        let volume = if projected { "projected" } else { "configMap" };
+        return Some(Source {
+            volume,
+            object: ("ConfigMap", "data"),
+            name: text(map, "name")?,
+            items: items(map),
+        });
+    }
+    let secret = of.get("secret")?;
+    let (volume, name) = if projected { ("projected", "name") } else { ("secret", "secretName") };
+    Some(Source { volume, object: ("Secret", "stringData"), name: text(secret, name)?, items: items(secret) })
+}
+
+/// The objects in a volume.
+fn sources(volume: &Value) -> impl Iterator<Item = Source<'_>> {
+    let parts = volume.get("projected").into_iter().flat_map(|projected| list(projected, "sources"));
+    source(volume, false).into_iter().chain(parts.filter_map(|part| source(part, true)))
+}
+
+/// The values of a key, in order. `None` if it once had a value that is not a text, or none again.
+fn values<'h>(run: &Timeline<'h>, source: &Source<'_>, key: &str) -> Option<Vec<Given<'h>>> {
+    let (object, field) = source.object;
+    let mut all = Vec::new();
+    for (id, deed) in &run.deeds {
+        let content = match &deed.did {
+            Did::Created { kind, name, manifest } if kind == object && name == source.name => manifest,
+            Did::Patched { kind, name, patch, .. } if kind == object && name == source.name => patch,
+            Did::Deleted { kind, name, .. } if kind == object && name == source.name => return None,
+            _ => continue,
+        };
+        if let Some(value) = content.get(field).and_then(|values| values.get(key)) {
+            all.push(Given { value: value.as_str()?, id: *id, done: run.heard(*id) });
+        }
+    }
+    Some(all)
+}
+
+/// A file has the value of its key, and shows a change soon. A file of a mount with a `subPath` does not change.
+pub(super) fn have_their_values(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for look in looks(run).iter().filter(|_| !run.node_was_touched()) {
+        let mounts = list(look.life.container.spec, "volumeMounts").filter(|mount| {
+            let part = ["subPath", "subPathExpr"].iter().any(|field| mount.get(field).is_some());
+            mount["mountPath"] == RECORDED && !part
+        });
+        let volumes = mounts.filter_map(|mount| volume_of(look.life.pod.spec, mount));
+        for source in volumes.flat_map(sources) {
+            for (key, path) in &source.items {
+                let Some(values) = values(run, &source, key) else { continue };
+                let path = format!("{RECORDED}/{path}");
+                if judge_file(run, clause, (look, &path), &values, seen) {
+                    seen.facet("volume", source.volume);
+                }
+            }
+        }
+    }
+}
+
+/// Judges a file whose key had these values. Returns whether it shows one of them, and none that is too old.
+fn judge_file(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    (look, path): (&Look<'_, '_>, &str),
+    values: &[Given<'_>],
+    seen: &mut Seen,
+) -> bool {
+    let (pod, line, name) = (look.life.pod, look.line, look.life.name());
+    let shown = look.dump.files.get(path).map(String::as_str);
+    let is = |given: &Given<'_>| Some(given.value) == shown;
+    let Some(first) = values.first() else { return false };
+    if !values.iter().any(is) {
+        // A key that came later than the pod may not be in the file yet.
+        if pod.created.is_some_and(|(created, _)| first.id < created) {
+            let what = shown.map_or_else(|| "missing".to_owned(), |shown| format!("{shown:?}"));
+            let finding = format!("{path} of {name} should have the value of a key, but it is {what}");
+            seen.violated(finding, [first.id, line.id]);
+        }
+        return false;
+    }
+    // A change may reach the file a moment before its answer reaches the harness.
+    let by = line.at.later(NEAR);
+    let known: Vec<&Given<'_>> = values.iter().take_while(|given| !run.before(&by, &given.done)).collect();
+    let newer = known.iter().rposition(|given| is(given)).and_then(|last| known.get(last + 1));
+    if let Some(changed) = newer {
+        let span = run.clocks.between(&changed.done, &line.at).map_or(0, |span| span.lo);
+        let allowed = clause.slack_us();
+        let noise = || run.noise_between(&look.life.node, &changed.done, &line.at);
+        if run.before_deletion(pod, &line.at) && span > allowed && span > allowed + noise() {
+            let finding = format!("{path} of {name} shows an old value of its key");
+            seen.violated(finding, [changed.id, line.id]);
+        }
+        return false;
+    }
+    seen.fine([first.id, line.id]);
+    seen.facet("value", if is(first) { "first" } else { "updated" });
+    true
+}

@@ -1,0 +1,64 @@
+//! Kernel parameters that are not safe to set.
+
+use probity_model::timeline::{PodLife, Revision};
+use probity_model::verdict::Doubt;
+use probity_model::{Clause, Seen, Timeline};
+use serde_json::Value;
+
+use crate::reading::statuses::{has_run, runs_something};
+use crate::reading::volumes::list;
+
+/// The safe kernel parameters, according to the Kubernetes documentation, separated by spaces. Every kubelet must reject
+/// others unless its configuration allows them.
+const SAFE: &str = "kernel.shm_rmid_forced net.ipv4.ip_local_port_range net.ipv4.tcp_syncookies \
+    net.ipv4.ping_group_range net.ipv4.ip_unprivileged_port_start net.ipv4.ip_local_reserved_ports \
+    net.ipv4.tcp_keepalive_time net.ipv4.tcp_fin_timeout net.ipv4.tcp_keepalive_intvl \
+    net.ipv4.tcp_keepalive_probes net.ipv4.tcp_rmem net.ipv4.tcp_wmem";
+/// The reason of the rejection, in the reference implementation of Kubernetes.
+const FORBIDDEN: &str = "SysctlForbidden";
+
+/// The first kernel parameter in the spec of a pod that is not safe.
+fn unsafe_one<'h>(pod: &PodLife<'h>) -> Option<&'h str> {
+    let context = pod.spec.get("securityContext")?;
+    let mut names = list(context, "sysctls").filter_map(|of| of.get("name")?.as_str());
+    names.find(|name| SAFE.split(' ').all(|safe| safe != *name))
+}
+
+/// A pod that sets an unsafe kernel parameter fails, and none of its containers runs.
+pub(super) fn unsafe_ones_fail(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for pod in run.pods.iter().filter(|pod| !pod.is_static && run.deletion(pod).is_none()) {
+        let bound = pod.revisions.iter().find(|shown| shown.object["spec"].get("nodeName").is_some());
+        if let (Some(name), Some(bound)) = (unsafe_one(pod), bound) {
+            judge(run, clause, (pod, bound, name), seen);
+        }
+    }
+}
+
+fn judge(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    (pod, bound, name): (&PodLife<'_>, &Revision<'_>, &str),
+    seen: &mut Seen,
+) {
+    let key = &pod.key;
+    if has_run(pod) {
+        let shown = pod.revisions.iter().find(|shown| runs_something(pod, shown)).or_else(|| pod.last());
+        let finding = format!("{key} sets {name}, which is not safe, but a container ran");
+        return seen.violated(finding, [Some(bound.id), shown.map(|shown| shown.id)].into_iter().flatten());
+    }
+    let Some(failed) = pod.revisions.iter().find(|shown| shown.phase() == "Failed") else {
+        if run.watched_for(pod, &bound.at, clause.slack_us()) {
+            let finding = format!("{key} sets {name}, which is not safe, but did not fail");
+            seen.violated(finding, run.to_the_end([bound.id]));
+        }
+        return;
+    };
+    let reason = failed.object["status"].get("reason").and_then(Value::as_str).unwrap_or("no reason");
+    if reason == FORBIDDEN {
+        seen.fine([bound.id, failed.id]);
+    } else {
+        // A full node may have rejected the pod for something else.
+        let why = format!("{key} failed with {reason}, and perhaps not because it sets {name}");
+        seen.doubt(Doubt::Ambiguous, why, [bound.id, failed.id]);
+    }
+}

@@ -1,0 +1,99 @@
+//! What containers get from their specs, and pods that must not run: variables, users and kernel parameters.
+
+use std::collections::BTreeMap;
+
+use probity_composer::Composer;
+use probity_model::history::Did;
+use probity_script::witness::{Dump, Fact};
+use serde_json::{Value, json};
+
+use crate::tests::verdict;
+
+const ENVIRONMENT: &str = "pod.environment";
+const NON_ROOT: &str = "pod.run-as-non-root";
+const SYSCTLS: &str = "pod.unsafe-sysctls";
+
+/// The verdict on a container that has these variables. It gets the keys of a ConfigMap with the prefix `MAP_`, and those of
+/// a Secret with the prefix `SECRET_`, and sets one of them itself.
+fn environment(variables: &[(&str, &str)]) -> &'static str {
+    let mut run = Composer::new(&[ENVIRONMENT]);
+    let objects = [
+        json!({ "kind": "ConfigMap", "data": { "hello": "world", "own": "theirs" } }),
+        json!({ "kind": "Secret", "stringData": { "hello": "word" } }),
+        json!({ "kind": "Service", "spec": { "ports": [{ "port": 80 }] } }),
+    ];
+    for manifest in objects {
+        let kind = manifest["kind"].as_str().unwrap_or_default().to_owned();
+        run.deed(0.1, Did::Created { kind, name: "of-all".to_owned(), manifest });
+    }
+    let from = json!([
+        { "prefix": "MAP_", "configMapRef": { "name": "of-all" } },
+        { "prefix": "SECRET_", "secretRef": { "name": "of-all" } },
+    ]);
+    let own = json!([{ "name": "MAP_own", "value": "mine" }]);
+    let container = json!({ "name": "target", "env": own, "envFrom": from });
+    run.create(0.5, &json!({ "enableServiceLinks": false, "containers": [container] }));
+    let env: BTreeMap<String, String> =
+        variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    run.start(1.0, 0).fact(1.1, Fact::Dump(Dump { env, ..Dump::default() }));
+    run.reading(20.0);
+    verdict(&run.done(), ENVIRONMENT)
+}
+
+#[test]
+fn the_variables_of_whole_objects_are_there() {
+    let right = [
+        ("MAP_hello", "world"),
+        ("MAP_own", "mine"),
+        ("SECRET_hello", "word"),
+        ("KUBERNETES_SERVICE_HOST", "10.96.0.1"),
+    ];
+    assert_eq!(environment(&right), "holds");
+    assert_eq!(environment(&[right[0], ("MAP_own", "theirs"), right[2]]), "violated", "env comes second");
+    assert_eq!(environment(&[right[0], right[1], ("hello", "word")]), "violated", "no prefix");
+    let linked = [right[0], right[1], right[2], ("WEB_SERVICE_HOST", "10.96.0.9")];
+    assert_eq!(environment(&linked), "violated", "a Service that the pod did not ask for");
+}
+
+/// The verdict on a pod with this security context, which later may have this status.
+fn judged(clause: &str, context: &Value, status: Option<&Value>) -> &'static str {
+    let mut run = Composer::new(&[clause]);
+    run.create(0.0, &json!({ "securityContext": context, "containers": [{ "name": "target" }] }));
+    if let Some(status) = status {
+        run.status(1.0, status);
+    }
+    run.reading(40.0);
+    verdict(&run.done(), clause)
+}
+
+/// The status of a pod whose only container has this state.
+fn status_with(state: &Value) -> Value {
+    let id = if state.get("running").is_some() { "containerd://target-0" } else { "" };
+    let container = json!({
+        "name": "target", "restartCount": 0, "ready": false, "started": false,
+        "containerID": id, "state": state, "lastState": {},
+    });
+    json!({ "phase": "Pending", "containerStatuses": [container] })
+}
+
+#[test]
+fn root_does_not_run_where_it_must_not() {
+    let with_state = |state: &Value| {
+        let context = json!({ "runAsNonRoot": true, "runAsUser": 0 });
+        judged(NON_ROOT, &context, Some(&status_with(state)))
+    };
+    assert_eq!(with_state(&json!({ "waiting": { "reason": "CreateContainerConfigError" } })), "holds");
+    assert_eq!(with_state(&json!({ "running": {} })), "violated");
+}
+
+#[test]
+fn an_unsafe_sysctl_after_a_safe_one_is_found() {
+    let all = ["net.ipv4.tcp_syncookies", "fs.mqueue.msg_max"];
+    let context = json!({ "sysctls": all.map(|name| json!({ "name": name, "value": "1" })) });
+    let of = |status: Option<&Value>| judged(SYSCTLS, &context, status);
+    let failed = |reason: &str| json!({ "phase": "Failed", "reason": reason });
+    assert_eq!(of(Some(&failed("SysctlForbidden"))), "holds");
+    assert_eq!(of(Some(&failed("OutOfpods"))), "inconclusive", "perhaps for something else");
+    assert_eq!(of(None), "violated", "nobody rejects it");
+    assert_eq!(of(Some(&status_with(&json!({ "running": {} })))), "violated");
+}

@@ -1,0 +1,59 @@
+//! Hand-written histories of containers that cannot be started, and of kills under the policy OnFailure.
+
+use probity_composer::{Composer, timestamp};
+use serde_json::{Value, json};
+
+use super::{KILLS, SEQUENCE, exits, status};
+use crate::tests::verdict;
+
+fn unstarted(at: f64) -> Value {
+    json!({ "terminated": { "exitCode": 128, "reason": "StartError", "finishedAt": timestamp(at) } })
+}
+
+/// A container cannot be started at 1 s and at 2 s, and the kubelet tries a third time at this time.
+fn tried_again(at: f64) -> &'static str {
+    let mut run = Composer::new(&[SEQUENCE]);
+    run.create(0.0, &json!({ "containers": [{ "name": "target", "command": ["/not-there"] }] }));
+    for (restarts, at) in [(0, 1.0), (1, 2.0), (2, at)] {
+        run.status(at + 0.3, &status("Running", restarts, unstarted(at), json!({})));
+    }
+    run.reading(60.0);
+    verdict(&run.done(), SEQUENCE)
+}
+
+#[test]
+fn a_container_that_cannot_be_started_waits_before_its_second_retry() {
+    assert_ne!(tried_again(13.5), "violated");
+    assert_ne!(tried_again(12.0), "violated", "the status shows whole seconds");
+    assert_eq!(tried_again(3.0), "violated");
+    assert_eq!(tried_again(11.0), "violated");
+}
+
+/// In a pod with OnFailure, instances begin at these times. Each fails its liveness probe and is stopped, and exits with this
+/// status.
+fn killed_on_failure(code: u8, lives: &[f64]) -> &'static str {
+    let probe =
+        json!({ "httpGet": { "path": "/live", "port": 8080 }, "periodSeconds": 1, "failureThreshold": 1 });
+    let mut run = Composer::new(&[KILLS]);
+    let target = json!({ "name": "target", "livenessProbe": probe });
+    run.create(0.0, &json!({ "restartPolicy": "OnFailure", "containers": [target] }));
+    for (number, at) in (0..).zip(lives) {
+        run.start(*at, number);
+        run.probe(at + 1.65, "/live", 500);
+        run.signal(at + 1.75, "SIGTERM");
+        exits(&mut run, at + 1.8, code, "stop");
+    }
+    run.reading(60.0);
+    verdict(&run.done(), KILLS)
+}
+
+#[test]
+fn kills_wait_under_on_failure_too() {
+    assert_eq!(killed_on_failure(1, &[1.0, 3.0, 5.0, 17.0, 39.0]), "holds");
+    assert_eq!(killed_on_failure(1, &[1.0, 3.0, 5.0, 7.0, 9.0]), "violated");
+    assert_ne!(
+        killed_on_failure(0, &[1.0, 3.0, 5.0, 7.0, 9.0]),
+        "violated",
+        "the policy does not restart it"
+    );
+}

@@ -1,0 +1,35 @@
+//! Defects that processes see inside their containers: host names, files and privileges. Also defects in the statuses of
+//! containers that other defects leave alone. In the list, they come after all earlier defects.
+
+/// Passes the list of all earlier defects, followed by these, to the macro that adds the next ones.
+macro_rules! with_inside {
+    ([$next:ident $($rest:ident)*] $($others:tt)*) => { $next! { [$($rest)*] $($others)*
+    /// `setHostnameAsFQDN` has no effect (`pod.hostname`).
+    HostnameNeverQualified,
+    /// The hosts file does not contain the fully qualified name of a pod (`pod.hosts-file`).
+    HostsWithoutDomain,
+    /// Only main containers have a hosts file with the name of their pod (`pod.hosts-file`).
+    HostsOfMainsOnly,
+    /// The search list of a pod lacks the domain of its own namespace (`pod.dns-search`).
+    SearchWithoutNamespace,
+    /// The processes of init containers can gain privileges (`pod.security-context`).
+    InitsGainPrivileges,
+    /// Sidecars keep the capabilities that they drop (`pod.security-context`).
+    SidecarsKeepCapabilities,
+    /// A container with its own path for its termination message can write to its root file system
+    /// (`pod.security-context`).
+    RootWritableForMessages,
+    /// Only the first supplemental group of a pod takes effect (`pod.security-context`).
+    OnlyFirstGroupAdded,
+    /// A ConfigMap after another source of a projected volume adds no files (`pod.configuration-files`).
+    ProjectedMapLost,
+    /// The files of a mounted ConfigMap are never updated (`pod.configuration-files`).
+    MountedMapStays,
+    /// The status of a container has a user only until its first restart (`report.status.user`).
+    UserOfFirstInstanceOnly,
+    /// The status of a running ephemeral container has no ID (`report.status.container-id`).
+    RunningEphemeralWithoutId,
+    /// The first of several ephemeral containers has two statuses (`report.status.one-per-container`).
+    EphemeralShownTwice,
+    } };
+}

@@ -1,0 +1,31 @@
+//! Pods that set kernel parameters: the kubelet rejects those that are not safe.
+
+use probity_model::history::Change;
+use serde_json::{Value, json};
+
+use crate::Defect;
+use crate::world::World;
+
+impl World<'_> {
+    /// The kubelet rejects a pod that sets an unsafe kernel parameter; returns whether it did.
+    pub(crate) fn refuses_sysctls(&mut self, pod: usize) -> bool {
+        let of = &self.pods[pod].object["spec"]["securityContext"]["sysctls"];
+        let mut all = of.as_array().into_iter().flatten();
+        let first = all.position(|of| !is_safe(of));
+        if first.is_none_or(|first| first > 0 && self.has(Defect::UnsafeSysctlAfterSafe)) {
+            return false;
+        }
+        self.pods[pod].terminal = true;
+        self.pods[pod].object["status"]["phase"] = json!("Failed");
+        self.pods[pod].object["status"]["reason"] = json!("SysctlForbidden");
+        self.pods[pod].object["status"]["message"] = json!("Pod was rejected: forbidden sysctl");
+        let (name, object) = (self.pods[pod].name.clone(), self.pods[pod].object.clone());
+        self.show("Pod", &name, Change::Modified, &object);
+        true
+    }
+}
+
+/// Whether a kernel parameter is safe; of the unsafe ones, the cases use none of this family.
+fn is_safe(of: &Value) -> bool {
+    of["name"].as_str().is_some_and(|name| name.starts_with("net.ipv4."))
+}
