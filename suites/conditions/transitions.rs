@@ -73,7 +73,7 @@ fn judge_resizes(run: &Timeline<'_>, pod: &PodLife<'_>, seen: &mut Seen) {
         let same = ["status", "reason", "observedGeneration"].iter().all(kept);
         if same && before.turned(kind) != after.turned(kind) {
             let finding = format!(
-                "{kind} of {} did not change, but its lastTransitionTime did, although it is about the same resize",
+                "{kind} of {} is still about the same resize, but its lastTransitionTime changed",
                 pod.key
             );
             seen.violated(finding, [before.id, after.id]);

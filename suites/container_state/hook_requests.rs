@@ -129,7 +129,7 @@ fn judge_lost_request(clause: &Clause, hook: &HookRequest<'_, '_>, life: &Life<'
     let mut attempts = hook.attempts();
     let listened = attempts.any(|of| listened_throughout(of, hook.port, (&life.began, &by), run));
     if listened && !hook.has_arrived(life, &by) {
-        let finding = format!("the request of {} did not arrive, although the pod listened", hook.words());
+        let finding = format!("the request of {} did not arrive, although its port was open", hook.words());
         seen.violated(finding, [life.began.id, by.id]);
     }
 }

@@ -97,7 +97,7 @@ impl Limited<'_, '_> {
             );
             seen.violated(finding, [self.start.id, over.id]);
         } else if !is_explained(over) {
-            let finding = format!("{} exceeded its deadline, but no message says so", self.pod.key);
+            let finding = format!("{} exceeded its deadline, but its status has no message", self.pod.key);
             seen.violated(finding, [self.start.id, over.id]);
         }
         right

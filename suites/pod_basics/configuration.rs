@@ -53,7 +53,7 @@ fn sources(volume: &Value) -> impl Iterator<Item = Source<'_>> {
     source(volume, false).into_iter().chain(parts.filter_map(|part| source(part, true)))
 }
 
-/// The values of a key, in order. `None` if it once had a value that is not a text, or none again.
+/// The values of a key, in order. `None` if one of them is not a text, or if the key or its object was removed.
 fn values<'h>(run: &Timeline<'h>, source: &Source<'_>, key: &str) -> Option<Vec<Given<'h>>> {
     let (object, field) = source.object;
     let mut all = Vec::new();
@@ -71,7 +71,8 @@ fn values<'h>(run: &Timeline<'h>, source: &Source<'_>, key: &str) -> Option<Vec<
     Some(all)
 }
 
-/// A file has the value of its key, and shows a change soon. A file of a mount with a `subPath` does not change.
+/// A file contains the value of its key, and shows a change within the slack. A file of a mount with a `subPath` does
+/// not change.
 pub(super) fn have_their_values(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for look in looks(run).iter().filter(|_| !run.node_was_touched()) {
         let mounts = list(look.life.container.spec, "volumeMounts").filter(|mount| {
@@ -107,7 +108,7 @@ fn judge_file(
         // A key that came later than the pod may not be in the file yet.
         if pod.created.is_some_and(|(created, _)| first.id < created) {
             let what = shown.map_or_else(|| "missing".to_owned(), |shown| format!("{shown:?}"));
-            let finding = format!("{path} of {name} should have the value of a key, but it is {what}");
+            let finding = format!("{path} of {name} should contain the value of its key, but it is {what}");
             seen.violated(finding, [first.id, line.id]);
         }
         return false;

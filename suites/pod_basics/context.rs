@@ -7,12 +7,12 @@ use super::privileged::{STATUS, capabilities};
 use crate::reading::dumps::{Look, MOUNTS, looks, mount_options};
 use crate::reading::volumes::list;
 
-/// Where the kernel shows whether a process can gain more privileges than its parent, and the value if it cannot: Linux,
-/// `PR_SET_NO_NEW_PRIVS`.
+/// The field in which the kernel shows whether a process can gain more privileges than its parent, and the value if it
+/// cannot: Linux, `PR_SET_NO_NEW_PRIVS`.
 const NO_NEW_PRIVILEGES: (&str, &str) = ("NoNewPrivs:", "1");
 
-/// Whether a process cannot gain privileges. Here and below: `None` if nobody asked for it, or if the record of the process
-/// does not show it.
+/// Whether a process cannot gain privileges. Here and below: `None` if the spec does not ask for it, or if the record
+/// of the process does not show it.
 fn cannot_gain_privileges(context: &Value, look: &Look<'_, '_>) -> Option<bool> {
     let (field, none) = NO_NEW_PRIVILEGES;
     let allowed = context.get("allowPrivilegeEscalation")?.as_bool()?;
@@ -36,7 +36,7 @@ fn cannot_write_root(context: &Value, look: &Look<'_, '_>) -> Option<bool> {
     asked.then(|| options.split(',').any(|option| option == "ro"))
 }
 
-/// Whether a process has the user and the group that its container or else its pod names.
+/// Whether a process has the user and the group that its container specifies or, without them, its pod.
 fn has_user(context: &Value, look: &Look<'_, '_>) -> Option<bool> {
     let [user, group, ..] = look.dump.ids.as_slice() else { return None };
     let of_pod = &look.life.pod.spec["securityContext"];
@@ -56,7 +56,7 @@ fn has_groups(look: &Look<'_, '_>) -> Option<bool> {
 }
 
 /// The process of a container runs as the security contexts of the container and the pod specify. A privileged container is
-/// not limited, and a pod with its own users may not have all groups of the node.
+/// not limited, and a pod with its own user namespace may not have all groups of the node.
 pub(super) fn is_in_force(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for look in &looks(run) {
         let context = &look.life.container.spec["securityContext"];
@@ -66,10 +66,10 @@ pub(super) fn is_in_force(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         let own_users = look.life.pod.spec.get("hostUsers").is_some_and(|is| *is == false);
         let parts = [
             ("no-escalation", cannot_gain_privileges(context, look), "can gain privileges"),
-            ("no-capabilities", has_no_capabilities(context, look), "has capabilities that it drops"),
+            ("no-capabilities", has_no_capabilities(context, look), "has capabilities although it drops ALL"),
             ("read-only-root", cannot_write_root(context, look), "can write to its root file system"),
             ("user", has_user(context, look).filter(|_| !own_users), "has a different user or group"),
-            ("groups", has_groups(look).filter(|_| !own_users), "does not belong to a group of its pod"),
+            ("groups", has_groups(look).filter(|_| !own_users), "does not belong to all groups of its pod"),
         ];
         for (word, right, wrong) in parts {
             let Some(right) = right else { continue };

@@ -1,4 +1,5 @@
-//! The variables that a container gets from whole ConfigMaps and Secrets, and those about Services, which it does not get.
+//! The variables that a container gets from whole ConfigMaps and Secrets, and the variables for Services, which a pod
+//! can switch off.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use serde_json::Value;
 use crate::reading::dumps::{Look, looks};
 use crate::reading::volumes::list;
 
-/// How the name of a variable with the address of a Service ends, according to the Kubernetes documentation.
+/// The end of the name of a variable with the address of a Service, according to the Kubernetes documentation.
 const OF_SERVICE: &str = "_SERVICE_HOST";
 /// The variable with the address of the API server, which every container gets.
 const OF_API_SERVER: &str = "KUBERNETES_SERVICE_HOST";
@@ -65,8 +66,8 @@ fn of_objects<'h>(run: &Timeline<'h>, look: &Look<'_, 'h>) -> Option<BTreeMap<St
     Some(all)
 }
 
-/// A container has the variables of its `envFrom`, unless its `env` says otherwise, and no variables about Services that it
-/// did not ask for.
+/// A container has the variables of its `envFrom`, unless its `env` overrides them, and no variables for Services if
+/// its pod switches them off.
 pub(super) fn is_as_specified(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     // A record without an environment was made for another purpose.
     for look in looks(run).iter().filter(|look| !look.dump.env.is_empty()) {
@@ -100,7 +101,7 @@ fn judge_variable(look: &Look<'_, '_>, (name, variable): (&str, &Variable<'_>), 
     }
 }
 
-/// A container whose pod switches the variables about Services off has none, except for the API server.
+/// If a pod switches off the variables for Services, its containers have none, except for the API server.
 fn judge_services(
     run: &Timeline<'_>,
     look: &Look<'_, '_>,

@@ -15,10 +15,13 @@ const HOSTS: &str = "/etc/hosts";
 const RESOLVER: &str = "/etc/resolv.conf";
 /// The policy of a pod that does not name another one, according to the Kubernetes documentation.
 const CLUSTER_FIRST: &str = "ClusterFirst";
-/// How the domain of all Services of a cluster begins, according to the Kubernetes documentation.
+/// The beginning of the domain of all Services of a cluster, according to the Kubernetes documentation.
 const OF_SERVICES: &str = "svc.";
+/// The reason of the event about a pod whose kubelet does not know the DNS service, in the reference implementation of
+/// Kubernetes. The pod then has the search list of its node, which may itself run in a pod of another cluster.
+const UNKNOWN_SERVICE: &str = "MissingClusterDNS";
 
-/// The addresses by which others reach a container, as its process sees them.
+/// The addresses at which other pods can reach a container, as its process sees them.
 fn own_addresses(look: &Look<'_, '_>) -> Vec<IpAddr> {
     let all = look.dump.interfaces.values().flatten();
     all.filter_map(|of| of.parse().ok()).filter(|address: &IpAddr| !address.is_loopback()).collect()
@@ -34,7 +37,8 @@ fn names_of<'l>(hosts: &'l str, addresses: &[IpAddr]) -> Vec<&'l str> {
     named.flatten().collect()
 }
 
-/// The hosts file of a container of any kind has the host name of its pod, also the fully qualified one.
+/// The hosts file of each container contains the host name of its pod and, if the pod has a subdomain, its fully
+/// qualified domain name.
 pub(super) fn know_own_name(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for look in &looks(run) {
         let pod = look.life.pod;
@@ -55,7 +59,7 @@ pub(super) fn know_own_name(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         };
         match lacks {
             Some(name) => {
-                let finding = format!("the hosts file of {} does not name {name}", look.life.name());
+                let finding = format!("the hosts file of {} does not contain {name}", look.life.name());
                 seen.violated(finding, [look.line.id]);
             }
             None => {
@@ -76,7 +80,10 @@ pub(super) fn search_own_namespace(run: &Timeline<'_>, _: &Clause, seen: &mut Se
         let (Some(own), Some(text)) = (namespace(look.life.pod), look.dump.files.get(RESOLVER)) else {
             continue;
         };
-        if policy != CLUSTER_FIRST || on_node || spec.get("dnsConfig").is_some() {
+        let mut on_same_node = run.pods.iter().filter(|pod| pod.node == look.life.pod.node);
+        let is_unknown =
+            on_same_node.any(|pod| pod.events.iter().any(|event| event.reason == UNKNOWN_SERVICE));
+        if policy != CLUSTER_FIRST || on_node || is_unknown || spec.get("dnsConfig").is_some() {
             continue;
         }
         let list = text.lines().rev().find_map(|line| line.trim().strip_prefix("search "));
@@ -84,7 +91,9 @@ pub(super) fn search_own_namespace(run: &Timeline<'_>, _: &Clause, seen: &mut Se
         let Some(at) = domains.iter().position(|domain| domain.starts_with(OF_SERVICES)) else { continue };
         let wanted = format!("{own}.{}", domains[at]);
         let there = at.checked_sub(1).is_some_and(|before| domains[before] == wanted);
-        let finding = || format!("{} does not look up names in {wanted} first", look.life.name());
+        let finding = || {
+            format!("{} does not have {wanted} before {} in its search list", look.life.name(), domains[at])
+        };
         seen.check(there, finding, [look.line.id]);
     }
 }

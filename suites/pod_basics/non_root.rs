@@ -7,7 +7,7 @@ use serde_json::Value;
 /// The waiting reason of a container that cannot be created from its spec, in the reference implementation of Kubernetes.
 const NOT_CREATED: &str = "CreateContainerConfigError";
 
-/// A field of the security context of a container, or else of its pod, and the word for the one that has it.
+/// A field of the security context of a container or, without it, of its pod, and the word for the one that has it.
 fn effective<'v>(
     pod: &PodLife<'v>,
     container: &ContainerLife<'v>,

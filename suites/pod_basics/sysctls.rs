@@ -43,12 +43,12 @@ fn judge(
     let key = &pod.key;
     if has_run(pod) {
         let shown = pod.revisions.iter().find(|shown| runs_something(pod, shown)).or_else(|| pod.last());
-        let finding = format!("{key} sets {name}, which is not safe, but a container ran");
+        let finding = format!("{key} sets the unsafe sysctl {name}, but a container ran");
         return seen.violated(finding, [Some(bound.id), shown.map(|shown| shown.id)].into_iter().flatten());
     }
     let Some(failed) = pod.revisions.iter().find(|shown| shown.phase() == "Failed") else {
         if run.watched_for(pod, &bound.at, clause.slack_us()) {
-            let finding = format!("{key} sets {name}, which is not safe, but did not fail");
+            let finding = format!("{key} sets the unsafe sysctl {name}, but did not fail");
             seen.violated(finding, run.to_the_end([bound.id]));
         }
         return;
@@ -58,7 +58,7 @@ fn judge(
         seen.fine([bound.id, failed.id]);
     } else {
         // A full node may have rejected the pod for something else.
-        let why = format!("{key} failed with {reason}, and perhaps not because it sets {name}");
+        let why = format!("{key} failed with {reason}, but perhaps not because of the sysctl {name}");
         seen.doubt(Doubt::Ambiguous, why, [bound.id, failed.id]);
     }
 }

@@ -55,7 +55,8 @@ fn judge_status(life: &Life<'_, '_>, (line, limit): (&Line<'_>, &'static str), s
         }
         ("Failed", Some(EVICTED), _) if limit == VOLUME && misnamed(life, shown).is_some() => {
             let named = misnamed(life, shown).unwrap_or_default();
-            let finding = format!("{} was evicted, but the message names its volume {named}", life.pod.key);
+            let finding =
+                format!("{} was evicted, but the message names the wrong volume {named}", life.pod.key);
             seen.violated(finding, events);
         }
         ("Failed", Some(EVICTED), _) => {

@@ -99,7 +99,7 @@ pub(crate) fn judge_second_retry(
     match waited.map(|waited| waited.fit()) {
         Some(Fit::Missed) => {
             let finding = format!(
-                "{}/{} could not be started twice, and the kubelet tried again before the back-off of {delay} was over",
+                "{}/{} failed to start twice, but the kubelet tried again within the back-off of {delay}",
                 pod.key, container.name
             );
             seen.violated(finding, [failed.id, again.id]);

@@ -74,7 +74,7 @@ fn accuse_early(run: &Timeline<'_>, resize: &Resize<'_, '_>, seen: &mut Seen) {
         };
         if let Some((container, amount)) = early(shown).filter(|_| early(next).is_some()) {
             let finding = format!(
-                "the resize of {} is deferred, but {amount} are allocated for its container {container}",
+                "the resize of {} is deferred, but {amount} is shown as allocated for container {container}",
                 resize.pod().key
             );
             return seen.violated(finding, [resize.patch.id, shown.id, next.id]);

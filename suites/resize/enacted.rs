@@ -216,7 +216,7 @@ fn judge_progress<'t, 'h>(run: &'t Timeline<'h>, resize: &Resize<'t, 'h>, seen: 
         let mut after = resize.patch.after(run).filter(|shown| runs(shown) && knows(shown));
         if let Some(wrong) = after.find(|shown| !is_resizing(shown)) {
             let finding = format!(
-                "{} still runs with its old resources, but a status about its resize does not have {IN_PROGRESS}",
+                "{} runs with its old resources, but a status that observed the resize lacks {IN_PROGRESS}",
                 life.name()
             );
             seen.violated(finding, [resize.patch.id, wrong.id, ended.id]);

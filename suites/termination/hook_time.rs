@@ -98,7 +98,7 @@ fn judge_rest(
             .is_some_and(|lived| lived.fit() == Fit::Missed)
     {
         let finding =
-            format!("{} is still running after its grace period, part of which its hook used", life.name());
+            format!("{} is still running after its grace period, which includes its hook", life.name());
         seen.violated(finding, [began.id, ended.id, until.id]);
     }
 }

@@ -432,9 +432,10 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
         }
         let shown = self.shown(|status| status.started);
         let asked = self.run.clocks.on_harness(&self.first(range)?.at)?.lo;
-        // A status from before the probe shows nothing of its result. If the container was already shown as started, because
-        // the kubelet took over the state of an earlier instance, this state shows for some time after the probe too.
-        let inherited = shown.iter().any(|(_, at, started)| *started && *at < asked);
+        // A status from before the probe shows nothing of its result. If the kubelet takes over the state of an earlier
+        // instance, this state shows for some time after the probe too, and perhaps only then.
+        let inherited =
+            self.course.number > 0 || shown.iter().any(|(_, at, started)| *started && *at < asked);
         let from =
             if inherited { self.window(self.over(range, 1)?, &self.until(range)?, due)?.lo } else { asked };
         let standing = shown.iter().rfind(|(_, at, _)| *at <= from).filter(|_| inherited);
