@@ -7,12 +7,12 @@ use std::net::IpAddr;
 
 use probity_model::timeline::{At, Attempt, Life, PodLife};
 use probity_model::{Clause, Seen, Timeline};
-use probity_script::witness::Fact;
 use serde_json::Value;
 
 use super::hook_requests::{HookRequest, bare, http_hooks};
 use crate::reading::arrivals::has_ip;
 use crate::reading::mains::lives_of;
+use crate::reading::ports::opens;
 
 /// The requests of a hook with the address of another pod arrive in this pod, and in no other.
 pub(super) fn sent_to_their_hosts(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
@@ -77,12 +77,7 @@ fn judge_absence(hook: &HookRequest<'_, '_>, life: &Life<'_, '_>, seen: &mut See
 /// Whether a process listened on the port of a hook before an instance began, and recorded something after `by`: it has
 /// then recorded every request that arrived between these times.
 fn served_throughout(hook: &HookRequest<'_, '_>, server: &Attempt<'_>, life: &Life<'_, '_>, by: &At) -> bool {
-    let (run, end) = (life.run, format!(":{}", hook.port));
-    let opened = server.lines.iter().any(|line| match &line.line.fact {
-        Fact::Listening(of) => {
-            of.state == "open" && of.address.ends_with(&end) && run.before(&line.at, &life.began)
-        }
-        _ => false,
-    });
+    let run = life.run;
+    let opened = server.lines.iter().any(|line| opens(line, hook.port) && run.before(&line.at, &life.began));
     opened && server.holes.is_empty() && server.lines.iter().any(|line| run.before(by, &line.at))
 }

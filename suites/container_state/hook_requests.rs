@@ -10,12 +10,13 @@ use probity_model::history::{Did, REMOVE_SANDBOX};
 use probity_model::timeline::{Asked, At, Attempt, Connection, ContainerLife, Life, PodLife, Port};
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::answer::{ConnectionAnswer, ListenState};
-use probity_script::{ClientCertificate, Fact, Listener, Protocol};
+use probity_script::{ClientCertificate, Listener, Protocol};
 use serde_json::Value;
 
 use crate::reading::arrivals::{from_a_pod, is_custom_header, on_node_network};
 use crate::reading::hooks::is_of_hook;
 use crate::reading::mains::lives_of;
+use crate::reading::ports::opens;
 
 /// An HTTP hook of a container.
 pub(super) struct HookRequest<'t, 'h> {
@@ -136,13 +137,7 @@ fn judge_lost_request(clause: &Clause, hook: &HookRequest<'_, '_>, life: &Life<'
 
 /// Whether a process listened on a port before the first of two instants, and was not stopped before the second.
 fn listened_throughout(attempt: &Attempt<'_>, port: u16, (from, to): (&At, &At), run: &Timeline<'_>) -> bool {
-    let ending = format!(":{port}");
-    let opened = attempt.lines.iter().any(|line| match &line.line.fact {
-        Fact::Listening(state) if state.state == "open" && state.address.ends_with(&ending) => {
-            run.before(&line.at, from)
-        }
-        _ => false,
-    });
+    let opened = attempt.lines.iter().any(|line| opens(line, port) && run.before(&line.at, from));
     let stop = attempt.stop().is_none_or(|stop| run.before(to, &stop.at));
     opened && stop && attempt.ended.as_ref().is_none_or(|ended| run.before(to, ended))
 }

@@ -3,7 +3,6 @@
 use probity_model::history::RESTART_ALL_GATE;
 use probity_model::timeline::{ContainerSeen, Life, State};
 use probity_model::verdict::Doubt;
-use probity_model::version::minor;
 use probity_model::{EventId, Seen, Timeline};
 
 /// The first version whose kubelet remembers the last state that it has shown, unless [`RESTART_ALL_GATE`] is off
@@ -81,7 +80,6 @@ impl LostEnds {
 /// Whether the kubelet of a node is known to remember last states.
 fn is_remembered(run: &Timeline<'_>, node: &str) -> bool {
     let Some(facts) = run.history.header.nodes.get(node) else { return false };
-    let version = minor(facts.kubelet.trim_start_matches('v'));
     let is_off = facts.features.get(RESTART_ALL_GATE) == Some(&false);
-    version.is_some_and(|version| version >= REMEMBERED_SINCE) && !is_off
+    facts.kubelet_minor().is_some_and(|version| version >= REMEMBERED_SINCE) && !is_off
 }

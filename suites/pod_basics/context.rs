@@ -1,5 +1,6 @@
 //! Security contexts: what a process may do, and as whom it runs.
 
+use probity_model::timeline::{ContainerLife, PodLife};
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
@@ -10,6 +11,17 @@ use crate::reading::volumes::list;
 /// The field in which the kernel shows whether a process can gain more privileges than its parent, and the value if it
 /// cannot: Linux, `PR_SET_NO_NEW_PRIVS`.
 const NO_NEW_PRIVILEGES: (&str, &str) = ("NoNewPrivs:", "1");
+
+/// A field of the security context of a container or, without it, of its pod, and the word for the one that has it.
+pub(super) fn effective<'v>(
+    pod: &PodLife<'v>,
+    container: &ContainerLife<'v>,
+    field: &str,
+) -> Option<(&'v Value, &'static str)> {
+    let of = |spec: &'v Value| spec.get("securityContext")?.get(field).filter(|value| !value.is_null());
+    let own = of(container.spec).map(|value| (value, "container"));
+    own.or_else(|| of(pod.spec).map(|value| (value, "pod")))
+}
 
 /// Whether a process cannot gain privileges. Here and below: `None` if the spec does not ask for it, or if the record
 /// of the process does not show it.
@@ -37,10 +49,9 @@ fn cannot_write_root(context: &Value, look: &Look<'_, '_>) -> Option<bool> {
 }
 
 /// Whether a process has the user and the group that its container specifies or, without them, its pod.
-fn has_user(context: &Value, look: &Look<'_, '_>) -> Option<bool> {
+fn has_user(look: &Look<'_, '_>) -> Option<bool> {
     let [user, group, ..] = look.dump.ids.as_slice() else { return None };
-    let of_pod = &look.life.pod.spec["securityContext"];
-    let asked = |field: &str| context.get(field).or_else(|| of_pod.get(field)).and_then(Value::as_u64);
+    let asked = |field: &str| effective(look.life.pod, look.life.container, field)?.0.as_u64();
     let right = |field: &str, is: u32| asked(field).map(|asked| asked == u64::from(is));
     let both = [right("runAsUser", *user), right("runAsGroup", *group)];
     both.into_iter().flatten().reduce(|user, group| user && group)
@@ -68,7 +79,7 @@ pub(super) fn is_in_force(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             ("no-escalation", cannot_gain_privileges(context, look), "can gain privileges"),
             ("no-capabilities", has_no_capabilities(context, look), "has capabilities although it drops ALL"),
             ("read-only-root", cannot_write_root(context, look), "can write to its root file system"),
-            ("user", has_user(context, look).filter(|_| !own_users), "has a different user or group"),
+            ("user", has_user(look).filter(|_| !own_users), "has a different user or group"),
             ("groups", has_groups(look).filter(|_| !own_users), "does not belong to all groups of its pod"),
         ];
         for (word, right, wrong) in parts {

@@ -1,22 +1,12 @@
 //! Containers that must not run as root, although their user is root.
 
-use probity_model::timeline::{ContainerLife, PodLife, Revision, State};
+use probity_model::timeline::{Revision, State};
 use probity_model::{Clause, Seen, Timeline};
-use serde_json::Value;
+
+use super::context::effective;
 
 /// The waiting reason of a container that cannot be created from its spec, in the reference implementation of Kubernetes.
 const NOT_CREATED: &str = "CreateContainerConfigError";
-
-/// A field of the security context of a container or, without it, of its pod, and the word for the one that has it.
-fn effective<'v>(
-    pod: &PodLife<'v>,
-    container: &ContainerLife<'v>,
-    field: &str,
-) -> Option<(&'v Value, &'static str)> {
-    let of = |spec: &'v Value| spec.get("securityContext")?.get(field).filter(|value| !value.is_null());
-    let own = of(container.spec).map(|value| (value, "container"));
-    own.or_else(|| of(pod.spec).map(|value| (value, "pod")))
-}
 
 /// A container that requires a user other than root, but has the user root, does not start.
 pub(super) fn never_start_as_root(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {

@@ -73,7 +73,7 @@ pub(super) fn metadata(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         for asked in asked(&life) {
             if let Some(finding) = wrong(asked, kubelet, life.spec.timeout) {
                 seen.violated(format!("{} {finding}", life.words()), [asked.id]);
-            } else if kubelet.and_then(version).is_none() {
+            } else if kubelet.and_then(NodeFacts::kubelet_minor).is_none() {
                 let why = "the kubelet's version is not known: the harness may not read nodes";
                 seen.doubt(Doubt::Ambiguous, why, [asked.id]);
             } else {
@@ -97,16 +97,12 @@ fn wrong(asked: &Asked<'_>, kubelet: Option<&NodeFacts>, timeout: i64) -> Option
     found.map(|found| format!("arrived with {found}"))
 }
 
-fn version(kubelet: &NodeFacts) -> Option<(u32, u32)> {
-    minor(kubelet.kubelet.trim_start_matches('v'))
-}
-
 /// The fault of a user agent that is not the kubelet's.
 fn wrong_agent(asked: &Asked<'_>, kubelet: Option<&NodeFacts>) -> Option<String> {
     let agents: Vec<&str> = asked.header("user-agent").collect();
     let fits = |agent: &str| {
         let (own, library) = agent.strip_prefix("kube-probe/")?.split_once(' ')?;
-        let (own, expected) = (minor(own)?, kubelet.and_then(version));
+        let (own, expected) = (minor(own)?, kubelet.and_then(NodeFacts::kubelet_minor));
         Some(expected.is_none_or(|expected| expected == own) && library.starts_with("grpc-go/"))
     };
     match agents.as_slice() {

@@ -7,9 +7,9 @@ use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
 use crate::reading::dumps::{Look, looks};
+use crate::reading::memory::allocatable;
 use crate::reading::patches::last_resize;
 use crate::reading::qos::{BEST_EFFORT, BURSTABLE, GUARANTEED, amount, class_of};
-use crate::reading::quantities::thousandths;
 
 /// The file that shows a process its score.
 const SCORE: &str = "/proc/self/oom_score_adj";
@@ -80,7 +80,7 @@ fn least_for_request(run: &Timeline<'_>, look: &Look<'_, '_>) -> Option<i64> {
     if last_resize(run, pod).is_some() {
         return None;
     }
-    let all = thousandths(run.history.header.nodes.get(&pod.node)?.allocatable.get("memory")?)?;
+    let all = allocatable(run, &pod.node)?;
     let mains = pod.containers.iter().filter(|other| other.kind == ContainerKind::Main);
     let highest = match container.kind {
         ContainerKind::Sidecar => mains.map(requested).max().unwrap_or_default(),
@@ -97,7 +97,7 @@ fn most_for_request(run: &Timeline<'_>, clause: &Clause, look: &Look<'_, '_>) ->
     if last_resize(run, pod).is_some() {
         return None;
     }
-    let all = thousandths(run.history.header.nodes.get(&pod.node)?.allocatable.get("memory")?)?;
+    let all = allocatable(run, &pod.node)?;
     let whole = all.checked_mul(i128::try_from(clause.tolerance_times("reserved")).ok()?)?;
     let request = amount(container.spec, "requests", "memory").unwrap_or_default();
     let share = request.checked_mul(WHOLE_NODE)?.checked_div(whole)?;

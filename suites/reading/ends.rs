@@ -91,9 +91,9 @@ fn last_word(life: &Life<'_, '_>, gone: &At) -> Option<Stamp> {
 
 /// Whether an instance was running at an instant, without an earlier stop signal.
 pub(crate) fn was_running(life: &Life<'_, '_>, at: &Stamp) -> bool {
-    let told = life.stop().is_some_and(|stop| life.run.before(&stop.at, at));
+    let stopped = life.stop().is_some_and(|stop| life.run.before(&stop.at, at));
     let over = End::of(life).is_some_and(|end| life.run.before(&end.earliest, at));
-    life.run.before(&life.began, at) && !told && !over
+    life.run.before(&life.began, at) && !stopped && !over
 }
 
 /// The latest time at which a process was certainly alive: its last record, or the end of the history if it never

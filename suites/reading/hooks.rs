@@ -6,9 +6,11 @@ use probity_model::mechanisms::{NEAR, START_OF_A_COMMAND, WHOLE_SECOND};
 use probity_model::timeline::{Asked, At, ContainerLife, Life, Line, PodLife, Port};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen};
+use probity_script::Protocol;
 use probity_script::answer::{ConnectionAnswer, ListenState};
-use probity_script::{Fact, Protocol};
 use serde_json::Value;
+
+use super::ports::opens;
 
 /// A run of a hook.
 pub(crate) struct HookRun {
@@ -131,11 +133,7 @@ fn is_served(life: &Life<'_, '_>, get: &Value, stop: &Line<'_>) -> bool {
         && listener.bind.is_none()
         && listener.listen.steps().iter().all(|step| step.answer == ListenState::Open)
         && listener.connections.steps().iter().all(|step| step.answer == ConnectionAnswer::Serve);
-    let ending = format!(":{port}");
-    let opened = life.lines.iter().any(|line| {
-        let opens = matches!(&line.line.fact, Fact::Listening(state) if state.state == "open" && state.address.ends_with(&ending));
-        opens && life.run.before(&line.at, &stop.at)
-    });
+    let opened = life.lines.iter().any(|line| opens(line, port) && life.run.before(&line.at, &stop.at));
     let grace = life.pod.grace();
     let noise = life.noise(&stop.at.earlier(grace), &stop.at);
     serves && opened && noise + WHOLE_SECOND < grace

@@ -1,11 +1,10 @@
 //! The kubelet restarts that the harness caused and that the nodes of the kubelets prove.
 
 use probity_model::clocks::Stamp;
-use probity_model::history::{Deed, Did, NodeProof, NodeVerb, RESTART_KUBELET};
+use probity_model::history::{Deed, Did, NodeFacts, NodeProof, NodeVerb, RESTART_KUBELET};
 use probity_model::mechanisms::TO_RESUME;
 use probity_model::timeline::{At, Life, PodLife};
 use probity_model::verdict::Doubt;
-use probity_model::version::minor;
 use probity_model::{EventId, Seen, Timeline};
 
 /// The first version of Kubernetes whose kubelet, after a restart, takes over from the earlier status which containers had
@@ -24,8 +23,7 @@ pub(crate) struct Restart<'h> {
 
 /// Whether the kubelet of a node, after a restart, takes over which containers had started. An earlier kubelet forgets this.
 pub(crate) fn takes_over_started(run: &Timeline<'_>, node: &str) -> bool {
-    let facts = run.history.header.nodes.get(node);
-    let version = facts.and_then(|facts| minor(facts.kubelet.trim_start_matches('v')));
+    let version = run.history.header.nodes.get(node).and_then(NodeFacts::kubelet_minor);
     version.is_none_or(|version| version >= TAKES_OVER_SINCE)
 }
 

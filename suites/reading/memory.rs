@@ -1,12 +1,12 @@
 //! Memory that a process takes, according to its own record, and the end of a process that needs too much.
 
-use probity_model::EventId;
 use probity_model::timeline::{Life, Line};
+use probity_model::{EventId, Timeline};
 use probity_script::{Consumer, Fact};
 
 use super::ends::End;
 use super::qos::amount;
-use super::quantities::WHOLE;
+use super::quantities::{WHOLE, thousandths};
 
 /// A process that takes memory: how much it is planned to take, and the records of how much it took.
 pub(crate) struct Taking<'t, 'h> {
@@ -57,4 +57,9 @@ pub(crate) fn killed(life: &Life<'_, '_>) -> Option<EventId> {
 pub(crate) fn killed_for_memory(life: &Life<'_, '_>) -> Option<EventId> {
     let beyond = |taking: &Taking<'_, '_>| taking.limit.is_some_and(|limit| taking.planned > limit);
     Taking::of(life).filter(beyond).and_then(|_| killed(life))
+}
+
+/// The memory that pods can use on a node, in thousandths of a byte.
+pub(crate) fn allocatable(run: &Timeline<'_>, node: &str) -> Option<i128> {
+    thousandths(run.history.header.nodes.get(node)?.allocatable.get("memory")?)
 }

@@ -29,6 +29,14 @@ pub(crate) fn listening<'t, 'h>(
     })
 }
 
+/// Whether a line says that a port was opened.
+pub(crate) fn opens(line: &Line<'_>, port: u16) -> bool {
+    match &line.line.fact {
+        Fact::Listening(of) => of.state == "open" && of.address.ends_with(&format!(":{port}")),
+        _ => false,
+    }
+}
+
 /// Whether the probe's port was open in all of its states: a closed port refuses probes, which leave no record.
 pub(crate) fn was_always_open(life: &ProbedLife<'_, '_>) -> bool {
     listening(life).all(|(state, _)| state == "open")

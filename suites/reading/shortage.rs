@@ -19,6 +19,7 @@ use serde_json::Value;
 use super::ends::End;
 use super::kubelet_restarts::next_act_on_a_node;
 use super::mains::{are_recorded, lives_of};
+use super::memory::allocatable;
 use super::qos::{amount, class_of};
 use super::quantities::{WHOLE, thousandths};
 
@@ -82,7 +83,7 @@ pub(crate) fn shortages<'t, 'h>(run: &'t Timeline<'h>, seen: &mut Seen) -> Vec<S
 
 /// How much memory can be used on a node whose kubelet must keep this much free, in bytes.
 fn spare(run: &Timeline<'_>, node: &str, least: &str) -> Option<i128> {
-    let all = thousandths(run.history.header.nodes.get(node)?.allocatable.get("memory")?)? / WHOLE;
+    let all = allocatable(run, node)? / WHOLE;
     let kept = match least.strip_suffix('%') {
         Some(percent) => all.checked_mul(thousandths(percent)?)?.checked_div(thousandths("100")?)?,
         None => thousandths(least)? / WHOLE,

@@ -18,6 +18,7 @@ use probity_script::answer::HttpAnswer;
 use probity_script::witness::{Call, Fact};
 use probity_script::{Listener, Plan};
 
+use crate::reading::ports::opens;
 use crate::reading::services::Service;
 use crate::reading::termination::Exhausted;
 
@@ -76,11 +77,7 @@ pub(super) fn refused_by_dependency(attempt: &Attempt<'_>, endpoint: &str, span:
 
 /// When a port was first opened in an instance.
 pub(super) fn opened<'t, 'h>(attempt: &'t Attempt<'h>, port: u16) -> Option<&'t Line<'h>> {
-    let end = format!(":{port}");
-    attempt.lines.iter().find(|line| match &line.line.fact {
-        Fact::Listening(seen) => seen.state == "open" && seen.address.ends_with(&end),
-        _ => false,
-    })
+    attempt.lines.iter().find(|line| opens(line, port))
 }
 
 /// A request from one of the case's clients, and its result.

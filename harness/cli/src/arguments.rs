@@ -250,7 +250,7 @@ pub(crate) enum Document {
 /// Prints completions
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct CompletionsArgs {
-    /// Which shell
+    /// The shell to complete for
     #[arg(value_enum)]
     pub(crate) shell: Shell,
 }

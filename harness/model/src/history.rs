@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::clause::ClauseId;
 use crate::expectation::Expectation;
 use crate::stamp::Clock;
+use crate::version::minor;
 
 pub use crate::stamp::EventId;
 pub use deed::{Deed, Did, Printed, ProbeCount, Tried};
@@ -85,6 +86,14 @@ pub struct NodeFacts {
     /// [`RESTART_ALL_GATE`], with whether the node declares it.
     #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
     pub features: std::collections::BTreeMap<String, bool>,
+}
+
+impl NodeFacts {
+    /// The minor version of the kubelet, such as 1.36, if it is known.
+    #[must_use]
+    pub fn kubelet_minor(&self) -> Option<(u32, u32)> {
+        minor(self.kubelet.trim_start_matches('v'))
+    }
 }
 
 /// One thing that happened.

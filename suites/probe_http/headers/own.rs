@@ -1,5 +1,6 @@
 //! The default headers of a probe: User-Agent and Accept, which a spec can replace or remove.
 
+use probity_model::history::NodeFacts;
 use probity_model::verdict::Doubt;
 use probity_model::version::minor;
 use probity_model::{Clause, Seen, Timeline};
@@ -21,7 +22,7 @@ pub(super) fn user_agent(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             _ => None,
         };
         let node = run.history.header.nodes.get(&arrival.hit.attempt.node);
-        let kubelet = node.and_then(|node| minor(node.kubelet.trim_start_matches('v')));
+        let kubelet = node.and_then(NodeFacts::kubelet_minor);
         let came = format!("{} sent the User-Agent {}", arrival.get.words(), list(sent, "(none)"));
         match (version, kubelet) {
             (None, _) => seen.violated(came, [asked.id]),

@@ -83,7 +83,7 @@ pub(crate) struct TryArgs {
     /// Print the faults, what the probe settings promise, and the duration; create nothing, and use no cluster
     #[arg(long)]
     pub(crate) plan: bool,
-    /// The format of the result
+    /// Set the format of the result
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: Format,
     /// The same as --format json, for scripts that use the older name
