@@ -201,7 +201,7 @@ impl Chapter {
         (format!("suites/{}/clauses.yaml", self.name), text)
     }
 
-    /// Its clauses, read.
+    /// Its parsed clauses.
     ///
     /// # Errors
     ///
@@ -223,7 +223,7 @@ impl Chapter {
     }
 }
 
-/// The case files in a folder of this name, in their order.
+/// The case files in a folder of this name, in order.
 fn case_files(folder: &'static Dir<'static>, name: &str) -> Result<Vec<CaseFile>, Box<Problem>> {
     let yaml = folder.files().filter(|file| file.path().extension().is_some_and(|end| end == "yaml"));
     yaml.filter(|file| file.path().file_name().is_some_and(|name| name != "clauses.yaml"))

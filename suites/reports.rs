@@ -6,6 +6,7 @@ mod about;
 mod addresses;
 mod back_off;
 mod causes;
+mod cgroups;
 mod counts;
 mod excess;
 mod failures;

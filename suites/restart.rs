@@ -6,6 +6,7 @@ mod announced;
 mod back_off;
 mod configured;
 mod expected;
+mod failed_hooks;
 mod for_good;
 mod policy;
 mod probe_kills;

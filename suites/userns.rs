@@ -38,7 +38,7 @@ fn asks(spec: &Value) -> bool {
     spec.get(FIELD) == Some(&Value::Bool(false))
 }
 
-/// A pod cannot combine its own user namespace with another namespace of its node.
+/// A pod cannot combine its own user namespace with another host namespace.
 fn combinations(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for (id, tried) in &run.tried {
         let Some(spec) = tried.manifest.get("spec").filter(|spec| asks(spec)) else { continue };

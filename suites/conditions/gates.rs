@@ -81,6 +81,7 @@ fn due(shown: &Revision<'_>, gates: &[&str]) -> Due {
 /// A pod is ready if and only if its containers are ready and all of its gates are True.
 pub(super) fn both_are_needed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (pod, gates) in gated(run) {
+        judge_leaving(pod, &gates, seen);
         let shown: Vec<&Revision<'_>> = of_living(pod).collect();
         let mut rest = shown.as_slice();
         let mut before = None;
@@ -91,6 +92,22 @@ pub(super) fn both_are_needed(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
             judge_stretch(run, clause, pod, (before, of), (stretch, later.first().copied()), seen);
             (before, rest) = (Some(of), later);
         }
+    }
+}
+
+/// A pod that waits for a gate when it is deleted does not become ready afterwards, as long as the gate is not True.
+fn judge_leaving(pod: &PodLife<'_>, gates: &[&str], seen: &mut Seen) {
+    let closed = |shown: &Revision<'_>| gates.iter().any(|gate| shown.is(gate) != Some(true));
+    let Some(last) = of_living(pod).last() else { return };
+    if !closed(last) || last.is(READY) != Some(false) {
+        return;
+    }
+    let leaving = of_kubelet(pod).filter(|shown| shown.terminating() && shown.phase() == "Running");
+    if let Some(shown) = leaving.take_while(|shown| closed(shown)).find(|shown| shown.is(READY) == Some(true))
+    {
+        let finding =
+            format!("{} became ready after it had been deleted, although a gate is not True", pod.key);
+        seen.violated(finding, [last.id, shown.id]);
     }
 }
 

@@ -1,5 +1,5 @@
-//! Conditions that the kubelet does not set: somebody sets them with a patch of the pod's status, and the kubelet keeps
-//! them.
+//! Conditions that the kubelet does not set: another client sets them with a patch of the pod's status, and the kubelet
+//! keeps them.
 
 use probity_model::clocks::Stamp;
 use probity_model::history::Did;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{KUBELETS, RESTARTING, TARGET, text};
 use crate::reading::statuses::of_kubelet;
 
-/// The fields of somebody's condition, besides its status, that a kubelet must not change.
+/// The fields, besides the status, of another client's condition that a kubelet must not change.
 const KEPT: [&str; 3] = ["lastTransitionTime", "reason", "message"];
 
 /// A condition that the harness patched into a pod.
@@ -99,7 +99,7 @@ pub(super) fn is_patched(run: &Timeline<'_>, pod: &PodLife<'_>, kind: &str) -> b
     sets(run).iter().any(|set| set.to_status && set.pod == pod.name && set.kind == kind)
 }
 
-/// The kubelet's status updates keep a condition that somebody else set, with all its fields.
+/// The kubelet's status updates keep a condition that another client set, with all its fields.
 pub(super) fn kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let sets = sets(run);
     let owned = |kind: &str| KUBELETS.contains(&kind) || [RESTARTING, TARGET].contains(&kind);

@@ -1,10 +1,10 @@
-//! `ContainersReady` and `Ready`: for containers, for pods that have ended, and in the endpoints of Services.
+//! `ContainersReady` and `Ready`: for containers, for pods that have terminated, and in the endpoints of Services.
 
 use std::collections::BTreeSet;
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::mechanisms::TWO_WATCHES;
-use probity_model::timeline::{ContainerKind, ContainerLife, PodLife, Revision, State};
+use probity_model::timeline::{ContainerKind, ContainerLife, PodLife, ProbeKind, Revision, State};
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use super::{listed, text};
@@ -19,8 +19,14 @@ const READY: &str = "Ready";
 /// `ContainersReady` is True if and only if all containers that keep running are ready, and otherwise it names the
 /// containers that are not.
 pub(super) fn of_all_containers(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    let stay = run.containers().filter(|(pod, of)| of.stays() && !pod.had_deadline());
-    judge_at_rest(run, stay, ("ready", |shown, of| of.ready && !shown.terminating()), seen);
+    let (probed, plain): (Vec<_>, Vec<_>) = run
+        .containers()
+        .filter(|(pod, of)| of.stays() && !pod.had_deadline())
+        .partition(|(_, of)| of.probe(ProbeKind::Readiness).is_some());
+    judge_at_rest(run, probed.into_iter(), ("ready", |shown, of| of.ready && !shown.terminating()), seen);
+    // Nothing but its end changes the readiness of a container without a readiness probe.
+    let judged = |shown: &Revision<'_>| !(shown.terminating() && run.node_was_touched());
+    judge_at_rest(run, plain.into_iter(), ("ready", |shown, of| of.ready && judged(shown)), seen);
     // A kubelet that ends a pod at its deadline shows it as not ready before its containers have ended.
     for pod in run.pods.iter().filter(|pod| !pod.had_deadline()) {
         let mut said = BTreeSet::new();
@@ -153,8 +159,8 @@ fn judge_same(pod: &PodLife<'_>, shown: &Revision<'_>, seen: &mut Seen) {
     }
 }
 
-/// A pod that has ended by itself is not ready, and its conditions give the end as the reason. A pod that was deleted
-/// before all of its containers had started is shown as Failed in the end, with the reason that it had before.
+/// A pod that has terminated by itself is not ready, and its conditions give the end as the reason. A pod that was
+/// deleted before all of its containers had started is shown as Failed in the end, with the reason that it had before.
 pub(super) fn of_the_dead(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
         let mut phases = BTreeSet::new();

@@ -67,7 +67,7 @@ pub(super) fn true_after(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
 }
 
 /// A pod keeps its sandbox until it ends, even while none of its containers runs. A status that shows its last containers as
-/// ended may show the phase Running once more, so a loss counts only if a container runs again.
+/// ended may show the phase Running again, so a loss counts only if a container runs again.
 fn stays_true(run: &Timeline<'_>, pod: &PodLife<'_>, seen: &mut Seen) {
     if !ends_with_its_containers(run, pod) {
         return;
@@ -85,7 +85,7 @@ fn stays_true(run: &Timeline<'_>, pod: &PodLife<'_>, seen: &mut Seen) {
     }
 }
 
-/// A pod that has ended no longer has a sandbox.
+/// A pod that has terminated no longer has a sandbox.
 pub(super) fn false_at_the_end(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
         let Some(over) = of_kubelet(pod).find(|shown| matches!(shown.phase(), "Succeeded" | "Failed")) else {
@@ -94,7 +94,7 @@ pub(super) fn false_at_the_end(run: &Timeline<'_>, clause: &Clause, seen: &mut S
         let lost = of_kubelet(pod).find(|shown| shown.id >= over.id && shown.is(NETWORK) == Some(false));
         match lost {
             Some(lost) => {
-                let quantity = format!("from the end of {} to {NETWORK} being False", pod.key);
+                let quantity = format!("from the terminal phase of {} to {NETWORK} being False", pod.key);
                 seen.within(run, &pod.node, quantity, (over, lost), clause.in_time());
                 seen.facet("phase", over.phase());
             }

@@ -1,4 +1,4 @@
-//! HTTP hooks with a host: the kubelet sends the requests of these hooks to their hosts, and not to their own pods.
+//! HTTP hooks with a host: the kubelet sends the requests of these hooks to their hosts, not to their own pods.
 //!
 //! A hook is judged only if its host is the address of one other pod of the run, and if no other hook has its path. Then
 //! each of its requests leaves a record, wherever it arrives.

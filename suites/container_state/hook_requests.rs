@@ -288,7 +288,7 @@ impl<'t, 'h> HookRequest<'t, 'h> {
         }
     }
 
-    /// All values of a header must arrive, in their order. A request has only one Host, which is called `:authority` in
+    /// All values of a header must arrive, in order. A request has only one Host, which is called `:authority` in
     /// HTTP/2. Other headers that HTTP clients treat specially are not judged.
     fn wrong_header(&self, name: &str, asked: &Asked<'_>) -> Option<String> {
         let is_host = name.eq_ignore_ascii_case("host");

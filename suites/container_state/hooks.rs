@@ -9,6 +9,7 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
 
+use super::hook_answers::answered_elsewhere;
 use crate::reading::ends::killed_at;
 use crate::reading::hooks::{HookKind, HookRun, hook_run, is_refused, judge_hook_before_stop, listens};
 use crate::reading::http::exchange::REDIRECTS;
@@ -41,8 +42,8 @@ pub(super) fn hook_before_running(run: &Timeline<'_>, clause: &Clause, seen: &mu
             judge_sleep(clause, &life, whole_seconds(span), seen);
             continue;
         }
-        let Some(run) = hook_run(&life, hook) else {
-            // A request may be meant for another container of the pod.
+        // A request may be meant for another container of the pod.
+        let Some(run) = hook_run(&life, hook).or_else(|| answered_elsewhere(&life, hook)) else {
             if kind == HookKind::Exec || listens(life.container, &hook["httpGet"]) {
                 judge_unseen_hook(clause, &life, seen);
             }

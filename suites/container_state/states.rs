@@ -124,7 +124,8 @@ fn judge_run_of_the_dead(clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) 
             && life.run.clocks.order(gone, &revision.at) == Order::Before
     });
     if let Some((revision, _)) = late.last() {
-        let quantity = format!("from the end of {} to the last status that shows it as running", life.name());
+        let quantity =
+            format!("from the exit of {} to the last status that shows it as running", life.name());
         life.within(seen, quantity, (gone, revision), clause.in_time());
     }
 }
@@ -165,8 +166,7 @@ fn judge_wait_to_the_end(clause: &Clause, life: &Life<'_, '_>, alone: bool, seen
     }
 }
 
-/// A waiting container has a reason. Between the creation and the start of the container, a kubelet may have no reason
-/// to show.
+/// A waiting container has a reason. Between the creation and the start of the container, a kubelet may show no reason.
 pub(super) fn waits_for_a_reason(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (pod, container) in run.containers() {
         let mut unsaid: Option<&Revision<'_>> = None;

@@ -177,8 +177,10 @@ fn judge_lack_of_memory(run: &Timeline<'_>, seen: &mut Seen) {
         told = true;
         match since.find(|(_, reason)| ![OUT_OF_MEMORY, LOST].contains(reason)) {
             Some((later, _)) => {
-                let finding =
-                    format!("the status of {} no longer says that it was killed for its memory", life.name());
+                let finding = format!(
+                    "the status of {} no longer shows that it was killed because of its memory usage",
+                    life.name()
+                );
                 seen.violated(finding, [killed, *first, *later]);
             }
             None => seen.fine([killed, *first]),
@@ -225,7 +227,7 @@ fn judge_forgotten(life: &Life<'_, '_>, long: i64, lost: &mut LostEnds, seen: &m
     let lasts = next.lives_on() && next.watched_for(&shown.at, long);
     if lasts && life.before_deletion(&line.at) && !life.run.node_was_touched() {
         let finding =
-            format!("{} was started again, but its last state does not show how it ended", life.name());
+            format!("{} was started again, but its last state does not show how it terminated", life.name());
         lost.add(life, finding, [line.id, shown.id], seen);
     }
 }

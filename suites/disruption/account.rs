@@ -105,7 +105,7 @@ pub(super) fn budgets<'h>(run: &Timeline<'h>) -> Vec<Budget<'h>> {
     made.collect()
 }
 
-/// The evictions that were requested, in their order.
+/// The evictions that were requested, in order.
 pub(super) fn evictions<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Eviction<'t, 'h>> {
     let known = run.deeds.iter().filter_map(|(id, deed)| {
         let Did::Evicted { pod: name, refused, code, cause } = &deed.did else { return None };
@@ -136,7 +136,7 @@ impl Budget<'_> {
         selector["matchLabels"].is_object() && selector.get("matchExpressions").is_none()
     }
 
-    /// Whether the budget allows the eviction of pods that are not ready at any time.
+    /// Whether the budget always allows the eviction of pods that are not ready.
     pub(super) fn always_allows(&self) -> bool {
         self.spec["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
     }

@@ -151,7 +151,7 @@ pub(super) fn updates_are_not_limited(run: &Timeline<'_>, clause: &Clause, seen:
         });
         match going.min_by_key(|shown| shown.id) {
             Some(going) => {
-                let quantity = format!("from the update of {} to the end of an old pod", workload.name);
+                let quantity = format!("from the update of {} to the deletion of an old pod", workload.name);
                 seen.within(run, "", quantity, (&asked, going), clause.in_time());
                 seen.facet("request", "update");
             }

@@ -94,7 +94,7 @@ pub(super) fn evicts_and_retries(run: &Timeline<'_>, clause: &Clause, seen: &mut
         let late = lasted > drain.timeout + clause.slack_us();
         let early = !drain.succeeded() && lasted < drain.timeout - clause.tolerance_us("early");
         let finding = || {
-            let word = if drain.succeeded() { "ended" } else { "gave up" };
+            let word = if drain.succeeded() { "finished" } else { "gave up" };
             format!("the drain {word} after {} with a timeout of {}", seconds(lasted), seconds(drain.timeout))
         };
         seen.check(!late && !early, finding, [drain.id]);

@@ -108,7 +108,7 @@ fn judge_ignored<'h>(
         }
         return;
     };
-    let quantity = format!("from the end of {} to its replacement", evicted.name);
+    let quantity = format!("from the termination of {} to its replacement", evicted.name);
     if next.id < over.id {
         // A Job may create the replacement before the old pod has ended; then the replacement is in time.
         seen.fine([asked, next.id]);
@@ -129,13 +129,15 @@ fn judge_failed<'h>(
     let Some((at, reason)) = job.first_with(run, "Failed") else {
         let Some(end) = run.end_event() else { return };
         if run.misses("", (over, &end), clause.in_time()) {
-            let finding =
-                format!("the pod of {} was evicted, but the Job did not fail as its policy says", job.name);
+            let finding = format!(
+                "the pod of {} was evicted, but the Job did not fail as required by its policy",
+                job.name
+            );
             seen.violated(finding, [over.id, end.id]);
         }
         return;
     };
-    let quantity = format!("from the end of the pod of {} to the failure of the Job", job.name);
+    let quantity = format!("from the termination of the pod of {} to the failure of the Job", job.name);
     let fit = seen.within(run, "", quantity, (over, &at), clause.in_time());
     let finding = || format!("{} failed with the reason {reason}, not {BY_POLICY}", job.name);
     seen.check(reason == BY_POLICY, finding, [over.id, at.id]);

@@ -55,7 +55,7 @@ fn judge_victim<'h>(
     for container in pod.containers.iter().filter(|of| of.kind == ContainerKind::Main) {
         let Some(life) = lives_of(run, pod, container).next_back() else { continue };
         let Some(end) = End::of(&life).filter(|_| life.is_complete()) else { continue };
-        let finding = || format!("{} was preempted, but ended without a stop signal", life.name());
+        let finding = || format!("{} was preempted, but terminated without a stop signal", life.name());
         let told = life.attempt.stop();
         seen.check(told.is_some(), finding, [going.id, told.map_or(end.at().id, |stop| stop.id)]);
         if told.is_some() {

@@ -87,7 +87,7 @@ fn accuse_unexplained(pod: &PodLife<'_>, seen: &mut Seen) {
     };
     let Some(shown) = pod.revisions.iter().find(ended).filter(|_| has_run(pod)) else { return };
     let finding = if shown.terminating() || shown.gone {
-        format!("nobody deleted {}, but it is terminating or was removed", pod.key)
+        format!("{} is terminating or was removed, although nobody deleted it", pod.key)
     } else if pod.reason().is_none() && shown.condition(TARGET).is_none() && restarts_for_ever(pod) {
         format!("{} is {}, but nothing shows why its containers are not restarted", pod.key, shown.phase())
     } else {
@@ -108,7 +108,7 @@ pub(super) fn undisturbed_pods_stay(run: &Timeline<'_>, clause: &Clause, seen: &
         let later = || pod.revisions.iter().filter(|shown| shown.id > ready.id);
         let goes = |shown: &&Revision<'_>| shown.terminating() || shown.gone || shown.phase() != "Running";
         if let Some(gone) = later().find(goes) {
-            let finding = format!("nobody changed {}, but it did not keep running", pod.key);
+            let finding = format!("{} did not keep running, although nobody changed it", pod.key);
             match targets::says(gone, BY_KUBELET) {
                 // The node may have been short of a resource, but the condition alone does not prove it.
                 true => seen.doubt(
@@ -127,7 +127,8 @@ pub(super) fn undisturbed_pods_stay(run: &Timeline<'_>, clause: &Clause, seen: &
             })
         };
         if let Some(again) = later().find(restarted) {
-            let finding = format!("nobody changed {}, but one of its containers was restarted", pod.key);
+            let finding =
+                format!("a container of {} was restarted, although nobody changed the pod", pod.key);
             seen.violated(finding, [ready.id, again.id]);
             continue;
         }

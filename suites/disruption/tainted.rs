@@ -117,7 +117,9 @@ fn judge<'h>(
     };
     let quantity = format!("from the taint to the deletion of {}", pod.key);
     let fit = seen.within(run, "", quantity, (&taint.at, going), bound);
-    let finding = || format!("the taint of its node ended {}, but {}", pod.key, targets::in_words(going));
+    let finding = || {
+        format!("the taint of its node caused the deletion of {}, but {}", pod.key, targets::in_words(going))
+    };
     let explained = targets::says(going, REASON);
     seen.check(explained, finding, [taint.at.id, going.id]);
     if explained && fit == Some(Fit::Met) {

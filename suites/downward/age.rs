@@ -36,7 +36,7 @@ impl<'l> Age<'l> {
     }
 }
 
-/// A container is not told an old value of its pod for longer than allowed. A kubelet no longer updates the files of a
+/// A container does not see an old value of its pod for longer than allowed. A kubelet no longer updates the files of a
 /// pod that terminates.
 pub(super) fn judge_age(
     run: &Timeline<'_>,

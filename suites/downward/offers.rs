@@ -3,7 +3,7 @@
 use probity_model::Timeline;
 use serde_json::Value;
 
-use crate::reading::dumps::{Look, RECORDED, looks};
+use crate::reading::dumps::{Look, looks, recorded_mounts};
 use crate::reading::volumes::{list, volume_of};
 
 /// How a value reaches a container.
@@ -45,6 +45,12 @@ impl<'l> Offer<'l> {
     }
 }
 
+/// The files of the downward API in a volume, which may be projected from several sources.
+fn items(volume: &Value) -> impl Iterator<Item = &Value> {
+    let parts = volume.get("projected").into_iter().flat_map(|projected| list(projected, "sources"));
+    [volume].into_iter().chain(parts).flat_map(|of| list(&of["downwardAPI"], "items"))
+}
+
 /// All variables and files of a container, as one record of its process shows them.
 pub(super) fn offers<'l>(look: &'l Look<'_, '_>) -> Vec<Offer<'l>> {
     let (spec, dump) = (look.life.container.spec, look.dump);
@@ -56,11 +62,11 @@ pub(super) fn offers<'l>(look: &'l Look<'_, '_>) -> Vec<Offer<'l>> {
             all.push(Offer { form: Form::Variable, name: name.to_owned(), source, seen });
         }
     }
-    for mount in list(spec, "volumeMounts").filter(|mount| mount["mountPath"] == RECORDED) {
+    for (mount, folder) in recorded_mounts(spec) {
         let volume = volume_of(look.life.pod.spec, mount);
-        for item in volume.into_iter().flat_map(|volume| list(&volume["downwardAPI"], "items")) {
+        for item in volume.into_iter().flat_map(items) {
             if let Some(path) = item["path"].as_str() {
-                let name = format!("{RECORDED}/{path}");
+                let name = format!("{folder}/{path}");
                 let seen = dump.files.get(&name).map(String::as_str);
                 all.push(Offer { form: Form::File, name, source: item, seen });
             }

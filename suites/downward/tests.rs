@@ -131,6 +131,26 @@ fn the_file_of_one_label_shows_changes() {
 }
 
 #[test]
+fn the_files_of_a_projected_volume_are_found() {
+    let judged = |name: &str| {
+        let mut pod = object("old");
+        let items = pod["spec"]["volumes"][0]["downwardAPI"].clone();
+        let sources = json!([{ "configMap": { "name": "map" } }, { "downwardAPI": items }]);
+        pod["spec"]["volumes"][0] = json!({ "name": "info", "projected": { "sources": sources } });
+        pod["spec"]["containers"][0]["volumeMounts"][0]["mountPath"] = json!("/etc/podinfo/all");
+        let mut run = Composer::new(&[BOTH]);
+        run.sighting(0.5, "Pod", "pod", Change::Added, pod);
+        run.start(1.0, 0);
+        run.fact(3.0, view(&[("/etc/podinfo/all/name", name), ("/etc/podinfo/all/b", "old")]));
+        run.reading(8.0);
+        verdict(&run.done(), BOTH)
+    };
+    assert_eq!(judged("pod"), "holds");
+    assert_eq!(judged("another"), "violated");
+    assert_eq!(judged(""), "violated", "it is missing");
+}
+
+#[test]
 fn a_container_that_starts_again_gets_the_newest_value() {
     let judged = |variable: &str, changed: f64| {
         let mut run = relabelled(BOTH, changed);

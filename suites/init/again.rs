@@ -79,8 +79,10 @@ pub(super) fn not_after_all_ended(run: &Timeline<'_>, clause: &Clause, seen: &mu
                 continue;
             }
             if let Some(again) = init_after(run, pod, &life) {
-                let finding =
-                    format!("an init container of {} ran again after all main containers had ended", pod.key);
+                let finding = format!(
+                    "an init container of {} ran again after all main containers had terminated",
+                    pod.key
+                );
                 seen.violated(finding, [end.id, again]);
             } else if next.watched_for(&next.began, clause.slack_us()) {
                 seen.fine([end.id, next.began.id]);

@@ -10,6 +10,7 @@ use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::alive::accuse_living;
 use crate::reading::ends::{alive_until, heard_kill};
+use crate::reading::hooks::judge_hook_before_stop;
 use crate::reading::inits::{initializing, inits};
 use crate::reading::kills::judge_graceful_stop;
 use crate::reading::mains::{is_recorded, lives_of, mains};
@@ -48,7 +49,7 @@ fn limited<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Limited<'t, 'h
         };
         let start = At::new(shown.id, stamp);
         let span = whole_seconds(kept);
-        // A pod that had ended before its deadline was set could not obey it.
+        // A pod that had terminated before its deadline was set could not obey it.
         let heeds = pod.over().is_none_or(|over| over.at.at.lo > set.at.at.lo);
         // A kubelet ignores changes to a mirror pod.
         let mirrored = set_after > 0 && !pod.mirrors.is_empty();
@@ -139,7 +140,8 @@ impl Limited<'_, '_> {
         }
         match pod.over() {
             Some(over) if self.judge_over(run, over, seen) => {
-                let quantity = format!("from startTime to the end of {}, whose containers wait", pod.key);
+                let quantity =
+                    format!("from startTime to the terminal phase of {}, whose containers wait", pod.key);
                 let helpers = pod.containers.iter().filter(|of| of.kind == ContainerKind::Sidecar);
                 let helped = helpers.chain(&pod.ephemeral).next().is_some();
                 let bound = self.in_time_of_stop(clause, if helped { pod.grace() } else { 0 });
@@ -164,10 +166,22 @@ impl Limited<'_, '_> {
             match (life.stop(), killed) {
                 (None, Some(ended)) => self.judge_kill(&life, &ended, seen),
                 (Some(stop), killed) if run.before(&due, &stop.at) => {
+                    self.judge_hook(run, &life, stop, seen);
                     self.judge_turn(run, &life, (stop, killed.as_ref()), seen);
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// The preStop hook of a sidecar that nothing else stops runs before the stop signal. After the end of the grace period, the
+    /// kubelet no longer waits for the hook.
+    fn judge_hook(&self, run: &Timeline<'_>, life: &Life<'_, '_>, stop: &Line<'_>, seen: &mut Seen) {
+        let (due, grace) = (self.start.later(self.due()), self.pod.grace());
+        let in_time = run.clocks.between(&due, &stop.at).is_some_and(|span| span.hi < grace - NEAR);
+        let lethal = ProbeKind::STOPPING.iter().any(|kind| life.container.probe(*kind).is_some());
+        if in_time && !lethal && !restarts_for_update(run, self.pod, life.container) {
+            judge_hook_before_stop(life, self.start.id, stop, seen);
         }
     }
 
@@ -186,7 +200,7 @@ impl Limited<'_, '_> {
             let numbered = first.is_numbered() && second.is_numbered();
             if in_time && numbered && !ends_otherwise(first) && run.before(&stop.at, &exit.at) {
                 let finding = format!(
-                    "at the deadline, {} received its stop signal before {} had ended",
+                    "at the deadline, {} received its stop signal before {} had terminated",
                     first.name(),
                     second.name()
                 );
@@ -225,7 +239,7 @@ impl Limited<'_, '_> {
         }
         if let Some(ended) = killed {
             let words = format!("activeDeadlineSeconds + the grace period - {}", seconds(NEAR));
-            let quantity = format!("from startTime to the forced end of {}", life.name());
+            let quantity = format!("from startTime to the kill of {}", life.name());
             let bound = Bound::at_least(self.due() + grace - NEAR, words);
             life.within(seen, quantity, (&self.start, ended), bound);
         }
@@ -310,7 +324,8 @@ pub(super) fn covers_init(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
         }
         match of.pod.over() {
             Some(over) if of.judge_over(run, over, seen) => {
-                let quantity = format!("from startTime to the end of {}, which is initializing", of.pod.key);
+                let quantity =
+                    format!("from startTime to the terminal phase of {}, which is initializing", of.pod.key);
                 let takes = if running_inits(run, of.pod).next().is_some() { of.pod.grace() } else { 0 };
                 let bound = of.in_time_of_stop(clause, takes);
                 if seen.within(run, &of.pod.node, quantity, (&of.start, over), bound) == Some(Fit::Met) {
@@ -375,7 +390,7 @@ pub(super) fn ends_the_running(run: &Timeline<'_>, clause: &Clause, seen: &mut S
             };
             match of.pod.over() {
                 Some(over) if of.judge_over(run, over, seen) => {
-                    let quantity = format!("from the end of {} to the phase Failed", life.name());
+                    let quantity = format!("from the exit of {} to the phase Failed", life.name());
                     life.within(seen, quantity, (ended, over), of.in_time_of_sidecars(clause));
                     seen.facet("main", "running");
                 }

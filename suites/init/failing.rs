@@ -1,6 +1,7 @@
 //! Init containers that fail: whether they are restarted, and what becomes of their pods.
 
 use probity_model::measure::{Bound, seconds};
+use probity_model::mechanisms::WHOLE_SECOND;
 use probity_model::timeline::{At, ContainerKind, Life, Line, PodLife, ProbeKind, Revision, State};
 use probity_model::{Clause, EventId, Seen, Timeline};
 
@@ -10,6 +11,7 @@ use crate::reading::hooks::judge_hook_before_stop;
 use crate::reading::inits::{inits, plain_pods, success};
 use crate::reading::kills::judge_kill_within;
 use crate::reading::mains::{last_sidecars, lives_of};
+use crate::reading::patches::restarts_for_update;
 use crate::reading::start_errors::judge_start_error;
 use crate::reading::termination::judge_restart;
 
@@ -70,6 +72,7 @@ pub(super) fn fails_its_pod(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
             Some(over) if over.phase() == "Failed" => {
                 judge_waiting(&life, over, seen);
                 judge_sidecars(clause, &life, line, seen);
+                judge_order(&life, line, seen);
                 judge_time(clause, &life, (line, over), seen);
             }
             Some(over) => {
@@ -121,7 +124,7 @@ fn judge_time(
         let bound = Bound::at_most(most, "slack + the grace period of its sidecars");
         init.within(seen, quantity, (failed, over), bound);
     }
-    let quantity = format!("from the last end in {} to the phase Failed", init.pod.key);
+    let quantity = format!("from the last container exit in {} to the phase Failed", init.pod.key);
     init.within(seen, quantity, (&sidecars_over(init, failed), over), clause.in_time());
 }
 
@@ -164,6 +167,32 @@ fn judge_sidecars(clause: &Clause, init: &Life<'_, '_>, failed: &Line<'_>, seen:
                 seen.violated(finding, [failed.id, killed.id]);
             }
             _ => {}
+        }
+    }
+}
+
+/// The sidecars of a pod that fails during initialization are stopped one after the other, the last one first, as long as the
+/// grace period lasts. A sidecar that something else may stop is not judged.
+fn judge_order(init: &Life<'_, '_>, failed: &Line<'_>, seen: &mut Seen) {
+    let (run, pod) = (init.run, init.pod);
+    let sidecars: Vec<_> = last_sidecars(run, pod).collect();
+    for (first, second) in sidecars.iter().zip(sidecars.iter().skip(1)) {
+        let (Some(stop), Some(exit)) = (first.stop(), second.exiting()) else { continue };
+        let lethal = ProbeKind::STOPPING.iter().any(|kind| first.container.probe(*kind).is_some());
+        let ends_otherwise = lethal || restarts_for_update(run, pod, first.container);
+        let numbered = first.is_numbered() && second.is_numbered();
+        let ran = run.before(&second.began, &failed.at) && run.before(&failed.at, &exit.at);
+        let since = run.clocks.between(&failed.at, &stop.at);
+        let in_time = since.is_some_and(|since| since.lo > 0 && since.hi < pod.grace() - WHOLE_SECOND);
+        let judged = numbered && ran && in_time && !ends_otherwise && first.before_deletion(&stop.at);
+        if judged && run.before(&stop.at, &exit.at) {
+            let finding = format!(
+                "{} failed, and {} received its stop signal before {} had terminated",
+                init.name(),
+                first.name(),
+                second.name()
+            );
+            seen.violated(finding, [failed.id, stop.id, exit.id]);
         }
     }
 }

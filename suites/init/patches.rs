@@ -3,7 +3,7 @@
 use probity_model::history::Did;
 use probity_model::timeline::{ContainerKind, PodLife};
 use probity_model::verdict::Doubt;
-use probity_model::{Clause, EventId, Seen, Timeline};
+use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
 use serde_json::Value;
 
 use crate::reading::inits::touched_after;
@@ -46,7 +46,12 @@ pub(super) fn image_restarts_nothing(run: &Timeline<'_>, clause: &Clause, seen: 
     for (id, deed) in &run.deeds {
         let Some((name, list)) = patched(&deed.did) else { continue };
         let pod = run.pods.iter().rfind(|pod| pod.name == name);
-        let Some(pod) = pod.filter(|pod| first_lives(pod).is_some()) else { continue };
+        let asked = Stamp::harness(deed.began_us);
+        // An init container that has not succeeded yet runs again in any case.
+        let begun = |pod: &&PodLife<'_>| {
+            first_lives(pod).is_some_and(|first| !first.iter().any(|of| run.before(&asked, &of.began)))
+        };
+        let Some(pod) = pod.filter(begun) else { continue };
         let of_init = |entry: &Value| {
             let container = entry["name"].as_str().and_then(|name| pod.container(name));
             container.is_some_and(|container| container.kind == ContainerKind::Init)

@@ -56,6 +56,21 @@ pub(super) fn with_a_new_sandbox(run: &Timeline<'_>, clause: &Clause, seen: &mut
             judge_after(run, before, (&of.name, next), seen);
         }
     }
+    judge_sidecars(run, pod, &began, seen);
+}
+
+/// A sidecar runs again only after each init container before it has succeeded again.
+fn judge_sidecars(run: &Timeline<'_>, pod: &PodLife<'_>, began: &Stamp, seen: &mut Seen) {
+    let mut before: Option<(&str, &Attempt<'_>)> = None;
+    for of in pod.containers.iter().take_while(|of| of.kind != ContainerKind::Main) {
+        let mut anew = of.attempts.iter().filter(|attempt| run.before(began, &attempt.began));
+        if of.kind == ContainerKind::Init {
+            before = anew.next().map(|next| (of.name.as_str(), next)).or(before);
+        } else if let Some(last) = anew.next_back().filter(|_| before.is_some()) {
+            // A kubelet may restart a sidecar once more in the old sandbox, so only its last instance counts.
+            judge_after(run, before, (&of.name, last), seen);
+        }
+    }
 }
 
 /// The next container starts only after the init container has succeeded again.

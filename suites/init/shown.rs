@@ -67,7 +67,7 @@ pub(super) fn initialized(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
     }
 }
 
-/// A requirement for the status during initialization: its words, and a function that tells whether a revision meets
+/// A requirement for the status during initialization: its words, and a function that returns whether a revision meets
 /// it. The function returns `None` if the revision does not show this part of the status.
 type Promise<'p> = (&'p str, &'p dyn Fn(&Revision<'_>) -> Option<bool>);
 

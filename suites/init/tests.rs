@@ -349,6 +349,17 @@ fn another_image_of_an_init_container_starts_nothing() {
 }
 
 #[test]
+fn an_init_container_that_failed_runs_again_with_another_image() {
+    let mut run = pod(IMAGE, "Always", &["one"], &["main"]);
+    runs(&mut run, "one", 0, (1.0, 2.0), 1);
+    api::patch(&mut run, 5.0, &json!({ "name": "one", "image": "other" }));
+    runs(&mut run, "one", 1, (6.0, 7.0), 0);
+    begins(&mut run, "main", 8.0);
+    run.reading(30.0);
+    assert_ne!(verdict(&run.done(), IMAGE), "violated");
+}
+
+#[test]
 fn a_restart_of_the_kubelet_runs_no_init_container_again() {
     let judged = |again: bool| {
         let mut run = pod(DONE, "Always", &["one"], &["main"]);

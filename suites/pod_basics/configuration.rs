@@ -3,9 +3,9 @@
 use probity_model::history::Did;
 use probity_model::mechanisms::NEAR;
 use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::reading::dumps::{Look, RECORDED, looks};
+use crate::reading::dumps::{Look, looks, recorded_mounts};
 use crate::reading::volumes::{list, volume_of};
 
 /// A ConfigMap or a Secret in a volume.
@@ -75,21 +75,47 @@ fn values<'h>(run: &Timeline<'h>, source: &Source<'_>, key: &str) -> Option<Vec<
 /// not change.
 pub(super) fn have_their_values(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for look in looks(run).iter().filter(|_| !run.node_was_touched()) {
-        let mounts = list(look.life.container.spec, "volumeMounts").filter(|mount| {
-            let part = ["subPath", "subPathExpr"].iter().any(|field| mount.get(field).is_some());
-            mount["mountPath"] == RECORDED && !part
-        });
-        let volumes = mounts.filter_map(|mount| volume_of(look.life.pod.spec, mount));
-        for source in volumes.flat_map(sources) {
-            for (key, path) in &source.items {
-                let Some(values) = values(run, &source, key) else { continue };
-                let path = format!("{RECORDED}/{path}");
-                if judge_file(run, clause, (look, &path), &values, seen) {
-                    seen.facet("volume", source.volume);
+        let whole = recorded_mounts(look.life.container.spec)
+            .filter(|(mount, _)| ["subPath", "subPathExpr"].iter().all(|field| mount.get(field).is_none()));
+        for (mount, folder) in whole {
+            let Some(volume) = volume_of(look.life.pod.spec, mount) else { continue };
+            judge_tokens(look, (volume, folder), seen);
+            for source in sources(volume) {
+                for (key, path) in &source.items {
+                    let Some(values) = values(run, &source, key) else { continue };
+                    let path = format!("{folder}/{path}");
+                    if judge_file(run, clause, (look, &path), &values, seen) {
+                        seen.facet("volume", source.volume);
+                    }
                 }
             }
         }
     }
+}
+
+/// Each token of a projected volume is for its own audience. A target records only the claims of a token.
+fn judge_tokens(look: &Look<'_, '_>, (volume, folder): (&Value, &str), seen: &mut Seen) {
+    let parts = volume.get("projected").into_iter().flat_map(|projected| list(projected, "sources"));
+    for token in parts.filter_map(|part| part.get("serviceAccountToken")) {
+        let text = |field: &str| token.get(field).and_then(Value::as_str);
+        let (Some(path), Some(audience)) = (text("path"), text("audience")) else { continue };
+        let path = format!("{folder}/{path}");
+        let claims = look.dump.files.get(&path).and_then(|text| serde_json::from_str::<Value>(text).ok());
+        let right = claims.is_some_and(|claims| claims["aud"] == json!([audience]));
+        let finding =
+            || format!("{path} of {} should be a token for {audience}, but is not", look.life.name());
+        seen.check(right, finding, [look.line.id]);
+    }
+}
+
+/// Whether a record of a container comes so late after a key got a value that the file of the key must show this value or
+/// a later one.
+fn is_late(run: &Timeline<'_>, clause: &Clause, look: &Look<'_, '_>, given: &Given<'_>) -> bool {
+    let (pod, at) = (look.life.pod, &look.line.at);
+    let span = run.clocks.between(&given.done, at).map_or(0, |span| span.lo);
+    let allowed = clause.slack_us();
+    let noise = || run.noise_between(&look.life.node, &given.done, at);
+    run.before_deletion(pod, at) && span > allowed && span > allowed + noise()
 }
 
 /// Judges a file whose key had these values. Returns whether it shows one of them, and none that is too old.
@@ -104,9 +130,10 @@ fn judge_file(
     let shown = look.dump.files.get(path).map(String::as_str);
     let is = |given: &Given<'_>| Some(given.value) == shown;
     let Some(first) = values.first() else { return false };
+    let later = pod.created.is_none_or(|(created, _)| created < first.id);
     if !values.iter().any(is) {
-        // A key that came later than the pod may not be in the file yet.
-        if pod.created.is_some_and(|(created, _)| first.id < created) {
+        // A key that came later than the pod may not have a file yet.
+        if !later || is_late(run, clause, look, first) {
             let what = shown.map_or_else(|| "missing".to_owned(), |shown| format!("{shown:?}"));
             let finding = format!("{path} of {name} should contain the value of its key, but it is {what}");
             seen.violated(finding, [first.id, line.id]);
@@ -118,16 +145,18 @@ fn judge_file(
     let known: Vec<&Given<'_>> = values.iter().take_while(|given| !run.before(&by, &given.done)).collect();
     let newer = known.iter().rposition(|given| is(given)).and_then(|last| known.get(last + 1));
     if let Some(changed) = newer {
-        let span = run.clocks.between(&changed.done, &line.at).map_or(0, |span| span.lo);
-        let allowed = clause.slack_us();
-        let noise = || run.noise_between(&look.life.node, &changed.done, &line.at);
-        if run.before_deletion(pod, &line.at) && span > allowed && span > allowed + noise() {
+        if is_late(run, clause, look, changed) {
             let finding = format!("{path} of {name} shows an old value of its key");
             seen.violated(finding, [changed.id, line.id]);
         }
         return false;
     }
     seen.fine([first.id, line.id]);
-    seen.facet("value", if is(first) { "first" } else { "updated" });
+    let word = match is(first) {
+        true if later => "added",
+        true => "first",
+        false => "updated",
+    };
+    seen.facet("value", word);
     true
 }

@@ -5,9 +5,18 @@ use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
 use super::privileged::{STATUS, capabilities};
-use crate::reading::dumps::{Look, MOUNTS, looks, mount_options};
+use crate::reading::dumps::{Look, MOUNTS, all_looks, mount_at};
 use crate::reading::volumes::list;
 
+/// The field in which the kernel shows whether the system calls of a process are filtered, and the value if they are not:
+/// Linux, proc_pid_status(5).
+const UNFILTERED: (&str, &str) = ("Seccomp:", "0");
+/// The types of seccomp profiles that filter system calls, according to the Kubernetes API reference.
+const FILTERS: [&str; 2] = ["RuntimeDefault", "Localhost"];
+/// The default type of a container's `/proc`, according to the Kubernetes API reference.
+const MASKED: &str = "Default";
+/// Some of the places that runtimes hide from processes or make read-only by default. Each kernel has the last one.
+const PROTECTED: [&str; 3] = ["/proc/kcore", "/proc/keys", "/proc/sys"];
 /// The field in which the kernel shows whether a process can gain more privileges than its parent, and the value if it
 /// cannot: Linux, `PR_SET_NO_NEW_PRIVS`.
 const NO_NEW_PRIVILEGES: (&str, &str) = ("NoNewPrivs:", "1");
@@ -28,9 +37,45 @@ pub(super) fn effective<'v>(
 fn cannot_gain_privileges(context: &Value, look: &Look<'_, '_>) -> Option<bool> {
     let (field, none) = NO_NEW_PRIVILEGES;
     let allowed = context.get("allowPrivilegeEscalation")?.as_bool()?;
+    let shown = in_status(look, field)?;
+    (!allowed).then(|| shown == none)
+}
+
+/// The value of a field with which the kernel describes the process.
+fn in_status<'h>(look: &Look<'_, 'h>, field: &str) -> Option<&'h str> {
     let status = look.dump.files.get(STATUS)?;
-    let shown = status.lines().find_map(|line| line.strip_prefix(field))?;
-    (!allowed).then(|| shown.trim() == none)
+    status.lines().find_map(|line| line.strip_prefix(field)).map(str::trim)
+}
+
+/// Whether the system calls of a process are filtered, if its container or its pod asks for this. `None` also if the
+/// system calls of no process are filtered, because some runtimes and kernels cannot do this.
+fn is_filtered(look: &Look<'_, '_>, all: &[Look<'_, '_>]) -> Option<bool> {
+    let (field, none) = UNFILTERED;
+    let (profile, _) = effective(look.life.pod, look.life.container, "seccompProfile")?;
+    let asked = profile.get("type").and_then(Value::as_str).is_some_and(|kind| FILTERS.contains(&kind));
+    let filters = |other: &Look<'_, '_>| in_status(other, field).is_some_and(|shown| shown != none);
+    let can = all.iter().any(|other| other.life.pod.node == look.life.pod.node && filters(other));
+    in_status(look, field).filter(|_| asked && can).map(|shown| shown != none)
+}
+
+/// Whether the security context of a container leaves the protection of `/proc` to the runtime.
+fn is_plain(look: &Look<'_, '_>) -> bool {
+    let context = &look.life.container.spec["securityContext"];
+    let own = context.get("procMount").and_then(Value::as_str);
+    context["privileged"] != true && own.is_none_or(|own| own == MASKED)
+}
+
+/// Whether a process finds the same places below `/proc` protected as the processes of the other containers of its pod.
+fn has_masked_proc(look: &Look<'_, '_>, all: &[Look<'_, '_>]) -> Option<bool> {
+    let protects = |of: &Look<'_, '_>, place: &str| {
+        Some(mount_at(of.dump.files.get(MOUNTS)?, place).is_some_and(|mount| mount.is_read_only()))
+    };
+    let beside = |other: &&Look<'_, '_>| other.life.pod.uid == look.life.pod.uid && is_plain(other);
+    let others = || all.iter().filter(beside);
+    let wanted =
+        PROTECTED.into_iter().filter(|place| others().any(|other| protects(other, place) == Some(true)));
+    let found = wanted.map(|place| protects(look, place)).collect::<Option<Vec<bool>>>()?;
+    (is_plain(look) && !found.is_empty()).then(|| found.into_iter().all(|is| is))
 }
 
 /// Whether a process that drops all capabilities has none.
@@ -44,8 +89,8 @@ fn has_no_capabilities(context: &Value, look: &Look<'_, '_>) -> Option<bool> {
 /// Whether a process cannot write to its root file system.
 fn cannot_write_root(context: &Value, look: &Look<'_, '_>) -> Option<bool> {
     let asked = context.get("readOnlyRootFilesystem")?.as_bool()?;
-    let options = mount_options(look.dump.files.get(MOUNTS)?, "/")?;
-    asked.then(|| options.split(',').any(|option| option == "ro"))
+    let root = mount_at(look.dump.files.get(MOUNTS)?, "/")?;
+    asked.then(|| root.is_read_only())
 }
 
 /// Whether a process has the user and the group that its container specifies or, without them, its pod.
@@ -69,7 +114,8 @@ fn has_groups(look: &Look<'_, '_>) -> Option<bool> {
 /// The process of a container runs as the security contexts of the container and the pod specify. A privileged container is
 /// not limited, and a pod with its own user namespace may not have all groups of the node.
 pub(super) fn is_in_force(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    for look in &looks(run) {
+    let all = all_looks(run);
+    for look in &all {
         let context = &look.life.container.spec["securityContext"];
         if context["privileged"] == true {
             continue;
@@ -88,6 +134,15 @@ pub(super) fn is_in_force(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             if right {
                 seen.facet("asked", word);
             }
+        }
+        // Not every runtime does these two things.
+        let by_runtime = [
+            (is_filtered(look, &all), "makes system calls without the filter of its seccomp profile"),
+            (has_masked_proc(look, &all), "has a /proc with less protection than another container has"),
+        ];
+        for (right, wrong) in by_runtime {
+            let Some(right) = right else { continue };
+            seen.check(right, || format!("{} {wrong}", look.life.name()), [look.line.id]);
         }
     }
 }

@@ -1,19 +1,25 @@
 //! The variables that a container gets from whole ConfigMaps and Secrets, and the variables for Services, which a pod
 //! can switch off.
 
-use std::collections::BTreeMap;
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
 
 use probity_model::history::Did;
 use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
 
 use crate::reading::dumps::{Look, looks};
+use crate::reading::expansion::expand;
 use crate::reading::volumes::list;
 
 /// The end of the name of a variable with the address of a Service, according to the Kubernetes documentation.
 const OF_SERVICE: &str = "_SERVICE_HOST";
 /// The variable with the address of the API server, which every container gets.
 const OF_API_SERVER: &str = "KUBERNETES_SERVICE_HOST";
+/// The variable with the port of the API server, which every container gets, too.
+const PORT_OF_API_SERVER: &str = "KUBERNETES_SERVICE_PORT_HTTPS";
+/// The beginning of a reference in the value of a variable, according to the Kubernetes API reference.
+const REFERENCE: &str = "$(";
 
 /// A variable from an object.
 struct Variable<'h> {
@@ -71,10 +77,12 @@ fn of_objects<'h>(run: &Timeline<'h>, look: &Look<'_, 'h>) -> Option<BTreeMap<St
 pub(super) fn is_as_specified(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     // A record without an environment was made for another purpose.
     for look in looks(run).iter().filter(|look| !look.dump.env.is_empty()) {
+        judge_api_server(look, seen);
         let Some(variables) = of_objects(run, look) else { continue };
         for (name, variable) in &variables {
             judge_variable(look, (name.as_str(), variable), seen);
         }
+        judge_references(look, &variables, seen);
         judge_services(run, look, &variables, seen);
     }
 }
@@ -83,7 +91,7 @@ fn judge_variable(look: &Look<'_, '_>, (name, variable): (&str, &Variable<'_>), 
     let own = list(look.life.container.spec, "env").filter(|of| of["name"] == *name).last();
     let (wanted, from) = match own {
         None => (variable.value, variable.from),
-        // A value with references or from another source is not known here.
+        // A value from another source is not known here, and a value with references has its own judge.
         Some(own) => match own.get("value").and_then(Value::as_str).filter(|value| !value.contains('$')) {
             Some(value) => (value, "env"),
             None => return,
@@ -98,6 +106,69 @@ fn judge_variable(look: &Look<'_, '_>, (name, variable): (&str, &Variable<'_>), 
     seen.check(right, finding, [variable.id, look.line.id]);
     if right {
         seen.facet("from", from);
+    }
+}
+
+/// References in the values of variables are replaced by the values of the variables that come before, including those from
+/// whole objects. A reference to a variable that does not exist stays as it is.
+fn judge_references(look: &Look<'_, '_>, of_objects: &BTreeMap<String, Variable<'_>>, seen: &mut Seen) {
+    // The value of each variable so far; none if it is not known here.
+    let mut known: BTreeMap<&str, Option<String>> =
+        of_objects.iter().map(|(name, of)| (name.as_str(), Some(of.value.to_owned()))).collect();
+    let mut referring = BTreeSet::new();
+    for variable in list(look.life.container.spec, "env") {
+        let Some(name) = variable.get("name").and_then(Value::as_str) else { continue };
+        let text = variable.get("value").and_then(Value::as_str);
+        let value = text.and_then(|text| expanded(text, &known, look));
+        known.insert(name, value);
+        if text.is_some_and(|text| text.contains(REFERENCE)) {
+            referring.insert(name);
+        } else {
+            referring.remove(name);
+        }
+    }
+    for name in referring {
+        let Some(Some(wanted)) = known.get(name) else { continue };
+        let is = look.dump.env.get(name);
+        let finding =
+            || format!("the variable {name} of {} should be {wanted:?}, but it is {is:?}", look.life.name());
+        let right = is == Some(wanted);
+        seen.check(right, finding, [look.line.id]);
+        if right {
+            seen.facet("from", "references");
+        }
+    }
+}
+
+/// A text with the values of these variables. `None` if it refers to a variable whose value is not known, such as one about
+/// a Service.
+fn expanded(text: &str, known: &BTreeMap<&str, Option<String>>, look: &Look<'_, '_>) -> Option<String> {
+    let unknown = Cell::new(false);
+    let value = |name: &str| match known.get(name) {
+        Some(value) => {
+            unknown.set(unknown.get() || value.is_none());
+            value.clone()
+        }
+        None => {
+            unknown.set(unknown.get() || look.dump.env.contains_key(name));
+            None
+        }
+    };
+    let text = expand(text, &value);
+    (!unknown.get()).then_some(text)
+}
+
+/// A container can find the API server, even if its pod switches off the variables for Services. The kubelet may start a
+/// static pod before it knows any Service.
+fn judge_api_server(look: &Look<'_, '_>, seen: &mut Seen) {
+    let lacks = |name: &&str| !look.dump.env.contains_key(*name);
+    let missing = [OF_API_SERVER, PORT_OF_API_SERVER].into_iter().find(lacks);
+    if let Some(name) = missing.filter(|_| !look.life.pod.is_static) {
+        let finding = format!(
+            "{} does not have the variable {name}, which every container needs to find the API server",
+            look.life.name()
+        );
+        seen.violated(finding, [look.line.id]);
     }
 }
 

@@ -178,7 +178,7 @@ fn judge_start(
         }
         return;
     };
-    let quantity = format!("from the end of {} to its start with the new image", life.name());
+    let quantity = format!("from the exit of {} to its start with the new image", life.name());
     let in_time = bound(clause, life, false);
     if life.within(seen, quantity, (end.at(), &next.began), in_time) == Some(Fit::Met) {
         seen.facet("starts", life.policy());

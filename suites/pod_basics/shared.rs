@@ -14,7 +14,7 @@ use crate::reading::dumps::{Look, looks, side_by_side};
 /// The word in the result of a call to a port on which no process listens.
 const REFUSED: &str = "refused";
 
-/// Whether this field of a pod's spec makes it use a namespace of its node.
+/// Whether this field of a pod's spec makes it use a host namespace.
 fn uses_node(pod: &PodLife<'_>, field: &str) -> bool {
     pod.spec.get(field).is_some_and(|is| *is == true)
 }

@@ -8,13 +8,18 @@ use serde_json::Value;
 
 use crate::reading::volumes::{list, mounts, only_file, volume_of};
 
-/// The `emptyDir` that contains a path of a container, and the path below it.
+/// The `emptyDir` that contains a path of a container, and the path below it. A mount with a `subPath` contains only this
+/// part of the volume.
 fn place<'v>(pod: &'v PodLife<'_>, container: &'v Value, path: &str) -> Option<(&'v str, String)> {
     list(container, "volumeMounts").find_map(|mount| {
         let below = path.strip_prefix(mount["mountPath"].as_str()?)?.strip_prefix('/')?;
         let name = mount["name"].as_str()?;
-        let plain = mount.get("subPath").is_none();
-        (plain && volume_of(pod.spec, mount)?.get("emptyDir").is_some()).then(|| (name, below.to_owned()))
+        let below = match mount.get("subPath").and_then(Value::as_str).filter(|part| !part.is_empty()) {
+            Some(part) => format!("{}/{below}", part.trim_end_matches('/')),
+            None => below.to_owned(),
+        };
+        let plain = mount.get("subPathExpr").is_none();
+        (plain && volume_of(pod.spec, mount)?.get("emptyDir").is_some()).then_some((name, below))
     })
 }
 
@@ -33,7 +38,7 @@ fn written<'t, 'h>(
     })
 }
 
-/// The ends of the errors of a target that is not allowed to write a file: no permission, or a read-only file system.
+/// The last words of the error if a target is not allowed to write a file: no permission, or a read-only file system.
 const FORBIDDEN: [&str; 2] = ["(os error 13)", "(os error 30)"];
 
 /// A container can write to an emptyDir volume that its spec does not mount read-only, whatever its user.

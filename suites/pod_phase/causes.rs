@@ -40,7 +40,7 @@ pub(super) fn accuse_reason(
         SHUT_DOWN if goes_on(run, pod, over) => "its node keeps running other pods",
         PREEMPTED | SHUT_DOWN => {
             let finding = format!(
-                "{} ended with the reason {reason}, but nothing else in the history confirms it",
+                "{} terminated with the reason {reason}, but nothing else in the history confirms it",
                 pod.key
             );
             seen.doubt(Doubt::Ambiguous, finding, [over.id]);

@@ -27,7 +27,7 @@ pub(super) fn is_not_survived(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
             let finding = format!("{name} used more storage than its limit, but was restarted in place");
             seen.violated(finding, [line.id, again]);
         } else if let Some(over) = life.pod.over().filter(|over| life.before_deletion(&over.at)) {
-            let quantity = format!("from the write of {name} to the end of its pod");
+            let quantity = format!("from the write of {name} to the termination of its pod");
             let fit = seen.within(run, &life.node, quantity, (line, over), clause.in_time());
             let quiet = run.watched_for(life.pod, &over.at, clause.tolerance_us("watched"));
             if fit == Some(Fit::Met) && quiet {

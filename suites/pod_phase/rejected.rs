@@ -5,7 +5,7 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
 
-use crate::reading::qos::{DECIDING, amount};
+use crate::reading::qos::{DECIDING, amount, effective};
 use crate::reading::quantities::thousandths;
 use crate::reading::statuses::{EVICTED, has_run, is_explained, runs_something};
 
@@ -21,11 +21,10 @@ fn excess(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<&'static str> {
     let (_, manifest) = pod.created?;
     let spec = manifest.get("spec")?;
     let node = run.history.header.nodes.get(spec.get("nodeName")?.as_str()?)?;
-    let mains = spec.get("containers")?.as_array()?;
     let exceeds = |resource: &&'static str| {
-        let asked: i128 = mains.iter().filter_map(|of| amount(of, "requests", resource)).sum();
+        let asked = effective(spec, |of| Some(amount(of, "requests", resource).unwrap_or_default()));
         let all = node.allocatable.get(*resource).and_then(|all| thousandths(all));
-        all.is_some_and(|all| asked > all)
+        asked.zip(all).is_some_and(|(asked, all)| asked.amount > all)
     };
     let mut too_large = DECIDING.into_iter().filter(exceeds);
     let only = too_large.next()?;

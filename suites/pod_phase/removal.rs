@@ -54,8 +54,8 @@ fn accuse(pod: &PodLife<'_>, finding: String, events: impl IntoIterator<Item = E
     }
 }
 
-/// Whether a finalizer keeps a deleted pod whose containers only its kubelet ends. Pods with hooks are left out,
-/// because the kubelet waits for hooks after the process has ended.
+/// Whether a finalizer prevents the removal of a deleted pod whose containers only its kubelet ends. Pods with hooks
+/// are left out, because the kubelet waits for hooks after the process has ended.
 fn is_held(pod: &PodLife<'_>) -> bool {
     let list = |last: &Value| last["metadata"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
     let hooked = pod.containers.iter().any(|of| of.spec.get("lifecycle").is_some());
@@ -64,7 +64,7 @@ fn is_held(pod: &PodLife<'_>) -> bool {
     plain && of_kubelet && pod.last().is_some_and(|last| list(last.object))
 }
 
-/// A deleted pod that a finalizer keeps becomes Succeeded or Failed soon after its containers have ended.
+/// A deleted pod whose removal a finalizer prevents becomes Succeeded or Failed soon after its containers have ended.
 fn judge_held(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
     let deleted = pod.revisions.iter().find(|shown| shown.terminating()).filter(|_| is_held(pod));
     let Some(deleted) = deleted else { return };
@@ -82,7 +82,7 @@ fn judge_held(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut
         let finding = format!("{} became {is}, but its containers' exit codes make it {right}", pod.key);
         return accuse(pod, finding, events.into_iter().chain([over.id]), seen);
     }
-    let quantity = format!("from the end of the last container in {} to its phase {right}", pod.key);
+    let quantity = format!("from the exit of the last container in {} to its phase {right}", pod.key);
     if seen.within(run, &pod.node, quantity, (&from, over), clause.in_time()) == Some(Fit::Met) {
         seen.facet("phase", right);
     }
@@ -99,7 +99,7 @@ fn judge_unended(
 ) {
     let Some(end) = run.end_event() else { return };
     if run.misses(&pod.node, (from, &end), clause.in_time()) {
-        let finding = format!("{} was deleted and has ended, but it is not {right}", pod.key);
+        let finding = format!("{} was deleted and has terminated, but it is not {right}", pod.key);
         seen.violated(finding, [from.id, end.id]);
     }
 }

@@ -35,7 +35,7 @@ fn judge(run: &Timeline<'_>, clause: &Clause, well: bool, seen: &mut Seen) {
         match shown {
             Some(shown) if shown.phase() == wanted => {
                 let quantity =
-                    format!("from the end of the last container of {} to the phase {wanted}", pod.key);
+                    format!("from the exit of the last container of {} to the phase {wanted}", pod.key);
                 seen.within(run, &pod.node, quantity, (&end.at, shown), clause.in_time());
                 if pod.restart_policy() != "Always" {
                     seen.facet("policy", pod.restart_policy());

@@ -4,7 +4,7 @@ use probity_model::timeline::{PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
-/// A pod that failed stays until somebody deletes it.
+/// A pod that failed stays until it is deleted.
 pub(super) fn failed_stay(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     // A reconfigured controller manager may remove such a pod.
     let pods = run.pods.iter().filter(|_| !run.node_was_touched());

@@ -40,7 +40,7 @@ fn threshold(run: &Timeline<'_>, seen: &mut Seen) -> Option<Threshold> {
     None
 }
 
-/// A pod that had ended, with the revision that showed its end.
+/// A pod that had terminated, with the revision that showed this.
 struct Over<'t, 'h> {
     pod: &'t PodLife<'h>,
     shown: &'t Revision<'h>,

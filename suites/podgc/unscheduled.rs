@@ -3,7 +3,7 @@
 use probity_model::timeline::{At, PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 
-/// The first revision in which a pod without a node is being deleted and a finalizer keeps it.
+/// The first revision in which a pod without a node is being deleted and a finalizer prevents its removal.
 fn held<'t, 'h>(pod: &'t PodLife<'h>) -> Option<&'t Revision<'h>> {
     let holds = |shown: &Revision<'_>| {
         let finalizers = shown.object["metadata"].get("finalizers").and_then(|list| list.as_array());

@@ -183,7 +183,7 @@ fn unready_in_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 continue;
             }
             let Some(down) = life.first_shown(&turn.first.at, |_, status| !status.ready) else { continue };
-            let quantity = "from the last failure in the row to ready=false";
+            let quantity = "from the last consecutive failure to ready=false";
             let measured = run.measure(quantity, &life.node, &turn.due, down, clause.in_time());
             let long = turn.lasted(&life) > clause.slack_us();
             let Some(measured) = measured.filter(|measured| long || measured.fit() == Fit::Met) else {

@@ -98,7 +98,7 @@ fn judge_end(clause: &Clause, life: &Life<'_, '_>, stop: &Line<'_>, left: Left, 
         least - NEAR,
         format!("the rest of the grace period, {} - {}", seconds(least), seconds(NEAR)),
     );
-    let quantity = format!("from the stop signal to the forced end of {}", life.name());
+    let quantity = format!("from the stop signal to the kill of {}", life.name());
     let met = life.within(seen, quantity, (stop, ended), bound) == Some(Fit::Met);
     if met {
         seen.facet("grace", whose(life, grace));

@@ -23,7 +23,7 @@ pub(super) fn exit_zero(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         answers.judge(clause, seen, |exchange| match answers.exit(exchange)? {
             // A child that the command leaves behind can hold the command's output open, and then the runtime waits for
             // the child.
-            (0, Some(false)) => Some((CountsAs::Success, "ended with status 0".to_owned())),
+            (0, Some(false)) => Some((CountsAs::Success, "exited with status 0".to_owned())),
             (1.., Some(false) | None) => Some((CountsAs::Failure, "exited with a nonzero status".to_owned())),
             _ => None,
         });
@@ -177,7 +177,7 @@ fn misgiven(life: &Life<'_, '_>, command: &Executed<'_>) -> Option<String> {
     // A record without any environment comes from a target that does not record the environment.
     let mut known = plain.filter(|_| !inside.env.is_empty());
     let (name, _) = known.find(|(name, value)| differs(name, value))?;
-    Some(format!("does not have the variable {name} as its container's spec gives it"))
+    Some(format!("does not have the variable {name} as its container's spec defines it"))
 }
 
 /// The record of what the first process of the container sees from inside.

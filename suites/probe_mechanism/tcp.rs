@@ -66,7 +66,7 @@ pub(super) fn blind_to_the_application(run: &Timeline<'_>, clause: &Clause, seen
             opened(&answers, exchange)?;
             let last = asked().rfind(|asked| asked.at.at.lo <= exchange.at.at.lo)?;
             let in_trouble = last.status().is_none_or(|status| status >= SERVER_ERROR);
-            in_trouble.then(|| (CountsAs::Success, "connected to an application in trouble".to_owned()))
+            in_trouble.then(|| (CountsAs::Success, "connected to an unhealthy application".to_owned()))
         });
     }
     stopped_while_open(run, clause, seen, |life| {

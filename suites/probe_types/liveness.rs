@@ -1,5 +1,5 @@
-//! The liveness probe: a container that fails it too often is stopped gracefully and started again, and nothing else
-//! changes.
+//! The liveness probe: a container that fails it too many times is stopped gracefully and started again, and nothing
+//! else changes.
 
 mod absent;
 mod graceful;

@@ -11,6 +11,7 @@ use probity_model::timeline::{ContainerLife, Life, PodLife, ProbeOutcome, ProbeS
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 
 use crate::reading::heard::may_be_missed;
+use crate::reading::unreachable::UnreachableProbe;
 
 pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "prober.metrics.agree-with-witness", judge: counters_agree },
@@ -26,17 +27,20 @@ struct CounterReading<'h> {
     counts: &'h [ProbeCount],
     /// How many counters of probes the kubelet has for any pod of its node, if that was recorded.
     on_node: Option<u64>,
+    /// The name of the pod of each histogram of the durations of a probe.
+    durations: &'h [String],
 }
 
 fn readings<'h>(run: &Timeline<'h>) -> Vec<CounterReading<'h>> {
     let measured = run.deeds.iter().filter_map(|(id, deed)| match &deed.did {
-        Did::Measured { node, probes, on_node } => Some(CounterReading {
+        Did::Measured { node, probes, on_node, durations } => Some(CounterReading {
             id: *id,
             from: Stamp::harness(deed.began_us),
             to: run.heard(*id),
             node,
             counts: probes,
             on_node: *on_node,
+            durations,
         }),
         _ => None,
     });
@@ -47,6 +51,11 @@ impl CounterReading<'_> {
     /// The counters of a pod.
     fn of_pod(&self, pod: &PodLife<'_>) -> impl Iterator<Item = &ProbeCount> {
         self.counts.iter().filter(|count| count.uid == pod.uid_on_node())
+    }
+
+    /// How many histograms of durations there are for pods of this name.
+    fn durations_of(&self, pod: &PodLife<'_>) -> usize {
+        self.durations.iter().filter(|of| **of == pod.name).count()
     }
 
     /// The count of a probe and a result; 0 if the kubelet counts probes, but has no such counter. `None` if the
@@ -106,10 +115,18 @@ impl<'t, 'h> CountedProbe<'t, 'h> {
             .filter_map(move |attempt| Life { run, pod, container, attempt }.probed(kind))
     }
 
-    /// Whether every execution of the probe leaves a record, and can be distinguished from all other probes.
+    /// Whether the probe always ends in an error before it is sent, because no port has the name that it uses. Such a
+    /// probe has no result, and therefore is never counted.
+    fn has_no_result(&self) -> bool {
+        let Self { pod, container, spec, .. } = *self;
+        UnreachableProbe { pod, container, spec }.has_no_port()
+    }
+
+    /// Whether every execution of the probe that has a result leaves a record, and can be distinguished from all other
+    /// probes.
     fn is_known(&self) -> bool {
         let port = self.spec.handler.port();
-        self.pod.sees(&self.container.name, self.spec)
+        (self.pod.sees(&self.container.name, self.spec) || self.has_no_result())
             && self.lives().all(|life| {
                 let clear = life.probes.iter().all(|probe| life.outcome(probe) != ProbeOutcome::Unclear);
                 let bare = life.connections.iter().any(|one| one.port() == port && one.requests == 0);
@@ -168,7 +185,7 @@ impl<'t, 'h> CountedProbe<'t, 'h> {
     }
 }
 
-/// When a pod has been removed for longer than the slack, its kubelet has no counters for it.
+/// When a pod has been removed for longer than the slack, its kubelet has no counters and no histograms for it.
 fn counters_go(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let readings = readings(run);
     for pod in &run.pods {
@@ -179,10 +196,16 @@ fn counters_go(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         let due = gone.at.later(clause.slack_us() + timeouts.max().unwrap_or(0));
         let later = readings.iter().filter(|reading| reading.node == pod.node);
         for reading in later.filter(|reading| run.before(&due, &reading.from)) {
-            match reading.of_pod(pod).count() {
-                0 => seen.fine([had.id, gone.id, reading.id]),
-                left => {
-                    let finding = format!("{left} probe counters remained for a pod that no longer exists");
+            // A histogram does not have the UID of its pod.
+            let alone = run.pods.iter().filter(|other| other.name == pod.name).count() == 1;
+            let left = [
+                (reading.of_pod(pod).count(), "counters of probes"),
+                (if alone { reading.durations_of(pod) } else { 0 }, "histograms of the durations of probes"),
+            ];
+            match left.into_iter().find(|(left, _)| *left > 0) {
+                None => seen.fine([had.id, gone.id, reading.id]),
+                Some((left, of)) => {
+                    let finding = format!("{left} {of} remained for a pod that no longer exists");
                     seen.violated(finding, [gone.id, reading.id]);
                 }
             }

@@ -13,6 +13,7 @@ use probity_model::{Clause, Judge, Seen, Timeline};
 use serde_json::Value;
 
 use super::TRIES;
+use crate::reading::expansion;
 use crate::reading::http::exchange::{Exchange, HttpOutcome, exchanges};
 use crate::reading::http::exchanges::Exchanges;
 
@@ -175,24 +176,5 @@ fn expand(
             (None, None) => Some(String::new()),
         }
     };
-    command.iter().map(|word| expand_word(word, &value)).collect()
-}
-
-fn expand_word(word: &str, value: &impl Fn(&str) -> Option<String>) -> String {
-    let (mut text, mut rest) = (String::new(), word);
-    while let Some(at) = rest.find('$') {
-        let (before, from) = rest.split_at(at);
-        text.push_str(before);
-        if let Some(after) = from.strip_prefix("$$") {
-            text.push('$');
-            rest = after;
-        } else if let Some((name, after)) = from.strip_prefix("$(").and_then(|inner| inner.split_once(')')) {
-            text.push_str(&value(name).unwrap_or_else(|| format!("$({name})")));
-            rest = after;
-        } else {
-            text.push('$');
-            rest = from.get(1..).unwrap_or_default();
-        }
-    }
-    text + rest
+    command.iter().map(|word| expansion::expand(word, &value)).collect()
 }

@@ -75,7 +75,7 @@ impl<'t, 'h> Kept<'t, 'h> {
         let old = self.was_old(&was);
         if let Some(anew) = self.started_up_anew(was.restarts).filter(|_| old) {
             let finding = format!(
-                "a startup probe of {name} came after the kubelet restart, although it had started up"
+                "a startup probe of {name} came after the kubelet restart, although the container had already started"
             );
             let events = [before.id, restart.id, anew];
             match pod.is_static {
@@ -92,7 +92,7 @@ impl<'t, 'h> Kept<'t, 'h> {
             let anew = pod.is_static && what != AGAIN;
             if anew || what == UNREADY && self.follows_the_pod(before, shown) {
                 let why = if anew {
-                    "which wrote its whole status anew"
+                    "which rewrote its whole status"
                 } else {
                     "but its pod had not been ready before"
                 };

@@ -3,7 +3,7 @@
 //! For a moment after a restart, a kubelet may mistake the new process for the old one, and the results of the new
 //! process's probes then count for the old process. So conclusions about a later instance start only after that moment.
 
-use probity_model::history::Did;
+use probity_model::history::{Did, REMOVE_SANDBOX};
 use probity_model::measure::seconds;
 use probity_model::mechanisms::{DOUBTFUL, NEAR, PERIODS_TO_COME, UNDER_WAY, UNKNOWN_LIFE};
 use probity_model::timeline::{Handler, Probe, ProbeKind, ProbeOutcome, ProbedLife, State};
@@ -20,12 +20,17 @@ pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "prober.worker.non-running-sets-failure", judge: not_running_is_not_ready },
 ];
 
-/// In each instance after the first, the results are reset.
+/// In each instance after the first, the results are reset. This also applies to the readiness of containers that restart
+/// together, by a rule or with a new sandbox.
 fn new_life_starts_anew(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    let harmless = |did: &Did| {
+        !did.acts_on_node() || matches!(did, Did::NodeVerb { verb, .. } if verb == REMOVE_SANDBOX)
+    };
+    let same_kubelet = run.deeds.iter().all(|(_, deed)| harmless(&deed.did));
+    for life in run.lives().staying().restarted().of(ProbeKind::Readiness).only(|_| same_kubelet) {
+        judge_unready(&life, seen);
+    }
     for life in run.lives().undisturbed().staying().restarted() {
-        if let Some(life) = life.probed(ProbeKind::Readiness) {
-            judge_unready(&life, seen);
-        }
         if let Some(life) = life.probed(ProbeKind::Liveness) {
             judge_resumed(clause, &life, seen);
         }

@@ -1,5 +1,6 @@
 //! Hand-written histories for the judges of the prober.
 
+mod commands;
 mod machinery;
 mod outside;
 
@@ -38,6 +39,11 @@ fn over(run: &mut Composer, at: f64) {
 }
 
 fn counted(run: &mut Composer, at: f64, counts: &[(&str, u64)]) {
+    measured(run, at, counts, &[]);
+}
+
+/// A reading of the kubelet's counters, and of its histograms for these pods.
+fn measured(run: &mut Composer, at: f64, counts: &[(&str, u64)], durations: &[&str]) {
     let count = |(result, count): &(&str, u64)| ProbeCount {
         pod: "pod".to_owned(),
         uid: "uid-pod".to_owned(),
@@ -47,5 +53,6 @@ fn counted(run: &mut Composer, at: f64, counts: &[(&str, u64)]) {
         count: *count,
     };
     let probes = counts.iter().map(count).collect();
-    run.deed(at, Did::Measured { node: probity_composer::NODE.to_owned(), probes, on_node: None });
+    let durations = durations.iter().map(|pod| (*pod).to_owned()).collect();
+    run.deed(at, Did::Measured { node: probity_composer::NODE.to_owned(), probes, on_node: None, durations });
 }

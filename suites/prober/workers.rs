@@ -27,7 +27,7 @@ fn each_on_its_own(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let lives = run.lives().undisturbed().of_each(&ProbeKind::ALL);
     let hangs: Vec<_> = lives.iter().flat_map(|life| hangs(clause, life)).collect();
     for life in lives.iter().filter(|life| is_steady(life)) {
-        let long = clause.tolerance_multiple(life.spec.period, "periods") + clause.slack_us();
+        let long = clause.tolerance_multiple(life.spec.period, "periods") + slack(clause, life);
         let others: Vec<&Hang<'_, '_>> = hangs
             .iter()
             .filter(|hang| std::ptr::eq(hang.life.pod, life.pod))
@@ -53,7 +53,17 @@ fn hangs<'t, 'h>(clause: &Clause, life: &'t ProbedLife<'t, 'h>) -> Vec<Hang<'t, 
     hangs.filter(|hang| hang.until.at.lo - hang.probe.at.at.lo >= clause.tolerance_us("wait")).collect()
 }
 
-/// Whether all probes over the network were answered quickly and their port was always open.
+fn is_command(life: &ProbedLife<'_, '_>) -> bool {
+    matches!(life.spec.handler, Handler::Exec { .. })
+}
+
+/// The slack of the clause, or a larger one for commands: a command is recorded only when the runtime has started it.
+fn slack(clause: &Clause, life: &ProbedLife<'_, '_>) -> i64 {
+    if is_command(life) { clause.tolerance_us("command") } else { clause.slack_us() }
+}
+
+/// Whether all of these probes were answered quickly, and the port of probes over the network was always open. A bare
+/// connection does not show when it was answered.
 fn is_steady(life: &ProbedLife<'_, '_>) -> bool {
     let by_net = matches!(life.spec.handler, Handler::Http { .. } | Handler::Grpc { .. });
     let quick = |probe: &Probe<'_>| {
@@ -62,7 +72,8 @@ fn is_steady(life: &ProbedLife<'_, '_>) -> bool {
     };
     let clear = life.probes.iter().all(|probe| life.outcome(probe) != ProbeOutcome::Unclear && quick(probe));
     let heard = life.holes.is_empty() && life.pod.sees(&life.container.name, life.spec);
-    by_net && heard && life.is_unmistaken() && clear && open_throughout(life)
+    let open = (by_net && open_throughout(life)) || (is_command(life) && all_started(life));
+    open && heard && life.is_unmistaken() && clear
 }
 
 /// Whether no connection to the port broke before its request, and the port was never closed.
@@ -76,8 +87,15 @@ fn open_throughout(life: &ProbedLife<'_, '_>) -> bool {
     !bare && !shut
 }
 
+/// Whether no event reports a command that the runtime could not start: such a command leaves no record.
+fn all_started(life: &ProbedLife<'_, '_>) -> bool {
+    let name = &life.container.name;
+    let errored = |event: &KubeEvent<'_>| event.is_of(name, "Unhealthy") && event.message.contains("errored");
+    !life.pod.events.iter().any(errored)
+}
+
 fn judge_gaps(clause: &Clause, life: &ProbedLife<'_, '_>, hangs: &[&Hang<'_, '_>], seen: &mut Seen) {
-    let (slack, spec) = (clause.slack_us(), life.spec);
+    let (slack, spec) = (slack(clause, life), life.spec);
     let probes: Vec<&Probe<'_>> = life.attempt.probes_of(spec.kind).collect();
     for two in probes.windows(2) {
         let [first, second] = two else { continue };
@@ -95,8 +113,7 @@ fn judge_gaps(clause: &Clause, life: &ProbedLife<'_, '_>, hangs: &[&Hang<'_, '_>
             format!("between two {} probes while another probe of the pod waited", spec.kind.word());
         if let Some(mut measured) = life.run.measure(quantity, &life.node, *first, *second, bound) {
             if measured.fit() == Fit::Met {
-                let command = matches!(hang.life.spec.handler, Handler::Exec { .. });
-                seen.facet("waits", if command { "command" } else { "request" });
+                seen.facet("waits", if is_command(hang.life) { "command" } else { "request" });
             }
             measured.events.push(hang.probe.id);
             seen.measure(measured);

@@ -30,7 +30,7 @@ pub(crate) fn judge_end(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut S
         return;
     };
     let spent = life.stretches().last().is_none_or(|(outcome, of)| match (life.spec.kind, outcome) {
-        // A container that has started gets no more startup probes, and one that failed too often is about to be
+        // A container that has started gets no more startup probes, and one that failed too many times is about to be
         // killed.
         (ProbeKind::Startup, outcome) if *outcome != ProbeOutcome::Failure => true,
         (ProbeKind::Readiness, _) | (_, ProbeOutcome::Success) => false,

@@ -69,7 +69,7 @@ impl<'t, 'h> Get<'t, 'h> {
         format!("the {} probe of {}/{}", self.spec.kind.word(), self.pod.key, self.container.name)
     }
 
-    /// The values to which the probe sets a header, in their order.
+    /// The values to which the probe sets a header, in order.
     pub(crate) fn sets(&self, name: &'t str) -> impl Iterator<Item = &'t str> + use<'t, 'h> {
         let same = move |(key, _): &&(String, String)| key.eq_ignore_ascii_case(name);
         self.headers.iter().filter(same).map(|(_, value)| value.as_str())

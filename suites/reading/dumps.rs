@@ -4,12 +4,16 @@ use probity_model::Timeline;
 use probity_model::clocks::Order;
 use probity_model::timeline::{Life, Line};
 use probity_script::witness::{Dump, Fact, TrialSeen};
+use serde_json::Value;
+
+use super::mains::lives_of;
+use super::volumes::list;
 
 /// The file in which Linux lists the mounts of a process: the fifth field of each line is the mount point.
 pub(crate) const MOUNTS: &str = "/proc/self/mountinfo";
 
 /// The directory of the files that a target records, according to the target's manual.
-pub(crate) const RECORDED: &str = "/etc/podinfo";
+const RECORDED: &str = "/etc/podinfo";
 
 /// A view of a container from inside.
 pub(crate) struct Look<'t, 'h> {
@@ -34,12 +38,56 @@ pub(crate) fn looks<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Look<'t, 'h>> {
     all
 }
 
-/// The options of the mount at a path, according to a process's list of mounts. The last mount at a path hides the others.
-/// The sixth field has the options of the mount.
-pub(crate) fn mount_options<'l>(mounts: &'l str, path: &str) -> Option<&'l str> {
+/// All views, also those from ephemeral containers, which are the last.
+pub(crate) fn all_looks<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Look<'t, 'h>> {
+    let mut all = looks(run);
+    let ephemeral = run.pods.iter().flat_map(|pod| pod.ephemeral.iter().map(move |of| (pod, of)));
+    for (pod, container) in ephemeral {
+        for life in lives_of(run, pod, container) {
+            for line in &life.attempt.lines {
+                if let Fact::Dump(dump) = &line.line.fact {
+                    all.push(Look { life, line, dump });
+                }
+            }
+        }
+    }
+    all
+}
+
+/// The mounts of a container whose files its target records, each with its path: the mount at the directory of these files,
+/// or the mounts below this directory.
+pub(crate) fn recorded_mounts(container: &Value) -> impl Iterator<Item = (&Value, &str)> {
+    list(container, "volumeMounts").filter_map(|mount| {
+        let path = mount.get("mountPath")?.as_str()?.trim_end_matches('/');
+        let below = path.strip_prefix(RECORDED)?;
+        (below.is_empty() || below.starts_with('/')).then_some((mount, path))
+    })
+}
+
+/// A line of a process's list of mounts.
+pub(crate) struct Mount<'l> {
+    /// The numbers of the device on which the file system is: the third field.
+    pub(crate) device: &'l str,
+    /// The options of the mount: the sixth field.
+    options: &'l str,
+    /// The type of the file system: the first field after the separator.
+    pub(crate) system: Option<&'l str>,
+}
+
+impl Mount<'_> {
+    /// Whether the process cannot write to the mount.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.options.split(',').any(|option| option == "ro")
+    }
+}
+
+/// The mount at a path, according to a process's list of mounts. The last mount at a path hides the others.
+pub(crate) fn mount_at<'l>(mounts: &'l str, path: &str) -> Option<Mount<'l>> {
     mounts.lines().rev().find_map(|line| {
-        let mut fields = line.split(' ').skip(4);
-        (fields.next()? == path).then(|| fields.next())?
+        let mut fields = line.split(' ').skip(2);
+        let (device, _, at, options) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
+        let system = line.split_once(" - ").and_then(|(_, rest)| rest.split(' ').next());
+        (at == path).then_some(Mount { device, options, system })
     })
 }
 

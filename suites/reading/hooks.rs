@@ -207,7 +207,9 @@ pub(crate) fn hook_run(life: &Life<'_, '_>, hook: &Value) -> Option<HookRun> {
     if let Some(http) = hook.get("httpGet") {
         let path = http.get("path").and_then(Value::as_str).unwrap_or("/");
         let asked = life.requests.iter().find(|asked| asked.request.target == path && is_of_hook(asked))?;
-        let ended = asked.answer.as_ref().map(|answer| answer.at.clone());
+        // A kubelet that gave up before anything was sent has cut the hook off.
+        let sent = asked.answer.as_ref().filter(|answer| answer.error.is_none() || answer.written > 0);
+        let ended = sent.map(|answer| answer.at.clone());
         return Some(HookRun { began: At::of(asked), ended, outcome: asked.status() });
     }
     let command: Vec<&str> =

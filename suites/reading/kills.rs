@@ -1,4 +1,4 @@
-//! The forced end of a container that ignores its stop signal: when it comes, and that it comes at all.
+//! The kill of a container that ignores its stop signal: when it comes, and that it comes at all.
 
 use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::mechanisms::{LEAST_GRACE, NEAR};
@@ -39,14 +39,14 @@ pub(crate) fn judge_kill_within(
     if let Some(ended) = killed_at(life) {
         let bound =
             upper.and_at_least(most - NEAR, format!("{} - {} for two clocks", seconds(most), seconds(NEAR)));
-        let quantity = format!("from the stop signal to the forced end of {}", life.name());
+        let quantity = format!("from the stop signal to the kill of {}", life.name());
         return timer.within(life, seen, quantity, (stop, ended), bound) == Some(Fit::Met);
     }
     accuse_survivor(&timer, life, stop, (most, upper), seen);
     false
 }
 
-/// Reports a process that still runs although its time after the stop signal has passed.
+/// Reports a process that is still running although its time after the stop signal has passed.
 pub(crate) fn accuse_survivor(
     timer: &Timer,
     life: &Life<'_, '_>,

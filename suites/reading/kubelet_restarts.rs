@@ -33,8 +33,8 @@ pub(crate) fn is_proven_restart(did: &Did) -> bool {
     restarts && did.unproven().is_none()
 }
 
-/// Whether a restart of the kubelet may write the whole status of a pod anew: the manifest of a static pod has no status with
-/// which the new kubelet could begin (docs/findings/status-of-a-static-pod-written-anew.md).
+/// Whether a restart of the kubelet may rewrite the whole status of a pod: the manifest of a static pod has no status
+/// with which the new kubelet could begin (docs/findings/status-of-a-static-pod-written-anew.md).
 pub(crate) fn is_written_anew(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
     pod.is_static && run.node_was_touched()
 }

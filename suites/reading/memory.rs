@@ -39,7 +39,7 @@ impl<'t, 'h> Taking<'t, 'h> {
         Some(Self { planned, limit: bytes("limits"), request: bytes("requests"), records: records.collect() })
     }
 
-    /// The first record of more than this number of bytes.
+    /// The first record in which the process has taken more than this number of bytes.
     pub(crate) fn more_than(&self, bytes: i128) -> Option<&'t Line<'h>> {
         self.records.iter().find(|(_, taken)| *taken > bytes).map(|(line, _)| *line)
     }

@@ -118,7 +118,7 @@ fn is_resized(run: &Timeline<'_>, pod: &PodLife<'_>, container: &ContainerLife<'
     is_accepted(run, pod, RESIZE, |asked| container_in(asked, &container.name).is_some())
 }
 
-/// Whether the kubelet may stop a container and start it anew because its image or its resources change.
+/// Whether the kubelet may stop a container and start it again because its image or its resources change.
 pub(crate) fn restarts_for_update(
     run: &Timeline<'_>,
     pod: &PodLife<'_>,

@@ -6,7 +6,7 @@ use probity_model::timeline::{Attempt, Connection, Line, PodLife, ProbedLife};
 use probity_script::Fact;
 use probity_script::witness::Listening;
 
-/// The states of the probe's port, in their order.
+/// The states of the probe's port, in order.
 pub(crate) fn listening<'t, 'h>(
     life: &ProbedLife<'t, 'h>,
 ) -> impl Iterator<Item = (&'h str, &'t Line<'h>)> + use<'t, 'h> {

@@ -51,7 +51,7 @@ pub(crate) fn status_of<'h>(revision: &Revision<'h>, container: &str) -> Option<
     statuses(revision).find(|(name, _)| *name == container).map(|(_, status)| status)
 }
 
-/// The container ID in a state of a status, if this state is that of an instance that has ended.
+/// The container ID in a state of a status, if this state is that of an instance that has terminated.
 pub(crate) fn ended_id<'h>(shown: &Revision<'h>, container: &str, place: &str) -> Option<&'h str> {
     let status = status_of(shown, container)?;
     status.get(place)?.get("terminated")?.get("containerID")?.as_str().filter(|id| !id.is_empty())

@@ -111,7 +111,7 @@ impl<'t, 'h> Exhausted<'t, 'h> {
     }
 
     /// For how long after the last failure the worker of the pod may have been busy with another container: with the
-    /// postStart hook of that container or, if that container was being stopped at that time, until its end.
+    /// postStart hook of that container or, if that container was being stopped at that time, until it terminated.
     fn kept_by(&self, other: &ContainerLife<'_>) -> Option<i64> {
         let (pod, run) = (self.life.pod, self.life.run);
         let lethal = ProbeKind::STOPPING.iter().any(|kind| other.probe(*kind).is_some());
@@ -225,8 +225,8 @@ impl<'t, 'h> Exhausted<'t, 'h> {
     }
 }
 
-/// How long the worker of a pod may have been busy with the ends of the pod's other containers: the worker stops them
-/// one after the other. Only containers that were stopped after this time of their node count.
+/// How long the worker of a pod may have been busy with stopping the pod's other containers: the worker stops them one
+/// after the other. Only containers that were stopped after this time of their node count.
 pub(crate) fn time_of_ends(run: &Timeline<'_>, pod: &PodLife<'_>, of: &str, since: i64) -> i64 {
     let others = pod.containers.iter().filter(|other| other.name != of);
     let span = |other: &ContainerLife<'_>, attempt: &Attempt<'_>| {
@@ -248,7 +248,7 @@ pub(crate) fn judge_restart(life: &Life<'_, '_>, ended: &(impl Happened + ?Sized
         seen.fine([ended.id(), again]);
         seen.facet("policy", life.policy());
         if let Some(next) = life.next() {
-            let quantity = format!("from the end of instance {} to the start of the next", number + 1);
+            let quantity = format!("from the exit of instance {} to the start of the next", number + 1);
             // If the end itself was recorded, there is no grace period left to wait for.
             match life.attempt.exiting().map(At::of).or_else(|| life.ended.clone()) {
                 Some(end) => {

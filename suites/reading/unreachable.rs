@@ -95,7 +95,7 @@ impl UnreachableProbe<'_, '_> {
     }
 
     /// Whether its port is a name that its container does not declare.
-    fn has_no_port(&self) -> bool {
+    pub(crate) fn has_no_port(&self) -> bool {
         let (Handler::Http { port, .. } | Handler::Tcp { port, .. }) = &self.spec.handler else {
             return false;
         };

@@ -198,7 +198,7 @@ pub(super) const RULES: &[FieldRule] = &[
     }),
 ];
 
-/// Whether all containers of a Windows pod are HostProcess containers, in the network of the host; none if no container is.
+/// Whether all containers of a Windows pod are HostProcess containers, in the host network; none if no container is.
 fn host_process(spec: &Value) -> Option<bool> {
     let of = |holder: &Value| holder["securityContext"]["windowsOptions"]["hostProcess"].as_bool();
     let lists = ["initContainers", "containers"].into_iter().filter_map(|list| spec[list].as_array());

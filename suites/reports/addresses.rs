@@ -118,10 +118,8 @@ fn judge_network(run: &Timeline<'_>, pod: &PodLife<'_>, seen: &mut Seen) {
     let alone = !run.pods.iter().any(|other| other.node == pod.node && other.uid != pod.uid);
     match on_node_network(pod) {
         true if !shares => {
-            let finding = format!(
-                "{} uses the network of its node, but its podIP {ip} is not one of its hostIPs",
-                pod.key
-            );
+            let finding =
+                format!("{} uses the host network, but its podIP {ip} is not one of its hostIPs", pod.key);
             seen.violated(finding, [shown.id]);
         }
         false if shares && !alone => {

@@ -84,7 +84,7 @@ fn judge_pauses(
             Told::Yes(event) => seen.fine([end.id, event]),
             Told::No => {
                 let finding = format!(
-                    "{}/{} ended and was not restarted immediately, but no event reports a back-off",
+                    "{}/{} terminated and was not restarted immediately, but no event reports a back-off",
                     pod.key, container.name
                 );
                 seen.violated(finding, run.to_the_end([end.id]));

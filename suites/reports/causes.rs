@@ -179,7 +179,7 @@ fn judge_blames_beyond_ends(
     }
     if usize::try_from(more).is_ok_and(|more| more >= clause.tolerance_times("more")) {
         let finding = format!(
-            "the events that report a failed probe outnumber the instances that ended by {more} in {}",
+            "the events that report a failed probe outnumber the terminated instances of {} by {more}",
             pod.key
         );
         seen.violated(finding, cited);

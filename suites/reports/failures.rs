@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use probity_model::history::Source;
-use probity_model::mechanisms::UNDER_WAY;
+use probity_model::mechanisms::{PROMPT, TO_BEGIN, UNDER_WAY};
 use probity_model::timeline::{
-    Asked, At, ContainerKind, ContainerLife, Handler, KubeEvent, Life, PodLife, Probe, ProbeKind,
-    ProbeOutcome, ProbeSpec, ProbedLife,
+    Asked, At, Attempt, ContainerLife, Handler, KubeEvent, Life, PodLife, Probe, ProbeKind, ProbeOutcome,
+    ProbeSpec, ProbedLife,
 };
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::answer::{ExecAnswer, ExecSettings};
@@ -30,6 +30,7 @@ pub(super) fn each_failure(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
                 judge_unseen(run, clause, &UnreachableProbe { pod, container, spec: probe }, &tally, seen);
             }
             judge_repeated_codes(run, (pod, container), &tally, seen);
+            judge_repeated_errors(run, clause, (pod, container), &tally, seen);
         }
     }
 }
@@ -151,8 +152,44 @@ fn judge_repeated_codes(
     }
 }
 
+/// An error is reported at most once for each turn of a probe, however often the kubelet tries the probe in this turn.
+/// Readiness probes are left out, because they also run out of turn.
+fn judge_repeated_errors(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    (pod, container): (&PodLife<'_>, &ContainerLife<'_>),
+    tally: &Tally<'_, '_>,
+    seen: &mut Seen,
+) {
+    let first = lives_of(run, pod, container).next();
+    let Some(first) = first.filter(|first| first.number == 0 && !pod.is_static) else { return };
+    // On a busy node, the kubelet may probe a container before its process has begun.
+    let began = first.began.earlier(TO_BEGIN);
+    let from = began.earlier(first.noise(&began, &first.began));
+    for spec in container.probes.iter().filter(|spec| spec.kind != ProbeKind::Readiness) {
+        let errs = |event: &KubeEvent<'_>| {
+            is_about(event, container, spec.kind) && event.message.contains(" probe errored")
+        };
+        let mut told = 0;
+        for (event, times) in tally.iter().filter(|(event, _)| errs(event)) {
+            told += times;
+            let Some(since) = run.clocks.between(&from, &event.at) else { return };
+            let turns = since.hi / spec.period.max(1) + clause.tolerance_multiple(1, "turns");
+            if i64::try_from(told).is_ok_and(|told| told > turns) {
+                let finding = format!(
+                    "{told} events say that {} probes of {}/{} ended in an error, but at most {turns} can have run",
+                    spec.kind.word(),
+                    pod.key,
+                    container.name
+                );
+                return seen.violated(finding, [first.began.id, event.id]);
+            }
+        }
+    }
+}
+
 /// The probes of a kind that certainly failed, in all instances of a container, each with the time at which the kubelet
-/// knew of the failure. After the deletion of the pod, only readiness probes of main containers are counted.
+/// knew of the failure. After the deletion of the pod, only readiness probes are counted.
 fn failures(
     run: &Timeline<'_>,
     clause: &Clause,
@@ -170,16 +207,14 @@ fn failures(
         .collect()
 }
 
-/// Whether a readiness probe of a main container ended long before its process: the kubelet reports its failure even
-/// while the pod terminates.
+/// Whether a readiness probe ended long before its process: the kubelet reports its failure even while the pod
+/// terminates.
 fn goes_on(clause: &Clause, life: &ProbedLife<'_, '_>, probe: &Probe<'_>) -> bool {
     let lasts = |ended: &At| {
         let rest = life.run.clocks.between(&life.attempt.result(probe, life.spec).at(), ended);
         rest.is_some_and(|rest| rest.lo > clause.slack_us())
     };
-    life.spec.kind == ProbeKind::Readiness
-        && life.container.kind == ContainerKind::Main
-        && life.attempt.ended.as_ref().is_some_and(lasts)
+    life.spec.kind == ProbeKind::Readiness && life.attempt.ended.as_ref().is_some_and(lasts)
 }
 
 /// The kind of probe that an event about a failure names first.
@@ -188,26 +223,78 @@ fn named(event: &KubeEvent<'_>) -> Option<String> {
     (rest.starts_with("probe ") && !event.is_combined()).then(|| word.to_lowercase())
 }
 
-/// The texts that a command prints each time it fails, to standard output and to standard error, if they are always the
-/// same and are not truncated.
-fn printed(container: &ContainerLife<'_>, probe: &ProbeSpec) -> Option<Vec<String>> {
+/// What a command prints when it fails, to standard output and to standard error: the texts of each step of its script
+/// that fails, with the number of the step. None if a text may be truncated, or if no step fails.
+fn printed(container: &ContainerLife<'_>, probe: &ProbeSpec) -> Option<Vec<(usize, Vec<String>)>> {
     let Handler::Exec { command } = &probe.handler else { return None };
     let plan = container.plan()?;
-    let answers = plan.exec.get(command.get(2)?)?.steps().iter().map(|step| &step.answer);
+    let answers = plan.exec.get(command.get(2)?)?.steps().iter().map(|step| &step.answer).enumerate();
     let succeeds = |answer: &ExecAnswer| matches!(answer.settings(), Some(ExecSettings { exit: 0, .. }));
-    let mut failing = answers.filter(|answer| !succeeds(answer)).map(|answer| match answer {
+    let failing = answers.filter(|(_, answer)| !succeeds(answer)).map(|(step, answer)| match answer {
         ExecAnswer::With(ExecSettings { print, print_error, sleep: None, print_bytes: None, .. }) => {
-            Some([print, print_error])
+            Some((step, [print, print_error].into_iter().flatten().cloned().collect()))
         }
         _ => None,
     });
-    let said = failing.next()??;
-    failing.all(|texts| texts == Some(said)).then(|| said.into_iter().flatten().cloned().collect())
+    failing.collect::<Option<Vec<_>>>().filter(|steps| !steps.is_empty())
+}
+
+/// Whether an event contains all of these texts.
+fn contains(event: &KubeEvent<'_>, texts: &[String]) -> bool {
+    texts.iter().all(|text| event.message.contains(text))
+}
+
+/// What a command printed when it first failed in a step of its script is in an event about a failure.
+fn judge_texts(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    (pod, container, spec): (&PodLife<'_>, &ContainerLife<'_>, &ProbeSpec),
+    tally: &Tally<'_, '_>,
+    seen: &mut Seen,
+) {
+    let changed = container.attempts.iter().any(Attempt::was_changed);
+    let Some(steps) = printed(container, spec).filter(|_| !changed && !run.node_was_touched()) else {
+        return;
+    };
+    let lives: Vec<_> = lives_of(run, pod, container).filter_map(|life| life.probed(spec.kind)).collect();
+    for (step, texts) in steps.iter().filter(|(_, texts)| !texts.is_empty()) {
+        let fails = |life: &ProbedLife<'_, '_>| {
+            let alone = life.is_asked_alone() && life.is_unmistaken();
+            let first = life.probes.iter().copied().filter(|_| alone).find(|probe| {
+                let of_step = life.command(probe).is_some_and(|command| command.seen.step == *step);
+                let prompt = life.result(probe).took().is_some_and(|took| took.hi < PROMPT.of(spec.timeout));
+                of_step && prompt && life.surely(probe) == ProbeOutcome::Failure
+            });
+            let first = first.filter(|probe| life.before_deletion(&probe.at));
+            first.map(|probe| At::new(probe.id, life.result(probe).at()))
+        };
+        let Some(failed) = lives.iter().find_map(fails) else { continue };
+        let says = |event: &KubeEvent<'_>| is_about(event, container, spec.kind) && contains(event, texts);
+        match tally.told(clause, &failed, (WARNING, 1), says) {
+            Told::Yes(event) => seen.fine([failed.id, event]),
+            Told::No => {
+                let finding = format!(
+                    "the {} probe of {}/{} failed and printed {texts:?}, but no event contains this",
+                    spec.kind.word(),
+                    pod.key,
+                    container.name
+                );
+                seen.violated(finding, run.to_the_end([failed.id]));
+            }
+            Told::Unknown => {}
+        }
+    }
 }
 
 /// An event about a failed probe names a kind of probe that the container has, and contains what its command printed.
-pub(super) fn names_a_probe(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+pub(super) fn names_a_probe(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
+        let tally = Tally::of(run, pod);
+        for container in &pod.containers {
+            for spec in &container.probes {
+                judge_texts(run, clause, (pod, container, spec), &tally, seen);
+            }
+        }
         let mut said = BTreeSet::new();
         let unhealthy = |event: &&KubeEvent<'_>| event.reason == "Unhealthy" && !event.is_combined();
         for event in pod.events.iter().filter(unhealthy) {
@@ -217,7 +304,7 @@ pub(super) fn names_a_probe(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             match has {
                 Some(probe)
                     if printed(container, probe)
-                        .is_some_and(|said| said.iter().any(|text| !event.message.contains(text))) =>
+                        .is_some_and(|steps| !steps.iter().any(|(_, texts)| contains(event, texts))) =>
                 {
                     let finding = format!(
                         "an event says {:?}, but not what the command of {}/{} printed",

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::reading::patches::RESIZING;
 use crate::reading::qos::class_of;
 use crate::reading::statuses::{ADDED, of_kubelet};
-use crate::reading::targets::TARGET;
+use crate::reading::targets::{BY_KUBELET, TARGET, reason};
 
 /// The condition that the scheduler writes first, and the kubelet with each status after that.
 const SCHEDULED: &str = "PodScheduled";
@@ -70,7 +70,10 @@ pub(super) fn never_ahead(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
             let of_status = of_conditions(shown, kinds, if by_others { 1 } else { is }..=generation);
             // A resize may be older than the status.
             let of_resizes = || of_conditions(shown, RESIZING.into_iter(), 1..=generation);
-            if let Some(wrong) = of_status.or_else(of_resizes) {
+            // The kubelet itself writes this condition when it evicts a pod.
+            let own = (reason(shown) == Some(BY_KUBELET)).then_some(TARGET);
+            let of_eviction = || of_conditions(shown, own.into_iter(), 1..=generation);
+            if let Some(wrong) = of_status.or_else(of_resizes).or_else(of_eviction) {
                 seen.violated(format!("{}: the condition {wrong}", pod.key), [shown.id]);
             }
         }
@@ -195,7 +198,7 @@ fn runs(shown: &Revision<'_>) -> bool {
     bound && !shown.gone && shown.phase() == "Running"
 }
 
-/// Whether this is the first revision of a deletion, and nothing else can have begun to end the pod.
+/// Whether this is the first revision of a deletion, and nothing else can have started to terminate the pod.
 fn is_deleted_at(pod: &PodLife<'_>, at: usize) -> bool {
     let before = at.checked_sub(1).and_then(|before| pod.revisions.get(before));
     let ends = before

@@ -86,8 +86,8 @@ fn judge(pod: &PodLife<'_>, container: &ContainerLife<'_>, seen: &mut Seen) -> V
     outdated.into_values().collect()
 }
 
-/// An instance that has ended has the ID that was shown while it ran. If a kubelet does not know what happened to a container,
-/// it writes a state without a start time, which is not judged.
+/// An instance that has terminated has the ID that was shown while it ran. If a kubelet does not know what happened to
+/// a container, it writes a state without a start time, which is not judged.
 fn judge_ended(
     status: &ContainerSeen<'_>,
     shown: &Revision<'_>,
@@ -99,7 +99,7 @@ fn judge_ended(
     let Some((id, of)) = known.get(&(status.restarts, Some(started))) else { return };
     let own = ended_id(shown, &container.name, "state").unwrap_or_default();
     if let Some(other) = [status.id, own].into_iter().find(|other| other != id) {
-        let finding = format!("{name} ran with the ID {id}, and has ended with the ID {other:?}");
+        let finding = format!("{name} ran with the ID {id}, but terminated with the ID {other:?}");
         seen.violated(finding, [*of, shown.id]);
     } else {
         seen.fine([*of, shown.id]);

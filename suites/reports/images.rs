@@ -65,15 +65,19 @@ fn is_misnamed(image: &str) -> bool {
     name.chars().any(|char| char.is_ascii_uppercase())
 }
 
+/// The pods that nothing ends from outside.
+fn plain<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = &'t PodLife<'h>> {
+    run.pods.iter().filter(move |pod| {
+        !pod.was_ended_from_outside() && run.deletion(pod).is_none() && !run.node_was_touched()
+    })
+}
+
 /// The containers that do not start only because their image is missing: no other container of the pod must start
 /// before them.
 pub(super) fn lacking<'t, 'h>(
     run: &'t Timeline<'h>,
 ) -> impl Iterator<Item = (&'t PodLife<'h>, &'t ContainerLife<'h>, Lack)> {
-    let plain = run.pods.iter().filter(|pod| {
-        !pod.was_ended_from_outside() && run.deletion(pod).is_none() && !run.node_was_touched()
-    });
-    let firsts = plain.flat_map(|pod| {
+    let firsts = plain(run).flat_map(|pod| {
         let helped = pod.containers.iter().any(|of| of.kind != ContainerKind::Main);
         pod.containers.iter().take(if helped { 1 } else { pod.containers.len() }).map(move |of| (pod, of))
     });
@@ -86,9 +90,23 @@ fn begun<'p, 'h>(pod: &'p PodLife<'h>) -> Option<&'p Revision<'h>> {
     of_kubelet(pod).find(|shown| shown.is("PodReadyToStartContainers") == Some(true))
 }
 
+/// The first revision that shows an ephemeral container in the spec of a pod that has its network. Ephemeral containers wait
+/// for no other container.
+fn added<'p, 'h>(pod: &'p PodLife<'h>, container: &ContainerLife<'_>) -> Option<&'p Revision<'h>> {
+    let listed = |shown: &&Revision<'_>| {
+        let list = shown.object.pointer("/spec/ephemeralContainers").and_then(Value::as_array);
+        list.is_some_and(|list| list.iter().any(|of| of["name"] == container.name.as_str()))
+    };
+    let ready = |shown: &&Revision<'_>| shown.is("PodReadyToStartContainers") == Some(true);
+    of_kubelet(pod).filter(ready).find(listed)
+}
+
 /// A container whose image is missing waits for this image, and is never shown as running.
 pub(super) fn waits(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for (pod, container, lack) in lacking(run) {
+    let ephemeral = plain(run).flat_map(|pod| pod.ephemeral.iter().map(move |of| (pod, of)));
+    let ephemeral = ephemeral.filter_map(|(pod, of)| Some((pod, of, Lack::of(of)?, added(pod, of))));
+    let others = lacking(run).map(|(pod, of, lack)| (pod, of, lack, begun(pod)));
+    for (pod, container, lack, first) in others.chain(ephemeral) {
         let (name, mut said) = (format!("{}/{}", pod.key, container.name), BTreeSet::new());
         for shown in of_kubelet(pod) {
             let Some(status) = shown.container(&container.name) else { continue };
@@ -110,7 +128,7 @@ pub(super) fn waits(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 _ => seen.violated(format!("{name} has no image, but is not shown as waiting"), [shown.id]),
             }
         }
-        let Some(first) = begun(pod).filter(|_| said.is_empty()) else { continue };
+        let Some(first) = first.filter(|_| said.is_empty()) else { continue };
         if run.watched_for(pod, &first.at, clause.slack_us()) {
             let finding = format!("{name} has no image, but its status does not show this");
             seen.violated(finding, run.to_the_end([first.id]));

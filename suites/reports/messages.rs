@@ -218,7 +218,7 @@ pub(super) fn of_its_file(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
     for of in all.filter(|of| !from_log(of) && of.written <= limit(of, clause)) {
         seen.check(of.is_as_written(), || of.finding(), [of.life.began.id, of.shown.id]);
         if let Some(later) = retold(&of) {
-            let finding = format!("the message of {} changed after its end was shown", of.name());
+            let finding = format!("the message of {} changed after its termination was shown", of.name());
             seen.violated(finding, [of.shown.id, later.id]);
         }
         seen.facet("content", if of.written == 0 { "nothing" } else { "text" });
@@ -242,7 +242,8 @@ pub(super) fn cut_at_limit(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
         if of.life.pod.ephemeral.is_empty()
             && let Some(later) = retold(&of)
         {
-            let finding = format!("the truncated message of {} changed after its end was shown", of.name());
+            let finding =
+                format!("the truncated message of {} changed after its termination was shown", of.name());
             seen.violated(finding, [of.shown.id, later.id]);
         }
     }

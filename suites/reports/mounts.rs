@@ -6,7 +6,7 @@ use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
 use super::shares::{runs, shown};
-use crate::reading::dumps::{Look, MOUNTS, looks, mount_options};
+use crate::reading::dumps::{Look, MOUNTS, Mount, looks, mount_at};
 use crate::reading::kubelet_restarts::is_written_anew;
 use crate::reading::statuses::{of_kubelet, statuses};
 use crate::reading::volumes::{list, mounts};
@@ -16,6 +16,10 @@ const ENABLED: &str = "Enabled";
 const DISABLED: &str = "Disabled";
 /// The request to make submounts read-only if the runtime of the node can do it.
 const IF_POSSIBLE: &str = "IfPossible";
+/// The kinds of volumes that are always read-only, according to the Kubernetes documentation on volumes.
+const CONFIGURATION: [&str; 4] = ["configMap", "secret", "projected", "downwardAPI"];
+/// The type of a file system in memory: Linux, tmpfs(5).
+const MEMORY: &str = "tmpfs";
 
 /// A status lists the volumes that are mounted into its container, and the container's process sees the same mounts.
 pub(super) fn mounted(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
@@ -60,7 +64,7 @@ pub(super) fn mounted(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// The path of a mount whose status does not tell correctly whether its submounts are read-only, and what the status
+/// The path of a mount whose status does not show correctly whether its submounts are read-only, and what the status
 /// says. Only read-only mounts have this field in a status. There, the request to make submounts read-only if possible
 /// must have become either of the other values.
 fn wrong_recursion<'v>(spec: &'v Value, status: &'v Value) -> Option<(&'v str, &'v str)> {
@@ -80,27 +84,59 @@ fn wrong_recursion<'v>(spec: &'v Value, status: &'v Value) -> Option<(&'v str, &
     })
 }
 
-/// The mount table of a process has each volume of its container, read-only if the spec says so. Other volumes may
-/// still be read-only because of their kind, unless they are emptyDir volumes.
+/// The mount table of a process has each volume of its container, read-only if the spec or the kind of the volume says
+/// so, and Secrets only in memory. Other volumes may still be read-only because of their kind, unless they are emptyDir
+/// volumes.
 fn judge_table(look: &Look<'_, '_>, seen: &mut Seen) {
     let Some(table) = look.dump.files.get(MOUNTS) else { return };
-    let empty: BTreeSet<&str> = list(look.life.pod.spec, "volumes")
-        .filter(|volume| volume.get("emptyDir").is_some())
-        .filter_map(|volume| volume.get("name")?.as_str())
-        .collect();
-    for (volume, path, read_only) in mounts(look.life.container.spec) {
-        let options = mount_options(table, path.trim_end_matches('/'));
-        let is_read_only = options.map(|options| options.split(',').any(|option| option == "ro"));
-        let wrong = match is_read_only {
+    let of = |name: &str| list(look.life.pod.spec, "volumes").find(|volume| volume["name"] == name);
+    let all = mounts(look.life.container.spec);
+    let at = |path: &str| mount_at(table, path.trim_end_matches('/'));
+    let on_disk = all.iter().find_map(|(name, path, _)| of(name).filter(|of| is_on_disk(of)).and(at(path)));
+    for (name, path, read_only) in all {
+        let volume = of(name);
+        let has =
+            |fields: &[&str]| volume.is_some_and(|of| fields.iter().any(|field| of.get(field).is_some()));
+        let wrong = match at(path) {
             None => "does not see it",
-            Some(false) if read_only => "can write to it",
-            Some(true) if !read_only && empty.contains(volume) => "cannot write to it",
+            Some(mount) if !mount.is_read_only() && (read_only || has(&CONFIGURATION)) => "can write to it",
+            Some(mount) if mount.is_read_only() && !read_only && has(&["emptyDir"]) => "cannot write to it",
+            Some(mount) if volume.is_some_and(has_secrets) && !is_in_memory(&mount, on_disk.as_ref()) => {
+                "finds its Secrets on a disk"
+            }
+            Some(mount) if volume.is_some_and(asks_for_memory) && !is_in_memory(&mount, on_disk.as_ref()) => {
+                "finds it on a disk instead of in memory"
+            }
             Some(_) => {
                 seen.fine([look.line.id]);
                 continue;
             }
         };
-        let finding = format!("{} mounts {volume} at {path}, but its process {wrong}", look.life.name());
+        let finding = format!("{} mounts {name} at {path}, but its process {wrong}", look.life.name());
         seen.violated(finding, [look.line.id]);
     }
+}
+
+/// Whether a volume is an emptyDir volume on the disk of its node.
+fn is_on_disk(volume: &Value) -> bool {
+    volume.get("emptyDir").is_some_and(|of| of.get("medium").is_none_or(|medium| *medium == ""))
+}
+
+/// Whether a volume is an emptyDir volume in memory.
+fn asks_for_memory(volume: &Value) -> bool {
+    volume.get("emptyDir").is_some_and(|of| of.get("medium").is_some_and(|medium| *medium == "Memory"))
+}
+
+/// Whether a volume has the values of a Secret.
+fn has_secrets(volume: &Value) -> bool {
+    let projected = volume.get("projected");
+    let mut sources = projected.into_iter().flat_map(|of| list(of, "sources")).chain([volume]);
+    sources.any(|source| source.get("secret").is_some())
+}
+
+/// Whether a mount is a file system in memory. The disk of a node may itself be in memory, so the mount must also be
+/// another file system than a volume on this disk.
+fn is_in_memory(mount: &Mount<'_>, on_disk: Option<&Mount<'_>>) -> bool {
+    let own = on_disk.is_none_or(|on_disk| on_disk.device != mount.device);
+    own && mount.system.is_none_or(|system| system == MEMORY)
 }

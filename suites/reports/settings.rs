@@ -2,14 +2,15 @@
 //! this, and their start once the missing object exists.
 
 use probity_model::measure::{Bound, Fit, seconds};
-use probity_model::timeline::{At, ContainerKind, ContainerLife, KubeEvent, PodLife, State};
+use probity_model::timeline::{At, ContainerKind, ContainerLife, KubeEvent, PodLife, Revision, State};
 use probity_model::{Clause, Seen, Stamp, Timeline};
+use serde_json::Value;
 
 use super::WARNING;
 use super::optional::{starts_anyway, waits_for_nothing_optional};
 use super::references::{Existence, existence, references};
 use super::tally::{Tally, Told};
-use crate::reading::statuses::of_kubelet;
+use crate::reading::statuses::{of_kubelet, status_of};
 
 /// The waiting reason of a container that lacks a part of its configuration, in the reference implementation of
 /// Kubernetes.
@@ -34,6 +35,11 @@ struct Missing<'p, 'h> {
 impl Missing<'_, '_> {
     fn concerns(&self, container: &ContainerLife<'_>) -> bool {
         self.container.is_none_or(|of| of.name == container.name)
+    }
+
+    /// Whether the object was certainly still missing at this time.
+    fn lasts(&self, run: &Timeline<'_>, at: &Stamp) -> bool {
+        self.supplied.as_ref().is_none_or(|supplied| run.before(at, &supplied.stamp))
     }
 }
 
@@ -104,6 +110,9 @@ pub(super) fn waits(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         for container in pod.containers.iter().filter(|of| missing.concerns(of)) {
             judge_wait(run, clause, (pod, container), &missing, seen);
         }
+        if let Some(container) = missing.container {
+            judge_message(run, clause, (pod, container), &missing, seen);
+        }
     }
 }
 
@@ -115,8 +124,7 @@ fn judge_wait(
     seen: &mut Seen,
 ) {
     let name = format!("{}/{}", pod.key, container.name);
-    let is_still =
-        |at: &Stamp| missing.supplied.as_ref().is_none_or(|supplied| run.before(at, &supplied.stamp));
+    let is_still = |at: &Stamp| missing.lasts(run, at);
     let wanted = |reason: &str| match missing.container {
         Some(_) => reason == NO_CONFIGURATION,
         None => NO_VOLUME.contains(&reason),
@@ -154,6 +162,42 @@ fn judge_wait(
             "{name} refers to a {} that does not exist, but its status does not show this",
             missing.object
         );
+        seen.violated(finding, run.to_the_end([first.id]));
+    }
+}
+
+/// The message of a container that is shown as waiting because of its configuration; it may be empty.
+fn message_of<'h>(shown: &Revision<'h>, container: &str) -> Option<&'h str> {
+    let waiting = status_of(shown, container)?.get("state")?.get("waiting")?;
+    let concerned = waiting.get("reason").is_some_and(|reason| *reason == NO_CONFIGURATION);
+    concerned.then(|| waiting.get("message").and_then(Value::as_str).unwrap_or_default())
+}
+
+/// The message of a container that waits because of its configuration is never empty, and names what is missing. A kubelet
+/// that has not read the object yet may give another cause at first.
+fn judge_message(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    (pod, container): (&PodLife<'_>, &ContainerLife<'_>),
+    missing: &Missing<'_, '_>,
+    seen: &mut Seen,
+) {
+    let told: Vec<(&Revision<'_>, &str)> = of_kubelet(pod)
+        .filter(|shown| missing.lasts(run, &shown.at))
+        .filter_map(|shown| Some((shown, message_of(shown, &container.name)?)))
+        .collect();
+    let finding =
+        |what: &str| format!("{}/{} refers to a {} {what}", pod.key, container.name, missing.object);
+    let Some((first, _)) = told.first() else { return };
+    let names = |message: &str| missing.named.iter().any(|word| message.contains(word));
+    if let Some((silent, _)) = told.iter().find(|(_, message)| message.is_empty()) {
+        seen.violated(finding("that does not exist, but its status has no message"), [silent.id]);
+    } else if let Some((named, _)) = told.iter().find(|(_, message)| names(message)) {
+        seen.fine([named.id]);
+    } else if missing.lasts(run, &first.at.later(clause.slack_us()))
+        && run.watched_for(pod, &first.at, clause.slack_us())
+    {
+        let finding = finding("that does not exist, but no message in its status names it");
         seen.violated(finding, run.to_the_end([first.id]));
     }
 }

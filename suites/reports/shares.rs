@@ -7,6 +7,7 @@ use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::Fact;
 use serde_json::Value;
 
+use super::cgroups::judge_cgroups;
 use crate::reading::mains::lives_of;
 use crate::reading::patches::{container_in, is_resizing, last_resize};
 use crate::reading::qos::total_request;
@@ -165,6 +166,7 @@ pub(super) fn allocated_for_pod(run: &Timeline<'_>, _: &Clause, seen: &mut Seen)
 
 /// A running container has the resources of its spec.
 pub(super) fn enacted(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    judge_cgroups(run, seen);
     for pod in &run.pods {
         let mut said = BTreeSet::new();
         for (shown, container, status) in settled(run, pod) {

@@ -29,7 +29,7 @@ pub(super) fn only_what_is_stopped(run: &Timeline<'_>, clause: &Clause, seen: &m
             let killing = |event: &&KubeEvent<'_>| event.is_of(&container.name, "Killing");
             if let Some(event) = pod.events.iter().find(killing) {
                 let finding = format!(
-                    "{}/{} ended by itself, but an event says {:?}",
+                    "{}/{} exited by itself, but an event says {:?}",
                     pod.key, container.name, event.message
                 );
                 seen.violated(finding, [end.id, event.id]);

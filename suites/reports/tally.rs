@@ -124,7 +124,7 @@ impl<'t, 'h> Tally<'t, 'h> {
         combined || times >= CROWD
     }
 
-    /// The events in their order, each with how often it occurred.
+    /// The events in order, each with how often it occurred.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&'t KubeEvent<'h>, u64)> {
         self.seen.iter().copied()
     }

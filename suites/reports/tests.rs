@@ -2,8 +2,11 @@
 
 mod events;
 mod excess;
+mod failures;
 mod followed;
 mod given;
+mod inside;
+mod mounted;
 mod statuses;
 mod stops;
 mod waits;

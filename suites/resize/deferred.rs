@@ -38,18 +38,80 @@ pub(super) fn has_no_room(run: &Timeline<'_>, resize: &Resize<'_, '_>) -> bool {
     })
 }
 
-/// A deferred resize is complete after the removal of a pod that makes room for it.
+/// A deferred resize is complete after the removal of a pod that makes room for it, unless the resize of a pod with a
+/// higher priority takes this room.
 pub(super) fn is_retried(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for resize in feasible(run) {
-        let Some(told) = deferred(run, &resize) else { continue };
-        accuse_early(run, &resize, seen);
-        if !has_no_room(run, &resize) {
+    let all: Vec<Resize<'_, '_>> = feasible(run).collect();
+    for resize in &all {
+        let Some(told) = deferred(run, resize) else { continue };
+        accuse_early(run, resize, seen);
+        if !has_no_room(run, resize) {
             continue;
         }
         seen.applies();
-        if let Some((holder, freed)) = freed(run, &resize, told) {
-            judge(run, clause, (&resize, told), (holder, freed), seen);
+        let Some((holder, freed)) = freed(run, resize, told) else { continue };
+        match all.iter().find(|first| goes_first(run, first, resize, holder)) {
+            Some(first) => judge_order(run, (first, resize), (told, holder), seen),
+            None => judge(run, clause, (resize, told), (holder, freed), seen),
         }
+    }
+}
+
+/// The priority of a pod, which the API server derives from its class.
+fn priority(resize: &Resize<'_, '_>) -> i64 {
+    resize.pod().spec.get("priority").and_then(Value::as_i64).unwrap_or_default()
+}
+
+/// Whether another resize on the node waits for the same room and has a higher priority, and there is not enough room for
+/// both when the holder of the room is gone.
+fn goes_first(
+    run: &Timeline<'_>,
+    first: &Resize<'_, '_>,
+    resize: &Resize<'_, '_>,
+    holder: &PodLife<'_>,
+) -> bool {
+    let (pod, own) = (first.pod(), resize.pod());
+    let Some(node) = run.history.header.nodes.get(&own.node) else { return false };
+    let rival = pod.node == own.node && pod.uid != own.uid && priority(first) > priority(resize);
+    let waits = deferred(run, first).is_some_and(|told| {
+        holder.revisions.iter().find(|shown| shown.terminating()).is_some_and(|going| {
+            told.id < going.id && run.before(&going.at, &first.until) && run.before(&going.at, &resize.until)
+        })
+    });
+    let both = |resource: &str| {
+        let of = |one: &Resize<'_, '_>| requested(&one.after["spec"], resource);
+        let room = node.allocatable.get(resource).and_then(|all| thousandths(all));
+        room.is_some_and(|room| of(first).saturating_add(of(resize)) > room)
+    };
+    rival && waits && DECIDING.into_iter().any(both)
+}
+
+/// The revision that shows that a resize is complete, after the revision that showed it as deferred.
+fn completed<'t, 'h>(
+    run: &Timeline<'_>,
+    resize: &Resize<'t, 'h>,
+    told: &Revision<'_>,
+) -> Option<&'t Revision<'h>> {
+    let later = resize.pod().revisions.iter().filter(|shown| shown.id > told.id);
+    later.filter(|shown| run.before(&shown.at, &resize.until)).find(|shown| is_done(resize, shown))
+}
+
+/// The resize of a pod with a lower priority does not take the room for which another resize waits.
+fn judge_order(
+    run: &Timeline<'_>,
+    (first, resize): (&Resize<'_, '_>, &Resize<'_, '_>),
+    (told, holder): (&Revision<'_>, &PodLife<'_>),
+    seen: &mut Seen,
+) {
+    let going = holder.revisions.iter().find(|shown| shown.terminating()).map(|going| going.id);
+    let Some(done) = completed(run, resize, told).filter(|done| Some(done.id) > going) else { return };
+    if completed(run, first, told).is_none_or(|earlier| earlier.id > done.id) {
+        let finding = format!(
+            "the resizes of {} and {} waited for the same memory or CPU, and the former, which has the lower priority, got it",
+            resize.pod().key,
+            first.pod().key
+        );
+        seen.violated(finding, [first.patch.id, resize.patch.id, done.id].into_iter().chain(going));
     }
 }
 
@@ -130,11 +192,9 @@ fn judge(
     seen: &mut Seen,
 ) {
     let pod = resize.pod();
-    let later = pod.revisions.iter().filter(|shown| shown.id > told.id);
-    let mut later = later.filter(|shown| run.before(&shown.at, &resize.until));
     let going = holder.revisions.iter().find(|shown| shown.terminating());
     let going = going.map_or(freed.id, |going| going.id);
-    match later.find(|shown| is_done(resize, shown)) {
+    match completed(run, resize, told) {
         // Somebody else made room earlier.
         Some(done) if done.id < going => {}
         // The resources are free as soon as the containers have ended.

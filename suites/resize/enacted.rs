@@ -10,48 +10,11 @@ use serde_json::Value;
 
 use super::asked::{Amount, Resize, feasible};
 use super::deferred::has_no_room;
+use crate::reading::cgroups::in_cgroup;
 use crate::reading::patches::{IN_PROGRESS, PENDING, is_resizing};
 use crate::reading::qos::{DECIDING, total_request};
-use crate::reading::quantities::{WHOLE, is_same, thousandths};
+use crate::reading::quantities::{is_same, thousandths};
 use crate::reading::statuses::status_of;
-
-/// More than any limit.
-const UNLIMITED: i128 = i128::MAX;
-/// The CPU shares of one whole CPU in cgroup v1, according to the Linux documentation.
-const SHARES: i128 = 1024;
-/// The minimum CPU shares in cgroup v1, according to the Linux documentation.
-const LEAST_SHARES: i128 = 2;
-
-/// The value of an amount in a container's own cgroup, in thousandths of a CPU or of a byte, and the value that it should have.
-/// Cgroup v1 and v2 have different files. Requests of CPU are compared only in v1, where their conversion is fixed.
-fn in_cgroup(files: &BTreeMap<String, String>, amount: &Amount<'_>) -> Option<(i128, i128)> {
-    let wanted = amount.new.as_str().and_then(thousandths)?;
-    let file = |name: &str| files.iter().find_map(|(path, text)| path.ends_with(name).then(|| text.trim()));
-    let number = |text: &str| if text == "max" { Some(UNLIMITED) } else { text.parse::<i128>().ok() };
-    match (amount.list, amount.resource) {
-        ("limits", "memory") => {
-            let bytes = file("/memory.max").or_else(|| file("/memory.limit_in_bytes")).and_then(number)?;
-            Some((bytes.saturating_mul(WHOLE), wanted))
-        }
-        ("limits", "cpu") => {
-            let (quota, period) = match file("/cpu.max").and_then(|text| text.split_once(' ')) {
-                Some((quota, period)) => (number(quota)?, number(period)?),
-                None => (
-                    file("/cpu.cfs_quota_us").and_then(number)?,
-                    file("/cpu.cfs_period_us").and_then(number)?,
-                ),
-            };
-            let limited = (0..UNLIMITED).contains(&quota);
-            let is = if limited { quota.checked_mul(WHOLE)?.checked_div(period)? } else { UNLIMITED };
-            Some((is, wanted))
-        }
-        ("requests", "cpu") => {
-            let shares = file("/cpu.shares").and_then(number)?;
-            Some((shares, wanted.checked_mul(SHARES)?.checked_div(WHOLE)?.max(LEAST_SHARES)))
-        }
-        _ => None,
-    }
-}
 
 /// The files of a container's own cgroup, each time it read them.
 fn readings<'t, 'h>(
@@ -121,7 +84,8 @@ fn judge_limit(
     clause: &Clause,
     seen: &mut Seen,
 ) {
-    let read = |(line, files)| Some((line, in_cgroup(files, amount)?));
+    let asked = amount.new.as_str().unwrap_or_default();
+    let read = |(line, files)| Some((line, in_cgroup(files, (amount.list, amount.resource), asked)?));
     let all: Vec<(&Line<'_>, (i128, i128))> = readings(container).filter_map(read).collect();
     let late = || all.iter().filter(|(line, _)| resize.is_complete(run, clause, &line.at));
     if let Some((line, _)) = late().find(|(_, (is, wanted))| is != wanted) {

@@ -86,7 +86,7 @@ fn judge_mark(run: &Timeline<'_>, resize: &Resize<'_, '_>, clause: &Clause, seen
 }
 
 /// Whether the condition in a revision is about the generation of the pod that a resize made, or a later one. A kubelet
-/// that does not track generations tells them neither in its conditions nor in its statuses.
+/// that does not track generations reports them neither in its conditions nor in its statuses.
 fn is_about(resize: &Resize<'_, '_>, said: &Revision<'_>) -> bool {
     let number = |of: &Value, path: &str| of.pointer(path).and_then(Value::as_i64);
     let (path, observed) = ("/metadata/generation", "observedGeneration");

@@ -85,8 +85,8 @@ pub(super) fn again<'t, 'h>(
     restarted.or_else(|| after(run, of, exit).next())
 }
 
-/// An exit to which such a rule applies restarts all containers: the init containers run again, in their order, and
-/// then the other containers start.
+/// An exit to which such a rule applies restarts all containers: the init containers run again, in order, and then the
+/// other containers start.
 pub(super) fn all_containers(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let exits = telling_exits(run);
     for exit in &exits {
@@ -102,7 +102,7 @@ pub(super) fn all_containers(run: &Timeline<'_>, clause: &Clause, seen: &mut See
     }
 }
 
-/// Whether all containers restarted in their order.
+/// Whether all containers restarted in order.
 fn judge_course(run: &Timeline<'_>, clause: &Clause, exit: &Exit<'_, '_>, seen: &mut Seen) -> bool {
     let Exit { life, line, .. } = exit;
     // The exit of the previous init container, or the first line of the sidecar.

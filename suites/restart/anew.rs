@@ -129,9 +129,10 @@ fn judge_start(
     false
 }
 
-/// The next restart waits for the first delay.
+/// The next restart waits for the first delay. An init container that has succeeded does not restart.
 fn judge_next(clause: &Clause, life: Life<'_, '_>, seen: &mut Seen) {
-    let Some(end) = End::of(&life).filter(|_| life.exited_by_itself().is_some()) else { return };
+    let restarts = |(_, code): (_, u8)| life.pod.restarts_after(life.container, i64::from(code));
+    let Some(end) = End::of(&life).filter(|_| life.exited_by_itself().is_some_and(restarts)) else { return };
     let crash = Crash { life, end, wait: Wait::Delay { by: FIRST_BACK_OFF, capped: false } };
     if judge_delay(clause, &crash, FIRST_BACK_OFF, seen) {
         seen.facet("seen", "first-delay");

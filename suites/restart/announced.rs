@@ -1,4 +1,4 @@
-//! The condition that tells that all containers of a pod are being restarted because of a rule.
+//! The condition that shows that all containers of a pod are being restarted because of a rule.
 
 use probity_model::timeline::{PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};

@@ -8,6 +8,7 @@ use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::Fact;
 
 use super::expected::{Crash, Wait, crashes};
+use super::failed_hooks;
 use crate::reading::mains::work_done;
 use crate::reading::memory::killed_for_memory;
 use crate::reading::patches::restarts_for_update;
@@ -42,7 +43,7 @@ fn judge_at_once(clause: &Clause, crash: &Crash<'_, '_>, seen: &mut Seen) {
     let life = &crash.life;
     match crash.next() {
         Some(next) => {
-            let quantity = format!("from the end of {} to its restart", life.name());
+            let quantity = format!("from the exit of {} to its restart", life.name());
             let from = free_from(clause, life, crash.end.at(), next);
             if life.within(seen, quantity, (from, next), clause.in_time()) == Some(Fit::Met) {
                 seen.facet("after", "nothing");
@@ -139,8 +140,10 @@ pub(super) fn judge_delay_within(crash: &Crash<'_, '_>, by: i64, soon: Bound, se
     early == Some(Fit::Met) && late == Some(Fit::Met)
 }
 
-/// A container that cannot start because its configuration is missing enters back-off like any other.
+/// A container that cannot start because its configuration is missing enters back-off like any other, and so does a container
+/// whose postStart hook fails.
 pub(super) fn of_other_causes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    failed_hooks::wait_like_crashes(run, seen);
     let mut told = BTreeSet::new();
     for crash in &crashes(run, clause.tolerance_us("near-ten-minutes")) {
         let (Wait::Delay { by, .. }, Some(cause)) = (crash.wait, cause(&crash.life)) else { continue };

@@ -77,7 +77,7 @@ pub(super) fn judge(run: &Timeline<'_>, clause: &Clause, policy: &str, seen: &mu
             continue;
         }
         let finding = format!(
-            "{} had ended and was started again {}, although the restart policy is {policy}",
+            "{} had terminated and was started again {}, although the restart policy is {policy}",
             life.name(),
             interruption.cause.in_words()
         );

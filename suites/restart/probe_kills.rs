@@ -140,7 +140,7 @@ fn judge_wait(
     }
     let quantity = |of: &Kill<'_, '_>| {
         let (name, restart) = (kill.life.name(), next.number);
-        format!("from the end of instance {} of {name} to restart {restart}", of.life.number)
+        format!("from the exit of instance {} of {name} to restart {restart}", of.life.number)
     };
     let bound = Bound::at_least(delay.least, format!("the back-off of {}", seconds(delay.least)));
     let early = run.measure(quantity(before), &kill.life.node, &before.end.earliest, &next.began, bound);

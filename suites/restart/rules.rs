@@ -81,7 +81,7 @@ fn comes_back(kind: ContainerKind, policy: &str, code: u8) -> bool {
 fn judge_first(clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) -> Option<bool> {
     let first = life.number == 0 && is_undivided(life) && life.pod.containers.len() == 1;
     let (end, next) = (End::of(life).filter(|_| first)?, life.next().filter(|next| next.is_numbered())?);
-    let quantity = format!("from the end of {} to its restart", life.name());
+    let quantity = format!("from the exit of {} to its restart", life.name());
     let fit = life.within(seen, quantity, (end.at(), &next.attempt.began), clause.in_time())?;
     Some(fit == Fit::Met)
 }

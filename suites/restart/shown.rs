@@ -40,7 +40,7 @@ fn judge_sight(
     seen: &mut Seen,
 ) {
     let life = &crash.life;
-    let quantity = || format!("from the end of {} to the status that shows {CRASH_LOOP}", life.name());
+    let quantity = || format!("from the exit of {} to the status that shows {CRASH_LOOP}", life.name());
     let fit = |bound| {
         let measured = life.run.measure(quantity(), &life.node, crash.end.at(), revision, bound);
         measured.map(|measured| measured.fit())

@@ -1,6 +1,6 @@
 //! Disruption budgets: restarts because of liveness probes ignore them.
 //!
-//! A budget limits evictions. A container whose liveness probe failed too often is stopped regardless of its pod's
+//! A budget limits evictions. A container whose liveness probe failed too many times is stopped regardless of its pod's
 //! budget, and so are all others at the same time.
 
 use probity_model::history::{Did, Sighting};

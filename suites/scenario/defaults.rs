@@ -56,7 +56,7 @@ fn unavailable(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             let hangs = life.result(turn.first).timed_out();
             let bound = window(life.spec, hangs, (slack, "the clause's slack"));
             if let Some(shown) = shown_unready(&life, &turn.first.at) {
-                let fit = life.within(seen, "from the trouble to Ready=False", (trouble, shown), bound);
+                let fit = life.within(seen, "from the fault to Ready=False", (trouble, shown), bound);
                 note_trouble(seen, fit, hangs);
             } else if turn.lasted(&life) > slack {
                 let finding = "a readiness probe failed three times, but the pod stayed ready";
@@ -82,7 +82,7 @@ fn killed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             Stop::Came(stop) => {
                 let hangs = life.result(first).timed_out();
                 let bound = window(life.spec, hangs, (allowed, &words));
-                let fit = life.within(seen, "from the trouble to the stop signal", (trouble, stop), bound);
+                let fit = life.within(seen, "from the fault to the stop signal", (trouble, stop), bound);
                 note_trouble(seen, fit, hangs);
             }
             Stop::Missing(last) => {

@@ -331,7 +331,7 @@ impl Update<'_, '_> {
         });
         if let Some((id, us, _)) = exceeded {
             let most = "progressDeadlineSeconds after the last progress + the clause's slack";
-            let least = "progressDeadlineSeconds − 1 s, because status times have whole seconds";
+            let least = "progressDeadlineSeconds − 1 s, because times in the status are in whole seconds";
             let bound = Bound::at_most(allowed, most).and_at_least(limit - CUT_TO_SECONDS, least);
             let ends = (&self.began, At::new(*id, Stamp::harness(*us)));
             seen.within(self.run, "", "from the update to ProgressDeadlineExceeded", ends, bound);

@@ -90,7 +90,7 @@ fn is_refused<'t, 'h>(life: &ProbedLife<'t, 'h>, probe: &'t Probe<'h>) -> bool {
     life.surely(probe) == ProbeOutcome::Failure && status.is_some_and(|status| status >= SERVER_ERRORS)
 }
 
-/// The last revision that shows the container running and not ready before it was warm. If a revision shows the
+/// The last revision that shows the container as running and not ready before it had warmed up. If a revision shows the
 /// container as ready, this is reported as a violation, and the result is none.
 fn cold_before(seen: &mut Seen, life: &ProbedLife<'_, '_>, warm: impl Happened) -> Option<EventId> {
     let mut cold = None;
@@ -98,7 +98,10 @@ fn cold_before(seen: &mut Seen, life: &ProbedLife<'_, '_>, warm: impl Happened) 
     let running = life.revisions().filter(|(_, container)| container.is_running());
     for (revision, container) in running.filter(|(revision, _)| life.run.before(&revision.at, at)) {
         if container.ready {
-            seen.violated("the container was shown ready before it was warm", [revision.id, warm.id()]);
+            seen.violated(
+                "the container was shown as ready before it had warmed up",
+                [revision.id, warm.id()],
+            );
             return None;
         }
         cold = Some(revision.id);

@@ -13,7 +13,7 @@ use crate::reading::kills::judge_kill_within;
 use crate::reading::mains::{are_recorded, last_sidecars, lives_of, mains, over};
 use crate::reading::patches::restarts_for_update;
 
-/// The end of the main containers of a pod, none of which its policy restarts.
+/// The end of the main containers of a pod, none of which is restarted.
 struct Done {
     at: At,
     /// All of them exited with status 0.
@@ -28,7 +28,7 @@ impl Done {
 
 /// Sidecars are stopped when the main containers have completed, and the pod ends whatever the sidecars' exit status.
 pub(super) fn lets_its_pod_end(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for pod in plain_pods(run).filter(|pod| pod.restart_policy() != "Always" && are_recorded(pod)) {
+    for pod in plain_pods(run).filter(|pod| are_recorded(pod)) {
         let last: Vec<Life<'_, '_>> = last_sidecars(run, pod).collect();
         let Some(done) = all_done(run, pod).filter(|_| !last.is_empty()) else { continue };
         if !run.before_deletion(pod, &done.at) {
@@ -45,19 +45,17 @@ pub(super) fn lets_its_pod_end(run: &Timeline<'_>, clause: &Clause, seen: &mut S
     }
 }
 
-/// When the last main container terminated, if none of them will be started again.
+/// When the last main container terminated, if none of them will be started again. The policy of a container takes
+/// precedence over that of its pod.
 fn all_done(run: &Timeline<'_>, pod: &PodLife<'_>) -> Option<Done> {
     let mut done: Option<Done> = None;
     for main in mains(pod) {
-        if main.spec.get("restartPolicy").is_some() {
-            return None;
-        }
         let end = End::of(&lives_of(run, pod, main).next_back()?)?;
-        let well = end.code? == 0;
-        if !well && pod.restart_policy() != "Never" {
+        let code = end.code?;
+        if pod.restarts_after(main, code) {
             return None;
         }
-        let at = end.latest?;
+        let (at, well) = (end.latest?, code == 0);
         done = Some(match done {
             Some(one) if run.before(&at, &one.at) => Done { well: one.well && well, ..one },
             one => Done { at, well: well && one.is_none_or(|one| one.well) },
@@ -74,7 +72,7 @@ fn judge_order(sidecars: &[Life<'_, '_>], done: &At, seen: &mut Seen) {
         let in_time = first.run.clocks.between(done, &stop.at).is_some_and(|span| span.hi < grace);
         if in_time && first.run.before(&stop.at, &exit.at) && !first.run.before(&exit.at, done) {
             let finding =
-                format!("{} received its stop signal before {} had ended", first.name(), second.name());
+                format!("{} received its stop signal before {} had terminated", first.name(), second.name());
             seen.violated(finding, [stop.id, exit.id]);
         }
     }
@@ -93,7 +91,7 @@ fn judge_stop(clause: &Clause, life: &Life<'_, '_>, done: &At, seen: &mut Seen) 
     match life.stop() {
         Some(stop) if only => {
             let quantity =
-                format!("from the end of the main containers to the stop signal of {}", life.name());
+                format!("from the exit of the main containers to the stop signal of {}", life.name());
             judge_kill_within(clause.tolerance_us("kill"), life, stop, life.pod.grace(), seen);
             life.within(seen, quantity, (done, stop), clause.in_time()) == Some(Fit::Met)
         }
@@ -178,7 +176,8 @@ fn judge_phase(
     let Some(over_at) = over(run, pod).map(|over| over.at) else { return };
     match pod.over() {
         Some(shown) if shown.phase() == done.phase() => {
-            let quantity = format!("from the last end of {} to the phase {}", pod.key, done.phase());
+            let quantity =
+                format!("from the last container exit of {} to the phase {}", pod.key, done.phase());
             if seen.within(run, &pod.node, quantity, (&over_at, shown), clause.in_time()) == Some(Fit::Met) {
                 sidecars.iter().filter_map(way_of_end).for_each(|way| seen.facet("sidecar", way));
                 seen.facet("policy", pod.restart_policy());

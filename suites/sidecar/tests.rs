@@ -329,6 +329,33 @@ fn a_sidecar_does_not_keep_its_pod_from_succeeding() {
     assert_eq!(work_done(None, None, ""), "violated", "never told");
 }
 
+/// In a pod with restartPolicy Always, the main container with this policy of its own exits with 1. The sidecar gets its
+/// stop signal at this time.
+fn own_policy(own: &str, stop: Option<f64>) -> &'static str {
+    let (mut helper, mut main) = (target("helper"), target("main"));
+    helper["restartPolicy"] = json!("Always");
+    main["restartPolicy"] = json!(own);
+    let mut run = Composer::new(&[COMPLETES]);
+    run.create(0.0, &json!({ "initContainers": [helper], "containers": [main] }));
+    begins(&mut run, "helper", 3.0, 0);
+    begins(&mut run, "main", 4.0, 0);
+    exits(&mut run, "main", 6.0, 1, "plan");
+    if let Some(stop) = stop {
+        run.of("pod", "helper").signal(stop, "SIGTERM");
+        exits(&mut run, "helper", stop + 0.5, 0, "stop");
+        run.status(stop + 2.0, &status("Failed", &[], true, false));
+    }
+    run.reading(60.0);
+    verdict(&run.done(), COMPLETES)
+}
+
+#[test]
+fn the_policy_of_a_main_container_says_when_the_work_is_done() {
+    assert_ne!(own_policy("Never", Some(6.5)), "violated");
+    assert_eq!(own_policy("Never", None), "violated", "the sidecar keeps its pod");
+    assert_ne!(own_policy("OnFailure", None), "violated", "the main container restarts");
+}
+
 /// A sidecar ends at 5 s, the main container exits with 0 at 6 s, and the sidecar restarts at this time.
 fn waited(again: Option<f64>) -> &'static str {
     let mut run = working(COMPLETES);

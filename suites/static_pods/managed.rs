@@ -20,7 +20,7 @@ pub(super) fn runs_and_restarts(run: &Timeline<'_>, clause: &Clause, seen: &mut 
                 continue;
             }
             if let Some(next) = life.next() {
-                let quantity = format!("from the end of {} to its restart", life.name());
+                let quantity = format!("from the exit of {} to its restart", life.name());
                 if life.within(seen, quantity, (end.at(), &next.began), clause.in_time()) == Some(Fit::Met) {
                     seen.facet("seen", "restarted");
                 }

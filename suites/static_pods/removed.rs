@@ -2,13 +2,14 @@
 
 use probity_model::history::{Did, REMOVE_STATIC_PODS};
 use probity_model::measure::{Bound, Fit, seconds};
+use probity_model::mechanisms::WHOLE_SECOND;
 use probity_model::timeline::{At, Life, PodLife};
 use probity_model::{Clause, Seen, Timeline};
 
-use crate::reading::ends::{End, alive_until, killed_at, was_running};
+use crate::reading::ends::{End, alive_until, killed_at, may_be_unrecorded, was_running};
 use crate::reading::hooks::judge_hook_before_stop;
 use crate::reading::kills::judge_kill_within;
-use crate::reading::mains::{later, lives_of, mains};
+use crate::reading::mains::{last_sidecars, later, lives_of, mains};
 
 /// When its manifest is removed, a static pod terminates as if it had been deleted, and does not start again. Its
 /// mirror pod is removed after that.
@@ -24,6 +25,9 @@ pub(super) fn ends_gracefully(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
             mains(pod).filter_map(|main| lives_of(run, pod, main).find(was)).collect();
         lives.iter().for_each(|life| judge_stop(clause, life, &removed, seen));
         lives.iter().for_each(|life| judge_return(life, &removed, seen));
+        let helpers: Vec<Life<'_, '_>> = last_sidecars(run, pod).filter(|life| was(life)).collect();
+        helpers.iter().for_each(|life| judge_helper(clause, life, (&lives, &removed), seen));
+        let lives: Vec<Life<'_, '_>> = lives.into_iter().chain(helpers).collect();
         let ends: Option<Vec<At>> = lives.iter().map(|life| End::of(life)?.latest).collect();
         let last = ends.and_then(|ends| ends.into_iter().fold(None, |last, end| later(run, last, end)));
         if let Some(last) = last {
@@ -55,6 +59,43 @@ fn judge_stop(clause: &Clause, life: &Life<'_, '_>, removed: &At, seen: &mut See
     }) {
         let finding = format!("the manifest was removed, but {} received no stop signal", life.name());
         seen.violated(finding, [removed.id, alive.id]);
+    }
+}
+
+/// A sidecar gets its stop signal only after the main containers have terminated, unless the grace period may have ended before
+/// that.
+fn judge_helper(
+    clause: &Clause,
+    helper: &Life<'_, '_>,
+    (mains, removed): (&[Life<'_, '_>], &At),
+    seen: &mut Seen,
+) {
+    let (run, grace) = (helper.run, helper.pod.grace());
+    let Some(stop) = helper.stop() else {
+        if let Some(killed) = killed_at(helper).filter(|killed| !may_be_unrecorded(helper, killed)) {
+            let finding =
+                format!("the manifest was removed, and {} was killed without a stop signal", helper.name());
+            seen.violated(finding, [removed.id, killed.id]);
+        } else if let Some(alive) = alive_until(helper)
+            .filter(|alive| run.longer_than(helper.pod, (removed, alive), grace + clause.slack_us()))
+        {
+            let finding = format!("the manifest was removed, but {} received no stop signal", helper.name());
+            seen.violated(finding, [removed.id, alive.id]);
+        }
+        return;
+    };
+    judge_hook_before_stop(helper, removed.id, stop, seen);
+    let waited = run.clocks.between(removed, &stop.at);
+    let in_time = waited.is_some_and(|waited| waited.hi < grace - WHOLE_SECOND);
+    let still = mains.iter().filter_map(|main| Some((main, alive_until(main)?)));
+    let mut still = still.filter(|(_, until)| run.before(&stop.at, until));
+    if let Some((main, until)) = still.next().filter(|_| in_time && run.before(removed, &stop.at)) {
+        let finding = format!(
+            "the manifest was removed, and {} received its stop signal before {} had terminated",
+            helper.name(),
+            main.name()
+        );
+        seen.violated(finding, [stop.id, until.id]);
     }
 }
 
@@ -92,7 +133,8 @@ fn judge_mirror(
             seen.violated(finding, [gone.id, alive.id]);
         }
         Some(gone) => {
-            let quantity = format!("from the last end of {} to the removal of its mirror pod", pod.key);
+            let quantity =
+                format!("from the last container exit of {} to the removal of its mirror pod", pod.key);
             let fit = seen.within(
                 run,
                 &pod.node,

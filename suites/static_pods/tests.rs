@@ -292,3 +292,55 @@ fn the_hook_of_a_static_pod_runs_before_its_stop_signal() {
     assert_eq!(judged(true), "holds");
     assert_eq!(judged(false), "violated");
 }
+
+#[test]
+fn the_sidecar_of_a_static_pod_stops_after_its_main_container() {
+    let judged = |told: f64| {
+        let mut run = Composer::new(&[REMOVED]);
+        let deed = |verb: &str, input| Did::NodeVerb {
+            node: NODE.to_owned(),
+            verb: verb.to_owned(),
+            uid: None,
+            input,
+            exit: Some(0),
+            output: None,
+            proof: None,
+        };
+        let helper = json!({ "name": "helper", "restartPolicy": "Always" });
+        let spec = json!({ "initContainers": [helper], "containers": [{ "name": "target" }] });
+        let metadata = json!({ "name": "web", "labels": { "probity.dev/pod": "web" } });
+        let manifest = json!({ "metadata": metadata, "spec": spec });
+        run.deed(0.5, deed(PLACE_STATIC_POD, Some(manifest)));
+        run.of(NAME, "helper").start(1.0, 0);
+        run.of(NAME, "target").start(1.5, 0);
+        let object = json!({
+            "metadata": {
+                "name": NAME, "uid": "m1", "labels": { "probity.dev/pod": "web" },
+                "annotations": { "kubernetes.io/config.mirror": "0123" },
+                "ownerReferences": [{ "kind": "Node", "name": NODE, "uid": "n" }],
+            },
+            "spec": { "nodeName": NODE, "initContainers": spec["initContainers"], "containers": spec["containers"] },
+            "status": running_status("target", 2.0, true, true, 0),
+        });
+        run.sighting(2.0, "Pod", NAME, Change::Added, object.clone());
+        run.deed(10.0, deed(REMOVE_STATIC_PODS, None));
+        let stops = Fact::Exiting(Exiting { code: 0, why: "stop".to_owned() });
+        run.of(NAME, "target").signal(10.5, "SIGTERM");
+        if told < 14.5 {
+            run.of(NAME, "helper").signal(told, "SIGTERM");
+        }
+        run.of(NAME, "target").fact(14.5, stops.clone());
+        run.left(14.6);
+        if told > 14.5 {
+            run.of(NAME, "helper").signal(told, "SIGTERM");
+        }
+        run.of(NAME, "helper").fact(15.0, stops);
+        run.left(15.1);
+        run.sighting(16.0, "Pod", NAME, Change::Deleted, object);
+        run.reading(90.0);
+        // No process is killed in this history.
+        crate::tests::verdict(&run.done(), REMOVED)
+    };
+    assert_eq!(judged(14.7), "holds");
+    assert_eq!(judged(10.5), "violated", "together with the main container");
+}

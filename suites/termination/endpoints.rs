@@ -52,6 +52,11 @@ impl Leaving<'_, '_> {
     }
 }
 
+/// Whether an entry is marked as terminating.
+fn is_marked(entry: &Entry<'_, '_>) -> bool {
+    entry.endpoint.is_some_and(|of| of.terminating == Some(true))
+}
+
 /// The endpoint stays in the slices, marked as terminating, as long as the pod's containers run.
 pub(super) fn is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     leaving(run, |leaving| {
@@ -64,8 +69,7 @@ pub(super) fn is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             }
             return;
         }
-        let marked = |entry: &&Entry<'_, '_>| entry.endpoint.is_some_and(|of| of.terminating == Some(true));
-        match leaving.entries.iter().find(marked) {
+        match leaving.entries.iter().find(|entry| is_marked(entry)) {
             Some(marked) => {
                 let quantity = format!("from the deletion to terminating=true in `{name}`");
                 if seen.within(run, node, quantity, (leaving.shown, marked), clause.in_time())
@@ -106,7 +110,12 @@ pub(super) fn is_not_ready(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
         if seen.within(run, node, quantity, (leaving.shown, down), clause.in_time()) == Some(Fit::Met) {
             seen.facet("seen", "condition");
         }
-        let again = leaving.entries.iter().find(|entry| entry.id > down.id && entry.ready());
+        // The pod may have become ready just before its deletion.
+        let surely_later = |entry: &Entry<'_, '_>| {
+            is_marked(entry) || run.at_least(&leaving.shown.at, entry.at) > TWO_WATCHES
+        };
+        let mut later = leaving.entries.iter().filter(|entry| entry.id > down.id && surely_later(entry));
+        let again = later.find(|entry| entry.ready());
         if let Some(again) = again {
             let finding =
                 format!("the endpoint in `{name}` became ready again while its pod was terminating");
@@ -184,9 +193,13 @@ pub(super) fn is_the_last_resort(run: &Timeline<'_>, clause: &Clause, seen: &mut
     });
 }
 
-/// The `serving` condition of a terminating pod follows its readiness probe.
+/// The `serving` condition of a terminating pod follows its readiness probe. If the pod also waits for readiness gates, the
+/// probe alone does not decide.
 pub(super) fn serves_as_it_says(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     leaving(run, |leaving| {
+        if leaving.going.pod.spec.get("readinessGates").is_some() {
+            return;
+        }
         let lives = leaving.going.lives();
         let probed: Vec<_> = lives.iter().filter_map(|life| life.probed(ProbeKind::Readiness)).collect();
         let [probed] = probed.as_slice() else { return };
@@ -238,9 +251,8 @@ fn judge_serving(
     let run = leaving.going.run;
     let until = failed.unwrap_or_else(|| leaving.until.clone());
     let passing = leaving.entries.iter().filter(|entry| run.before(entry.at, &until));
-    let going = |entry: &&Entry<'_, '_>| entry.endpoint.is_some_and(|of| of.terminating == Some(true));
     let mut last = None;
-    for entry in passing.filter(going) {
+    for entry in passing.filter(|entry| is_marked(entry)) {
         if !entry.serving() {
             let passes = |probe: &&&Probe<'_>| {
                 run.before(entry.at, &probe.at) && probed.surely(probe) == ProbeOutcome::Success

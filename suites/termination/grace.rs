@@ -1,7 +1,7 @@
 //! How long a container that ignores its stop signal may run: the grace period of its pod or of the request, thirty
 //! seconds by default, and at least two seconds.
 
-use probity_model::measure::{Fit, whole_seconds};
+use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
 use probity_model::mechanisms::LEAST_GRACE;
 use probity_model::timeline::{Life, Line, State};
 use probity_model::{Clause, Seen, Timeline};
@@ -114,7 +114,7 @@ pub(super) fn of_thirty_by_default(run: &Timeline<'_>, clause: &Clause, seen: &m
             if let (Some(ended), Some(gone)) = (killed_at(&life), going.gone_or_end())
                 && going.pod.containers.len() == 1
             {
-                let quantity = format!("from the forced end of {} to the removal of its pod", life.name());
+                let quantity = format!("from the kill of {} to the removal of its pod", life.name());
                 life.within(seen, quantity, (ended, &gone), clause.in_time());
             }
         }
@@ -167,5 +167,30 @@ pub(super) fn small_when_forced(run: &Timeline<'_>, clause: &Clause, seen: &mut 
                 seen.violated(finding, [asked.id, until.id]);
             }
         }
+        let unhooked = |life: &Life<'_, '_>| !is_hooked(life) && !life.container.has_memory_limit();
+        for life in going.sidecars().iter().filter(|life| unhooked(life)) {
+            judge_forced_sidecar(clause, going, life, seen);
+        }
+    }
+}
+
+/// A sidecar of a pod that is deleted without a grace period also gets a stop signal and a little time. It may wait for the
+/// main containers first.
+fn judge_forced_sidecar(clause: &Clause, going: &Going<'_, '_>, life: &Life<'_, '_>, seen: &mut Seen) {
+    let asked = &going.first.at;
+    let late = LEAST_GRACE + clause.slack_us();
+    let bound = Bound::at_most(late, format!("the least grace period + {}", seconds(clause.slack_us())));
+    if let Some(stop) = life.stop() {
+        let quantity = format!("from the request to the stop signal of {}", life.name());
+        life.within(seen, quantity, (asked, stop), bound);
+        judge_kill(clause, life, stop, LEAST_GRACE, seen);
+    } else if let Some(ended) = killed_at(life).filter(|ended| !may_be_unrecorded(life, ended)) {
+        let finding = format!("{} was killed without a stop signal", life.name());
+        seen.violated(finding, [asked.id, ended.id]);
+    } else if let Some(until) = alive_until(life)
+        && going.run.misses(&life.node, (asked, &until), bound)
+    {
+        let finding = format!("{} was deleted without a grace period, but is still running", life.name());
+        seen.violated(finding, [asked.id, until.id]);
     }
 }

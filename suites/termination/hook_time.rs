@@ -89,9 +89,9 @@ fn judge_rest(
     let due = began.later(grace + more);
     let timer = Timer::after_hook(life, (ended, life.stop().map_or(ended, |stop| &stop.at)), due);
     if let Some(killed) = killed_at(life) {
-        let quantity = format!("from the hook of {} to its forced end", life.name());
+        let quantity = format!("from the hook of {} to its kill", life.name());
         timer.within(life, seen, quantity, (began, killed), bound);
-        judge_least(going, life, (killed, "forced end"), grace, seen);
+        judge_least(going, life, (killed, "kill"), grace, seen);
     } else if let Some(until) = alive_until(life).filter(|_| life.exiting().is_none())
         && timer
             .measure(life, String::new(), (began, &until), bound)

@@ -6,6 +6,7 @@ use probity_model::mechanisms::{NEAR, SATURATION_DELAYS};
 use probity_model::timeline::{Asked, At, ContainerLife, Life, Line, PodLife, ProbeKind};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
+use probity_script::Endpoint;
 use serde_json::Value;
 
 use super::asked::{Going, going};
@@ -46,10 +47,26 @@ impl Hooked<'_, '_> {
     /// end of the hook before the stop signal makes it exit.
     pub(super) fn may_be_done(&self) -> bool {
         let Some((stop, exit)) = self.life.stop().zip(self.life.exiting()) else { return false };
+        let between = |run: &HookRun| self.life.run.clocks.between(&run.began, &stop.at);
+        if let Some((planned, ran)) = self.planned().zip(self.run.as_ref().and_then(between))
+            && ran.hi < planned
+        {
+            return false;
+        }
         let noise = self.life.noise(&stop.at.earlier(SATURATION_DELAYS), &exit.at);
         let soon =
             self.life.run.clocks.between(&stop.at, &exit.at).is_some_and(|span| span.lo <= NEAR + noise);
         noise > 0 && soon && self.completed().is_none()
+    }
+
+    /// How long the command of the hook takes by the plan, if it takes a planned time.
+    fn planned(&self) -> Option<i64> {
+        let began = self.run.as_ref()?.began.id;
+        let command = self.life.commands.iter().find(|command| command.id == began)?;
+        let Endpoint::Exec(name) = &command.seen.endpoint else { return None };
+        let plan = self.life.container.plan()?;
+        let step = plan.exec.get(name)?.steps().get(command.seen.step)?;
+        i64::try_from(step.answer.settings()?.sleep?.micros()).ok()
     }
 }
 

@@ -18,13 +18,13 @@ fn last_end(lives: &[Life<'_, '_>]) -> Option<At> {
     ends?.into_iter().max_by_key(|end| end.at.hi)
 }
 
-/// Whether a finalizer keeps a pod from being removed.
+/// Whether a finalizer prevents the removal of a pod.
 fn is_held(going: &Going<'_, '_>) -> bool {
     let finalizers = |of: &Value| of["metadata"]["finalizers"].as_array().is_some_and(|of| !of.is_empty());
     going.pod.revisions.iter().any(|shown| finalizers(shown.object))
 }
 
-/// Judges that a pod is removed in time, unless a finalizer keeps it. Returns whether it was removed.
+/// Judges that a pod is removed in time, unless a finalizer prevents this. Returns whether it was removed.
 fn judge_removal(clause: &Clause, going: &Going<'_, '_>, from: &At, seen: &mut Seen) -> bool {
     let (run, pod) = (going.run, going.pod);
     if is_held(going) {

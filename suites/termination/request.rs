@@ -43,7 +43,7 @@ pub(super) fn deadline_is_recorded(run: &Timeline<'_>, clause: &Clause, seen: &m
         };
         let off = CUT_TO_SECONDS + slack;
         let words =
-            |sign| format!("the grace period {sign} {}, because times have whole seconds", seconds(off));
+            |sign| format!("the grace period {sign} {}, because times are in whole seconds", seconds(off));
         let bound = Bound::at_most(grace + off, words("+")).and_at_least(grace - off, words("-"));
         let measured = Measurement {
             quantity: format!("from the request to delete {} to its deadline", going.pod.key),
@@ -105,8 +105,7 @@ pub(super) fn only_shortens(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
 fn note_kill(run: &Timeline<'_>, going: &Going<'_, '_>, seen: &mut Seen) {
     for life in going.mains() {
         let Some((stop, ended)) = life.stop().zip(killed_at(&life)) else { continue };
-        let quantity =
-            format!("from the stop signal of {} to its forced end after two requests", life.name());
+        let quantity = format!("from the stop signal of {} to its kill after two requests", life.name());
         if let Some(measured) = run.measure(quantity, &life.node, stop, ended, Bound::default()) {
             seen.note(measured);
         }

@@ -63,7 +63,7 @@ impl Spared<'_, '_> {
                 format!("{} - {} for two clocks", seconds(grace), seconds(NEAR)),
             );
             let quantity = |from: &str| {
-                format!("from the {from} of the kubelet's restart to the forced end of {}", life.name())
+                format!("from the {from} of the kubelet's restart to the kill of {}", life.name())
             };
             life.within(seen, quantity("beginning"), (self.began, ended), lower);
             life.within(seen, quantity("end"), (&self.over, ended), upper);

@@ -134,7 +134,7 @@ fn judge_after_mains(run: &Timeline<'_>, clause: &Clause, group: &Group<'_, '_>,
             seen.fine([end.id, stop.id]);
             if place == last && !is_hooked(sidecar) {
                 let quantity =
-                    format!("from the end of the main containers to the stop signal of {}", sidecar.name());
+                    format!("from the exit of the main containers to the stop signal of {}", sidecar.name());
                 sidecar.within(seen, quantity, (&end, stop), clause.in_time());
             }
         }
@@ -179,7 +179,7 @@ pub(super) fn in_reverse(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             // The hook of the sidecar `first` may have taken longer than the sidecar had to wait.
             let Some(turn) = turn.filter(|_| !is_hooked(first)) else { continue };
             let quantity =
-                format!("from the end of {} to the stop signal of {}", second.name(), first.name());
+                format!("from the exit of {} to the stop signal of {}", second.name(), first.name());
             let soon = first.within(seen, quantity, (&turn, stop), clause.in_time());
             if soon == Some(Fit::Met) && second.stop().is_some() {
                 seen.facet("pair", if last { "last" } else { "before" });
@@ -239,9 +239,9 @@ pub(super) fn all_after_long_hooks(run: &Timeline<'_>, clause: &Clause, seen: &m
             let upper =
                 Bound::at_most(most + slack, format!("the grace period + two seconds + {}", seconds(slack)));
             if let Some(killed) = killed_at(life) {
-                let quantity = format!("from the hook of {} to its forced end", life.name());
+                let quantity = format!("from the hook of {} to its kill", life.name());
                 let soon = life.within(seen, quantity, (&hook.began, killed), upper) == Some(Fit::Met);
-                if judge_least(group.going, life, (killed, "forced end"), most, seen)
+                if judge_least(group.going, life, (killed, "kill"), most, seen)
                     && soon
                     && let Some(stop) = life.stop()
                 {
@@ -288,9 +288,9 @@ fn judge_rest(
     let Some(killed) = killed_at(sidecar) else {
         return accuse_survivor(&timer, sidecar, stop, (rest, upper), seen);
     };
-    let quantity = format!("from the stop signal of {} to its forced end", sidecar.name());
+    let quantity = format!("from the stop signal of {} to its kill", sidecar.name());
     let soon = timer.within(sidecar, seen, quantity, (stop, killed), upper) == Some(Fit::Met);
-    if judge_least(group.going, sidecar, (killed, "forced end"), group.going.grace(), seen) && soon {
+    if judge_least(group.going, sidecar, (killed, "kill"), group.going.grace(), seen) && soon {
         seen.facet("seen", "sidecar");
     }
 }

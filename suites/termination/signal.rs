@@ -3,13 +3,14 @@
 
 use probity_model::clocks::Order;
 use probity_model::measure::Fit;
-use probity_model::timeline::{At, ContainerKind, Life, Line, ProbeKind};
+use probity_model::timeline::{At, ContainerKind, ContainerLife, Life, Line, ProbeKind};
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::Fact;
 
 use super::asked::{Going, going, has_lasting_hook};
-use crate::reading::ends::{End, alive_until, killed_at, may_be_unrecorded};
-use crate::reading::patches::restarts_for_update;
+use crate::reading::ends::{End, alive_until, killed_at, may_be_unrecorded, was_running};
+use crate::reading::mains::{ends_with_its_containers, lives_of, work_over};
+use crate::reading::patches::{TARGET_CONTAINER, restarts_for_update};
 
 /// The id of the first process of a container: Linux, pid_namespaces(7).
 const FIRST: u32 = 1;
@@ -54,6 +55,7 @@ fn judge_arrival(clause: &Clause, going: &Going<'_, '_>, life: &Life<'_, '_>, se
 
 /// Only the first process of each container receives the signal.
 pub(super) fn is_for_the_first_process(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    judge_completed(run, seen);
     for going in going(run).iter().filter(|going| going.is_graceful()) {
         for life in going.lives().into_iter().chain(going.ephemeral_lives()) {
             let first = life.lines.first().is_some_and(
@@ -72,6 +74,30 @@ pub(super) fn is_for_the_first_process(run: &Timeline<'_>, clause: &Clause, seen
                         seen.violated(finding, [going.first.at.id, ended.id]);
                     }
                 }
+            }
+        }
+    }
+}
+
+/// An ephemeral container that runs when its pod completes gets the stop signal, too. An ephemeral container that shares the
+/// processes of another container may be killed when the other container ends.
+fn judge_completed(run: &Timeline<'_>, seen: &mut Seen) {
+    let alone = |of: &&ContainerLife<'_>| of.spec.get(TARGET_CONTAINER).is_none() && !of.has_memory_limit();
+    for pod in run.pods.iter().filter(|pod| ends_with_its_containers(run, pod)) {
+        let shares = pod.spec.get("shareProcessNamespace").is_some_and(|shares| *shares == true);
+        let Some(done) = work_over(run, pod).filter(|_| !shares) else { continue };
+        for life in pod.ephemeral.iter().filter(alone).filter_map(|of| lives_of(run, pod, of).next_back()) {
+            if !life.holes.is_empty() || !was_running(&life, &done) {
+                continue;
+            }
+            match (life.stop(), killed_at(&life)) {
+                (Some(stop), _) if life.before_deletion(&stop.at) => seen.fine([done.id, stop.id]),
+                (None, Some(ended)) if life.before_deletion(ended) && !may_be_unrecorded(&life, ended) => {
+                    let finding =
+                        format!("{} was killed without a stop signal when its pod completed", life.name());
+                    seen.violated(finding, [done.id, ended.id]);
+                }
+                _ => {}
             }
         }
     }

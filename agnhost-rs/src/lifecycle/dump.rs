@@ -9,6 +9,7 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use data_encoding::BASE64URL_NOPAD;
 use nix::ifaddrs::getifaddrs;
 use nix::sys::socket::SockaddrStorage;
 use nix::unistd::{getgid, getgroups, getuid};
@@ -53,7 +54,8 @@ pub fn take() -> Dump {
     files.extend(cgroup_files(files.get("/proc/self/cgroup").map_or("", String::as_str)));
     let mut found = Vec::new();
     list(&downward, DEEPEST, &mut found);
-    files.extend(found.iter().filter_map(|path| read(path)));
+    let volume = found.iter().filter_map(|path| read(path));
+    files.extend(volume.map(|(path, text)| (path, claims(&text).unwrap_or(text))));
     Dump {
         host: identity::host(),
         ids: ids(),
@@ -71,6 +73,16 @@ pub fn read(path: &Path) -> Option<(String, String)> {
     let mut bytes = Vec::new();
     File::open(path).ok()?.take(LARGEST).read_to_end(&mut bytes).ok()?;
     Some((path.display().to_string(), String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+/// The claims of a token of a service account: the middle part of its text, a JSON object. They are recorded in place of the
+/// token, which is a secret. `None` if the text is not a token.
+fn claims(text: &str) -> Option<String> {
+    let (_, rest) = text.trim().split_once('.')?;
+    let (claims, _) = rest.split_once('.')?;
+    let claims = BASE64URL_NOPAD.decode(claims.as_bytes()).ok()?;
+    serde_json::from_slice::<serde_json::Map<String, serde_json::Value>>(&claims).ok()?;
+    String::from_utf8(claims).ok()
 }
 
 /// The environment. Invalid UTF-8 is replaced.
@@ -190,6 +202,16 @@ mod tests {
         let seen = process(7, "7 (a) b) (c) Z 1 7 7 0").unwrap();
         assert_eq!((seen.name.as_str(), seen.state.as_str(), seen.parent), ("a) b) (c", "Z", 1));
         assert_eq!(process(7, "nonsense"), None);
+    }
+
+    #[test]
+    fn only_the_claims_of_a_token_are_recorded() {
+        let own = r#"{"aud":["one.example"],"exp":7}"#;
+        let token = format!("e30.{}.c2ln", BASE64URL_NOPAD.encode(own.as_bytes()));
+        assert_eq!(claims(&token).as_deref(), Some(own));
+        for other in ["", "one.two.three", "a.b", "tier=\"front\"", "e30.MQ.e30"] {
+            assert_eq!(claims(other), None, "{other}");
+        }
     }
 
     #[test]

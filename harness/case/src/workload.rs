@@ -78,7 +78,7 @@ impl Workload {
         }
     }
 
-    /// How many pods can exist at once. A rolling update may exceed the desired number.
+    /// How many pods can exist at once. A rolling update may exceed the desired number of replicas.
     #[must_use]
     pub fn most_pods(&self) -> u64 {
         let strategy = &self.workload["spec"]["strategy"];

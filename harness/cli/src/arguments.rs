@@ -6,6 +6,7 @@ pub(crate) mod comparing;
 pub(crate) mod image;
 pub(crate) mod in_cluster;
 pub(crate) mod merge;
+pub(crate) mod namespace;
 pub(crate) mod on_cluster;
 pub(crate) mod verify;
 
@@ -70,9 +71,6 @@ pub(crate) enum Verb {
     Rbac(RbacArgs),
     /// Removes the objects that a run left on a cluster when it could not clean up
     Gc(GcArgs),
-    /// Generates the clause book, docs/book of the project
-    #[command(hide = true)]
-    Book(BookArgs),
     /// Prints the JSON Schema of a document
     Schema(SchemaArgs),
     /// Prints shell completions
@@ -153,15 +151,19 @@ pub(crate) struct ListArgs {
 /// Explains
 #[derive(Args, Debug)]
 pub(crate) struct ExplainArgs {
-    /// A clause such as probe.startup.gates-liveness, a case such as probe_types/startup-gates-others, or a case file; may be repeated
+    /// A clause such as probe.startup.gates-liveness, a case such as probe_types/startup-gates-others, or a case file or a folder of them; may be repeated
     #[arg(value_name = "ID", required = true)]
     pub(crate) ids: Vec<String>,
     #[command(flatten)]
     pub(crate) suites: SuiteArgs,
 }
 
-/// Generates the clause book
-#[derive(Args, Debug)]
+/// Generates the clause book, docs/book of the project
+///
+/// Only this project's own scripts use `probity book`. It is not a [`Verb`], because clap would suggest even a hidden
+/// verb to users who mistype another one, and list it in the completions.
+#[derive(Debug, Parser)]
+#[command(name = "book", bin_name = "probity book", long_about = None)]
 pub(crate) struct BookArgs {
     /// The folder for the pages, two levels below the project's root, because pages link to the files that they are
     /// generated from
@@ -175,7 +177,7 @@ pub(crate) struct BookArgs {
 /// Checks
 #[derive(Args, Debug)]
 pub(crate) struct LintArgs {
-    /// Case files, or folders of them
+    /// Case files, or folders of them; - for standard input
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// Fail on hints too

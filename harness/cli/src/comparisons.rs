@@ -46,6 +46,11 @@ impl ComparedReport {
                 format!("`{}`: there is no name before the `=`; write NAME=REPORT", argument.display());
             return Err(Failure::wrong_use(sentence));
         }
+        if place.is_empty() {
+            let sentence =
+                format!("`{}`: there is no report after the `=`; write NAME=REPORT", argument.display());
+            return Err(Failure::wrong_use(sentence));
+        }
         Ok(Self { given: Some(name.to_owned()), ..Self::read(Path::new(place))? })
     }
 

@@ -20,7 +20,8 @@ pub(crate) const STATUSES: &str = "Exit statuses:
     4  the cluster, the harness or a file failed
     5  the run was interrupted and cleaned up
     6  objects are left on the cluster; they are named, and `probity gc` removes them
-If several apply, the precedence is 6 or 5, then 1, 4, 3.";
+If several apply, the precedence is 6 or 5, then 1, 4, 3. A clause that held wherever it was observed, but was not observed
+for all its facets, is listed as inconclusive, but does not count as undecided here.";
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -70,6 +71,7 @@ impl From<ClusterError> for Failure {
         match &error {
             ClusterError::Kubeconfig { .. }
             | ClusterError::ContextNotNamed { .. }
+            | ClusterError::NoContexts { .. }
             | ClusterError::NoSuchContext { .. }
             | ClusterError::Context { .. }
             | ClusterError::NotInCluster(_)

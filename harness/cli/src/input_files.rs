@@ -16,7 +16,7 @@ pub(crate) fn below(
     let mut files = Vec::new();
     for path in paths {
         let before = files.len();
-        collect(path, true, wanted, &mut files).map_err(|error| Failure::wrong_file(path, error))?;
+        collect(path, true, wanted, &mut files)?;
         if files.len() == before {
             return Err(Failure::wrong_file(path, none));
         }
@@ -38,19 +38,28 @@ pub(crate) fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 }
 
 /// Collects matching files. Links to folders are not followed unless the user named them, because following a link to a
-/// parent folder would never end.
-fn collect(path: &Path, given: bool, wanted: fn(&Path) -> bool, files: &mut Vec<PathBuf>) -> io::Result<()> {
-    if !given && fs::symlink_metadata(path)?.is_symlink() && path.is_dir() {
-        return Ok(());
-    }
-    if !fs::metadata(path)?.is_dir() {
+/// parent folder would never end. A broken link in a folder counts as a file, so that an attempt to read it fails with
+/// its path. Fails with the path that cannot be listed.
+fn collect(
+    path: &Path,
+    given: bool,
+    wanted: fn(&Path) -> bool,
+    files: &mut Vec<PathBuf>,
+) -> Result<(), Failure> {
+    let wrong = |error: io::Error| Failure::wrong_file(path, error);
+    let is_folder = if given { fs::metadata(path).map_err(wrong)?.is_dir() } else { path.is_dir() };
+    if !is_folder {
         if given || wanted(path) {
             files.push(path.to_owned());
         }
         return Ok(());
     }
+    if !given && path.is_symlink() {
+        return Ok(());
+    }
+    let entries = fs::read_dir(path).map_err(wrong)?;
     let mut inside: Vec<PathBuf> =
-        fs::read_dir(path)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
+        entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>().map_err(wrong)?;
     inside.sort();
     inside.iter().try_for_each(|path| collect(path, false, wanted, files))
 }

@@ -27,11 +27,15 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{Command, CommandFactory, FromArgMatches};
+use clap::{Command, CommandFactory, FromArgMatches, Parser};
 
-use arguments::{CommandLine, Verb};
+use arguments::{BookArgs, CommandLine, Verb};
+use exit_status::{Exit, Failure};
 
 fn main() -> ExitCode {
+    if env::args_os().nth(1).is_some_and(|word| word == "book") {
+        return ended("book", commands::book::run(&BookArgs::parse_from(env::args_os().skip(1))));
+    }
     let matches = called_as(env::args_os().next().as_deref()).get_matches();
     let verb = CommandLine::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()).verb;
     let done = match verb {
@@ -52,15 +56,18 @@ fn main() -> ExitCode {
         Verb::Fetch(args) => commands::fetch::run(&args),
         Verb::Rbac(args) => commands::rbac::run(&args),
         Verb::Gc(args) => commands::gc::run(&args),
-        Verb::Book(args) => commands::book::run(&args),
         Verb::Schema(args) => commands::schema::run(args),
         Verb::Completions(args) => commands::completions::run(args),
         Verb::Manual(args) => commands::manual::run(&args),
     };
+    ended(matches.subcommand_name().unwrap_or_default(), done)
+}
+
+/// The exit status of a command. If it failed, also reports why.
+fn ended(name: &str, done: Result<Exit, Failure>) -> ExitCode {
     match done {
         Ok(exit) => exit.code().into(),
         Err(failure) => {
-            let name = matches.subcommand_name().unwrap_or_default();
             output::err(&format!("probity {name}: {failure}\n"));
             failure.exit.code().into()
         }

@@ -39,7 +39,7 @@ pub(crate) fn bytes(bytes: &[u8]) -> Result<Exit, Failure> {
     }
 }
 
-/// Writes a text to standard error. An error in writing is ignored, because the exit status still tells how the command
+/// Writes a text to standard error. An error in writing is ignored, because the exit status still shows how the command
 /// ended.
 pub(crate) fn err(text: &str) {
     let mut stream = io::stderr().lock();

@@ -31,6 +31,8 @@ pub(crate) use conduct::RunPlan;
 pub(crate) use delivery::deliver;
 pub(crate) use prepare::{prepare, runtime};
 
+use crate::arguments::namespace;
+
 /// How many pods start at the same time on a node, unless the user sets another number.
 pub(crate) const STARTS: u32 = 2;
 
@@ -98,7 +100,7 @@ pub(crate) struct RunSettings {
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
     /// Run in this existing namespace, which enforces the restricted Pod Security Standard [default: create a namespace, and delete it afterwards]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = namespace::name)]
     pub(crate) namespace: Option<String>,
     #[command(flatten)]
     pub(crate) placement: PlacementArgs,

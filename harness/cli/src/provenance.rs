@@ -75,6 +75,13 @@ pub(crate) fn book_facts() -> Result<BookFacts, Failure> {
     Ok(BookFacts { suite: suite(&book)?, cases: book.files.iter().flat_map(cases).collect() })
 }
 
+/// A book with its version and the beginning of its digest.
+pub(crate) fn named(suite: &Suite) -> String {
+    let digest: String = suite.digest.trim_start_matches("sha256:").chars().take(12).collect();
+    let digest = if digest.is_empty() { "no digest" } else { &digest };
+    format!("{} {} ({digest})", suite.name, suite.version)
+}
+
 /// A digest in hexadecimal digits.
 pub(crate) fn hex(digest: Sha256) -> String {
     digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()

@@ -1,7 +1,8 @@
 //! The folder of a run: its log, its histories and its report as files.
 //!
-//! A history has one JSON object per line, plain (`.jsonl`) or compressed (`.jsonl.zst`). Files are written under a
-//! temporary name and renamed, so a file that exists is complete. The intact part of a truncated history is still read.
+//! A history has one JSON object per line, plain (`.jsonl`) or compressed (`.jsonl.zst`). When a history is read, its first
+//! bytes decide whether it is compressed, and not its name. Files are written under a temporary name and renamed, so a
+//! file that exists is complete. The intact part of a truncated history is still read.
 
 pub(crate) mod bundle;
 pub(crate) mod foreign;
@@ -9,11 +10,12 @@ pub(crate) mod merging;
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
 use probity_model::History;
-use probity_report::{LogLine, Report, StoredHistory, run_log};
+use probity_report::{API_VERSION, KIND, LogLine, Report, SCHEMA_VERSION, StoredHistory, run_log};
+use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use self::foreign::RunFiles;
@@ -29,6 +31,9 @@ pub(crate) const REPORT: &str = "report.json";
 
 /// The page of a report.
 pub(crate) const PAGE: &str = "report.html";
+
+/// The first bytes of every file that is compressed with zstd.
+pub(crate) const PACKED: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
 
 /// The maximum size of a file, and of a history after unpacking. A real history has a few megabytes.
 const LARGEST: u64 = 256 << 20;
@@ -59,14 +64,15 @@ pub(crate) fn digest_of(bytes: &[u8]) -> String {
 /// Reads the intact part of a history. Fails if the file cannot be read, or is not a history. The error does not contain
 /// the path.
 pub(crate) fn read_history(path: &Path) -> Result<HistoryFile, String> {
-    let file = File::open(path).map_err(|error| error.to_string())?;
-    history_from(file, path.extension() == Some(OsStr::new("zst")))
+    history_from(File::open(path).map_err(|error| error.to_string())?)
 }
 
 /// Reads the intact part of a history, which may be compressed.
-fn history_from(file: impl Read, compressed: bool) -> Result<HistoryFile, String> {
-    let (bytes, cut) = if compressed {
-        unpack(zstd::Decoder::new(file).map_err(|error| error.to_string())?)
+fn history_from(file: impl Read) -> Result<HistoryFile, String> {
+    let mut file = BufReader::new(file);
+    let begin = file.fill_buf().map_err(|error| error.to_string())?;
+    let (bytes, cut) = if begin.starts_with(&PACKED) {
+        unpack(zstd::Decoder::with_buffer(file).map_err(|error| error.to_string())?)
     } else {
         unpack(file)
     };
@@ -80,6 +86,7 @@ fn history_from(file: impl Read, compressed: bool) -> Result<HistoryFile, String
         Err(error) => return Err(format!("it is not text: {error}")),
     };
     let history = History::read(&text).map_err(|error| match &cut {
+        _ if is_report(&text) => "this is a report; give the folder of its run".to_owned(),
         Some(cut) => format!("{error} (and {cut})"),
         None => error.to_string(),
     })?;
@@ -93,8 +100,16 @@ fn unpack(from: impl Read) -> (Vec<u8>, Option<String>) {
     match from.take(LARGEST).read_to_end(&mut bytes) {
         Ok(_) if bytes.len() as u64 == LARGEST => (bytes, Some(too_large())),
         Ok(_) => (bytes, None),
-        Err(error) => (bytes, Some(format!("the file is truncated: {error}"))),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+            (bytes, Some(format!("the file is truncated: {error}")))
+        }
+        Err(error) => (bytes, Some(format!("the file is damaged: {error}"))),
     }
+}
+
+/// Whether a text looks like a report.
+pub(crate) fn is_report(text: &str) -> bool {
+    text.trim_start().starts_with('{') && text.contains(KIND)
 }
 
 /// The error for a file that is too large.
@@ -115,6 +130,7 @@ fn read_text(path: &Path) -> Result<String, String> {
 /// The histories that a command line names: files, and all histories in folders, sorted. Fails if a path does not exist, or a
 /// folder contains no history.
 pub(crate) fn histories_below(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    paths.iter().try_for_each(|path| not_standard_input(path))?;
     let files = input_files::below(paths, is_history, "there is no history here (.jsonl or .jsonl.zst)")?;
     // The user vouches for the files on the command line, but not for the files in a folder.
     match files.iter().find(|file| file.is_symlink() && !paths.contains(file)) {
@@ -123,6 +139,14 @@ pub(crate) fn histories_below(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure
         }
         None => Ok(files),
     }
+}
+
+/// Fails for `-`, which other programs accept, unless there is a file of this name.
+fn not_standard_input(path: &Path) -> Result<(), Failure> {
+    if path.as_os_str() == "-" && !path.exists() {
+        return Err(Failure::wrong_file(path, "standard input cannot be read here; give a file or a folder"));
+    }
+    Ok(())
 }
 
 fn is_history(path: &Path) -> bool {
@@ -146,6 +170,9 @@ pub(crate) fn load(folder: &Path) -> Result<(Vec<LogLine>, Vec<StoredHistory>), 
 /// Reads the log of a run.
 /// Fails if the folder has no log, or if the log has another format.
 pub(crate) fn read_log(folder: &Path) -> Result<Vec<LogLine>, Failure> {
+    if folder.is_file() {
+        return Err(Failure::wrong_file(folder, "this is a file; give the folder of the run"));
+    }
     let path = folder.join(LOG);
     let text = RunFiles::Folder(folder.to_owned()).text(LOG).map_err(|error| {
         Failure::wrong_file(&path, format!("{error}; give the folder that `probity run --out` wrote"))
@@ -171,6 +198,7 @@ pub(crate) fn report_file(path: &Path) -> PathBuf {
 /// Reads a report: the given file itself, or the report in a run's folder.
 /// Fails if it cannot be read, or is not a report of a known format.
 pub(crate) fn read_report(path: &Path) -> Result<Report, Failure> {
+    not_standard_input(path)?;
     let text = if path.is_dir() { RunFiles::Folder(path.to_owned()).text(REPORT) } else { read_text(path) };
     let path = report_file(path);
     let text = text.map_err(|error| {
@@ -179,9 +207,44 @@ pub(crate) fn read_report(path: &Path) -> Result<Report, Failure> {
             format!("{error}; give a report.json, or the folder of a run that has one"),
         )
     })?;
-    serde_json::from_str(&text).map_err(|error| {
-        Failure::wrong_file(&path, format!("this is not a report of a known format: {error}"))
-    })
+    parse_report(&text).map_err(|why| Failure::wrong_file(&path, why))
+}
+
+/// The fields that name the format of a report.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ReportFormat {
+    api_version: String,
+    kind: String,
+    schema_version: String,
+}
+
+/// Parses a report. Fails if the text is not a report of a known format.
+pub(crate) fn parse_report(text: &str) -> Result<Report, String> {
+    check_format(text)?;
+    serde_json::from_str(text).map_err(unknown_format)
+}
+
+/// Fails if a report does not name a format that this program knows. A report of another format may have the same fields
+/// with other meanings.
+pub(crate) fn check_format(text: &str) -> Result<(), String> {
+    let ReportFormat { api_version, kind, schema_version } =
+        serde_json::from_str(text).map_err(unknown_format)?;
+    if (api_version.as_str(), kind.as_str()) != (API_VERSION, KIND) {
+        return Err(format!(
+            "this is a {kind} of {api_version}; this program reads a {KIND} of {API_VERSION}"
+        ));
+    }
+    let major = SCHEMA_VERSION.split('.').next().unwrap_or_default();
+    if schema_version.split('.').next() == Some(major) {
+        Ok(())
+    } else {
+        Err(format!("this is a report of format {schema_version}; this program reads {major}.x"))
+    }
+}
+
+fn unknown_format(error: serde_json::Error) -> String {
+    format!("this is not a report of a known format: {error}")
 }
 
 /// Adds a line to the log of a run.

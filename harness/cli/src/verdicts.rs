@@ -39,7 +39,7 @@ pub(crate) struct CaseVerdicts {
     pub(crate) verdict: Word,
     /// Each clause that applies to the history, in the order of the book.
     pub(crate) judgements: Vec<Judgement>,
-    /// The case's own expectations, in their order.
+    /// The case's own expectations, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) expected: Vec<Expected>,
 }

@@ -4,6 +4,7 @@
 
 mod read;
 mod text;
+mod unreadable;
 
 use probity_model::Registry;
 use probity_report::run_log::{Suite, Tool};
@@ -11,13 +12,14 @@ use probity_report::verification::{self, Flaw};
 use probity_report::{BookFacts, Certificate, LogLine, Report, StoredHistory, Undecided, VerifyFacts};
 
 use crate::exit_status::Standard;
-use crate::report_files;
 use crate::run_folder::foreign::RunFiles;
 use crate::run_folder::{LOG, REPORT};
 use crate::verdicts::CaseVerdicts;
+use crate::{provenance, report_files};
 
 pub(crate) use read::Given;
 use read::{RunRead, StoredReport};
+use unreadable::Unreadable;
 
 /// The book of this program and the program itself, with which a run is compared.
 pub(crate) struct Verifier {
@@ -93,8 +95,9 @@ impl Verifier {
         let Ok(report) = Report::build(&self.registry, &log, &histories) else { return found };
         let report = report.judged_by(&self.book.suite).certified(&self.book);
         let stored = read::report(files, &mut found.flaws);
+        let unreadable = Unreadable::of(&log, &histories);
         match &stored {
-            Some(stored) => self.stored_report(stored, &report, &mut found),
+            Some(stored) => self.stored_report(stored, &report, &unreadable, &mut found),
             None if !files.has(REPORT) => found.notes.push(format!(
                 "there is no {REPORT}; this output is calculated from the log and the histories"
             )),
@@ -102,15 +105,30 @@ impl Verifier {
         }
         let book = stored.as_ref().map_or(&facts.suite, |stored| book_of(&stored.report));
         let same_program = facts.tool == self.tool && self.book.is(book);
-        other_files(files, same_program, (&report, &histories), &mut found);
+        if unreadable.is_empty() {
+            other_files(files, same_program, (&report, &histories), &mut found);
+        } else {
+            found.notes.push(unreadable.note());
+        }
         found.report = Some(report);
         found
     }
 
-    /// Compares a stored report with the one that follows from the log and the histories.
-    fn stored_report(&self, stored: &StoredReport, follows: &Report, found: &mut Verified) {
-        let Ok(again) = serde_json::to_value(follows) else { return };
-        let mut differences = verification::differences(&stored.value, &again);
+    /// Compares a stored report with the one that follows from the log and the histories, except what depends on
+    /// unreadable histories.
+    fn stored_report(
+        &self,
+        stored: &StoredReport,
+        follows: &Report,
+        unreadable: &Unreadable,
+        found: &mut Verified,
+    ) {
+        let Ok(mut again) = serde_json::to_value(follows) else { return };
+        let mut there = stored.value.clone();
+        for report in [&mut there, &mut again] {
+            unreadable.leave_out_of(report, &stored.report);
+        }
+        let mut differences = verification::differences(&there, &again);
         let judged_by = book_of(&stored.report);
         let mut flaws = std::mem::take(&mut differences.facts);
         if self.book.is(judged_by) {
@@ -183,20 +201,11 @@ impl Verifier {
 
     /// The sentence that explains which checks are impossible because the book differs.
     fn other_book(&self, what: &str, other: &Suite) -> String {
-        let named = |suite: &Suite| {
-            let digest: String = suite.digest.trim_start_matches("sha256:").chars().take(12).collect();
-            format!(
-                "{} {} ({})",
-                suite.name,
-                suite.version,
-                if digest.is_empty() { "no digest" } else { &digest }
-            )
-        };
         format!(
             "the {what} used the book {}, and this program has {}, with different clauses, cases or judges. Only the \
              program that ran can check whether cases are missing and whether the verdicts are those of its book",
-            named(other),
-            named(&self.book.suite)
+            provenance::named(other),
+            provenance::named(&self.book.suite)
         )
     }
 }

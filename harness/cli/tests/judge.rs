@@ -96,6 +96,19 @@ fn a_doubt_fails_unless_it_is_told_to_pass_and_something_was_decided() {
 }
 
 #[test]
+fn a_history_to_which_the_clause_does_not_apply_is_left_out() {
+    let mut run = Composer::new(&[]);
+    run.create(0.0, &json!({ "containers": [{ "name": "target" }] })).start(1.0, 0);
+    let other = stored(&run.done());
+    let said = judge(&other, &[]);
+    assert_eq!(said.status, 3, "nothing was judged");
+    let why = format!("the clause {CLAUSE} does not apply to this case (it needs: ");
+    assert!(said.out.contains(&why), "{}", said.out);
+    let held = stored(&history(3.5));
+    assert_eq!(judge(&other, &[held.path.to_str().unwrap()]).status, 0);
+}
+
+#[test]
 fn a_torn_history_is_judged_as_far_as_it_goes_and_said_to_be_torn() {
     let text = history(2.5).write().unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -138,5 +151,10 @@ fn a_folder_stands_for_all_histories_below_it() {
     write(folder.path(), "notes.txt", "no history");
     let said = probity(&["judge", folder.path().to_str().unwrap(), "--clause", CLAUSE]);
     assert_eq!(said.status, 1);
+    assert_eq!(said.out.matches("composed  ").count(), 2, "{}", said.out);
+    write(folder.path(), "chapter/a.jsonl", "no history");
+    let said = probity(&["judge", folder.path().to_str().unwrap(), "--clause", CLAUSE]);
+    assert_eq!(said.status, 1, "a damaged one does not hide the violation");
+    assert!(said.err.contains("chapter/a.jsonl: the first line is not the header"), "{}", said.err);
     assert_eq!(said.out.matches("composed  ").count(), 2, "{}", said.out);
 }

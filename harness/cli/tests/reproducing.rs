@@ -47,7 +47,7 @@ fn the_case_is_printed_and_its_guesses_are_named() {
 fn the_case_that_is_written_is_a_good_one_and_is_never_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     let path = write(folder.path(), "shop.yaml", SHOP);
-    let case = folder.path().join("case.yaml");
+    let case = folder.path().join("new/case.yaml");
     let arguments = ["reproduce", path.to_str().unwrap(), "--plan", "--case-out", case.to_str().unwrap()];
     let said = probity(&arguments);
     assert_eq!((said.status, said.out.as_str()), (0, ""), "{}", said.err);
@@ -68,4 +68,29 @@ fn what_no_api_server_takes_is_refused_at_its_place() {
     assert_eq!(said.status, 2);
     let wanted = "line 13, column 80: a probe has no field `periodSecond`; did you mean `periodSeconds`?";
     assert!(said.err.contains(wanted), "{}", said.err);
+}
+
+#[test]
+fn a_name_that_is_neither_a_file_nor_a_known_bug_is_wrong_use_with_the_nearest_bug() {
+    for (name, says) in [
+        ("exec-timeout-ignord", "did you mean `regressions/exec-timeout-ignored`? (`probity list --profile"),
+        ("regressions/zzz", "no file and no known bug is called `regressions/zzz` (`probity list --profile"),
+        ("probe_types/startup-gates-others", "use `probity run --exact probe_types/startup-gates-others`"),
+    ] {
+        let said = probity(&["reproduce", name, "--plan"]);
+        assert_eq!(said.status, 2);
+        assert!(said.err.contains(says), "{}", said.err);
+    }
+}
+
+#[test]
+fn a_case_has_no_workloads() {
+    let folder = tempfile::tempdir().unwrap();
+    let case = "case: mine/one\nstory: x\npod: { spec: { containers: [{ name: c }] } }\n";
+    let path = write(folder.path(), "case.yaml", case);
+    for file in [path.to_str().unwrap(), "regressions/exec-timeout-ignored"] {
+        let said = probity(&["reproduce", file, "--workload", "x", "--plan"]);
+        assert_eq!((said.status, said.out.as_str()), (2, ""));
+        assert!(said.err.contains("omit --workload"), "{}", said.err);
+    }
 }

@@ -68,6 +68,16 @@ fn a_list_is_that_of_a_test_program_and_asks_no_cluster() {
 }
 
 #[test]
+fn a_list_that_cannot_be_written_is_an_error_and_no_panic() {
+    let said = probity(&["run", "--list", "--logfile", "/no/such/file"]);
+    assert_eq!((said.status, said.out.as_str()), (2, ""));
+    assert!(said.err.starts_with("probity run: /no/such/file: "), "{}", said.err);
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_probity"));
+    assert_eq!(command.args(["run", "--list"]).stdout(full).status().unwrap().code(), Some(4));
+}
+
+#[test]
 fn a_context_must_be_named_and_the_ones_that_there_are_are_listed() {
     let place = place(&["kind-one", "kind-two"]);
     let said = place.run(&[]);
@@ -126,6 +136,15 @@ fn rights_are_printed_as_manifests_for_the_cluster_or_for_one_namespace() {
     let narrow = probity(&["rbac", "--namespace", "mine"]);
     assert!(narrow.status == 0 && narrow.out.contains("kind: Role\n"), "{}", narrow.out);
     assert!(narrow.out.contains("namespace: mine"), "{}", narrow.out);
+}
+
+#[test]
+fn a_name_that_no_namespace_can_have_is_wrong_use() {
+    for verb in [vec!["rbac"], vec!["run", "--list"], vec!["gc"]] {
+        let said = probity(&[verb, vec!["--namespace", "A_b"]].concat());
+        assert_eq!((said.status, said.out.as_str()), (2, ""), "{}", said.err);
+        assert!(said.err.contains("at most 63 lowercase letters"), "{}", said.err);
+    }
 }
 
 #[test]

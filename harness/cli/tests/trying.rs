@@ -59,6 +59,13 @@ fn the_plan_tells_the_promises_and_what_is_left_out_without_a_cluster() {
     ] {
         assert!(said.out.contains(part), "{part} in {}", said.out);
     }
+    assert!(!said.out.contains("try/hang"), "the cases of the harness are not shown: {}", said.out);
+}
+
+#[test]
+fn the_formula_of_an_overload_names_the_probe() {
+    let said = plan(GOOD, &["--faults", "overload"]);
+    assert!(said.out.contains("plus at most periodSeconds (readiness), at most 3 s later"), "{}", said.out);
 }
 
 #[test]
@@ -82,7 +89,17 @@ fn what_is_no_manifest_is_refused_at_its_place() {
     refused(&plan("", &[]), "pod.yaml: the manifest is empty");
     refused(&plan("- one\n", &[]), "pod.yaml, line 1, column 1: this is not a Kubernetes object");
     let said = plan("kind: ConfigMap\nmetadata: { name: c }\n", &[]);
-    refused(&said, "pod.yaml, line 1, column 7: there is no pod in it, only ConfigMap c");
+    refused(
+        &said,
+        "pod.yaml, line 1, column 7: there is no pod in it, only ConfigMap c; it needs one of Pod, Deployment,",
+    );
+    let said = plan("kind: pod\nmetadata: { name: c }\n", &[]);
+    refused(&said, "pod.yaml, line 1, column 7: there is no pod in it, only pod c; did you mean `Pod`?");
+    let said = plan("case: mine/one\nstory: x\npod: {}\n", &[]);
+    refused(
+        &said,
+        "pod.yaml, line 1, column 7: this is a case, not a manifest; run it with `probity reproduce`",
+    );
     let said = probity(&["try", "/nonexistent/pod.yaml", "--plan"]);
     assert_eq!(said.status, 2);
     assert!(said.err.contains("it cannot be read"), "{}", said.err);
@@ -121,9 +138,10 @@ fn of_several_workloads_one_must_be_chosen() {
 fn settings_that_are_too_slow_are_refused_with_the_arithmetic() {
     let slow = GOOD.replace("periodSeconds: 2", "periodSeconds: 200");
     let said = plan(&slow, &["--faults", "hang"]);
-    refused(&said, "the settings are too slow for --span 300s; nothing was created\n  hang takes up to ");
+    refused(&said, "the settings are too slow for --span 5m; nothing was created\n  hang takes up to ");
     assert!(said.err.contains("until every probe has detected it 606 s"), "{}", said.err);
-    assert_eq!(plan(&slow, &["--faults", "hang", "--span", "1h"]).status, 0);
+    let enough = said.err.split("\nuse --span ").nth(1).and_then(|rest| rest.split(',').next()).unwrap();
+    assert_eq!(plan(&slow, &["--faults", "hang", "--span", enough]).status, 0, "{enough}");
 }
 
 #[test]

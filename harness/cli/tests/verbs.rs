@@ -28,6 +28,24 @@ fn a_list_can_be_narrowed_and_an_empty_one_is_wrong_use() {
 }
 
 #[test]
+fn each_filter_must_match_something() {
+    for (arguments, part) in [
+        (vec!["list", "startup", "nosuch"], "no case matches `nosuch`"),
+        (vec!["run", "startup", "nosuch", "--list"], "no case matches `nosuch`"),
+        (
+            vec!["list", "--clauses", "startup", "livness"],
+            "no clause matches `livness`; did you mean `liveness`?",
+        ),
+        (vec!["list", "--coverage", "nosuch"], "no clause or case matches `nosuch`"),
+        (vec!["list", "startup", "--skip", "/"], "--skip leaves out "),
+    ] {
+        let said = probity(&arguments);
+        assert_eq!((said.status, said.out.as_str()), (2, ""), "{arguments:?}");
+        assert!(said.err.contains(part), "{arguments:?}: {}", said.err);
+    }
+}
+
+#[test]
 fn the_known_bugs_are_listed_explained_and_printed_and_run_only_on_request() {
     let listed = probity(&["list", "--profile", "regressions"]);
     assert_eq!((listed.status, listed.out.lines().count()), (0, 54), "{}", listed.out);
@@ -70,6 +88,16 @@ fn coverage_names_the_cases_of_a_clause() {
 }
 
 #[test]
+fn a_list_of_clauses_follows_the_profile() {
+    let all = probity(&["list", "--clauses"]).out.lines().count();
+    for kind in ["--clauses", "--coverage"] {
+        let slow = probity(&["list", kind, "--profile", "slow"]);
+        assert_eq!(slow.status, 0, "{}", slow.err);
+        assert!((1..all).contains(&slow.out.lines().count()), "{}", slow.out);
+    }
+}
+
+#[test]
 fn every_clause_and_every_case_that_is_listed_can_be_explained() {
     let names = |arguments: &[&str]| -> Vec<String> {
         let text = probity(arguments).out;
@@ -105,6 +133,23 @@ fn a_name_that_does_not_exist_is_wrong_use_with_the_nearest_one() {
     let said = probity(&["explain", "probe.startup.gates-livenes"]);
     assert_eq!(said.status, 2);
     assert!(said.err.contains("did you mean `probe.startup.gates-liveness`?"), "{}", said.err);
+}
+
+#[test]
+fn a_part_of_a_name_lists_the_names_that_contain_it() {
+    let said = probity(&["explain", "probe.startup"]);
+    assert_eq!(said.status, 2);
+    assert!(said.err.contains("these names contain it:\n  probe.startup."), "{}", said.err);
+    let said = probity(&["explain", "zzzz"]);
+    assert!(said.err.contains("`probity list` and `probity list --clauses` show all names"), "{}", said.err);
+}
+
+#[test]
+fn the_command_for_the_clause_book_is_never_suggested() {
+    let said = probity(&["foo"]);
+    assert!(said.status == 2 && !said.err.contains("book"), "{}", said.err);
+    assert!(!probity(&["completions", "bash"]).out.split_whitespace().any(|word| word == "book"));
+    assert!(probity(&["book", "--help"]).out.contains("Usage: probity book"));
 }
 
 #[test]

@@ -4,6 +4,9 @@
 
 mod probity;
 
+use std::fs::File;
+use std::process::Command;
+
 use probity::{ProgramOutput, probity, write};
 
 const GOOD: &str = "\
@@ -115,6 +118,46 @@ fn a_file_that_does_not_exist_and_an_empty_folder_are_wrong_use() {
     assert_eq!(probity(&["lint", "/no/such/file.yaml"]).status, 2);
     let said = probity(&["lint", folder.path().to_str().unwrap()]);
     assert!(said.status == 2 && said.err.contains("no file that ends in .yaml"), "{}", said.err);
+}
+
+#[test]
+fn a_broken_link_is_named_and_the_other_files_are_still_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink("/no/such/file", folder.path().join("a.yaml")).unwrap();
+    std::os::unix::fs::symlink("/no/such/file", folder.path().join("notes")).unwrap();
+    write(folder.path(), "b.yaml", GOOD);
+    let path = folder.path().to_str().unwrap();
+    let linted = probity(&["lint", "/no/such/file.yaml", path]);
+    assert_eq!(linted.status, 2);
+    for part in ["a.yaml: it cannot be read: ", "/no/such/file.yaml: No such file", "2 problems"] {
+        assert!(linted.err.contains(part), "{part} in {}", linted.err);
+    }
+    assert!(linted.out.ends_with("b.yaml: 1 case\n"), "{}", linted.out);
+    let listed = probity(&["list", "--suite", path]);
+    assert!(listed.status == 2 && listed.err.contains("a.yaml: it cannot be read: "), "{}", listed.err);
+}
+
+#[test]
+fn standard_input_is_a_file_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path(), "case.yaml", GOOD);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_probity"));
+    let said = command.args(["lint", "-"]).stdin(File::open(path).unwrap()).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&said.stdout), "standard input: 1 case\n");
+}
+
+#[test]
+fn hints_come_in_the_order_of_their_lines() {
+    let text = GOOD
+        .replace("path: /live, port", "path: /livez, port")
+        .replace("- name: target", "- name: target\n        image: nginx");
+    let said = lint_text(&text);
+    let lines: Vec<usize> = said
+        .err
+        .lines()
+        .filter_map(|line| line.strip_prefix("hint: case.yaml, line ")?.split(',').next()?.parse().ok())
+        .collect();
+    assert_eq!(lines, [8, 9], "{}", said.err);
 }
 
 #[test]
@@ -252,6 +295,17 @@ fn hints_of_a_sidecar_stand_where_its_container_is_written() {
 }
 
 /// Every example of the documentation that is a whole case.
+#[test]
+fn a_folder_and_a_file_of_any_name_can_be_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = write(folder.path(), "good.txt", GOOD);
+    let said = probity(&["explain", file.to_str().unwrap()]);
+    assert!(said.status == 0 && said.out.starts_with("mine/one  "), "{}{}", said.out, said.err);
+    write(folder.path(), "good.yaml", GOOD);
+    let said = probity(&["explain", folder.path().to_str().unwrap()]);
+    assert!(said.status == 0 && said.out.starts_with("mine/one  "), "{}{}", said.out, said.err);
+}
+
 #[test]
 fn every_case_in_the_documentation_is_a_good_one() {
     let folder = tempfile::tempdir().unwrap();

@@ -7,5 +7,5 @@ mod kubelet_signs;
 mod nodes;
 pub(crate) mod objects;
 pub(crate) mod port_forward;
-mod probe_counts;
+pub(crate) mod probe_counts;
 mod retry;

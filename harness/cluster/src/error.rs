@@ -6,6 +6,7 @@
 use std::fmt;
 
 use kube::client::UpgradeConnectionError;
+use kube::config::KubeconfigError;
 use kube::core::Status;
 
 /// The maximum length of a text that a proxy answers, in characters. A longer text is cut.
@@ -16,23 +17,32 @@ const LONGEST_PROSE: usize = 500;
 pub enum ClusterError {
     /// The kubeconfig could not be read.
     #[error(
-        "failed to read the kubeconfig ({path}): {error}; name another with --kubeconfig, or use the service account of this pod with --in-cluster"
+        "failed to read the kubeconfig ({path}): {}; name another with --kubeconfig, or use the service account of this pod with --in-cluster",
+        cause(.error)
     )]
     Kubeconfig {
         /// The file, or the default locations.
         path: String,
         /// What went wrong.
-        error: Box<kube::config::KubeconfigError>,
+        error: Box<KubeconfigError>,
     },
     /// No context was named. The field lists the contexts in the kubeconfig.
     #[error(
         "no context was given, and the harness never uses the current one; choose one with --context: {}",
-        list(.0)
+        .0.join(", ")
     )]
     ContextNotNamed(Vec<String>),
+    /// The kubeconfig has no contexts at all. The field is the file, or the default locations.
+    #[error("{0}: this kubeconfig has no contexts; give another with --kubeconfig")]
+    NoContexts(String),
     /// The kubeconfig does not have the context.
-    #[error("the kubeconfig has no context `{context}`; choose one with --context: {}", list(.known))]
+    #[error(
+        "{path}: this kubeconfig has no context `{context}`; choose one with --context: {}",
+        .known.join(", ")
+    )]
     NoSuchContext {
+        /// The file, or the default locations.
+        path: String,
         /// The context that was named.
         context: String,
         /// The contexts in the kubeconfig.
@@ -238,6 +248,10 @@ pub(crate) fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
     words
 }
 
-fn list(names: &[String]) -> String {
-    if names.is_empty() { "the kubeconfig has none".to_owned() } else { names.join(", ") }
+/// Why a kubeconfig could not be read, without its path, which the sentence around it names.
+fn cause(error: &KubeconfigError) -> String {
+    match error {
+        KubeconfigError::ReadConfig(error, _) => error.to_string(),
+        other => other.to_string(),
+    }
 }

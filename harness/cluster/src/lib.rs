@@ -1,4 +1,4 @@
-//! Everything of the harness that touches a cluster.
+//! All parts of the harness that access a cluster.
 //!
 //! It arranges what a case describes, records what happens, and cleans up. It asserts nothing: the model draws the
 //! conclusions from a history. The folders build on each other in this order: `api` (requests to the API server and to

@@ -30,7 +30,7 @@ pub struct Expected {
     pub verdict: Verdict,
 }
 
-/// Judges all expectations of a history's case, in their order.
+/// Judges all expectations of a history's case, in order.
 #[must_use]
 pub fn judge(history: &History) -> Vec<Expected> {
     if history.header.expect.is_empty() {

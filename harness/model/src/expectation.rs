@@ -66,7 +66,7 @@ pub enum Occurrence {
     Ended,
     /// The pod becomes ready; with `only: { container: … }`, that container becomes ready.
     Ready,
-    /// The pod was ready and is no longer ready; with `only: { container: … }`, the same of that container.
+    /// The pod was ready and is no longer ready; with `only: { container: … }`, the same for that container.
     Unready,
     /// A container receives this signal.
     Signal(String),

@@ -297,8 +297,15 @@ pub enum HistoryError {
         /// The line's number, counted from 1.
         line: usize,
         /// What is wrong with it.
-        error: serde_json::Error,
+        error: String,
     },
+}
+
+/// An error in a line of JSON, without the number of the line. Serde counts the lines of the text that it reads, which
+/// is always the first one here.
+#[must_use]
+pub fn in_line(error: &serde_json::Error) -> String {
+    error.to_string().replacen(" at line 1 column ", " at column ", 1)
 }
 
 impl History {
@@ -362,7 +369,7 @@ impl History {
             match serde_json::from_str(line) {
                 Ok(event) => events.push(event),
                 Err(_) if lines.peek().is_none() && !text.ends_with('\n') => break,
-                Err(error) => return Err(HistoryError::Line { line: at + 1, error }),
+                Err(error) => return Err(HistoryError::Line { line: at + 1, error: in_line(&error) }),
             }
         }
         Ok(Self { header, events })

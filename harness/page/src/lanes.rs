@@ -24,7 +24,7 @@ const LONGEST: usize = 240;
 pub(crate) struct LaneGroup {
     /// The object that the lanes are about.
     pub(crate) name: String,
-    /// The lanes, in their order.
+    /// The lanes, in order.
     pub(crate) lanes: Vec<Lane>,
 }
 

@@ -9,7 +9,7 @@ use std::fmt;
 
 use probity_case::{Case, CaseName, Profile};
 use probity_model::ClauseId;
-use probity_model::history::NodeFacts;
+use probity_model::history::{NodeFacts, in_line};
 use probity_model::verdict::Skip;
 use serde::{Deserialize, Serialize};
 
@@ -293,7 +293,7 @@ pub enum LogError {
         /// The line's number, counted from 1.
         line: usize,
         /// What is wrong with it.
-        error: serde_json::Error,
+        error: String,
     },
 }
 
@@ -347,7 +347,7 @@ pub fn read(text: &str) -> Result<Vec<LogLine>, LogError> {
         match serde_json::from_str(line) {
             Ok(line) => log.push(line),
             Err(_) if lines.peek().is_none() && !text.ends_with('\n') => break,
-            Err(error) => return Err(LogError::Line { line: at + 1, error }),
+            Err(error) => return Err(LogError::Line { line: at + 1, error: in_line(&error) }),
         }
     }
     Ok(log)

@@ -211,7 +211,7 @@ impl<A> Script<A> {
         Due { index, step: &self.steps[index] }
     }
 
-    /// The steps in their order.
+    /// The steps in order.
     #[must_use]
     pub fn steps(&self) -> &[Step<A>] {
         &self.steps

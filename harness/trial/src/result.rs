@@ -31,7 +31,7 @@ pub struct Observation {
 pub struct TrialResult {
     /// The fault.
     pub fault: Fault,
-    /// All quantities, in their order.
+    /// All quantities, in order.
     pub observations: Vec<Observation>,
     /// How many requests the clients sent from the fault on.
     pub requests: usize,

@@ -56,6 +56,55 @@ fn a_pod_is_ready_with_its_containers_and_all_of_its_gates() {
 }
 
 #[test]
+fn a_gate_counts_until_the_pod_is_gone() {
+    let clause = "readinessgate.ready-needs-both";
+    let judged = |at_last: &'static str| {
+        let shut = [(GATE, "True"), (OTHER, "False")];
+        let mut run = pod(clause, &gated());
+        run.status(2.0, &ready_as("True", "False", &shut));
+        run.deed(10.0, Did::Deleted { kind: "Pod".to_owned(), name: "pod".to_owned(), grace: None });
+        for (at, ready) in [(10.1, "False"), (10.5, at_last)] {
+            leaves(&mut run, at, &gated(), &ready_as("True", ready, &shut));
+        }
+        run.reading(60.0);
+        verdict(&run.done(), clause)
+    };
+    assert_eq!(judged("False"), "holds");
+    assert_eq!(judged("True"), "violated");
+}
+
+/// A revision of a pod that terminates.
+fn leaves(run: &mut Composer, at: f64, spec: &Value, status: &Value) {
+    let object = json!({
+        "metadata": {
+            "name": "pod", "uid": "uid-pod", "labels": { "probity.dev/pod": "pod" },
+            "deletionTimestamp": timestamp(40.0), "deletionGracePeriodSeconds": 30,
+        },
+        "spec": spec, "status": status,
+    });
+    run.sighting(at, "Pod", "pod", Change::Modified, object);
+}
+
+#[test]
+fn a_container_that_has_ended_is_not_ready_while_its_pod_terminates() {
+    let clause = "pod.condition.containersready";
+    let judged = |ready: bool| {
+        let mut run = pod(clause, &plain());
+        run.status(2.0, &ready_as("True", "True", &[]));
+        run.deed(10.0, Did::Deleted { kind: "Pod".to_owned(), name: "pod".to_owned(), grace: None });
+        let mut ended = ready_as("False", "False", &[]);
+        ended["containerStatuses"][0]["state"] =
+            json!({ "terminated": { "exitCode": 0, "reason": "Completed" } });
+        ended["containerStatuses"][0]["ready"] = json!(ready);
+        leaves(&mut run, 11.0, &plain(), &ended);
+        run.reading(60.0);
+        verdict(&run.done(), clause)
+    };
+    assert_eq!(judged(false), "holds");
+    assert_eq!(judged(true), "violated");
+}
+
+#[test]
 fn containers_behind_a_gate_are_shown_as_ready() {
     let clause = "readinessgate.containersready-shown";
     let because = |status: Value, reason: &str, message: &str| {

@@ -93,3 +93,37 @@ fn a_request_that_goes_elsewhere_is_found_although_nothing_shows_the_container()
     assert_eq!(started_again(false, true, Some(4.0)), "violated", "the hook has failed");
     assert_ne!(started_again(false, false, Some(4.0)), "violated", "the request may have been refused");
 }
+
+/// The postStart request of a sidecar goes to another container, which answers it at 5 s. The sidecar is shown as running at
+/// this time.
+fn answered_by_another(shown: f64) -> &'static str {
+    let clause = "container.state.poststart-before-running";
+    let plan = json!({ "listeners": { "web": { "port": 8080, "paths": { "/prepare": 200 } } } }).to_string();
+    let env = json!([{ "name": "AGNHOST_PLAN", "value": plan }]);
+    let hook = json!({ "postStart": { "httpGet": { "path": "/prepare", "port": 8080 } } });
+    let inits = json!([
+        { "name": "server", "restartPolicy": "Always", "env": env },
+        { "name": "helper", "restartPolicy": "Always", "lifecycle": hook },
+    ]);
+    let mut run = Composer::new(&[clause]);
+    run.create(0.0, &json!({ "initContainers": inits, "containers": [{ "name": "target" }] }));
+    run.of("pod", "server").start(0.5, 0);
+    run.of("pod", "helper").start(1.0, 0);
+    let status = json!({
+        "phase": "Pending", "podIP": "10.0.0.7",
+        "initContainerStatuses": [{
+            "name": "helper", "restartCount": 0, "ready": true, "started": true,
+            "containerID": "containerd://helper-0", "state": { "running": {} }, "lastState": {},
+        }],
+    });
+    let headers = vec![("User-Agent".to_owned(), "kube-lifecycle/1.36".to_owned())];
+    run.of("pod", "server").http(1.2, &Told { headers, took: 3.8, ..Told::get("/prepare", 200) });
+    run.status(shown, &status).reading(20.0);
+    verdict(&run.done(), clause)
+}
+
+#[test]
+fn a_container_waits_for_an_answer_from_another_container() {
+    assert_eq!(answered_by_another(6.0), "holds");
+    assert_eq!(answered_by_another(2.0), "violated");
+}

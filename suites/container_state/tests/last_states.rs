@@ -1,5 +1,5 @@
-//! Hand-written histories of the last state of a container that has ended for good, and of last states that are not
-//! shown.
+//! Hand-written histories of the last state of a container that has terminated for good, and of last states that are
+//! not shown.
 
 use probity_composer::Composer;
 use probity_model::history::RESTART_ALL_GATE;

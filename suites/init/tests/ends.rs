@@ -53,11 +53,13 @@ fn at_the_deadline_sidecars_stop_last() {
 }
 
 /// A pod with two sidecars exceeds its deadline at 9 s. The main container ends at 11.5 s, and the second sidecar at 13.6 s. The
-/// first sidecar gets its stop signal at this time.
-fn expired_with_two(first: f64) -> &'static str {
+/// first sidecar gets its stop signal at this time. The second one has a preStop hook, which runs or does not run.
+fn expired_with_two(first: f64, hook: bool) -> &'static str {
     let mut run = Composer::new(&[KILLS]);
     let mut of = with_sidecar("Always", &["helper", "aide"]);
     of["initContainers"][1]["restartPolicy"] = json!("Always");
+    let bye = json!({ "exec": { "command": ["/agnhost-rs", "exec", "bye"] } });
+    of["initContainers"][1]["lifecycle"] = json!({ "preStop": bye });
     of["activeDeadlineSeconds"] = json!(8);
     run.create(0.0, &of);
     for (name, at) in [("helper", 1.5), ("aide", 2.0), ("main", 3.0)] {
@@ -72,6 +74,9 @@ fn expired_with_two(first: f64) -> &'static str {
         run.left(at + 0.01);
     };
     run.of("pod", "main").signal(9.5, "SIGTERM");
+    if hook {
+        run.of("pod", "aide").exec(9.6, "bye", Some(0));
+    }
     stops(&mut run, "main", 11.5);
     run.of("pod", "aide").signal(11.6, "SIGTERM");
     if first < 13.6 {
@@ -95,8 +100,9 @@ fn expired_with_two(first: f64) -> &'static str {
 
 #[test]
 fn at_the_deadline_sidecars_stop_one_after_the_other() {
-    assert_eq!(expired_with_two(13.7), "holds");
-    assert_eq!(expired_with_two(11.7), "violated", "together with the second");
+    assert_eq!(expired_with_two(13.7, true), "holds");
+    assert_eq!(expired_with_two(11.7, true), "violated", "together with the second");
+    assert_eq!(expired_with_two(13.7, false), "violated", "the hook did not run");
 }
 
 #[test]
@@ -149,4 +155,36 @@ fn the_sidecar_of_a_pod_that_fails_is_stopped_with_a_signal() {
     assert_eq!(judged(Some(3.5), 6.6), "holds");
     assert_eq!(judged(Some(3.5), 5.0), "violated", "half of the grace period");
     assert_eq!(judged(None, 3.5), "violated", "no signal");
+}
+
+#[test]
+fn the_sidecars_of_a_pod_that_fails_stop_one_after_the_other() {
+    let judged = |first: f64| {
+        let mut run = Composer::new(&[NEVER]);
+        let mut of = with_sidecar("Never", &["helper", "aide", "one"]);
+        of["initContainers"][1]["restartPolicy"] = json!("Always");
+        run.create(0.0, &of);
+        begins(&mut run, "helper", 1.0);
+        begins(&mut run, "aide", 1.5);
+        runs(&mut run, "one", 0, (2.0, 3.0), 1);
+        let stopped = |run: &mut Composer, name: &str, at: f64| {
+            run.of("pod", name).fact(at, Fact::Exiting(Exiting { code: 0, why: "stop".to_owned() }));
+            run.left(at + 0.01);
+        };
+        run.of("pod", "aide").signal(3.5, "SIGTERM");
+        if first < 6.5 {
+            run.of("pod", "helper").signal(first, "SIGTERM");
+        }
+        stopped(&mut run, "aide", 6.5);
+        if first > 6.5 {
+            run.of("pod", "helper").signal(first, "SIGTERM");
+        }
+        stopped(&mut run, "helper", 6.8);
+        let inits = [("helper", 0, ended(0)), ("aide", 0, ended(0)), ("one", 0, ended(1))];
+        run.status(7.5, &statuses("Failed", &inits, &[("main", 0, waiting("PodInitializing"))]));
+        run.reading(30.0);
+        verdict(&run.done(), NEVER)
+    };
+    assert_eq!(judged(6.6), "holds");
+    assert_eq!(judged(3.6), "violated", "together with the second");
 }

@@ -42,17 +42,55 @@ fn environment(variables: &[(&str, &str)]) -> &'static str {
 
 #[test]
 fn the_variables_of_whole_objects_are_there() {
-    let right = [
-        ("MAP_hello", "world"),
-        ("MAP_own", "mine"),
-        ("SECRET_hello", "word"),
-        ("KUBERNETES_SERVICE_HOST", "10.96.0.1"),
-    ];
-    assert_eq!(environment(&right), "holds");
-    assert_eq!(environment(&[right[0], ("MAP_own", "theirs"), right[2]]), "violated", "env comes second");
-    assert_eq!(environment(&[right[0], right[1], ("hello", "word")]), "violated", "no prefix");
+    let server = [("KUBERNETES_SERVICE_HOST", "10.96.0.1"), ("KUBERNETES_SERVICE_PORT_HTTPS", "443")];
+    let right = [("MAP_hello", "world"), ("MAP_own", "mine"), ("SECRET_hello", "word")];
+    let of = |own: &[(&str, &str)]| environment(&[own, &server[..]].concat());
+    assert_eq!(of(&right), "holds");
+    assert_eq!(of(&[right[0], ("MAP_own", "theirs"), right[2]]), "violated", "env comes second");
+    assert_eq!(of(&[right[0], right[1], ("hello", "word")]), "violated", "no prefix");
     let linked = [right[0], right[1], right[2], ("WEB_SERVICE_HOST", "10.96.0.9")];
-    assert_eq!(environment(&linked), "violated", "a Service that the pod did not ask for");
+    assert_eq!(of(&linked), "violated", "a Service that the pod did not ask for");
+    assert_eq!(environment(&right), "violated", "nobody finds the API server");
+    let without_port = [right[0], right[1], right[2], server[0]];
+    assert_eq!(environment(&without_port), "violated", "nobody knows its port");
+}
+
+/// The verdict on the variable `URL` with this value in the spec, which the container sees with another value. Two objects
+/// have the key `host`.
+fn reference(value: &str, seen: &str) -> &'static str {
+    let mut run = Composer::new(&[ENVIRONMENT]);
+    for (name, host) in [("first", "one"), ("second", "two")] {
+        let (kind, name) = ("ConfigMap".to_owned(), name.to_owned());
+        run.deed(0.1, Did::Created { kind, name, manifest: json!({ "data": { "host": host } }) });
+    }
+    let from = json!([{ "configMapRef": { "name": "first" } }, { "configMapRef": { "name": "second" } }]);
+    let field = json!({ "fieldRef": { "fieldPath": "metadata.name" } });
+    let own = json!([
+        { "name": "port", "value": "80" }, { "name": "me", "valueFrom": field }, { "name": "URL", "value": value },
+    ]);
+    run.create(0.5, &json!({ "containers": [{ "name": "target", "env": own, "envFrom": from }] }));
+    let all = [
+        ("host", "two"),
+        ("port", "80"),
+        ("me", "pod"),
+        ("URL", seen),
+        ("KUBERNETES_SERVICE_HOST", "10.96.0.1"),
+        ("KUBERNETES_SERVICE_PORT_HTTPS", "443"),
+    ];
+    let env = all.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    run.start(1.0, 0).fact(1.1, Fact::Dump(Dump { env, ..Dump::default() }));
+    run.reading(20.0);
+    verdict(&run.done(), ENVIRONMENT)
+}
+
+#[test]
+fn references_have_the_values_of_earlier_variables() {
+    assert_eq!(reference("$(host):$(port)", "two:80"), "holds");
+    assert_eq!(reference("$(host):$(port)", "one:80"), "violated", "the later object takes precedence");
+    assert_eq!(reference("$(host):$(port)", "$(host):80"), "violated");
+    assert_eq!(reference("$$(host) $(nobody)", "$(host) $(nobody)"), "holds");
+    assert_eq!(reference("$$(host)", "$two"), "violated", "it is escaped");
+    assert_eq!(reference("$(me)", "pod"), "holds", "its value is not known here");
 }
 
 /// The verdict on a pod with this security context, which later may have this status.

@@ -90,6 +90,12 @@ fn one_container_is_privileged_and_the_other_is_not() {
 
 /// One container writes a file at 2 s. Another container waits for the file, and finds it or does not.
 fn file(found: bool, until: f64) -> &'static str {
+    file_at("/in/page", found, until)
+}
+
+/// Like [`file`], with this path in the other container. The first container writes into the folder `part` of the volume if
+/// the path is in this folder.
+fn file_at(path: &str, found: bool, until: f64) -> &'static str {
     let clause = "pod.shared.volumes";
     let mut run = Composer::new(&[clause]);
     let with = |name: &str, path: &str, plan: &str| {
@@ -98,17 +104,20 @@ fn file(found: bool, until: f64) -> &'static str {
             "volumeMounts": [{ "name": "shared", "mountPath": path }],
         })
     };
-    let spec = json!({ "volumes": [{ "name": "shared", "emptyDir": {} }], "containers": [
+    let mut spec = json!({ "volumes": [{ "name": "shared", "emptyDir": {} }], "containers": [
         with("writes", "/out", r#"{"process":{"consume":[{"disk":{"path":"/out/page","bytes":"1KiB"}}]}}"#),
-        with("reads", "/in", r#"{"process":{"wait-for":[{"file":"/in/page"}]}}"#),
+        with("reads", "/in", &format!(r#"{{"process":{{"wait-for":[{{"file":"{path}"}}]}}}}"#)),
     ] });
+    if path.contains("/part/") {
+        spec["containers"][0]["volumeMounts"][0]["subPath"] = json!("part");
+    }
     run.create(0.0, &spec);
     run.of("pod", "writes").start(1.0, 0);
     run.of("pod", "reads").start(1.0, 0);
     let written = Consumed { resource: "disk".to_owned(), amount: 1024, error: None };
     run.of("pod", "writes").fact(2.0, Fact::Consumed(written));
     if found {
-        let what = "file /in/page".to_owned();
+        let what = format!("file {path}");
         run.of("pod", "reads").fact(2.2, Fact::Waited(Waited { what, tries: 9, took_us: 1_000_000 }));
     }
     run.reading(until);
@@ -120,6 +129,8 @@ fn a_file_of_one_container_is_there_for_the_other() {
     assert!(RIGHT.contains(&file(true, 40.0)));
     assert_eq!(file(false, 40.0), "violated");
     assert_eq!(file(false, 3.0), "inconclusive", "the file may still appear");
+    assert!(RIGHT.contains(&file_at("/in/part/page", true, 40.0)));
+    assert_eq!(file_at("/in/part/page", false, 40.0), "violated", "the mount has the whole volume");
 }
 
 /// The template of a Deployment gets another variable at 5 s. In the end, its old pod and its new pod have these

@@ -64,6 +64,39 @@ fn a_hosts_file_has_the_name_of_the_pod() {
 }
 
 #[test]
+fn a_hosts_file_has_all_aliases() {
+    let aliases = json!([
+        { "ip": "192.0.2.7", "hostnames": ["one.example", "two.example"] },
+        { "ip": "192.0.2.8", "hostnames": ["three.example"] },
+    ]);
+    let of = |lines: &str| {
+        let hosts = format!("127.0.0.1\tlocalhost\n10.0.0.7\tpod\n{lines}\n");
+        judged(HOSTS, &with(plain(), "hostAliases", aliases.clone()), dump(&[("/etc/hosts", &hosts)], &[]))
+    };
+    assert_eq!(of("192.0.2.7\tone.example\ttwo.example\n192.0.2.8\tthree.example"), "holds");
+    assert_eq!(of("192.0.2.7\tone.example\ttwo.example"), "violated", "the second entry is lost");
+    assert_eq!(of("192.0.2.7\tone.example\n192.0.2.8\tthree.example"), "violated");
+}
+
+#[test]
+fn a_resolver_has_the_options_of_its_pod() {
+    let own = json!({
+        "searches": ["example.org"],
+        "options": [{ "name": "ndots", "value": "2" }, { "name": "edns0" }],
+    });
+    let of = |list: &str, options: &str| {
+        let text = format!("search {list}\nnameserver 10.96.0.10\noptions {options}\n");
+        let spec = with(plain(), "dnsConfig", own.clone());
+        judged(SEARCH, &spec, dump(&[("/etc/resolv.conf", &text)], &[]))
+    };
+    let list = "space.svc.cluster svc.cluster example.org";
+    assert_eq!(of(list, "edns0 ndots:2"), "inconclusive", "the list of another pod is judged");
+    assert_eq!(of(list, "ndots:5"), "violated");
+    assert_eq!(of(list, "ndots:5 ndots:2 edns0"), "violated", "it is not replaced");
+    assert_eq!(of("space.svc.cluster svc.cluster", "ndots:2 edns0"), "violated");
+}
+
+#[test]
 fn a_search_list_has_the_own_namespace() {
     let of = |spec: &Value, list: &str| {
         let text = format!("search {list}\nnameserver 10.96.0.10\n");
@@ -73,6 +106,9 @@ fn a_search_list_has_the_own_namespace() {
     assert_eq!(of(&plain(), "svc.example.org example.org"), "violated");
     assert_eq!(of(&plain(), "other.svc.example.org svc.example.org"), "violated");
     assert_eq!(of(&plain(), "example.org"), "inconclusive", "the kubelet knows no DNS service");
+    let no_server = "search space.svc.example.org svc.example.org\n";
+    let alone = judged(SEARCH, &plain(), dump(&[("/etc/resolv.conf", no_server)], &[]));
+    assert_eq!(alone, "violated", "nobody answers its questions");
     let of_node = with(plain(), "dnsPolicy", json!("Default"));
     assert_eq!(of(&of_node, "svc.example.org"), "inconclusive", "it asked for the list of its node");
 }
@@ -103,6 +139,70 @@ fn a_process_has_no_more_privileges_than_its_spec_says() {
     assert_eq!(of(&added, some, 0, "rw"), "inconclusive", "it has the one that it adds");
     let mighty = with(context, "privileged", json!(true));
     assert_eq!(of(&mighty, some, 0, "rw"), "inconclusive", "it is privileged");
+}
+
+/// The verdict on a pod with a seccomp profile and two containers `a` and `b`, whose processes record these files.
+fn of_two(b: &Value, files: [(&str, &str); 2]) -> &'static str {
+    let mut run = Composer::new(&[CONTEXT]);
+    let profile = json!({ "seccompProfile": { "type": "RuntimeDefault" } });
+    let container = json!({ "name": "b", "securityContext": b });
+    run.create(0.0, &json!({ "securityContext": profile, "containers": [{ "name": "a" }, container] }));
+    for (name, (filter, mounts)) in ["a", "b"].into_iter().zip(files) {
+        let status = format!("Seccomp:\t{filter}\n");
+        let files = [("/proc/self/status", status.as_str()), ("/proc/self/mountinfo", mounts)];
+        run.of("pod", name).start(1.0, 0).fact(1.1, Fact::Dump(dump(&files, &[])));
+    }
+    run.reading(30.0);
+    verdict(&run.done(), CONTEXT)
+}
+
+#[test]
+fn all_processes_of_a_pod_are_confined_alike() {
+    const READ_ONLY: &str = "1 1 0:1 / / rw - overlay overlay rw\n2 1 0:2 /sys /proc/sys ro - proc proc rw";
+    const OPEN: &str = "1 1 0:1 / / rw - overlay overlay rw";
+    let plain = json!({});
+    assert_ne!(of_two(&plain, [("2", READ_ONLY), ("2", READ_ONLY)]), "violated");
+    assert_eq!(of_two(&plain, [("2", READ_ONLY), ("0", READ_ONLY)]), "violated", "it has no filter");
+    assert_ne!(of_two(&plain, [("0", OPEN), ("0", OPEN)]), "violated", "the runtime cannot do it");
+    assert_eq!(of_two(&plain, [("2", READ_ONLY), ("2", OPEN)]), "violated", "it can write to /proc/sys");
+    let unmasked = json!({ "procMount": "Unmasked" });
+    assert_ne!(of_two(&unmasked, [("2", READ_ONLY), ("2", OPEN)]), "violated");
+    let unconfined = json!({ "seccompProfile": { "type": "Unconfined" } });
+    assert_ne!(of_two(&unconfined, [("2", READ_ONLY), ("0", READ_ONLY)]), "violated");
+    let mighty = json!({ "privileged": true });
+    assert_ne!(of_two(&mighty, [("2", READ_ONLY), ("0", OPEN)]), "violated");
+}
+
+#[test]
+fn an_ephemeral_container_has_the_hosts_file_too() {
+    let of = |line: &str| {
+        let mut run = Composer::new(&[HOSTS]);
+        let spec = json!({ "containers": [{ "name": "a" }], "ephemeralContainers": [{ "name": "debug" }] });
+        run.create(0.0, &plain());
+        run.pod_seen(2.0, &spec, &json!({ "phase": "Running" }), Change::Modified);
+        run.of("pod", "debug").start(3.0, 0).fact(3.1, Fact::Dump(dump(&[("/etc/hosts", line)], &[])));
+        run.reading(30.0);
+        verdict(&run.done(), HOSTS)
+    };
+    assert_ne!(of("10.0.0.7\tpod"), "violated");
+    assert_eq!(of("127.0.0.1\tlocalhost"), "violated");
+}
+
+#[test]
+fn an_empty_hosts_file_counts_unless_the_kubelet_may_be_writing_it() {
+    let of = |other: Option<f64>| {
+        let mut run = Composer::new(&[HOSTS]);
+        run.create(0.0, &json!({ "containers": [{ "name": "a" }, { "name": "b" }] }));
+        run.of("pod", "a").start(1.0, 0).fact(1.1, Fact::Dump(dump(&[("/etc/hosts", "")], &[])));
+        if let Some(at) = other {
+            run.of("pod", "b").start(at, 0);
+        }
+        run.reading(30.0);
+        verdict(&run.done(), HOSTS)
+    };
+    assert_ne!(of(Some(1.4)), "violated");
+    assert_eq!(of(Some(0.8)), "violated");
+    assert_eq!(of(None), "violated");
 }
 
 #[test]
@@ -164,4 +264,50 @@ fn a_file_has_the_value_of_its_key() {
     }
     let unknown = json!({ "name": "v", "configMap": { "name": "unknown", "items": items } });
     assert_eq!(file(&unknown, 2.0, None), "inconclusive", "the run did not create it");
+}
+
+/// A pod with a volume below the directory of the recorded files, whose ConfigMap gets an optional key at 10 s. The file of
+/// this key has this text at the given time.
+fn late_file(at: f64, text: Option<&str>) -> &'static str {
+    let mut run = Composer::new(&[FILES]);
+    run.reading(0.05);
+    let (kind, name) = ("ConfigMap".to_owned(), "map".to_owned());
+    let manifest = json!({ "data": {} });
+    run.deed(0.1, Did::Created { kind: kind.clone(), name: name.clone(), manifest });
+    let items = json!([{ "key": "key", "path": "file" }]);
+    let volume = json!({ "name": "v", "configMap": { "name": "map", "optional": true, "items": items } });
+    let mount = json!({ "name": "v", "mountPath": "/etc/podinfo/below" });
+    let spec = json!({ "volumes": [volume], "containers": [{ "name": "a", "volumeMounts": [mount] }] });
+    run.of("pod", "a").create(0.2, &spec);
+    run.start(1.0, 0);
+    let patch = json!({ "data": { "key": "new" } });
+    run.deed(10.0, Did::Patched { kind, name, patch, subresource: String::new() });
+    let files: Vec<(&str, &str)> = text.map(|text| ("/etc/podinfo/below/file", text)).into_iter().collect();
+    run.fact(at, Fact::Dump(dump(&files, &[])));
+    run.reading(240.0);
+    verdict(&run.done(), FILES)
+}
+
+#[test]
+fn the_file_of_a_later_key_appears() {
+    assert_eq!(late_file(60.0, Some("new")), "holds");
+    assert_eq!(late_file(60.0, None), "inconclusive", "it may still appear");
+    assert_eq!(late_file(200.0, None), "violated");
+}
+
+#[test]
+fn a_token_is_for_its_own_audience() {
+    let token =
+        |path: &str, audience: &str| json!({ "serviceAccountToken": { "path": path, "audience": audience } });
+    let sources = [token("one", "a.example"), token("two", "b.example")];
+    let volume = json!({ "name": "v", "projected": { "sources": sources } });
+    let mount = json!({ "name": "v", "mountPath": "/etc/podinfo" });
+    let spec = json!({ "volumes": [volume], "containers": [{ "name": "a", "volumeMounts": [mount] }] });
+    let of = |one: &str, two: &str| {
+        judged(FILES, &spec, dump(&[("/etc/podinfo/one", one), ("/etc/podinfo/two", two)], &[]))
+    };
+    let (first, second) = (r#"{"aud":["a.example"]}"#, r#"{"aud":["b.example"]}"#);
+    assert_eq!(of(first, second), "holds");
+    assert_eq!(of(first, first), "violated");
+    assert_eq!(of(first, "nonsense"), "violated");
 }

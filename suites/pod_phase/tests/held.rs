@@ -1,4 +1,4 @@
-//! A deleted pod that a finalizer keeps.
+//! A deleted pod whose removal a finalizer prevents.
 
 use super::*;
 

@@ -10,6 +10,11 @@ const CLAUSE: &str = "pod.phase.rejected-for-resources";
 
 /// A pod with these requests on a node with 2 CPUs and 4000 MiB; its status after two seconds.
 fn judged(requests: &Value, status: &Value) -> &'static str {
+    judged_with(requests, &json!([]), status)
+}
+
+/// Like [`judged`], with these init containers.
+fn judged_with(requests: &Value, inits: &Value, status: &Value) -> &'static str {
     let mut header = Composer::new(&[CLAUSE]).done().header;
     if let Some(facts) = header.nodes.get_mut(NODE) {
         for (resource, amount) in [("cpu", "2"), ("memory", "4000Mi")] {
@@ -18,7 +23,7 @@ fn judged(requests: &Value, status: &Value) -> &'static str {
     }
     let mut run = Composer::with_header(header);
     let containers = json!([{ "name": "target", "resources": { "requests": requests } }]);
-    let spec = json!({ "nodeName": NODE, "containers": containers });
+    let spec = json!({ "nodeName": NODE, "initContainers": inits, "containers": containers });
     run.create(0.0, &spec);
     run.pod_seen(0.5, &spec, &json!({ "phase": "Pending" }), Change::Modified);
     run.pod_seen(2.0, &spec, status, Change::Modified).reading(40.0);
@@ -44,4 +49,11 @@ fn a_pod_that_does_not_fit_fails_with_the_reason() {
     }] });
     assert_eq!(judged(&much(), &running), "violated");
     assert_eq!(judged(&json!({ "memory": "3000Mi" }), &running), "inconclusive", "it fits");
+    let most = json!({ "memory": "3000Mi" });
+    let beside = |policy: Value| {
+        let inits = json!([{ "name": "s", "restartPolicy": policy, "resources": { "requests": most } }]);
+        judged_with(&most, &inits, &running)
+    };
+    assert_eq!(beside(json!("Always")), "violated", "the sidecar runs at the same time");
+    assert_eq!(beside(Value::Null), "inconclusive", "the init container runs before");
 }

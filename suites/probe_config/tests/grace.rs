@@ -12,8 +12,8 @@ const INHERITS: &str = "probe.tgps.default-inherits";
 const DELETION: &str = "probe.tgps.not-used-on-deletion";
 const EXAMPLE: &str = "probe.config.doc-example";
 
-/// A failure at 3 s, the stop signal 0.1 s later, and the forced end this long after the signal. The pod's grace period
-/// is ten seconds.
+/// A failure at 3 s, the stop signal 0.1 s later, and the kill this long after the signal. The pod's grace period is
+/// ten seconds.
 fn killed(clause: &str, kind: &str, own: Option<u64>, after: f64) -> &'static str {
     let mut probe = http(json!({ "failureThreshold": 1 }));
     if let Some(own) = own {

@@ -51,20 +51,24 @@ fn without<'t, 'h>(run: &'t Timeline<'h>, name: &'static str) -> impl Iterator<I
     arrivals(run).into_iter().filter(move |arrival| arrival.get.sets(name).next().is_none())
 }
 
-/// No header other than Host, User-Agent and Accept is sent; upstream adds `Connection: close`.
+/// No header other than Host, User-Agent and Accept is sent; upstream adds `Connection: close`. HTTP/2 has no Connection
+/// header, and a pseudo-header in place of Host.
 pub(super) fn nothing_else(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    let plain = |arrival: &Arrival<'_, '_>| arrival.get.headers.is_empty() && arrival.hit.asked.is_http1();
+    let plain = |arrival: &Arrival<'_, '_>| arrival.get.headers.is_empty();
     for arrival in arrivals(run).into_iter().filter(plain) {
         let asked = arrival.hit.asked;
         let mut names: Vec<String> =
             asked.request.headers.iter().map(|(name, _)| name.to_ascii_lowercase()).collect();
         names.sort_unstable();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let http1 = asked.is_http1();
+        let names = names.iter().map(String::as_str).filter(|name| http1 || !name.starts_with(':'));
+        let names: Vec<&str> = names.collect();
         let closes = asked.header("connection").any(|value| value.eq_ignore_ascii_case("close"));
         let words = arrival.get.words();
         match names.as_slice() {
-            ["accept", "host", "user-agent"] => seen.fine([asked.id]),
-            ["accept", "connection", "host", "user-agent"] if closes => {
+            ["accept", "host", "user-agent"] if http1 => seen.fine([asked.id]),
+            ["accept", "user-agent"] if !http1 => seen.fine([asked.id]),
+            ["accept", "connection", "host", "user-agent"] if http1 && closes => {
                 seen.diverges(format!("{words} also sent `Connection: close`"), [asked.id]);
             }
             names => {

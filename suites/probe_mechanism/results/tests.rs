@@ -79,6 +79,34 @@ fn an_error_between_readiness_failures_does_not_end_their_row() {
     assert_eq!(unsteady(false), "violated");
 }
 
+/// The answers to a startup probe fail and break off in turn. The threshold is two, and the container is stopped after the
+/// second failure, or never.
+fn interrupted(stops: bool) -> &'static str {
+    let probe =
+        json!({ "httpGet": { "path": "/r", "port": 8080 }, "periodSeconds": 1, "failureThreshold": 2 });
+    let body = json!({ "body": { "bytes": 100 }, "stall-after": 40 });
+    let script = json!([{ "answer": 500, "when": { "probe": "every 2" } }, { "answer": body }]);
+    let plan = json!({ "listeners": { "web": { "port": 8080, "paths": { "/r": script } } } });
+    let mut scene = Scene::of(UNKNOWN, &json!({ "startupProbe": probe }), &plan, false);
+    let failed = Told::get("/r", 500);
+    let cut = Told { step: 1, error: Some("the peer gave up".to_owned()), took: 0.9, ..Told::get("/r", 200) };
+    for second in 2..if stops { 5 } else { 30_u32 } {
+        let told = if second.is_multiple_of(2) { &failed } else { &cut };
+        scene.probe(f64::from(second), std::slice::from_ref(told));
+    }
+    if stops {
+        scene.run.signal(4.2, "SIGTERM");
+        scene.run.left(4.3);
+    }
+    scene.at(30.0)
+}
+
+#[test]
+fn an_error_between_startup_failures_does_not_end_their_row() {
+    assert_eq!(interrupted(true), "holds");
+    assert_eq!(interrupted(false), "violated");
+}
+
 fn undeclared(says: &str) -> &'static str {
     let handler = json!({ "tcpSocket": { "port": "nope" } });
     let mut scene = Scene::new(UNKNOWN, "livenessProbe", &handler, &json!({}));

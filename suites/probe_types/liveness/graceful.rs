@@ -69,7 +69,8 @@ pub(super) fn kill_is_graceful(run: &Timeline<'_>, clause: &Clause, seen: &mut S
 /// Judges an end without a stop signal, which is a violation if the process was killed, but not if it crashed.
 fn judge_abrupt_end(spent: &Exhausted<'_, '_>, ended: EventId, seen: &mut Seen) {
     if let Some((revision, KILLED)) = spent.life.termination() {
-        let finding = "the container was killed without a stop signal after its probe had failed too often";
+        let finding =
+            "the container was killed without a stop signal after its probe had failed too many times";
         seen.violated(finding, spent.events().into_iter().chain([ended, revision.id]));
     }
 }
@@ -168,7 +169,7 @@ fn judge_end(clause: &Clause, spent: &Exhausted<'_, '_>, stop: &Line<'_>, seen: 
     let (slack, exact) = (seconds(clause.slack_us()), seconds(exact));
     let bound = Bound::at_most(most, format!("the rest of the grace period + {exact} + {slack}"))
         .and_at_least(least, format!("the rest of the grace period - {exact}"));
-    if life.within(seen, "from the stop signal to the forced end", (stop, ended), bound) == Some(Fit::Met) {
+    if life.within(seen, "from the stop signal to the kill", (stop, ended), bound) == Some(Fit::Met) {
         seen.facet("step", "forced-end");
     }
 }

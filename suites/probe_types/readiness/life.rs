@@ -2,8 +2,8 @@
 
 use probity_model::clocks::Stamp;
 use probity_model::measure::{Bound, Fit, Measurement, seconds};
-use probity_model::mechanisms::{OFF_BEAT, SLICES, UNDER_WAY};
-use probity_model::timeline::{At, Attempt, Connection, Handler, ProbeKind, ProbedLife, Revision};
+use probity_model::mechanisms::{OFF_BEAT, SLICES, START_OF_A_COMMAND, UNDER_WAY};
+use probity_model::timeline::{At, Attempt, Connection, Handler, KubeEvent, ProbeKind, ProbedLife, Revision};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::Fact;
@@ -20,6 +20,9 @@ pub(super) fn runs_for_life(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
     let mut longest = None;
     for life in run.lives().of(ProbeKind::Readiness) {
         judge_absence(clause, &life, seen);
+    }
+    for life in readiness_lives(run).only(runs_commands) {
+        goes_on_in_a_kill(clause, seen, &life);
     }
     for life in readiness_lives(run).only(is_countable) {
         // A probe before the startup success passed a gate that was open by mistake. Other clauses judge this.
@@ -47,6 +50,18 @@ pub(super) fn runs_for_life(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
         let why = format!("only {periods} periods of readiness probing were observed; {enough} are needed");
         seen.doubt(Doubt::TooShort, why, [id]);
     }
+}
+
+/// Whether the readiness probes of an instance are commands that cannot be mistaken for others. The event about a
+/// command that the runtime could not start is the only trace of this command.
+fn runs_commands(life: &ProbedLife<'_, '_>) -> bool {
+    let name = &life.container.name;
+    let errored = |event: &KubeEvent<'_>| event.is_of(name, "Unhealthy") && event.message.contains("errored");
+    is_command(life) && life.is_unmistaken() && !life.pod.events.iter().any(errored)
+}
+
+fn is_command(life: &ProbedLife<'_, '_>) -> bool {
+    matches!(life.spec.handler, Handler::Exec { .. })
 }
 
 /// Readiness probes also continue while a container is being stopped because of its liveness probe, if it keeps
@@ -144,8 +159,10 @@ fn left_out(life: &ProbedLife<'_, '_>, probes: &[At], pace: i64) -> i64 {
 
 /// The longest pause between consecutive probes is at most one period plus the slack.
 fn longest_pause(clause: &Clause, seen: &mut Seen, life: &ProbedLife<'_, '_>, points: &[At], pace: i64) {
+    // The target sees a command only after the runtime has started a process for it.
+    let begins = if is_command(life) { START_OF_A_COMMAND } else { 0 };
     let pauses = points.windows(2).filter_map(|pair| {
-        let bound = Bound::at_most(pace + clause.slack_us(), "periodSeconds + slack");
+        let bound = Bound::at_most(pace + begins + clause.slack_us(), "periodSeconds + slack");
         let (from, to) = (pair.first()?, pair.get(1)?);
         life.run.measure("the longest pause of readiness probing", &life.node, from, to, bound)
     });

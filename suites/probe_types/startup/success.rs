@@ -226,6 +226,10 @@ fn judge_unprobed(
 /// The first readiness probe follows the startup success immediately, not after a period.
 pub(super) fn readiness_follows(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let slack = clause.slack_us();
+    // After a restart, the kubelet waits for up to a period before it sends the first probe.
+    if run.node_was_touched() {
+        return;
+    }
     for startup in run.lives().of(ProbeKind::Startup) {
         let Some(readiness) = startup.probed(ProbeKind::Readiness) else { continue };
         let Some(success) = success(&startup) else { continue };

@@ -1,4 +1,4 @@
-//! Histories of workers, of instances and of the ends of pods.
+//! Histories of workers, of instances and of terminating pods.
 
 use probity_composer::Told;
 use probity_model::history::{Change, KubeletSigns, NodeProof};

@@ -167,6 +167,58 @@ fn counters_go_with_their_pod() {
     assert_eq!(verdict(&gone(2.0, &[("successful", 1)]).done(), GO), "inconclusive");
 }
 
+/// A ready container runs again from 6 s on, and its readiness probe fails then. Before, this was done to its node.
+fn restarts_unready(rules: &Value, verb: Option<&str>, ready: bool) -> &'static str {
+    let clause = "prober.worker.new-container-resets-result";
+    let container = json!({ "readinessProbe": http("/ready", 8080, 1), "restartPolicyRules": rules });
+    let mut run = one(clause, &container);
+    run.running(1.3, false, true, 0);
+    run.probe(2.0, "/ready", 200);
+    run.running(2.3, true, true, 0);
+    if let Some(verb) = verb {
+        run.deed(4.0, Did::verb(probity_composer::NODE, verb, Some(0), None));
+    }
+    run.left(5.0).start(6.0, 1).running(6.5, ready, true, 1);
+    answers(&mut run, "/ready", 503, 7..12);
+    over(&mut run, 13.0);
+    verdict(&run.done(), clause)
+}
+
+#[test]
+fn readiness_does_not_outlive_a_restart_of_all_or_a_sandbox() {
+    let all = json!([{ "action": "RestartAllContainers" }]);
+    assert_eq!(restarts_unready(&all, None, false), "holds");
+    assert_eq!(restarts_unready(&all, None, true), "violated");
+    assert_eq!(restarts_unready(&Value::Null, Some("remove-sandbox"), false), "holds");
+    assert_eq!(restarts_unready(&Value::Null, Some("remove-sandbox"), true), "violated");
+    assert_eq!(restarts_unready(&Value::Null, Some("restart-kubelet"), true), "inconclusive");
+}
+
+#[test]
+fn histograms_go_with_their_pod() {
+    let judged = |left: &[&str]| {
+        let mut run = gone(12.0, &[]);
+        measured(&mut run, 18.0, &[], left);
+        verdict(&run.done(), GO)
+    };
+    assert_eq!(judged(&[]), "holds");
+    assert_eq!(judged(&["other"]), "holds", "it is of another pod");
+    assert_eq!(judged(&["pod"]), "violated");
+}
+
+#[test]
+fn a_probe_that_always_ends_in_an_error_is_not_counted() {
+    let judged = |failed: u64| {
+        let probe = json!({ "tcpSocket": { "port": "nope" }, "periodSeconds": 1 });
+        let mut run = one(AGREE, &json!({ "livenessProbe": probe }));
+        counted(&mut run, 4.7, &[("failed", 0)]);
+        counted(&mut run, 10.7, &[("failed", failed)]);
+        verdict(&run.done(), AGREE)
+    };
+    assert_eq!(judged(0), "inconclusive", "nothing else is counted");
+    assert_eq!(judged(6), "violated");
+}
+
 fn trial(clause: &str, manifest: Value, code: u16, message: &str) -> &'static str {
     let mut run = Composer::new(&[clause]);
     run.tried(1.0, "trial", manifest, code, message, Value::Null);

@@ -264,7 +264,7 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
         exchange.done.as_ref()
     }
 
-    /// Whether a probe has certainly ended and nothing of it was missed: another probe came, or nothing arrived for
+    /// Whether a probe has certainly ended and no part of it was missed: another probe came, or nothing arrived for
     /// long enough.
     pub(crate) fn settled(&self, at: usize) -> bool {
         let Some(this) = self.course.exchanges.get(at) else { return false };
@@ -354,7 +354,7 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
     }
 
     /// The revisions that show whether the container is ready in this instance. A container that has not started or
-    /// that has ended is not ready, whatever the result of its readiness probe.
+    /// that has terminated is not ready, whatever the result of its readiness probe.
     pub(crate) fn shown_ready(&self) -> Vec<(EventId, i64, bool)> {
         let counts = |status: &ContainerSeen<'h>| status.is_running() && status.started != Some(false);
         self.shown(|status| counts(status).then_some(status.ready))
@@ -432,7 +432,7 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
         }
         let shown = self.shown(|status| status.started);
         let asked = self.run.clocks.on_harness(&self.first(range)?.at)?.lo;
-        // A status from before the probe shows nothing of its result. If the kubelet takes over the state of an earlier
+        // A status from before the probe does not show its result. If the kubelet takes over the state of an earlier
         // instance, this state shows for some time after the probe too, and perhaps only then.
         let inherited =
             self.course.number > 0 || shown.iter().any(|(_, at, started)| *started && *at < asked);

@@ -350,8 +350,8 @@ fn a_status_has_the_user_of_the_process() {
     assert_eq!(of(&[7, 4, 2000], user(7, &[3, 2000])), "violated");
     assert_eq!(of(&[7, 3, 2000], user(7, &[3])), "violated");
     assert_eq!(of(&[7, 3], user(7, &[3, 2000])), "violated");
-    assert_eq!(of(&[7, 3], Value::Null), "inconclusive", "the runtime does not tell it");
-    assert_eq!(of(&[], user(7, &[3])), "inconclusive", "the process does not tell it");
+    assert_eq!(of(&[7, 3], Value::Null), "inconclusive", "the runtime does not report it");
+    assert_eq!(of(&[], user(7, &[3])), "inconclusive", "the process does not report it");
 }
 
 #[test]
@@ -363,8 +363,8 @@ fn every_instance_has_a_user_if_one_has() {
         judged(clause, &spec, &[running(first.clone()), running(then.clone())])
     };
     assert_eq!(of(&user, &json!({})), "violated");
-    assert_eq!(of(&user, &user), "inconclusive", "no process tells its user");
-    assert_eq!(of(&json!({}), &json!({})), "inconclusive", "the runtime does not tell it");
+    assert_eq!(of(&user, &user), "inconclusive", "no process reports its user");
+    assert_eq!(of(&json!({}), &json!({})), "inconclusive", "the runtime does not report it");
 }
 
 #[test]

@@ -200,7 +200,7 @@ fn the_address_of_the_host_is_that_of_the_node() {
     assert_eq!(of_two(false, [own, other]), "violated", "it has a network of its own");
     assert!(right.contains(&of_two(false, [own, elsewhere])), "a node that belongs to the pod");
     assert!(right.contains(&of_two(true, [own, own])));
-    assert_eq!(of_two(true, [own, other]), "violated", "it uses the network of its node");
+    assert_eq!(of_two(true, [own, other]), "violated", "it uses the host network");
 }
 
 /// The verdict about the addresses of a pod that is shown with this status when it is being deleted.
@@ -262,9 +262,29 @@ fn a_condition_is_about_a_generation_that_there_was() {
         assert_eq!(of(kind, json!(1)), "holds", "{kind}");
         assert_eq!(of(kind, json!(2)), "violated", "{kind} is ahead");
         assert_eq!(of(kind, json!(0)), "violated", "{kind}");
-        assert_eq!(of(kind, Value::Null), "violated", "{kind} does not tell it");
+        assert_eq!(of(kind, Value::Null), "violated", "{kind} does not report it");
     }
     assert_eq!(of("of/others", Value::Null), "holds");
+}
+
+#[test]
+fn the_condition_of_an_eviction_is_about_a_generation_too() {
+    let clause = "report.status.observed-generation";
+    let of = |reason: &str, observed: Value| {
+        let mut run = pod(clause, &three());
+        let mut status = first();
+        status["conditions"] = json!([{
+            "type": "DisruptionTarget", "status": "True", "reason": reason, "observedGeneration": observed,
+        }]);
+        let metadata = json!({ "name": "pod", "uid": "uid-pod", "labels": { "probity.dev/pod": "pod" }, "generation": 1 });
+        let object = json!({ "metadata": metadata, "spec": { "nodeName": NODE }, "status": status });
+        run.sighting(2.0, "Pod", "pod", Change::Modified, object);
+        concluded(run, clause)
+    };
+    assert_eq!(of("TerminationByKubelet", json!(1)), "holds");
+    assert_eq!(of("TerminationByKubelet", Value::Null), "violated");
+    assert_eq!(of("TerminationByKubelet", json!(2)), "violated", "it is ahead");
+    assert_eq!(of("EvictionByEvictionAPI", Value::Null), "holds", "somebody else wrote it");
 }
 
 #[test]

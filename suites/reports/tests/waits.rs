@@ -5,7 +5,15 @@ use super::*;
 
 /// A status that a kubelet wrote for a pod with its network, in which the container waits for this reason.
 fn waits(reason: &str) -> Value {
-    shown(json!({ "waiting": { "reason": reason } }))
+    match reason {
+        "CreateContainerConfigError" => waits_with("no key later in words, and no probity-no-such-words"),
+        reason => shown(json!({ "waiting": { "reason": reason } })),
+    }
+}
+
+/// A status in which the container waits because of its configuration, with this message.
+fn waits_with(message: &str) -> Value {
+    shown(json!({ "waiting": { "reason": "CreateContainerConfigError", "message": message } }))
 }
 
 fn runs() -> Value {
@@ -173,6 +181,35 @@ fn a_container_without_its_environment_waits_for_it() {
     assert_eq!(after(&lacking, "later", &[creating]), "inconclusive", "the key exists");
     let others = of_variable("secretKeyRef", "somebodys");
     assert_eq!(after(&others, "hello", &[creating]), "inconclusive", "it may exist");
+}
+
+#[test]
+fn the_message_names_what_is_missing() {
+    let clause = "report.status.settings-missing";
+    let judged = |messages: &[&str]| {
+        let statuses: Vec<Value> = messages.iter().map(|message| waits_with(message)).collect();
+        let spec = of_variable("configMapKeyRef", "words");
+        judged(beside_a_map(clause, "hello", &spec), clause, &statuses, &[])
+    };
+    assert_eq!(judged(&["couldn't find key later in ConfigMap words"]), "holds");
+    assert_eq!(judged(&["timed out", "couldn't find key later in ConfigMap words"]), "holds");
+    assert_eq!(judged(&["timed out"]), "violated");
+    assert_eq!(judged(&[""]), "violated");
+}
+
+#[test]
+fn an_ephemeral_container_without_an_image_is_shown_as_waiting_for_it() {
+    let clause = "report.status.image-missing";
+    let judged = |reason: &str| {
+        let debug = json!({ "name": "debug", "image": NOWHERE, "imagePullPolicy": "Never" });
+        let spec = json!({ "containers": [{ "name": "target" }], "ephemeralContainers": [debug] });
+        let mut shown = runs();
+        shown["ephemeralContainerStatuses"] =
+            json!([{ "name": "debug", "restartCount": 0, "state": { "waiting": { "reason": reason } } }]);
+        judged(pod(clause, &spec), clause, &[shown], &[])
+    };
+    assert_eq!(judged("ErrImageNeverPull"), "holds");
+    assert_eq!(judged("ContainerCreating"), "violated");
 }
 
 #[test]

@@ -120,3 +120,51 @@ fn a_deferred_resize_is_not_shown_as_allocated() {
     assert_ne!(judged("2400Mi", 1), "violated", "the kubelet may be granting it");
     assert_ne!(judged("16Mi", 2), "violated");
 }
+
+/// Two resizes wait for the room of a third pod, which is removed at 20 s. The pod `pod` has this priority, and the resize
+/// of the other one, whose priority is 0, is complete at 22 s.
+fn second_first(priority: i64) -> &'static str {
+    const CLAUSE: &str = "resize.deferred";
+    let mut header = Composer::new(&[CLAUSE]).done().header;
+    if let Some(facts) = header.nodes.get_mut(NODE) {
+        facts.allocatable.insert("memory".to_owned(), "4000Mi".to_owned());
+    }
+    let mut run = Composer::with_header(header);
+    let spec = |memory: &str, priority: i64| {
+        let resources = json!({ "requests": { "memory": memory } });
+        json!({ "nodeName": NODE, "priority": priority, "containers": [{ "name": "target", "resources": resources }] })
+    };
+    let waits = json!([{ "type": "PodResizePending", "status": "True", "reason": "Deferred" }]);
+    for (at, name, memory, priority) in
+        [(0.0, "holder", "2400Mi", 0), (1.0, "pod", "16Mi", priority), (2.0, "other", "16Mi", 0)]
+    {
+        run.of(name, "target").create(at, &spec(memory, priority)).start(at + 0.5, 0);
+        run.status(at + 0.8, &having(memory, &json!([])));
+    }
+    for (at, name) in [(10.0, "pod"), (11.0, "other")] {
+        let resources = json!({ "requests": { "memory": "2400Mi" } });
+        let patch = json!({ "spec": { "containers": [{ "name": "target", "resources": resources }] } });
+        let (kind, name, subresource) = ("Pod".to_owned(), name.to_owned(), "resize".to_owned());
+        run.of(&name, "target");
+        run.deed(at, Did::Patched { kind, name, patch, subresource });
+        run.status(at + 0.5, &having("16Mi", &waits));
+    }
+    let going = json!({
+        "metadata": {
+            "name": "holder", "uid": "uid-holder", "labels": { "probity.dev/pod": "holder" },
+            "deletionTimestamp": "2026-01-01T00:00:20Z",
+        },
+        "spec": spec("2400Mi", 0), "status": {},
+    });
+    run.sighting(18.0, "Pod", "holder", Change::Modified, going);
+    run.of("holder", "target").pod_seen(20.0, &spec("2400Mi", 0), &json!({}), Change::Deleted);
+    run.of("other", "target").status(22.0, &having("2400Mi", &json!([])));
+    run.reading(60.0);
+    verdict(&run.done(), CLAUSE)
+}
+
+#[test]
+fn the_resize_with_the_higher_priority_comes_first() {
+    assert_eq!(second_first(-1000), "holds", "the resize of the other pod has no room any more");
+    assert_eq!(second_first(1000), "violated", "the pod with the lower priority got the room");
+}

@@ -121,13 +121,13 @@ fn the_pod_and_its_volumes_stay() {
 }
 
 /// All containers of a pod restart twice. `begins` is the time from an exit to the status in which the condition is True;
-/// `ends` tells whether the condition becomes False after each restart.
+/// `ends` says whether the condition becomes False after each restart.
 fn announced(begins: Option<f64>, ends: bool, early: bool) -> &'static str {
     announced_with(begins, ends, early, true)
 }
 
-/// Like [`announced`]; `written` tells whether a status in which the condition is False is written during each restart, if
-/// `begins` is None.
+/// Like [`announced`]; `written` says whether a status in which the condition is False is written during each restart,
+/// if `begins` is None.
 fn announced_with(begins: Option<f64>, ends: bool, early: bool, written: bool) -> &'static str {
     let mut run = Composer::new(&[ANNOUNCED]);
     let rule = json!({ "action": "RestartAllContainers", "exitCodes": { "operator": "In", "values": [88] } });

@@ -21,13 +21,56 @@ fn resize(run: &mut Composer, at: f64) {
 /// A container exits at 2 s, 4 s and 15 s, so it has to wait until 35 s; it is changed at this time.
 fn waiting(clause: &str, changed: f64) -> Composer {
     let mut run = pod(clause, "Always");
-    exits(&mut run, 2.0, 1, "plan");
-    run.start(3.0, 1);
-    exits(&mut run, 4.0, 1, "plan");
-    run.start(14.2, 2);
-    exits(&mut run, 15.0, 1, "plan");
+    crashes(&mut run);
     resize(&mut run, changed);
     run
+}
+
+fn crashes(run: &mut Composer) {
+    exits(run, 2.0, 1, "plan");
+    run.start(3.0, 1);
+    exits(run, 4.0, 1, "plan");
+    run.start(14.2, 2);
+    exits(run, 15.0, 1, "plan");
+}
+
+/// An init container crashes in the same way, is changed at 19 s, and starts again at this time.
+fn init_changed(starts: f64) -> &'static str {
+    let mut run = Composer::new(&[ANEW]);
+    let spec = json!({ "initContainers": [{ "name": "target" }], "containers": [{ "name": "main" }] });
+    run.create(0.0, &spec).start(1.0, 0);
+    run.status(1.5, &status("Pending", 0, ended(1), json!({})));
+    crashes(&mut run);
+    resize(&mut run, 19.0);
+    run.start(starts, 3);
+    exits(&mut run, starts + 1.0, 0, "plan");
+    run.reading(120.0);
+    verdict(&run.done(), ANEW)
+}
+
+#[test]
+fn the_back_off_of_an_init_container_begins_anew_too() {
+    assert_ne!(init_changed(20.0), "violated");
+    assert_eq!(init_changed(35.5), "violated");
+}
+
+/// A container crashes in the same way, another container gets a new image at 19 s, and the first one starts again at this
+/// time.
+fn neighbor_changed(starts: f64) -> &'static str {
+    let mut run = pod(SEQUENCE, "Always");
+    crashes(&mut run);
+    let patch = json!({ "spec": { "containers": [{ "name": "other", "image": "new" }] } });
+    let (kind, name, subresource) = ("Pod".to_owned(), "pod".to_owned(), String::new());
+    run.deed(19.0, Did::Patched { kind, name, patch, subresource });
+    run.start(starts, 3);
+    run.reading(60.0);
+    verdict(&run.done(), SEQUENCE)
+}
+
+#[test]
+fn a_change_of_another_container_leaves_the_back_off_as_it_is() {
+    assert_ne!(neighbor_changed(35.5), "violated");
+    assert_eq!(neighbor_changed(20.0), "violated");
 }
 
 /// The container is changed at 19 s, restarts and exits a second later, and restarts again.

@@ -3,7 +3,7 @@
 use probity_composer::{Composer, timestamp};
 use serde_json::{Value, json};
 
-use super::{KILLS, SEQUENCE, exits, status};
+use super::{KILLS, OTHERS, SEQUENCE, exits, status};
 use crate::tests::verdict;
 
 fn unstarted(at: f64) -> Value {
@@ -56,4 +56,29 @@ fn kills_wait_under_on_failure_too() {
         "violated",
         "the policy does not restart it"
     );
+}
+
+/// A container exits at 2 s. The postStart hook of the next instance fails and this instance is stopped, and a third instance
+/// begins at this time.
+fn fails_its_hook(failed: bool, third: f64) -> &'static str {
+    let hook = json!({ "exec": { "command": ["/agnhost-rs", "exec", "prepare"] } });
+    let mut run = Composer::new(&[OTHERS]);
+    run.create(0.0, &json!({ "containers": [{ "name": "target", "lifecycle": { "postStart": hook } }] }));
+    run.start(1.0, 0);
+    run.exec(1.1, "prepare", Some(0));
+    exits(&mut run, 2.0, 1, "plan");
+    run.start(3.0, 1);
+    run.exec(3.1, "prepare", Some(u8::from(failed)));
+    run.signal(3.5, "SIGTERM");
+    exits(&mut run, 3.6, 0, "stop");
+    run.start(third, 2);
+    run.reading(60.0);
+    verdict(&run.done(), OTHERS)
+}
+
+#[test]
+fn a_container_whose_hook_fails_waits_like_one_that_crashes() {
+    assert_ne!(fails_its_hook(true, 14.0), "violated");
+    assert_eq!(fails_its_hook(true, 4.5), "violated");
+    assert_ne!(fails_its_hook(false, 4.5), "violated", "something else stopped it");
 }

@@ -2,6 +2,7 @@
 
 use probity_composer::Composer;
 use probity_model::history::Did;
+use probity_script::witness::{Exiting, Fact};
 use serde_json::{Value, json};
 
 use super::{ASKED, at, exits, hook, killed, told, with_hook};
@@ -183,4 +184,53 @@ fn a_long_sleep_ends_with_the_grace_period() {
     assert_eq!(judged(FIRST, 0.1, 2.2), "violated");
     assert_eq!(judged(EXTENSION, 4.2, 6.3), "holds");
     assert_eq!(judged(EXTENSION, 4.2, 10.0), "violated");
+}
+
+#[test]
+fn a_sidecar_of_a_pod_that_is_removed_at_once_gets_a_signal() {
+    let judged = |stop: Option<f64>| {
+        let clause = "termination.forced.small-grace-on-node";
+        let mut run = Composer::new(&[clause]);
+        let helper = sidecar(json!({ "name": HELPER }));
+        run.create(0.0, &json!({ "initContainers": helper, "containers": [{ "name": "main" }] }));
+        run.of("pod", HELPER).start(1.0, 0);
+        run.of("pod", "main").start(1.5, 0);
+        let (kind, name) = ("Pod".to_owned(), "pod".to_owned());
+        run.deed(ASKED, Did::Deleted { kind, name, grace: Some(0) });
+        told(&mut run, "main", ASKED + 0.1);
+        if let Some(stop) = stop {
+            told(&mut run, HELPER, ASKED + stop);
+        }
+        killed(&mut run, "main", ASKED + 2.15);
+        killed(&mut run, HELPER, ASKED + stop.map_or(2.3, |stop| stop + 2.05));
+        at(run, 60.0, clause)
+    };
+    assert_eq!(judged(Some(1.1)), "holds");
+    assert_eq!(judged(None), "violated", "it ran until the sandbox was stopped");
+}
+
+#[test]
+fn an_ephemeral_container_of_a_pod_that_completes_gets_a_signal() {
+    let judged = |stop: bool| {
+        let clause = "termination.term-to-pid1";
+        let mut run = Composer::new(&[clause]);
+        let spec = json!({
+            "restartPolicy": "Never", "containers": [target(json!({ "name": "main" }))],
+            "ephemeralContainers": [target(json!({ "name": "debug" }))],
+        });
+        run.create(0.0, &spec);
+        run.of("pod", "main").start(1.0, 0);
+        run.of("pod", "debug").start(2.0, 0);
+        run.of("pod", "main").fact(5.0, Fact::Exiting(Exiting { code: 0, why: "plan".to_owned() }));
+        run.left(5.01);
+        if stop {
+            told(&mut run, "debug", 6.0);
+            exits(&mut run, "debug", 6.1, 0);
+        } else {
+            killed(&mut run, "debug", 6.1);
+        }
+        at(run, 30.0, clause)
+    };
+    assert_ne!(judged(true), "violated");
+    assert_eq!(judged(false), "violated");
 }

@@ -88,14 +88,14 @@ impl World<'_> {
         let now = self.timestamp(self.now);
         let of = &mut self.pods[pod];
         of.object["spec"]["nodeName"] = json!(NODE);
-        of.started = self.now;
+        let created = std::mem::replace(&mut of.started, self.now);
         of.object["status"]["conditions"] = json!([{ "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now }]);
         self.show_pod(pod, Change::Modified);
         if self.refuses_system(pod) || self.refuses_amount(pod) || self.refuses_sysctls(pod) {
             return;
         }
         self.add_workers(pod);
-        self.set_deadline(pod);
+        self.set_deadline(pod, created);
         self.tolerate(pod);
         self.tire_of(pod);
         let delay = self.between(150 * MS, 900 * MS);
@@ -192,7 +192,7 @@ impl World<'_> {
             json!({ "terminated": state })
         };
         let state = match &view.state {
-            State::Waiting(reason) => json!({ "waiting": { "reason": reason } }),
+            State::Waiting(reason) => self.waiting(container, reason),
             State::Running(since) => json!({ "running": { "startedAt": self.timestamp(*since) } }),
             State::Ended(how) => ended(how),
         };

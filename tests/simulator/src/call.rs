@@ -108,6 +108,7 @@ pub(crate) enum CallResult {
 pub(crate) struct ReceivedResponse {
     pub(crate) status: u16,
     pub(crate) location: Option<String>,
+    pub(crate) cookie: Option<String>,
     /// The size of all header lines.
     pub(crate) head: usize,
     pub(crate) body: String,

@@ -123,12 +123,17 @@ impl World<'_> {
             () if self.has(Defect::EphemeralRestartsOnFailure) => "OnFailure",
             () => "Never",
         };
-        let spec = json!({ "restartPolicy": policy, "containers": [entry] });
+        let mut spec = json!({ "restartPolicy": policy, "containers": [entry] });
+        for field in ["hostname", "subdomain", "setHostnameAsFQDN", "securityContext", "hostAliases"] {
+            spec[field] = self.pods[pod].object["spec"][field].clone();
+        }
         let read = |plan: &Value| serde_json::from_str(plan["value"].as_str()?).ok();
         let mut made = containers(&spec, |_| plan.as_ref().and_then(read));
         let missing = is_missing(&entry["image"]);
         if missing {
-            made[0].view.state = State::Waiting("ErrImageNeverPull");
+            let explained = !self.has(Defect::EphemeralImageUnexplained);
+            made[0].view.state =
+                State::Waiting(if explained { "ErrImageNeverPull" } else { "ContainerCreating" });
         }
         let object = json!({ "metadata": self.pods[pod].object["metadata"], "spec": spec });
         let whole = &self.pods[pod];
@@ -249,6 +254,12 @@ impl World<'_> {
     pub(crate) fn is_blocked_by_ephemeral(&self, pod: usize) -> bool {
         self.has(Defect::EphemeralMissingImageBlocks)
             && entries(&self.pods[pod].object["spec"][LIST]).any(|entry| is_missing(&entry["image"]))
+    }
+
+    /// Whether an ephemeral container of a pod has failed.
+    pub(crate) fn has_failed_ephemeral(&self, pod: usize) -> bool {
+        let mut own = self.pods.iter().filter(|of| of.within == Some(pod));
+        own.any(|of| matches!(&of.containers[0].view.state, State::Ended(ended) if ended.code != 0))
     }
 
     /// Whether an ephemeral container of a pod is running.

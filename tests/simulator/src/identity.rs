@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::Defect;
 use crate::amounts::thousandths;
-use crate::pod::{Kind, micros};
+use crate::pod::{Container, Kind, micros};
 use crate::resize::requested;
 use crate::users::FIELD as USERS;
 use crate::world::{ALLOCATABLE, At, LifeAt, MS, World};
@@ -85,6 +85,10 @@ impl World<'_> {
         if self.has(Defect::BoundBeyondMemoryRuns) && resource == "memory" {
             return false;
         }
+        let with_sidecar = self.pods[pod].containers.iter().any(|of| of.kind == Kind::Sidecar);
+        if with_sidecar && self.has(Defect::BoundBeyondWithSidecarRuns) {
+            return false;
+        }
         self.pods[pod].terminal = true;
         self.pods[pod].object["status"]["phase"] = json!("Failed");
         if !self.has(Defect::RejectionWithoutReason) {
@@ -123,9 +127,11 @@ impl World<'_> {
         let gains = allowed || (kind == Kind::Init && self.has(Defect::InitsGainPrivileges));
         let [users, groups] = self.id_maps(pod);
         let processors = self.processors_of(At { pod, container });
+        let unfiltered = privileged || (kind != Kind::Main && self.has(Defect::SeccompOfPodLost));
         let status = format!(
-            "CapBnd:\t{bound}\nNoNewPrivs:\t{}\nCpus_allowed_list:\t{processors}\n",
-            u8::from(!gains)
+            "CapBnd:\t{bound}\nNoNewPrivs:\t{}\nSeccomp:\t{}\nCpus_allowed_list:\t{processors}\n",
+            u8::from(!gains),
+            if unfiltered { 0 } else { 2 }
         );
         [
             ("/proc/self/status".to_owned(), status),
@@ -137,7 +143,9 @@ impl World<'_> {
     /// Whether a process sees a file: a file in a volume exists once a container has written it.
     pub(crate) fn has_file(&self, life: LifeAt, path: &str) -> bool {
         let of = &self.pods[life.at.pod];
-        let Some(wanted) = place(&of.containers[life.at.container].spec, path) else { return true };
+        let ignored = self.has(Defect::SidecarSubPathIgnored);
+        let place = |of: &Container, path: &str| place(&of.spec, path, ignored && of.kind == Kind::Sidecar);
+        let Some(wanted) = place(&of.containers[life.at.container], path) else { return true };
         let mut volumes = of.object["spec"]["volumes"].as_array().into_iter().flatten();
         if volumes.any(|volume| volume["name"] == wanted.0.as_str() && volume.get("hostPath").is_some()) {
             return true;
@@ -150,7 +158,7 @@ impl World<'_> {
             let apart = number != life.at.container && self.has(Defect::VolumesApart);
             let writes = own.plan.process.consume.iter().any(|consumer| match consumer {
                 Consumer::Disk { path, after, .. } => {
-                    place(&writer.spec, path).as_ref() == Some(&wanted)
+                    place(writer, path).as_ref() == Some(&wanted)
                         && self.now > own.began + after.map_or(0, micros) + 20 * MS
                 }
                 _ => false,
@@ -160,10 +168,13 @@ impl World<'_> {
     }
 }
 
-/// The volume that contains a path of a container, and the path below it.
-fn place(container: &Value, path: &str) -> Option<(String, String)> {
+/// The volume that contains a path of a container, and the path below it. The mount may contain only a part of the volume,
+/// unless this is ignored.
+fn place(container: &Value, path: &str, whole: bool) -> Option<(String, String)> {
     container["volumeMounts"].as_array()?.iter().find_map(|mount| {
         let below = path.strip_prefix(mount["mountPath"].as_str()?)?;
-        Some((mount["name"].as_str()?.to_owned(), below.to_owned()))
+        let part = mount["subPath"].as_str().filter(|_| !whole);
+        let below = part.map_or_else(|| below.to_owned(), |part| format!("/{part}{below}"));
+        Some((mount["name"].as_str()?.to_owned(), below))
     })
 }

@@ -3,13 +3,15 @@
 mod careless;
 mod conditions;
 mod counters;
+mod endings;
 mod exec;
-mod expand;
+pub(crate) mod expand;
 mod given;
 mod hooks;
 mod http;
 pub(crate) mod images;
 mod init;
+mod kept;
 mod leaving;
 mod lifecycle;
 mod messages;

@@ -213,6 +213,8 @@ pub(crate) struct Worker {
     pub(crate) ungated: bool,
     /// The first report of a status code with which the probe failed.
     pub(crate) said: Option<String>,
+    /// The cookie of an answer, for a defective kubelet.
+    pub(crate) cookie: Option<String>,
 }
 
 /// The process of a container.
@@ -326,6 +328,7 @@ impl Worker {
             took: 0,
             ungated: false,
             said: None,
+            cookie: None,
         }
     }
 }

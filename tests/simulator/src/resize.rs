@@ -30,15 +30,17 @@ fn is_deferred(pod: &Pod) -> bool {
     all.any(|condition| condition["type"] == PENDING && condition["reason"] == DEFERRED)
 }
 
-/// What is allocated for the main containers of a pod together, in thousandths.
+/// What is allocated for the main containers and the sidecars of a pod together, in thousandths.
 fn allocated(pod: &Pod, resource: &str) -> i64 {
-    let mains = pod.containers.iter().filter(|of| of.kind == Kind::Main);
-    mains.filter_map(|of| thousandths(&of.spec["resources"]["requests"][resource])).sum()
+    let stay = pod.containers.iter().filter(|of| of.kind != Kind::Init);
+    stay.filter_map(|of| thousandths(&of.spec["resources"]["requests"][resource])).sum()
 }
 
-/// What the main containers of a pod request together, in thousandths.
+/// What the main containers and the sidecars of a pod request together, in thousandths.
 pub(crate) fn requested(pod: &Pod, resource: &str) -> i64 {
-    let all = pod.object["spec"]["containers"].as_array().into_iter().flatten();
+    let list = |field: &str| pod.object["spec"][field].as_array().into_iter().flatten();
+    let sidecars = list("initContainers").filter(|of| of["restartPolicy"] == "Always");
+    let all = list("containers").chain(sidecars);
     all.filter_map(|of| thousandths(&of["resources"]["requests"][resource])).sum()
 }
 
@@ -151,7 +153,13 @@ impl World<'_> {
 
     /// A pod was removed: the kubelet tries deferred resizes again.
     pub(crate) fn retry_resizes(&mut self) {
-        for pod in 0..self.pods.len() {
+        let priority = |pod: &usize| self.pods[*pod].object["spec"]["priority"].as_i64().unwrap_or_default();
+        let mut all: Vec<usize> = (0..self.pods.len()).collect();
+        all.sort_by_key(|pod| std::cmp::Reverse(priority(pod)));
+        if self.has(Defect::LowPriorityResizedFirst) {
+            all.reverse();
+        }
+        for pod in all {
             let ready = is_deferred(&self.pods[pod]) && !self.pods[pod].gone && self.fits(pod);
             if !ready || self.has(Defect::DeferredResizeForgotten) {
                 continue;
@@ -171,7 +179,12 @@ impl World<'_> {
             bound && takes && other.uid != self.pods[pod].uid
         };
         ALLOCATABLE.into_iter().all(|(resource, all)| {
-            let taken: i64 = self.pods.iter().filter(here).map(|other| allocated(other, resource)).sum();
+            // A resize that is granted takes its room before the containers have it.
+            let takes = |other: &Pod| match is_deferred(other) {
+                true => allocated(other, resource),
+                false => requested(other, resource).max(allocated(other, resource)),
+            };
+            let taken: i64 = self.pods.iter().filter(here).map(takes).sum();
             let all = thousandths(&json!(all)).unwrap_or_default();
             let own = requested(&self.pods[pod], resource);
             own == 0 || taken + own <= all
@@ -234,7 +247,7 @@ impl World<'_> {
         self.touch(at.pod);
         if restarts {
             let grace = self.pods[at.pod].grace();
-            self.stop_container(at, grace);
+            self.stop_for_resize(at, grace);
             if self.has(Defect::ResizeRestartsAll) {
                 self.stop_others(at, grace);
             }
@@ -255,7 +268,8 @@ impl World<'_> {
             let forgotten = self.has(defect)
                 || self.has(Defect::ResizeOnlyRaises) && lower
                 || self.has(Defect::MemoryOnlyRaises) && lower && resource == "memory"
-                || self.has(Defect::ResizeOfSidecarsUnenacted) && kind == Kind::Sidecar;
+                || self.has(Defect::ResizeOfSidecarsUnenacted) && kind == Kind::Sidecar
+                || self.has(Defect::AddedLimitUnenacted) && old["limits"][resource].is_null();
             if forgotten {
                 enacted["limits"][resource] = old["limits"][resource].clone();
             }
@@ -266,7 +280,9 @@ impl World<'_> {
     /// The files of its own cgroup that a container reads.
     pub(crate) fn cgroup_files(&self, at: At) -> BTreeMap<String, String> {
         let of = &self.pods[at.pod].containers[at.container];
+        let unlimited = of.kind == Kind::Init && self.has(Defect::LimitsOfInitsUnapplied);
         let limits = &of.enacted.as_ref().unwrap_or(&of.spec["resources"])["limits"];
+        let limits = if unlimited { &Value::Null } else { limits };
         let memory = thousandths(&limits["memory"]).map_or("max".to_owned(), |all| (all / 1_000).to_string());
         let quota = thousandths(&limits["cpu"]).map_or("max".to_owned(), |all| (all * 100).to_string());
         let file = |name: &str, text: String| (format!("/sys/fs/cgroup/{name}"), text);
@@ -276,7 +292,9 @@ impl World<'_> {
     /// The image or the resources of a container changed.
     pub(crate) fn begin_back_off_anew(&mut self, at: At) {
         let sidecar = self.is_sidecar(at) && self.has(Defect::ChangeKeepsBackOffOfSidecar);
-        if sidecar || self.has(Defect::ChangeKeepsBackOff) {
+        let init = self.pods[at.pod].containers[at.container].kind == Kind::Init;
+        let kept = sidecar || (init && self.has(Defect::ChangeKeepsBackOffOfInit));
+        if kept || self.has(Defect::ChangeKeepsBackOff) {
             return;
         }
         let grows = self.has(Defect::ChangeKeepsDelays);

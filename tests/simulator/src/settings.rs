@@ -6,14 +6,16 @@ use std::collections::BTreeMap;
 use probity_case::PatchStep;
 use probity_case::manifest::object_name;
 use probity_model::history::Did;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::Defect;
-use crate::pod::State;
+use crate::pod::{Container, State};
 use crate::world::{Act, At, MS, SECOND, World};
 
 /// How long the kubelet waits before it retries to mount a volume; the wait doubles each time.
 const MOUNT_WAIT: i64 = 500 * MS;
+/// The waiting reason of a container whose environment cannot be built.
+const NOT_CREATED: &str = "CreateContainerConfigError";
 /// How soon a container that cannot be created is shown in that state.
 const SHOWN: i64 = 50 * MS;
 
@@ -40,35 +42,43 @@ impl World<'_> {
     /// A ConfigMap or a Secret is created.
     pub(crate) fn create_settings(&mut self, manifest: &Value) {
         let text = |path: &Value| path.as_str().unwrap_or_default().to_owned();
-        self.add_keys(&text(&manifest["kind"]), &text(&manifest["metadata"]["name"]), manifest);
+        self.add_keys((&text(&manifest["kind"]), &text(&manifest["metadata"]["name"])), manifest, false);
     }
 
     /// A client patches a ConfigMap or a Secret.
     pub(crate) fn patch_settings(&mut self, of: &PatchStep) {
         let kind = of.kind.clone().unwrap_or_default();
         let name = object_name(self.case, of.name.as_deref().unwrap_or_default());
-        self.add_keys(&kind, &name, &of.patch);
+        self.add_keys((&kind, &name), &of.patch, true);
         self.did(Did::Patched { kind, name, patch: of.patch.clone(), subresource: String::new() });
     }
 
-    fn add_keys(&mut self, kind: &str, name: &str, content: &Value) {
+    /// Adds the keys of an object or of a later change. A key that did not exist before has no first value.
+    fn add_keys(&mut self, (kind, name): (&str, &str), content: &Value, later: bool) {
         let keys = self.settings.entry((kind.to_owned(), name.to_owned())).or_default();
         for field in ["data", "stringData", "binaryData"] {
             for (key, value) in content[field].as_object().into_iter().flatten() {
                 let value = value.as_str().unwrap_or_default();
-                let of = keys.entry(key.clone()).or_insert_with(|| [value.to_owned(), String::new()]);
+                let first = if later { "" } else { value };
+                let of = keys.entry(key.clone()).or_insert_with(|| [first.to_owned(), String::new()]);
                 value.clone_into(&mut of[1]);
             }
         }
     }
 
-    /// The files of a volume that come from ConfigMaps and Secrets, each with its content.
-    pub(crate) fn settings_files(&self, volume: &Value) -> Vec<(String, String)> {
+    /// The readable files of a pod's volume that come from ConfigMaps, Secrets and tokens, each with its content.
+    pub(crate) fn settings_files(&self, spec: &Value, volume: &Value) -> Vec<(String, String)> {
         let mut files = Vec::new();
         for of in list(&volume["projected"], "sources").chain([volume]) {
+            files.extend(self.token_file(volume, &of["serviceAccountToken"]));
             let Some((kind, from)) = source(of) else { continue };
             let map = kind == "ConfigMap";
-            let stays = map && of.get("name").is_some() && self.has(Defect::MountedMapStays);
+            let stays = self.has(match () {
+                () if volume.get("projected").is_some() => Defect::ProjectedFilesStay,
+                () if map => Defect::MountedMapStays,
+                () => Defect::MountedSecretStays,
+            });
+            let misses = stays || (from["optional"] == true && self.has(Defect::LateOptionalKeyUnseen));
             if map && !files.is_empty() && self.has(Defect::ProjectedMapLost) {
                 continue;
             }
@@ -76,12 +86,22 @@ impl World<'_> {
             let Some(keys) = self.settings.get(&(kind.to_owned(), name.to_owned())) else { continue };
             for item in list(from, "items") {
                 let value = item["key"].as_str().and_then(|key| keys.get(key));
+                let value = value.filter(|[first, _]| !(misses && first.is_empty()));
+                let value = value.filter(|_| self.can_read(spec, volume, item));
                 if let (Some([first, last]), Some(path)) = (value, item["path"].as_str()) {
                     files.push((path.to_owned(), if stays { first.clone() } else { last.clone() }));
                 }
             }
         }
         files
+    }
+
+    /// The file of a token in a projected volume: the claims that a target records of it.
+    fn token_file(&self, volume: &Value, token: &Value) -> Option<(String, String)> {
+        let first = list(&volume["projected"], "sources").find_map(|of| of.get("serviceAccountToken"));
+        let shared = first.filter(|_| self.has(Defect::TokensShared));
+        let claims = json!({ "aud": [shared.unwrap_or(token)["audience"]] });
+        Some((token["path"].as_str()?.to_owned(), claims.to_string()))
     }
 
     /// The variables that a container gets from whole ConfigMaps and Secrets.
@@ -93,7 +113,12 @@ impl World<'_> {
             let Some(keys) = self.settings.get(&(kind.to_owned(), name.to_owned())) else { continue };
             let lost = kind == "Secret" && self.has(Defect::EnvFromSecretUnprefixed);
             let prefix = of["prefix"].as_str().filter(|_| !lost).unwrap_or_default();
-            all.extend(keys.iter().map(|(key, [_, last])| (format!("{prefix}{key}"), last.clone())));
+            for (key, [_, last]) in keys {
+                let name = format!("{prefix}{key}");
+                if !(all.contains_key(&name) && self.has(Defect::FirstEnvFromWins)) {
+                    all.insert(name, last.clone());
+                }
+            }
         }
         all
     }
@@ -138,7 +163,21 @@ impl World<'_> {
 
     /// Why the environment of a container cannot be built.
     fn environment_problem(&self, pod: usize, container: usize) -> Option<String> {
-        let spec = &self.pods[pod].containers[container].spec;
+        self.lack_of_environment(&self.pods[pod].containers[container].spec)
+    }
+
+    /// What a waiting container shows: the reason and, if its environment cannot be built, the cause.
+    pub(crate) fn waiting(&self, container: &Container, reason: &str) -> Value {
+        let mut waiting = json!({ "reason": reason });
+        let explained = reason == NOT_CREATED && !self.has(Defect::ConfigErrorUnexplained);
+        if explained && let Some(why) = self.lack_of_environment(&container.spec) {
+            waiting["message"] = json!(why);
+        }
+        json!({ "waiting": waiting })
+    }
+
+    /// What the environment in the spec of a container needs, but does not exist.
+    fn lack_of_environment(&self, spec: &Value) -> Option<String> {
         let all = list(spec, "envFrom").filter(|_| !self.has(Defect::EnvFromIgnored));
         let variables = list(spec, "env").filter_map(|variable| variable.get("valueFrom"));
         all.chain(variables).find_map(|of| self.lack(of))
@@ -177,7 +216,7 @@ impl World<'_> {
         let reason = match () {
             () if self.has(Defect::SettingsLackShownAsCreating) => "ContainerCreating",
             () if self.has(Defect::SettingsLackShownAsRunError) => "RunContainerError",
-            () => "CreateContainerConfigError",
+            () => NOT_CREATED,
         };
         let of = &mut self.pods[pod].containers[container];
         of.state = State::Waiting(reason);

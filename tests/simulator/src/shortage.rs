@@ -105,11 +105,13 @@ impl World<'_> {
         let over = matches!(phase, "Succeeded" | "Failed") || self.has(Defect::ShortageExplainedEarly);
         let misexplained = self.has(Defect::ShortageMisexplained);
         let reason = if misexplained { "EvictionByEvictionAPI" } else { "TerminationByKubelet" };
+        let generation = &self.pods[pod].object["metadata"]["generation"];
+        let about = (!self.has(Defect::EvictionWithoutGeneration)).then_some(generation);
         let dated = (!self.has(Defect::EvictionUndated)).then(|| self.timestamp(self.now));
         over.then(|| {
             json!({
                 "type": "DisruptionTarget", "status": "True", "reason": reason, "message": Cause::Memory.says(),
-                "lastProbeTime": null, "lastTransitionTime": dated,
+                "lastProbeTime": null, "lastTransitionTime": dated, "observedGeneration": about,
             })
         })
     }

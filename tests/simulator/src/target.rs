@@ -10,6 +10,7 @@ mod connection;
 mod downward;
 mod looks;
 mod lookups;
+mod mounted;
 mod orphans;
 mod reply;
 mod request;

@@ -7,8 +7,8 @@ use probity_cluster::job::JOB;
 use probity_image::{agnhost, harness};
 use probity_script::Span;
 
-use super::StandardArgs;
 use super::merge::AllowedArgs;
+use super::{StandardArgs, namespace};
 use crate::pipeline::ClusterArgs;
 
 /// Prints manifests
@@ -52,7 +52,7 @@ pub(crate) struct RunInPodArgs {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct JobArgs {
     /// The namespace of the Job; the test namespaces have the same name with -0, -1 and so on
-    #[arg(long, value_name = "NAME", default_value = "probity")]
+    #[arg(long, value_name = "NAME", default_value = "probity", value_parser = namespace::name_of_job)]
     pub(crate) namespace: String,
     /// The number of pods that share the cases
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
@@ -74,7 +74,7 @@ pub(crate) struct FetchArgs {
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
     /// Fetch from this namespace, in which the Job ran
-    #[arg(long, value_name = "NAME", default_value = "probity")]
+    #[arg(long, value_name = "NAME", default_value = "probity", value_parser = namespace::name)]
     pub(crate) namespace: String,
     /// Fetch the results stored under this name
     #[arg(long, value_name = "NAME", default_value = JOB)]
@@ -99,7 +99,7 @@ pub(crate) struct FetchArgs {
 pub(crate) struct DeliveryArgs {
     /// Also store the results in ConfigMaps of this namespace, for `probity fetch`. Violated and undecided clauses then
     /// do not affect the exit status of this program: `probity fetch` exits with the status of the run
-    #[arg(long, value_name = "NAMESPACE")]
+    #[arg(long, value_name = "NAMESPACE", value_parser = namespace::name)]
     pub(crate) store: Option<String>,
     /// Store the results under this name
     #[arg(long, value_name = "NAME", default_value = JOB, requires = "store")]

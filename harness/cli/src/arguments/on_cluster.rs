@@ -8,7 +8,7 @@ use probity_script::Span;
 use probity_trial::Fault;
 
 use super::in_cluster::DeliveryArgs;
-use super::{Format, StandardArgs};
+use super::{Format, StandardArgs, namespace};
 use crate::cases::book::SuiteArgs;
 use crate::cases::case_filter::CaseFilter;
 use crate::cases::shards;
@@ -138,7 +138,7 @@ fn fault(word: &str) -> Result<Fault, String> {
 #[derive(Args, Debug)]
 pub(crate) struct RbacArgs {
     /// Limit the permissions to this existing namespace
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = namespace::name)]
     pub(crate) namespace: Option<String>,
 }
 
@@ -148,7 +148,7 @@ pub(crate) struct GcArgs {
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
     /// Look only in this namespace [default: all namespaces, including those that runs created]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = namespace::name)]
     pub(crate) namespace: Option<String>,
     /// Use this command to undo what a run did to a node; it is called with a verb and the name of a node, such as
     /// heal node2

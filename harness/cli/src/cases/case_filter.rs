@@ -6,6 +6,7 @@
 use clap::{Args, ValueEnum};
 use probity_case::{Case, Profile};
 
+use crate::exit_status::Failure;
 use crate::output::{counted, did_you_mean};
 
 /// The filters for cases.
@@ -58,10 +59,36 @@ impl ProfileWord {
 impl CaseFilter {
     /// Whether one of the names passes the filters.
     pub(crate) fn passes(&self, names: &[&str]) -> bool {
-        let hit = |text: &String| {
-            names.iter().any(|name| if self.exact { name == text } else { name.contains(text.as_str()) })
-        };
+        let hit = |text: &String| names.iter().any(|name| self.hits(text, name));
         (self.filter.is_empty() || self.filter.iter().any(hit)) && !self.skip.iter().any(hit)
+    }
+
+    /// Whether a text of the command line matches a name.
+    fn hits(&self, text: &str, name: &str) -> bool {
+        if self.exact { name == text } else { name.contains(text) }
+    }
+
+    /// Fails if a filter matches no case. Otherwise, nobody would notice a mistyped filter next to a correct one.
+    pub(crate) fn check<'c>(&self, cases: impl Iterator<Item = &'c Case> + Clone) -> Result<(), Failure> {
+        self.check_names("case", "`probity list`", cases.map(|case| case.name.0.as_str()))
+    }
+
+    /// Fails if a filter matches none of these names, with the closest name or part of a name. `what` has these names,
+    /// and the command `list` shows them.
+    pub(crate) fn check_names<'n>(
+        &self,
+        what: &str,
+        list: &str,
+        names: impl Iterator<Item = &'n str> + Clone,
+    ) -> Result<(), Failure> {
+        let unknown = |text: &&String| !names.clone().any(|name| self.hits(text, name));
+        let complain = |text: &String| {
+            let parts = names.clone().filter(|_| !self.exact).flat_map(|name| name.split(['/', '.']));
+            let hint = did_you_mean(text, names.clone().chain(parts));
+            format!("no {what} matches `{text}`{hint} ({list} shows all names)")
+        };
+        let complaints: Vec<String> = self.filter.iter().filter(unknown).map(complain).collect();
+        if complaints.is_empty() { Ok(()) } else { Err(Failure::wrong_use(complaints.join("\n"))) }
     }
 
     /// The profiles of a run: extended unless others are given.
@@ -88,19 +115,21 @@ impl CaseFilter {
         if self.profile.is_empty() { asked && self.passes(&[&case.name.0]) } else { self.runs(case) }
     }
 
-    /// Why no case is selected, with the closest name if there is one.
+    /// Why no case is selected, although each filter matches a case.
     pub(crate) fn nothing<'c>(&self, cases: impl Iterator<Item = &'c Case> + Clone) -> String {
-        let by_name = cases.clone().filter(|case| self.passes(&[&case.name.0])).count();
+        let all = Self { skip: Vec::new(), ..self.clone() };
+        let skipped = cases.clone().filter(|case| all.runs(case)).count();
+        if skipped > 0 {
+            return format!("--skip leaves out {}, so none remains", counted(skipped, "case"));
+        }
+        let by_name = cases.filter(|case| self.passes(&[&case.name.0])).count();
         if by_name > 0 {
             return format!(
                 "{} with this name, but not in the requested profile; `probity list` shows the profiles",
                 counted(by_name, "case")
             );
         }
-        let names = || cases.clone().map(|case| case.name.0.as_str());
-        let hints = self.filter.iter().map(|wrong| did_you_mean(wrong, names()));
-        let hint = hints.into_iter().find(|hint| !hint.is_empty()).unwrap_or_default();
-        format!("no case has this name{hint} (`probity list` shows all names)")
+        "the filters and --skip leave no case (`probity list` shows all names)".to_owned()
     }
 }
 
@@ -148,5 +177,25 @@ mod tests {
         assert_eq!(of("b/slow", true, ""), ["b/slow"], "a case that is named in full runs");
         assert_eq!(of("b/slow", false, ""), ["b/slow"], "with and without --exact");
         assert!(of("slow", false, "").is_empty(), "a part of its name is not enough");
+    }
+
+    #[test]
+    fn each_filter_must_match_and_skipping_everything_is_said() {
+        let cases = [case("a/one", "core"), case("b/startup", "core")];
+        let filter = |filter: &[&str], exact, skip: &[&str]| {
+            let texts = |of: &[&str]| of.iter().map(|text| (*text).to_owned()).collect();
+            CaseFilter { filter: texts(filter), exact, skip: texts(skip), profile: Vec::new() }
+        };
+        assert!(filter(&["one", "b/"], false, &[]).check(cases.iter()).is_ok());
+        let said = filter(&["one", "strtup", "zzz"], false, &[]).check(cases.iter()).unwrap_err().sentence;
+        assert_eq!(
+            said,
+            "no case matches `strtup`; did you mean `startup`? (`probity list` shows all names)\n\
+             no case matches `zzz` (`probity list` shows all names)"
+        );
+        let said = filter(&["a/on"], true, &[]).check(cases.iter()).unwrap_err().sentence;
+        assert!(said.contains("did you mean `a/one`?"), "{said}");
+        let said = filter(&["one"], false, &["a/"]).nothing(cases.iter());
+        assert_eq!(said, "--skip leaves out 1 case, so none remains");
     }
 }

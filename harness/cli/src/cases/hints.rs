@@ -55,7 +55,8 @@ const REASONS: [&str; 33] = [
 /// A hint: its kind, a sentence, and the path of the field that it is about.
 type Hint = (HintKind, String, Vec<String>);
 
-/// The hints for all cases of a file, each once, except the hints that a case acknowledges.
+/// The hints for all cases of a file, each once and in the order of their places, except the hints that a case
+/// acknowledges.
 pub(crate) fn of(file: &CaseFile) -> Vec<Problem> {
     let mut hints: Vec<Problem> = Vec::new();
     for case in &file.cases {
@@ -78,6 +79,7 @@ pub(crate) fn of(file: &CaseFile) -> Vec<Problem> {
             once.push(hint);
         }
     });
+    once.sort_by_key(|hint| hint.place.map(|place| (place.line, place.column)));
     once
 }
 

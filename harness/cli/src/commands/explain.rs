@@ -12,7 +12,7 @@ use crate::clause_facts::{ClauseFacts, ClauseIndex};
 use crate::exit_status::{Exit, Failure};
 use crate::output::{self, did_you_mean, named, word};
 
-/// Explains each clause and case with one of these names, and all cases of each file.
+/// Explains each clause and case with one of these names, and all cases of each file or folder.
 pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
     let (book, index) = (Book::open(&args.suites)?, ClauseIndex::open()?);
     let texts = args.ids.iter().map(|id| explained(&book, &index, id)).collect::<Result<Vec<_>, _>>()?;
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
 
 fn explained(book: &Book, index: &ClauseIndex, id: &str) -> Result<String, Failure> {
     if is_file(id) {
-        return of_file(&book.registry, Path::new(id));
+        return of_files(&book.registry, Path::new(id));
     }
     if let Some(clause) = book.registry.catalogue.iter().find(|clause| clause.id.as_str() == id) {
         return Ok(of_clause(&index.facts(book, clause)));
@@ -32,6 +32,7 @@ fn explained(book: &Book, index: &ClauseIndex, id: &str) -> Result<String, Failu
         of_case(&book.registry, source, case)
     };
     match variants.as_slice() {
+        [] if Path::new(id).exists() => of_files(&book.registry, Path::new(id)),
         [] => Err(unknown(book, id)),
         [only] => Ok(of_book(only)),
         [first, rest @ ..] => {
@@ -41,16 +42,18 @@ fn explained(book: &Book, index: &ClauseIndex, id: &str) -> Result<String, Failu
     }
 }
 
-/// Whether this is the name of a file. No clause or case of the book has a name that ends like this.
+/// Whether this can only be the name of a file. No clause or case of the book has a name that ends like this.
 fn is_file(id: &str) -> bool {
     [".yaml", ".yml"].iter().any(|end| id.ends_with(end))
 }
 
-/// Explains all cases of a file.
-fn of_file(registry: &Registry, path: &Path) -> Result<String, Failure> {
-    let file = book::read(path, &registry.catalogue)?;
-    let cases: Vec<String> =
-        file.cases.iter().map(|case| of_case(registry, Some(&file.source), case)).collect();
+/// Explains all cases of a file, or of all case files in a folder.
+fn of_files(registry: &Registry, path: &Path) -> Result<String, Failure> {
+    let mut cases: Vec<String> = Vec::new();
+    for path in book::files_below(&[path.to_owned()])? {
+        let file = book::read(&path, &registry.catalogue)?;
+        cases.extend(file.cases.iter().map(|case| of_case(registry, Some(&file.source), case)));
+    }
     Ok(cases.join("\n"))
 }
 
@@ -60,10 +63,27 @@ fn is_or_varies(name: &str, wanted: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || (rest.starts_with('/') && rest.contains('=')))
 }
 
+/// The maximum number of names in an error.
+const SHOWN: usize = 12;
+
+/// The failure for an unknown name: with the closest name, or with the names that contain it.
 fn unknown(book: &Book, id: &str) -> Failure {
     let clauses = book.registry.catalogue.iter().map(|clause| clause.id.as_str());
-    let hint = did_you_mean(id, clauses.chain(book.cases().map(|case| case.name.0.as_str())));
-    Failure::wrong_use(format!("no clause or case is called `{id}`{hint}"))
+    let names: Vec<&str> = clauses.chain(book.cases().map(|case| case.name.0.as_str())).collect();
+    let mut more = did_you_mean(id, names.iter().copied());
+    if more.is_empty() {
+        let containing: Vec<&str> = names.into_iter().filter(|name| name.contains(id)).collect();
+        more = match containing.len() {
+            0 => "; `probity list` and `probity list --clauses` show all names".to_owned(),
+            many => {
+                let rest =
+                    if many > SHOWN { format!("\n  and {} more", many - SHOWN) } else { String::new() };
+                let shown = containing.into_iter().take(SHOWN).collect::<Vec<_>>().join("\n  ");
+                format!("; these names contain it:\n  {shown}{rest}")
+            }
+        };
+    }
+    Failure::wrong_use(format!("no clause, case or file is called `{id}`{more}"))
 }
 
 fn of_clause(facts: &ClauseFacts<'_>) -> String {

@@ -1,5 +1,7 @@
 //! `probity judge`: the verdicts on stored histories, without a cluster.
 
+use std::path::{Path, PathBuf};
+
 use probity_model::{History, Registry};
 use probity_report::Report;
 
@@ -16,37 +18,59 @@ pub(crate) fn run(args: &JudgeArgs) -> Result<Exit, Failure> {
     for id in &args.clause {
         known(&registry, id)?;
     }
+    Ok(judged(args, &registry)?.status(args.standard.standard()))
+}
+
+/// Judges and prints each history, and returns the facts that determine the exit status.
+fn judged(args: &JudgeArgs, registry: &Registry) -> Result<ExitFacts, Failure> {
+    let is_run = |path: &&PathBuf| args.clause.is_empty() && path.join(LOG).exists();
+    let runs: Vec<&PathBuf> = args.histories.iter().filter(is_run).collect();
     let mut facts = ExitFacts::default();
     for path in run_folder::histories_below(&args.histories)? {
-        let file = run_folder::read_history(&path).map_err(|why| Failure::wrong_file(&path, why))?;
+        let file = match run_folder::read_history(&path) {
+            Ok(file) => file,
+            Err(why) if args.histories.contains(&path) => return Err(Failure::wrong_file(&path, why)),
+            Err(why) => {
+                output::err(&format!("probity judge: {}: {why}\n", path.display()));
+                facts.failed = true;
+                continue;
+            }
+        };
         if let Some(torn) = &file.torn {
             output::err(&format!(
                 "probity judge: {}: {torn}; judging only the intact part\n",
                 path.display()
             ));
         }
-        let verdicts = CaseVerdicts::of(&registry, &file.history).only(&args.clause);
+        let verdicts = CaseVerdicts::of(registry, &file.history).only(&args.clause);
+        let applies = args.clause.is_empty() || !verdicts.judgements.is_empty();
         output::out(&match args.format {
             Format::Json => verdicts.file().map_err(|error| Failure::failed(error.to_string()))?,
-            Format::Text => text(&registry, &path.display().to_string(), &file.history, &verdicts),
+            Format::Text if applies => text(registry, &path.display().to_string(), &file.history, &verdicts),
+            Format::Text => not_applicable(&verdicts.case, &args.clause),
         })?;
-        verdicts.add_to(&mut facts);
+        // Which histories of a run count depends on its log: a case may have run again.
+        if applies && !runs.iter().any(|run| path.starts_with(run)) {
+            verdicts.add_to(&mut facts);
+        }
     }
-    if args.clause.is_empty() {
-        facts = with_runs(args, &registry, facts)?;
-    }
-    Ok(facts.status(args.standard.standard()))
+    runs.into_iter().try_fold(facts, |facts, run| Ok(facts.and(facts_of_run(run, registry)?)))
 }
 
-/// The facts that determine the exit status, including the facts about each complete run in the folders.
-fn with_runs(args: &JudgeArgs, registry: &Registry, mut facts: ExitFacts) -> Result<ExitFacts, Failure> {
-    for folder in args.histories.iter().filter(|path| path.join(LOG).exists()) {
-        let (log, histories) = run_folder::load(folder)?;
-        let report =
-            Report::build(registry, &log, &histories).map_err(|error| Failure::wrong_file(folder, error))?;
-        facts = facts.and(report.exit_facts());
-    }
-    Ok(facts)
+/// The facts about a run. Its report gives the same facts.
+fn facts_of_run(folder: &Path, registry: &Registry) -> Result<ExitFacts, Failure> {
+    let (log, histories) = run_folder::load(folder)?;
+    let report = Report::build(registry, &log, &histories);
+    Ok(report.map_err(|error| Failure::wrong_file(folder, error))?.exit_facts())
+}
+
+/// Explains why a history has no verdict on the requested clauses.
+fn not_applicable(case: &str, clauses: &[String]) -> String {
+    let line = |id: &String| {
+        let needs = probity_suites::looks_at(id).map(|needs| format!(" (it needs: {needs})"));
+        format!("{case}  the clause {id} does not apply to this case{}\n", needs.unwrap_or_default())
+    };
+    clauses.iter().map(line).collect::<String>() + "\n"
 }
 
 fn known(registry: &Registry, id: &str) -> Result<(), Failure> {
@@ -67,8 +91,8 @@ fn text(registry: &Registry, path: &str, history: &History, verdicts: &CaseVerdi
         [
             format!("  {}", judgement.verdict.word()),
             judgement.clause.to_string(),
-            measured.unwrap_or_default(),
             if judgement.intended { "" } else { "(the case does not target it)" }.to_owned(),
+            measured.unwrap_or_default(),
         ]
     };
     text += &output::table(&verdicts.judgements.iter().map(row).collect::<Vec<_>>());
@@ -79,4 +103,58 @@ fn text(registry: &Registry, path: &str, history: &History, verdicts: &CaseVerdi
         text += &format!("\n{finding}");
     }
     text + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use std::fs;
+
+    use probity_report::LogLine;
+    use probity_sample::{ON_TIME, PUNCTUAL, Run};
+
+    use super::*;
+    use crate::arguments::{Inconclusive, StandardArgs};
+    use crate::report_files::sample;
+
+    fn status(folder: &Path) -> Exit {
+        let standard = StandardArgs { inconclusive: Inconclusive::Warn, strict: false };
+        let histories = vec![folder.to_owned()];
+        let args = JudgeArgs { histories, clause: Vec::new(), format: Format::Text, standard };
+        judged(&args, &sample::registry()).unwrap().status(standard.standard())
+    }
+
+    #[test]
+    fn a_case_that_ran_again_counts_once_as_in_the_report() {
+        const SECOND: &str = "history/demo/calm.2.jsonl.zst";
+        let of = |probes: &[f64]| Run::new().case("calm", ON_TIME, probes);
+        let (first, second) = (of(&[2.0]), of(PUNCTUAL));
+        let folder = tempfile::tempdir().unwrap();
+        sample::store(&first, folder.path());
+        let text = second.files().next().unwrap().1;
+        run_folder::store_history(&folder.path().join(SECOND), &text).unwrap();
+        let mut log = first.log();
+        let mut again = second.log().remove(2);
+        if let LogLine::CaseEnded { case, history, .. } = &mut again {
+            SECOND.clone_into(history);
+            log.insert(3, LogLine::TriedAgain { cases: vec![case.clone()] });
+        }
+        log.insert(4, again);
+        let lines: String = log.iter().map(|line| line.write().unwrap()).collect();
+        fs::write(folder.path().join(LOG), lines).unwrap();
+        assert_eq!(status(folder.path()), Exit::Success);
+        fs::remove_file(folder.path().join(LOG)).unwrap();
+        assert_eq!(status(folder.path()), Exit::Inconclusive, "histories without a log all count");
+    }
+
+    #[test]
+    fn a_damaged_history_of_a_folder_does_not_hide_the_others() {
+        let folder = tempfile::tempdir().unwrap();
+        sample::store(&Run::new().case("calm", ON_TIME, PUNCTUAL), folder.path());
+        fs::remove_file(folder.path().join(LOG)).unwrap();
+        assert_eq!(status(folder.path()), Exit::Success);
+        fs::write(folder.path().join("history/a.jsonl"), "no history").unwrap();
+        assert_eq!(status(folder.path()), Exit::Error);
+    }
 }

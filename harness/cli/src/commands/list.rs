@@ -17,6 +17,7 @@ pub(crate) fn run(args: &ListArgs) -> Result<Exit, Failure> {
     if args.clauses || args.coverage {
         return clauses::run(args, &book, &cases);
     }
+    args.filter.check(book.cases())?;
     if cases.is_empty() {
         return Err(Failure::wrong_use(args.filter.nothing(book.cases())));
     }

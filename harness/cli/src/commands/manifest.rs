@@ -40,7 +40,6 @@ pub(crate) fn run(args: &ManifestArgs) -> Result<Exit, Failure> {
 }
 
 fn job_yaml(args: &JobArgs) -> Result<String, Failure> {
-    name(&args.namespace)?;
     let options = JobOptions {
         namespace: args.namespace.clone(),
         image: args.run.image.clone(),
@@ -106,6 +105,7 @@ fn accepted(flags: Vec<String>) -> Result<(), Failure> {
     match CommandLine::try_parse_from(words) {
         Ok(CommandLine { verb: Verb::Run(args) }) => {
             let book = Book::built_in()?;
+            args.filter.check(book.cases())?;
             let some = book.cases().any(|case| args.filter.runs(case));
             if some { Ok(()) } else { Err(Failure::wrong_use(args.filter.nothing(book.cases()))) }
         }
@@ -120,18 +120,6 @@ fn accepted(flags: Vec<String>) -> Result<(), Failure> {
     }
 }
 
-/// The name of a namespace, with room for the number of a shard.
-fn name(namespace: &str) -> Result<(), Failure> {
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    let fits = (1..=58).contains(&namespace.len()) && namespace.chars().all(plain);
-    if fits && !namespace.starts_with('-') && !namespace.ends_with('-') {
-        return Ok(());
-    }
-    let why =
-        "must have at most 58 lowercase letters, digits and dashes, and start and end with a letter or digit";
-    Err(Failure::wrong_use(format!("the name of a namespace {why}: `{namespace}`")))
-}
-
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
@@ -142,9 +130,8 @@ mod tests {
 
     fn printed(words: &[&str]) -> Result<String, String> {
         let words = [&["probity", "manifest"], words].concat();
-        let CommandLine { verb: Verb::Manifest(args) } = CommandLine::try_parse_from(words).unwrap() else {
-            panic!("it is another verb")
-        };
+        let parsed = CommandLine::try_parse_from(words).map_err(|error| error.to_string())?;
+        let CommandLine { verb: Verb::Manifest(args) } = parsed else { panic!("it is another verb") };
         match &args.of {
             ManifestOf::Job(args) => job_yaml(args),
             ManifestOf::Sonobuoy(args) => plugin_yaml(args),
@@ -197,6 +184,7 @@ mod tests {
             (vec!["job", "--profile", "cores"], "core"),
             (vec!["job", "--", "--no-such-flag"], "--no-such-flag"),
             (vec!["job", "--namespace", "Mine"], "lowercase"),
+            (vec!["job", "--namespace", "kube-system"], "belongs to Kubernetes"),
         ] {
             let said = printed(&words).unwrap_err();
             assert!(said.contains(why), "{said}");

@@ -46,7 +46,7 @@ fn add(command: &Command, pages: &mut Vec<(String, Vec<u8>)>) {
     if page.render(&mut text).is_ok() {
         pages.push((page.get_filename(), text));
     }
-    for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set()) {
+    for verb in command.get_subcommands() {
         add(verb, pages);
     }
 }
@@ -59,7 +59,7 @@ mod tests {
     fn each_verb_has_a_page_and_each_page_says_whose_it_is() {
         let pages = pages();
         let names: Vec<&str> = pages.iter().map(|(name, _)| name.as_str()).collect();
-        for verb in CommandLine::command().get_subcommands().filter(|verb| !verb.is_hide_set()) {
+        for verb in CommandLine::command().get_subcommands() {
             let name = format!("probity-{}.1", verb.get_name());
             assert!(names.contains(&name.as_str()), "{name} is missing: {names:?}");
         }

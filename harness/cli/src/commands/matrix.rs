@@ -138,6 +138,7 @@ mod tests {
         std::fs::copy(folder.path().join("v1.34.2/report.json"), &copy).unwrap();
         assert!(refused(&with(copy.to_str().unwrap().to_owned())).contains("are the same report"));
         assert!(refused(&with(format!("={}", reports[0]))).contains("there is no name before the `=`"));
+        assert!(refused(&with("a=".to_owned())).contains("there is no report after the `=`"));
         let named = [format!("a={}", reports[0]), format!("a={}", reports[1])];
         assert!(refused(&named).contains("two reports are called `a`"));
         let page = format!("{}/report.html", reports[0]);

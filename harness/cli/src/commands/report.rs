@@ -61,6 +61,16 @@ fn check(args: &ReportArgs, report: &Report) -> Result<(Exit, String), Failure> 
     if there == again {
         return Ok((Exit::Success, format!("{}: it matches the histories\n", path.display())));
     }
+    let book = |of: &Report| provenance::named(of.judged_by.as_ref().unwrap_or(&of.suite));
+    if let Some(other) = run_folder::parse_report(&there).ok().map(|stored| book(&stored))
+        && other != book(report)
+    {
+        let why = format!(
+            "it cannot be checked, because it is based on another book than this program, {other}; `probity verify` \
+             compares what can be compared"
+        );
+        return Err(Failure::file_failed(&path, why));
+    }
     let at = there.lines().zip(again.lines()).take_while(|(there, again)| there == again).count() + 1;
     let why = format!("it differs from the histories from line {at} on; `probity report` generates it again");
     Err(Failure::file_failed(&path, why))
@@ -129,5 +139,20 @@ mod tests {
         later.suite.version = "9".to_owned();
         generate(&args(folder.path(), false), &sample::registry(), &later, &Github::default()).unwrap();
         assert_eq!(run_folder::read_report(folder.path()).unwrap().judged_by, Some(later.suite));
+    }
+
+    #[test]
+    fn the_report_of_a_run_of_another_book_is_not_said_to_be_wrong() {
+        let folder = tempfile::tempdir().unwrap();
+        sample::store(&sample::run(), folder.path());
+        made(folder.path(), false).unwrap();
+        let mut later = book();
+        later.suite.version = "9".to_owned();
+        let checked = generate(&args(folder.path(), true), &sample::registry(), &later, &Github::default());
+        let trouble = checked.unwrap_err();
+        assert!(
+            trouble.sentence.contains("another book than this program, demo 0.1.0 (no digest)"),
+            "{trouble}"
+        );
     }
 }

@@ -10,10 +10,10 @@ use crate::arguments::ReproduceArgs;
 use crate::cases::book::{Book, CaseFile};
 use crate::cases::{case_text, rejected_pods};
 use crate::exit_status::{Exit, Failure};
-use crate::output;
 use crate::pipeline::{RunPlan, prepare};
 use crate::reproductions::case_file::Reproduction;
 use crate::reproductions::issue::Issue;
+use crate::{output, run_folder};
 
 /// Creates the case, writes it, and runs it unless only a plan is requested.
 pub(crate) fn run(args: &ReproduceArgs) -> Result<Exit, Failure> {
@@ -22,7 +22,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Exit, Failure> {
         if path.exists() {
             return Err(Failure::wrong_file(path, "it already exists and is not overwritten".to_owned()));
         }
-        std::fs::write(path, &made.text).map_err(|error| Failure::wrong_file(path, error.to_string()))?;
+        run_folder::store(path, made.text.as_bytes()).map_err(|error| Failure::wrong_file(path, error))?;
     }
     if args.plan {
         explain(&made);

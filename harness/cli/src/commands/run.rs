@@ -26,9 +26,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let standard = args.standard.standard();
     let node_command = args.node_command.is_some();
     let mut selection = Selection::of(&book, &args.filter, node_command, args.repeat, args.shard);
+    args.filter.check(book.cases())?;
     if args.libtest.list {
-        args.libtest.show(selection.lines, &Console::default());
-        return Ok(Exit::Success);
+        return args.libtest.list(&selection.lines);
     }
     if selection.is_empty() && args.shard.is_none_or(|_| !book.cases().any(|case| args.filter.runs(case))) {
         return Err(Failure::wrong_use(args.filter.nothing(book.cases())));
@@ -36,10 +36,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     if let Some(shard) = args.shard.filter(|_| selection.is_empty()) {
         output::err(&format!("probity: shard {shard} has no cases: there are fewer cases than shards\n"));
     }
+    let logfile = args.libtest.open()?;
     // Users who merge shards or fetch the results of a Job need this run too, even if nothing runs in it.
     if selection.cases.is_empty() && args.shard.is_none() && !args.delivery.delivers() {
         let lacks = selection.lines.iter().filter(|line| line.chosen).find_map(|line| line.lacks.clone());
-        args.libtest.show(selection.lines, &Console::default());
+        args.libtest.show(selection.lines, &Console::default(), logfile);
         output::err(&format!("probity: nothing ran: {}\n", lacks.unwrap_or_default()));
         return Ok(ExitFacts::default().status(standard));
     }
@@ -79,8 +80,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     // A user who requests repetitions wants to see each of them.
     let retries = if args.repeat > 1 { 0 } else { args.retries };
     let plan = RunPlan { book: &book, title, cases, awaited, facts, left_out, standard, retries };
-    let finished = prepared.conduct(plan, |console| args.libtest.show(lines, console))?;
-    output::out(&Github::of_environment().publish(&finished.report, standard)?)?;
+    let finished = prepared.conduct(plan, |console| args.libtest.show(lines, console, logfile))?;
+    let annotated = output::out(&Github::of_environment().publish(&finished.report, standard)?);
     let delivered = deliver(&args.delivery, &args.settings.cluster.access(), args.shard, &finished.folder);
     // A pod's log ends with the summary and the place where the results are when the pod no longer exists.
     output::err(&closing_summary::of(&finished.report, &finished.folder, shown(args)));
@@ -88,6 +89,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let facts = finished.report.exit_facts();
     let exit = finished.end(facts)?;
     delivered?;
+    annotated?;
     Ok(after_delivery(exit, args.delivery.delivers()))
 }
 

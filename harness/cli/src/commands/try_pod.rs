@@ -6,11 +6,11 @@
 
 use probity_case::Case;
 use probity_cluster::{Permissions, RefusedPod};
+use probity_script::Span;
 use probity_trial::{Fault, StandIn, Trial, remarks, trial};
 
 use crate::arguments::TryArgs;
 use crate::cases::book::Book;
-use crate::cases::case_text;
 use crate::exit_status::{Exit, Failure};
 use crate::output;
 use crate::pipeline::progress::clock;
@@ -55,6 +55,17 @@ fn demand_service(permissions: &Permissions, trials: &[Trial]) -> Result<(), Fai
     )))
 }
 
+/// A minute in microseconds.
+const MINUTE: i64 = 60_000_000;
+
+/// A span as users write it: whole minutes as `5m`.
+fn as_written(span: Span) -> String {
+    match i64::try_from(span.micros()) {
+        Ok(micros) if micros % MINUTE == 0 => format!("{}m", micros / MINUTE),
+        _ => span.to_string(),
+    }
+}
+
 /// Everything that is known before a cluster is contacted.
 struct Attempt<'a> {
     args: &'a TryArgs,
@@ -68,19 +79,18 @@ impl Attempt<'_> {
     /// Rejects settings that take too long, and shows the arithmetic.
     fn check_span(&self) -> Result<(), Failure> {
         let most = i64::try_from(self.args.span.micros()).unwrap_or(i64::MAX);
-        let too_long = self.trials.iter().filter(|trial| trial.takes.span.hi > most);
-        let lines = too_long.map(|Trial { fault, takes, .. }| {
+        let too_long: Vec<&Trial> = self.trials.iter().filter(|trial| trial.takes.span.hi > most).collect();
+        let Some(longest) = too_long.iter().map(|trial| trial.takes.span.hi).max() else { return Ok(()) };
+        let line = |Trial { fault, takes, .. }: &Trial| {
             let longest = clock(takes.span.hi / 1_000_000);
             format!("  {} takes up to {longest} = {}\n", fault.word(), takes.formula)
-        });
-        let lines: String = lines.collect();
-        if lines.is_empty() {
-            return Ok(());
-        }
+        };
+        let lines: String = too_long.into_iter().map(line).collect();
         Err(Failure::wrong_use(format!(
-            "the settings are too slow for --span {}; nothing was created\n{lines}raise --span, or leave faults out \
-             with --faults",
-            self.args.span
+            "the settings are too slow for --span {}; nothing was created\n{lines}use --span {}m, or leave faults \
+             out with --faults",
+            as_written(self.args.span),
+            longest / MINUTE + 1
         )))
     }
 
@@ -95,13 +105,7 @@ impl Attempt<'_> {
         if self.args.wants_json() {
             return output::out(&format!("{:#}\n", json::of(&report)));
         }
-        let mut text = text::of(&report);
-        if self.args.plan {
-            for case in self.cases() {
-                text += &format!("\n{}\n{}", case.name, case_text::of(&case));
-            }
-        }
-        output::out(&text)
+        output::out(&text::of(&report))
     }
 
     fn perform(&self) -> Result<Exit, Failure> {

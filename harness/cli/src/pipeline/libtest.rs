@@ -4,8 +4,11 @@
 //! This module only shows results. A test waits for the result of its case. The report is generated from the verdicts,
 //! never from this output.
 
-use std::io::{self, IsTerminal, PipeReader, PipeWriter, Read};
+use std::env;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, IsTerminal, PipeReader, PipeWriter, Write};
 use std::os::fd::AsRawFd;
+use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
@@ -13,7 +16,7 @@ use clap::Args;
 use libtest_mimic::{Arguments, ColorSetting, Completion, FormatSetting, Trial};
 
 use super::progress::console::Console;
-use super::progress::screen;
+use crate::exit_status::{Exit, Failure};
 use crate::output;
 
 /// The maximum number of threads that wait for results. The system may limit the threads of a process.
@@ -105,16 +108,34 @@ impl LibtestArgs {
         self.format != Some(FormatSetting::Json)
     }
 
-    /// Shows all tests until each has its result.
-    pub(crate) fn show(&self, lines: Vec<TestLine>, console: &Console) {
-        let mut arguments = Arguments {
-            list: self.list,
+    /// Writes the list of the selected tests, one line for each.
+    pub(crate) fn list(&self, lines: &[TestLine]) -> Result<Exit, Failure> {
+        let listed = |line: &&TestLine| line.chosen && (line.lacks.is_some() || !self.ignored);
+        let text: String = lines.iter().filter(listed).map(|line| format!("{}: test\n", line.name)).collect();
+        let Some(path) = &self.logfile else { return output::out(&text) };
+        fs::write(path, text).map_err(|error| Failure::wrong_file(Path::new(path), error))?;
+        Ok(Exit::Success)
+    }
+
+    /// Opens the file given with `--logfile`, if any. A run calls this before it creates anything, because its output
+    /// would otherwise be lost.
+    pub(crate) fn open(&self) -> Result<Option<File>, Failure> {
+        let open =
+            |path: &String| File::create(path).map_err(|error| Failure::wrong_file(Path::new(path), error));
+        self.logfile.as_ref().map(open).transpose()
+    }
+
+    /// Shows all tests until each has its result. `logfile` is the result of [`Self::open`].
+    pub(crate) fn show(&self, lines: Vec<TestLine>, console: &Console, logfile: Option<File>) {
+        let color = if logfile.is_some() { self.color } else { Some(colored(self.color)) };
+        let pipe = OutputPipe::open(console, logfile).ok();
+        let arguments = Arguments {
             ignored: self.ignored,
             include_ignored: self.include_ignored,
             quiet: self.quiet,
             format: self.format,
-            color: self.color,
-            logfile: self.logfile.clone(),
+            color,
+            logfile: pipe.as_ref().map(OutputPipe::path).or_else(|| self.logfile.clone()),
             // The cases that the user's filters leave out are counted as filtered: they are skipped by their names.
             exact: true,
             skip: lines.iter().filter(|line| !line.chosen).map(|line| line.name.clone()).collect(),
@@ -123,43 +144,42 @@ impl LibtestArgs {
             ..Arguments::default()
         };
         let trials = lines.into_iter().map(TestLine::trial).collect();
-        let shared = io::stdout().is_terminal() && screen::moves() && !self.list && self.logfile.is_none();
-        let pipe = shared.then(|| ConsolePipe::open(console)).and_then(Result::ok);
-        if let Some(pipe) = &pipe {
-            arguments.logfile = Some(pipe.path());
-            arguments.color = Some(colored(self.color.unwrap_or(ColorSetting::Auto)));
-        }
         let _ = libtest_mimic::run(&arguments, trials);
-        pipe.into_iter().for_each(ConsolePipe::close);
+        pipe.into_iter().for_each(OutputPipe::close);
     }
 }
 
-/// The colors of a terminal.
-fn colored(color: ColorSetting) -> ColorSetting {
-    let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+/// The colors of standard output. The test output goes through a pipe, so libtest-mimic cannot see the terminal.
+fn colored(color: Option<ColorSetting>) -> ColorSetting {
+    let unwanted = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
     match color {
-        ColorSetting::Auto if unwanted => ColorSetting::Never,
-        ColorSetting::Auto => ColorSetting::Always,
-        chosen => chosen,
+        None | Some(ColorSetting::Auto) if unwanted || dumb || !io::stdout().is_terminal() => {
+            ColorSetting::Never
+        }
+        None | Some(ColorSetting::Auto) => ColorSetting::Always,
+        Some(chosen) => chosen,
     }
 }
 
-/// Carries the test output through a pipe to the console, because other lines move on the terminal.
-struct ConsolePipe {
+/// Carries the test output through a pipe to the console or a file, for two reasons: other lines move on a terminal, and
+/// libtest-mimic panics if it cannot write, which would end the run without a report.
+struct OutputPipe {
     writer: PipeWriter,
     thread: JoinHandle<()>,
 }
 
-impl ConsolePipe {
-    fn open(console: &Console) -> io::Result<Self> {
+impl OutputPipe {
+    fn open(console: &Console, file: Option<File>) -> io::Result<Self> {
         let (reader, writer) = io::pipe()?;
+        fs::metadata(path_of(&writer))?;
         let console = console.clone();
-        let thread = thread::spawn(move || carry(reader, &console));
+        let thread = thread::spawn(move || carry(reader, &console, file));
         Ok(Self { writer, thread })
     }
 
     fn path(&self) -> String {
-        format!("/dev/fd/{}", self.writer.as_raw_fd())
+        path_of(&self.writer)
     }
 
     fn close(self) {
@@ -168,17 +188,49 @@ impl ConsolePipe {
     }
 }
 
-/// Passes on whole lines, so that the screen does not split them.
-fn carry(mut from: PipeReader, console: &Console) {
-    let (mut held, mut buffer) = (Vec::new(), [0; 4096]);
-    while let Ok(read @ 1..) = from.read(&mut buffer) {
-        held.extend_from_slice(&buffer[..read]);
-        if let Some(end) = held.iter().rposition(|byte| *byte == b'\n') {
-            console.out(&held[..=end]);
-            held.drain(..=end);
+/// The path under which libtest-mimic opens a pipe.
+fn path_of(writer: &PipeWriter) -> String {
+    format!("/dev/fd/{}", writer.as_raw_fd())
+}
+
+/// Passes on whole lines, so that the screen does not split them. Reads to the end even if nothing can be written, so
+/// that the run continues. The first error is reported.
+fn carry(from: PipeReader, console: &Console, mut file: Option<File>) {
+    let (mut from, mut line, mut failed) = (BufReader::new(from), Vec::new(), false);
+    while let Ok(1..) = from.read_until(b'\n', &mut line) {
+        let written = match &mut file {
+            Some(file) => file.write_all(&line),
+            None => console.out(&line),
+        };
+        line.clear();
+        if let (Err(error), false) = (written, failed) {
+            failed = true;
+            console.err(&format!("probity: failed to write the test output: {error}; the run continues\n"));
         }
     }
-    if !held.is_empty() {
-        console.out(&held);
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    /// A panic here would end a run without a report.
+    #[test]
+    fn output_that_cannot_be_written_does_not_end_the_run() {
+        let (line, result) = TestLine::new("a/one".to_owned(), true, None);
+        result.send(TestResult::Passed).unwrap();
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        LibtestArgs::default().show(vec![line], &Console::default(), Some(full));
+    }
+
+    #[test]
+    fn a_logfile_that_cannot_be_written_is_refused_by_its_name() {
+        let arguments = LibtestArgs { logfile: Some("/no/such/file".to_owned()), ..LibtestArgs::default() };
+        for failure in [arguments.open().unwrap_err(), arguments.list(&[]).unwrap_err()] {
+            assert_eq!(failure.exit, Exit::Usage);
+            assert!(failure.sentence.starts_with("/no/such/file: "), "{failure}");
+        }
     }
 }

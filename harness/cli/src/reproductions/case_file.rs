@@ -14,6 +14,7 @@ use super::plain_plan;
 use crate::cases::book;
 use crate::cases::case_text;
 use crate::exit_status::Failure;
+use crate::output::did_you_mean;
 use crate::trials::manifests::{self, ChosenWorkload};
 
 /// A case that should reproduce a bug.
@@ -40,21 +41,33 @@ impl Reproduction {
         if let Some(known) =
             probity_suites::regressions()?.into_iter().find(|known| known.cases.iter().any(named))
         {
-            return Ok(Self::as_written(known.source, known.text.to_owned(), known.cases));
+            return Self::as_written(known.source, known.text.to_owned(), known.cases, workload);
+        }
+        if file != Path::new("-") && !file.exists() {
+            return Err(unknown(file)?);
         }
         // The file is read only once, because it may be a pipe.
         let (source, text) = manifests::text_of(file)?;
         if is_case(&text) {
             let read = book::of_text(source, text, &book::registry()?.catalogue)?;
-            return Ok(Self::as_written(read.source, read.text, read.cases));
+            return Self::as_written(read.source, read.text, read.cases, workload);
         }
         Self::of_workload(manifests::of_text(&source, &text)?.choose(workload)?)
     }
 
-    /// A case that runs as it is written.
-    fn as_written(source: String, text: String, cases: Vec<Case>) -> Self {
+    /// A case that runs as it is written. Fails if a workload is named, because a case has none to choose from.
+    fn as_written(
+        source: String,
+        text: String,
+        cases: Vec<Case>,
+        workload: Option<&str>,
+    ) -> Result<Self, Failure> {
+        if workload.is_some() {
+            let why = "this is a case, which has no workloads to choose from; omit --workload";
+            return Err(Failure::wrong_use(format!("{source}: {why}")));
+        }
         let (guesses, differs) = (Vec::new(), Vec::new());
-        Self { source, text, cases, guesses, differs, workload: None }
+        Ok(Self { source, text, cases, guesses, differs, workload: None })
     }
 
     fn of_workload(workload: ChosenWorkload) -> Result<Self, Failure> {
@@ -69,6 +82,23 @@ impl Reproduction {
         let cases = Case::read("case", &text).map_err(failed)?;
         Ok(Self { source: workload.source.clone(), text, cases, guesses, differs, workload: Some(workload) })
     }
+}
+
+/// The failure for an argument that is neither a file nor a known bug.
+/// Fails if the built-in book contradicts itself, which its own tests rule out.
+fn unknown(file: &Path) -> Result<Failure, Failure> {
+    let name = file.display().to_string();
+    if probity_suites::cases()?.iter().flat_map(|file| &file.cases).any(|case| case.name.0 == name) {
+        let why = format!("`{name}` is a case of the book; use `probity run --exact {name}`");
+        return Ok(Failure::wrong_use(why));
+    }
+    let bugs = probity_suites::regressions()?;
+    let names = bugs.iter().flat_map(|file| &file.cases).map(|case| case.name.0.as_str());
+    let full = if name.contains('/') { name.clone() } else { format!("regressions/{name}") };
+    let hint = did_you_mean(&full, names);
+    Ok(Failure::wrong_use(format!(
+        "no file and no known bug is called `{name}`{hint} (`probity list --profile regressions` shows the known bugs)"
+    )))
 }
 
 /// Whether this is the text of a case file.

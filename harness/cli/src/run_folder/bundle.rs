@@ -47,7 +47,8 @@ pub(crate) fn files(bytes: &[u8]) -> Result<Tree, Failure> {
     Tree::from_tar(&tar, "run").map_err(|error| wrong(error.to_string()))
 }
 
-fn wrong(why: impl std::fmt::Display) -> Failure {
+/// The failure for bytes that are not a packed run.
+pub(crate) fn wrong(why: impl std::fmt::Display) -> Failure {
     Failure::failed(format!("this is not a run that `probity run --store` packed: {why}"))
 }
 

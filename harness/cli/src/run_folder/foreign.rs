@@ -84,7 +84,7 @@ impl RunFiles {
 
     fn whole(&self, name: &str) -> Result<ReadHistory, String> {
         let bytes = self.bytes(name)?;
-        let HistoryFile { history, sha256, torn } = history_from(bytes.as_slice(), name.ends_with(".zst"))?;
+        let HistoryFile { history, sha256, torn } = history_from(bytes.as_slice())?;
         match torn {
             Some(torn) => Err(torn),
             None => Ok(ReadHistory { sha256, history }),

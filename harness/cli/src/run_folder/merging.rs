@@ -47,6 +47,9 @@ pub(crate) fn merge_into(
     command: &[String],
     allowed: Allowed,
 ) -> Result<(), Failure> {
+    if out.exists() && !out.is_dir() {
+        return Err(Failure::wrong_file(out, "this is not a folder; choose another --out"));
+    }
     let path = out.join(LOG);
     if path.exists() {
         return Err(Failure::wrong_file(&path, "it already exists; choose another --out"));

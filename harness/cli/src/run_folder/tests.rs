@@ -113,6 +113,51 @@ fn what_is_stored_is_read_again() {
 }
 
 #[test]
+fn the_contents_of_a_history_decide_whether_it_is_compressed() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = history().write().unwrap();
+    let packed = zstd::encode_all(text.as_bytes(), 3).unwrap();
+    for (name, bytes) in [("plain.jsonl.zst", text.as_bytes()), ("packed.jsonl", packed.as_slice())] {
+        fs::write(folder.path().join(name), bytes).unwrap();
+        assert_eq!(read_history(&folder.path().join(name)).unwrap().history, history(), "{name}");
+    }
+    let mut damaged = packed;
+    damaged[4] = 0xFF;
+    fs::write(folder.path().join("damaged.jsonl"), damaged).unwrap();
+    let why = read_history(&folder.path().join("damaged.jsonl")).err().unwrap();
+    assert!(why.contains("damaged") && !why.contains("truncated"), "{why}");
+}
+
+#[test]
+fn a_report_of_another_format_is_refused() {
+    let text = report_files::json(&sample::report()).unwrap();
+    assert_eq!(parse_report(&text).unwrap(), sample::report());
+    for (from, to, part) in [
+        ("probity.dev/v1", "probity.dev/v99", "a ConformanceReport of probity.dev/v99; this program reads"),
+        ("ConformanceReport", "Foo", "this is a Foo of probity.dev/v1"),
+        ("\"1.0.0\"", "\"99.0.0\"", "a report of format 99.0.0; this program reads 1.x"),
+    ] {
+        assert!(text.contains(from), "{from}");
+        let why = parse_report(&text.replacen(from, to, 1)).unwrap_err();
+        assert!(why.contains(part), "{why}");
+    }
+    assert!(parse_report(&text.replacen("\"1.0.0\"", "\"1.7.0\"", 1)).is_ok(), "fields may be added");
+}
+
+#[test]
+fn a_file_in_place_of_a_folder_is_named_with_what_to_give_instead() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(REPORT);
+    fs::write(&path, report_files::json(&sample::report()).unwrap()).unwrap();
+    let why = read_history(&path).err().unwrap();
+    assert_eq!(why, "this is a report; give the folder of its run");
+    let said = load(&path).unwrap_err().to_string();
+    assert!(said.ends_with("this is a file; give the folder of the run"), "{said}");
+    let said = histories_below(&[PathBuf::from("-")]).unwrap_err().to_string();
+    assert!(said.contains("standard input cannot be read here"), "{said}");
+}
+
+#[test]
 fn a_file_that_was_cut_off_is_read_as_far_as_it_goes_and_said_to_be_torn() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("torn.jsonl");

@@ -15,6 +15,9 @@ use crate::cases::rejected_pods::{causes, parts, resolved, sentence};
 use crate::exit_status::Failure;
 use crate::output::did_you_mean;
 
+/// The kinds of objects that have pods.
+const KINDS: [&str; 7] = ["Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "CronJob"];
+
 /// A file, with the workloads in it.
 pub(crate) struct Manifests {
     source: String,
@@ -67,6 +70,10 @@ pub(crate) fn of_text(source: &str, text: &str) -> Result<Manifests, Failure> {
     let documents = documents(text);
     for text in &documents {
         let value: Value = document::read(source, "manifest", text)?;
+        if value["case"].is_string() && value["kind"].is_null() {
+            let why = "this is a case, not a manifest; run it with `probity reproduce`, or with `probity run --suite`";
+            return Err(Failure::from(Box::new(document::misfit(source, text, &pin(why, &["case"])))));
+        }
         for (path, object) in objects(value, Vec::new()) {
             found.take(&object, &path, text)?;
         }
@@ -76,9 +83,10 @@ pub(crate) fn of_text(source: &str, text: &str) -> Result<Manifests, Failure> {
     }
     if found.workloads.is_empty() {
         let others = if found.others.is_empty() { "empty lists".to_owned() } else { found.others.join(", ") };
-        let why = format!(
-            "there is no pod in it, only {others}; it needs a Pod, Deployment, StatefulSet, DaemonSet, ReplicaSet, Job or CronJob"
-        );
+        let kinds = found.others.iter().filter_map(|other| other.split(' ').next());
+        let meant = kinds.map(|kind| did_you_mean(kind, KINDS)).find(|hint| !hint.is_empty());
+        let hint = meant.unwrap_or_else(|| format!("; it needs one of {}", KINDS.join(", ")));
+        let why = format!("there is no pod in it, only {others}{hint}");
         return Err(Failure::from(Box::new(document::misfit(source, &documents[0], &pin(&why, &["kind"])))));
     }
     Ok(found)

@@ -11,10 +11,16 @@ use serde_json::Value;
 
 use crate::exit_status::Failure;
 use crate::run_folder::foreign::RunFiles;
-use crate::run_folder::{self, LOG, REPORT, bundle};
+use crate::run_folder::{self, LOG, PACKED, REPORT, bundle};
 
-/// The first bytes of every file that is compressed with zstd.
-const PACKED: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
+/// The first bytes of every file that is compressed with gzip.
+const GZIP: [u8; 2] = [0x1F, 0x8B];
+
+/// The bytes at [`TAR_AT`] in every tar archive.
+const TAR: &[u8] = b"ustar";
+
+/// Where a tar archive has its mark.
+const TAR_AT: usize = 257;
 
 /// An argument of the command line.
 pub(crate) enum Given {
@@ -47,12 +53,9 @@ impl Given {
         }
         let beside = path.parent().map_or_else(PathBuf::new, Path::to_owned);
         let is_report = path.file_name().is_some_and(|name| name == REPORT);
-        if is_report && beside.join(LOG).exists() {
-            return Ok(Self::Run(RunFiles::Folder(if beside.as_os_str().is_empty() {
-                ".".into()
-            } else {
-                beside
-            })));
+        let beside = if beside.as_os_str().is_empty() { ".".into() } else { beside };
+        if is_report && is_run(&beside) {
+            return Ok(Self::Run(RunFiles::Folder(beside)));
         }
         let wrong = |why: String| Failure::wrong_file(path, why);
         if !metadata.is_file() {
@@ -60,11 +63,20 @@ impl Given {
         }
         let bytes = run_folder::read_bytes(path).map_err(wrong)?;
         if bytes.starts_with(&PACKED) {
-            let tree = bundle::files(&bytes).map_err(|failure| wrong(failure.sentence))?;
+            let unpack = "; if it is an archive of another tool, unpack it and give the folder of the run";
+            let packed = |failure: Failure| wrong(failure.sentence + unpack);
+            let tree = bundle::files(&bytes).map_err(packed)?;
+            if tree.get(LOG).is_none() {
+                return Err(packed(bundle::wrong(format!("it has no {LOG}"))));
+            }
             return Ok(Self::Run(RunFiles::Packed(tree)));
         }
+        if bytes.starts_with(&GZIP) || bytes.get(TAR_AT..).is_some_and(|rest| rest.starts_with(TAR)) {
+            return Err(wrong("this is an archive; unpack it and give the folder of the run".to_owned()));
+        }
         let text = String::from_utf8(bytes).map_err(|_| wrong(neither()))?;
-        if text.trim_start().starts_with('{') && text.contains("ConformanceReport") {
+        if run_folder::is_report(&text) {
+            run_folder::check_format(&text).map_err(wrong)?;
             Ok(Self::Report(text))
         } else {
             Err(wrong(neither()))
@@ -72,7 +84,7 @@ impl Given {
     }
 
     fn of_folder(path: &Path) -> Result<Self, Failure> {
-        if path.join(LOG).exists() {
+        if is_run(path) {
             return Ok(Self::Run(RunFiles::Folder(path.to_owned())));
         }
         let report = path.join(REPORT);
@@ -81,6 +93,11 @@ impl Given {
         }
         Err(Failure::wrong_file(path, format!("it has no {LOG}: {}", neither())))
     }
+}
+
+/// Whether a folder has a part of a run. A run without its log is still a run: the missing log is its flaw.
+fn is_run(folder: &Path) -> bool {
+    folder.join(LOG).exists() || folder.join("history").is_dir()
 }
 
 fn neither() -> String {
@@ -121,12 +138,9 @@ pub(super) fn report(files: &RunFiles, flaws: &mut Vec<Flaw>) -> Option<StoredRe
 
 /// Parses a report.
 pub(super) fn report_of(text: &str, flaws: &mut Vec<Flaw>) -> Option<StoredReport> {
-    let read = serde_json::from_str::<Value>(text).and_then(|value| {
-        let report = serde_json::from_str(text)?;
+    let read = run_folder::parse_report(text).and_then(|report| {
+        let value = serde_json::from_str::<Value>(text).map_err(|error| error.to_string())?;
         Ok(StoredReport { report, value })
     });
-    read.map_err(|error| {
-        flaws.push(Flaw::new(REPORT, format!("this is not a report of a known format: {error}")));
-    })
-    .ok()
+    read.map_err(|why| flaws.push(Flaw::new(REPORT, why))).ok()
 }

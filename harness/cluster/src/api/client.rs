@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use kube::client::Body;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config, core};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -144,7 +144,7 @@ pub async fn connect(access: &Access) -> Result<ClusterClient, ClusterError> {
 /// The configuration of the context that was named, and its name.
 async fn of_context(access: &Access) -> Result<(Config, String), ClusterError> {
     let (kubeconfig, path) = read(access)?;
-    let context = choose(&kubeconfig, access)?;
+    let context = choose(&kubeconfig, &path, access)?;
     let options = KubeConfigOptions { context: Some(context.clone()), ..KubeConfigOptions::default() };
     match Config::from_custom_kubeconfig(kubeconfig, &options).await {
         Ok(config) => Ok((config, context)),
@@ -159,16 +159,24 @@ fn read(access: &Access) -> Result<(Kubeconfig, String), ClusterError> {
     };
     match result {
         Ok(kubeconfig) => Ok((kubeconfig, path)),
-        Err(error) => Err(ClusterError::Kubeconfig { path, error: Box::new(error) }),
+        Err(error) => {
+            let path = match &error {
+                KubeconfigError::ReadConfig(_, file) => file.display().to_string(),
+                _ => path,
+            };
+            Err(ClusterError::Kubeconfig { path, error: Box::new(error) })
+        }
     }
 }
 
 /// The context that was named, or the only context of a kubeconfig from the command line.
-fn choose(kubeconfig: &Kubeconfig, access: &Access) -> Result<String, ClusterError> {
+fn choose(kubeconfig: &Kubeconfig, path: &str, access: &Access) -> Result<String, ClusterError> {
     let known: Vec<String> = kubeconfig.contexts.iter().map(|context| context.name.clone()).collect();
+    let path = path.to_owned();
     match (&access.context, known.as_slice()) {
+        (_, []) => Err(ClusterError::NoContexts(path)),
         (Some(context), _) if known.contains(context) => Ok(context.clone()),
-        (Some(context), _) => Err(ClusterError::NoSuchContext { context: context.clone(), known }),
+        (Some(context), _) => Err(ClusterError::NoSuchContext { path, context: context.clone(), known }),
         (None, [only]) if access.kubeconfig.is_some() => Ok(only.clone()),
         (None, _) => Err(ClusterError::ContextNotNamed(known)),
     }
@@ -183,7 +191,7 @@ mod tests {
     fn the_only_context_of_the_usual_places_is_not_taken_unnamed() {
         let text = "{ contexts: [{ name: production, context: { cluster: c, user: u } }] }";
         let kubeconfig = Kubeconfig::from_yaml(text).unwrap();
-        let error = choose(&kubeconfig, &Access::default()).unwrap_err().to_string();
+        let error = choose(&kubeconfig, "config", &Access::default()).unwrap_err().to_string();
         assert!(error.contains("--context: production"), "{error}");
     }
 }

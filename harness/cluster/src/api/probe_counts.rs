@@ -1,6 +1,7 @@
 //! The probes that a kubelet has counted, read through the API server.
 //!
-//! Only `prober_probe_total` is read, and only for the pods of the case: a kubelet counts for all pods of its node.
+//! Only `prober_probe_total` is read, and for which pods there are histograms of `prober_probe_duration_seconds`. Only the
+//! pods of the case are of interest, but a kubelet counts for all pods of its node.
 //! This needs permission to get nodes/proxy. That permission allows much more than reading counters (the kubelet's
 //! whole API), so `probity rbac` does not include it: grant it manually for these cases; without the permission, the
 //! step reports that it is missing.
@@ -13,28 +14,52 @@ use crate::error::ClusterError;
 
 /// The counter that is read.
 const COUNTER: &str = "prober_probe_total";
+/// The line of each histogram that contains the number of its probes.
+const DURATIONS: &str = "prober_probe_duration_seconds_count";
+
+/// What a kubelet has measured of the probes of some pods.
+pub(crate) struct ProbeMetrics {
+    /// The counters of the pods.
+    pub(crate) counts: Vec<ProbeCount>,
+    /// The number of counters for all pods of the node.
+    pub(crate) on_node: u64,
+    /// For each histogram of the durations of a probe, the name of its pod.
+    pub(crate) durations: Vec<String>,
+}
 
 impl ClusterClient {
-    /// The counters that the kubelet of a node has for these pods of a namespace, and the total number of counters.
-    pub(crate) async fn probe_counts(
+    /// What the kubelet of a node has measured of the probes of these pods of a namespace.
+    pub(crate) async fn probe_metrics(
         &self,
         node: &str,
         namespace: &str,
         pods: &[String],
-    ) -> Result<(Vec<ProbeCount>, u64), ClusterError> {
+    ) -> Result<ProbeMetrics, ClusterError> {
         let request = Request::new("/api/v1/nodes").get_subresource("proxy/metrics/probes", node);
         let text = self.request_bytes("read the kubelet's counters of probes", request).await?;
         let text = String::from_utf8_lossy(&text);
-        let on_node = text.lines().filter(|line| labels_of(line).is_some()).count();
-        let of_case = counts(&text, namespace).filter(|count| pods.contains(&count.pod)).collect();
-        Ok((of_case, u64::try_from(on_node).unwrap_or(u64::MAX)))
+        let on_node = text.lines().filter(|line| labels_of(line, COUNTER).is_some()).count();
+        Ok(ProbeMetrics {
+            counts: counts(&text, namespace).filter(|count| pods.contains(&count.pod)).collect(),
+            on_node: u64::try_from(on_node).unwrap_or(u64::MAX),
+            durations: durations(&text, namespace).filter(|pod| pods.contains(pod)).collect(),
+        })
     }
+}
+
+/// The pods of the histograms of a namespace, one for each histogram.
+fn durations<'t>(text: &'t str, namespace: &'t str) -> impl Iterator<Item = String> + 't {
+    text.lines().filter_map(move |line| {
+        let labels = pairs(labels_of(line, DURATIONS)?.0);
+        let label = |name: &str| labels.iter().find(|(of, _)| of == name).map(|(_, value)| value.clone());
+        (label("namespace")? == namespace).then(|| label("pod"))?
+    })
 }
 
 /// The counters of a namespace in a text of the Prometheus exposition format. Other lines are left out.
 fn counts<'t>(text: &'t str, namespace: &'t str) -> impl Iterator<Item = ProbeCount> + 't {
     text.lines().filter_map(move |line| {
-        let (labels, value) = labels_of(line)?;
+        let (labels, value) = labels_of(line, COUNTER)?;
         let labels = pairs(labels);
         let label = |name: &str| labels.iter().find(|(of, _)| of == name).map(|(_, value)| value.clone());
         (label("namespace")? == namespace).then_some(())?;
@@ -49,9 +74,9 @@ fn counts<'t>(text: &'t str, namespace: &'t str) -> impl Iterator<Item = ProbeCo
     })
 }
 
-/// The labels of a line of the counter, and the rest of the line.
-fn labels_of(line: &str) -> Option<(&str, &str)> {
-    line.strip_prefix(COUNTER)?.strip_prefix('{')?.rsplit_once('}')
+/// The labels of a line of a metric, and the rest of the line.
+fn labels_of<'t>(line: &'t str, metric: &str) -> Option<(&'t str, &'t str)> {
+    line.strip_prefix(metric)?.strip_prefix('{')?.rsplit_once('}')
 }
 
 /// The value of a counter: a whole number that is written as a float.
@@ -95,6 +120,12 @@ prober_probe_total{container="c",namespace="ours"
         let counted: Vec<_> = found.iter().map(|one| (one.result.as_str(), one.count)).collect();
         assert_eq!(counted, [("failed", 3), ("successful", 12)]);
         assert_eq!((found[0].uid.as_str(), found[0].probe.as_str()), ("u1", "Liveness"));
+    }
+
+    #[test]
+    fn the_pod_of_each_histogram_of_the_namespace_is_taken() {
+        assert_eq!(durations(TEXT, "ours").collect::<Vec<_>>(), ["web"]);
+        assert_eq!(durations(TEXT, "theirs").count(), 0);
     }
 
     #[test]

@@ -69,7 +69,7 @@ impl Director<'_> {
     }
 
     /// Deletes the record of a verb that was undone. A record that cannot be deleted is removed with the namespace.
-    /// Until then, `gc` would undo the verb once more.
+    /// Until then, `gc` would undo the verb again.
     async fn erase_record(&self, node: &str, verb: &str) {
         let _ = undo::erase(&self.run.cluster, &self.setting.namespace, (node, verb)).await;
     }

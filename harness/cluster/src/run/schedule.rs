@@ -27,7 +27,8 @@ const RECENT_US: i64 = 400_000;
 const BUSY_US: i64 = 1_500_000;
 /// The longest time by which a busy node delays a case that has not begun.
 const BUSY_PATIENCE: Duration = Duration::from_secs(5);
-/// A run waits for busy nodes for at most one of so many parts of its time, because something else may keep them busy.
+/// A run waits for busy nodes for at most one nth of its time (2: half of it), because something else may keep them
+/// busy.
 const BUSY_PART: u32 = 2;
 
 /// How many pods a run may have, and how many may start at the same time.

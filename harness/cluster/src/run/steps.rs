@@ -10,6 +10,7 @@ use probity_script::Changed;
 use serde_json::{Value, json};
 
 use crate::api::port_forward::PortForwardClient;
+use crate::api::probe_counts::ProbeMetrics;
 use crate::error::ClusterError;
 use crate::run::director::{Director, EarlyEnd};
 use crate::run::drain::DrainError;
@@ -241,8 +242,9 @@ impl Director<'_> {
             let of = self.case.workloads.keys().flat_map(|key| wait::pods_of(self.case, key, history));
             pods.extend(of.map(str::to_owned));
         });
-        let (probes, on_node) = self.run.cluster.probe_counts(&node, &self.setting.namespace, &pods).await?;
-        Ok(Did::Measured { node, probes, on_node: Some(on_node) })
+        let found = self.run.cluster.probe_metrics(&node, &self.setting.namespace, &pods).await?;
+        let ProbeMetrics { counts: probes, on_node, durations } = found;
+        Ok(Did::Measured { node, probes, on_node: Some(on_node), durations })
     }
 
     async fn try_out(&self, of: &TryStep) -> Result<Did, StepError> {

@@ -48,8 +48,8 @@ pub fn own_flags(options: &JobOptions) -> Vec<String> {
 pub fn job_yaml(options: &JobOptions) -> String {
     let home = &options.namespace;
     let mut yaml = format!(
-        "# A run of probity inside the cluster, in {} shard{}. `probity fetch` gets the report; deleting the namespaces\n\
-         # removes everything: kubectl delete -f FILE\n",
+        "# A run of probity inside the cluster, in {} shard{}. `probity fetch` downloads the report.\n\
+         # `kubectl delete -f FILE` deletes the namespaces, with everything in them.\n",
         options.shards,
         if options.shards == 1 { "" } else { "s" },
     );

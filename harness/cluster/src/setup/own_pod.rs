@@ -121,7 +121,7 @@ fn problem_of_container(status: &Value) -> Option<NotReady> {
     let (name, image) = (status.text("/name"), status.text("/image"));
     if let Some(ended) = status.pointer("/state/terminated") {
         let code = ended["exitCode"].as_i64().unwrap_or_default();
-        let why = format!("its container {name} ended with status {code} ({})", ended.text("/reason"));
+        let why = format!("its container {name} exited with status {code} ({})", ended.text("/reason"));
         return (code != 0).then_some(NotReady::Yet(why));
     }
     let (reason, message) = (status.text("/state/waiting/reason"), status.text("/state/waiting/message"));

@@ -46,7 +46,16 @@ async fn a_kubeconfig_that_is_not_there_is_named() {
     let access =
         Access { kubeconfig: Some(PathBuf::from("/nowhere/config")), context: None, in_cluster: false };
     let words = connect(&access).await.err().unwrap().to_string();
-    assert!(words.contains("/nowhere/config") && words.contains("--kubeconfig"), "{words}");
+    assert!(words.starts_with("failed to read the kubeconfig (/nowhere/config): No such file"), "{words}");
+    assert!(words.matches("/nowhere/config").count() == 1 && words.contains("--kubeconfig"), "{words}");
+}
+
+#[tokio::test]
+async fn a_kubeconfig_without_contexts_is_named() {
+    for named in [None, Some("first")] {
+        let words = attempt(&[], named).await.unwrap_err().to_string();
+        assert!(words.contains("this kubeconfig has no contexts; give another"), "{words}");
+    }
 }
 
 #[tokio::test]

@@ -167,6 +167,10 @@ pub enum Did {
         /// The number of probe counters for all pods of the node; absent in older recordings.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         on_node: Option<u64>,
+        /// The kubelet's histograms of how long the probes of the case's pods take: for each histogram, the name of its
+        /// pod.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        durations: Vec<String>,
     },
     /// A wait of the case ended.
     Waited {

@@ -121,7 +121,7 @@ impl Asked<'_> {
         self.request.protocol.starts_with("HTTP/1")
     }
 
-    /// The values of a header, in their order. Names are case-insensitive.
+    /// The values of a header, in order. Names are case-insensitive.
     pub fn header<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let same = move |(key, _): &&(String, String)| key.eq_ignore_ascii_case(name);
         self.request.headers.iter().filter(same).map(|(_, value)| value.as_str())

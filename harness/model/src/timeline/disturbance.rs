@@ -97,7 +97,7 @@ impl<'h> Timeline<'h> {
         self.clocks.between(from, to).is_some_and(|passed| passed.lo > span + noise)
     }
 
-    /// The time after an instant at which the record of the pod's targets was interrupted.
+    /// When the record of the pod's targets was interrupted, at or after this instant.
     fn deaf_from(&self, pod: &PodLife<'_>, since: i64) -> Option<i64> {
         let about = |of: &Source| match of {
             Source::Recorder => true,

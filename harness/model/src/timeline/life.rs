@@ -321,7 +321,7 @@ impl<'t, 'h> ProbedLife<'t, 'h> {
         format!("the {} probe of {}", self.spec.kind.word(), self.name())
     }
 
-    /// The grace period after this probe has failed too often: its own, or else the pod's.
+    /// The grace period after this probe has failed too many times: its own, or else the pod's.
     #[must_use]
     pub fn grace(&self) -> i64 {
         self.spec.grace.unwrap_or_else(|| self.pod.grace())

@@ -100,7 +100,7 @@ pub enum Handler {
         host: Option<String>,
         /// `HTTP` or `HTTPS`.
         scheme: String,
-        /// The headers, in their order.
+        /// The headers, in order.
         headers: Vec<(String, String)>,
     },
     /// `tcpSocket`

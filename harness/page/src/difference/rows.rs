@@ -33,7 +33,7 @@ pub(super) struct ChangeRow<'p> {
     pub(super) facets: Option<&'p MovedFacets>,
 }
 
-/// The titles of the groups, in their order.
+/// The titles of the groups, in order.
 const TITLES: [&str; 10] = [
     "New violations",
     "New divergences",

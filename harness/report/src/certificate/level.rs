@@ -42,6 +42,7 @@ pub(super) fn of(level: ConformanceLevel, report: &Report, book: &BookFacts) -> 
     found.obstacles = of_the_run(level, report, book);
     found.obstacles.extend(of_the_cases(&standings));
     let mut open: BTreeMap<Word, Vec<ClauseId>> = BTreeMap::new();
+    let mut half_seen = Vec::new();
     let mut words = Vec::new();
     for clause in clauses_of(&cases, report) {
         if clause.reason == Some(Reason::Skip(Skip::NotApplicable)) {
@@ -56,10 +57,15 @@ pub(super) fn of(level: ConformanceLevel, report: &Report, book: &BookFacts) -> 
         match (clause.verdict, exception(clause, report, &standings)) {
             (Word::Holds | Word::Diverges, _) => {}
             (_, Some(exception)) => found.exceptions.push(exception),
+            (_, None) if clause.is_half_seen() => half_seen.push(clause.id.clone()),
             (word, None) => open.entry(word).or_default().push(clause.id.clone()),
         }
     }
     found.obstacles.extend(open.into_iter().map(|(word, clauses)| of_clauses(word, clauses)));
+    if !half_seen.is_empty() {
+        let why = "MUST clauses held, but not for all their facets".to_owned();
+        found.obstacles.push(Obstacle { why, clauses: half_seen, cases: Vec::new() });
+    }
     found.obstacles.extend(unknown_clauses(&cases, report));
     found.must = Counts::of(words);
     if found.must.decided() == 0 && found.obstacles.is_empty() {

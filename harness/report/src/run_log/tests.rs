@@ -41,6 +41,8 @@ fn a_torn_last_line_is_left_out_and_a_torn_middle_is_not() {
     assert_eq!(read(torn).unwrap().len(), lines().len() - 1);
     let broken = text.replacen("case-began", "case-", 1);
     assert!(matches!(read(&broken), Err(LogError::Line { line: 3, .. })));
+    let why = read(&broken).unwrap_err().to_string();
+    assert!(why.starts_with("line 3 is not a line of a run log: ") && !why.contains("line 1 "), "{why}");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use probity_model::ClauseId;
 use probity_model::clause::Need;
+use probity_model::verdict::Doubt;
 
 use super::*;
 
@@ -85,6 +86,13 @@ fn an_undecided_must_clause_stands_in_the_way() {
     let asked: (&str, Profile, &[&str], &[Need]) = ("demo/calm", Profile::Core, &[RESTARTS, ASKED], &[]);
     let run = Run::new().ended("demo/calm", &[RESTARTS, ASKED], ON_TIME, 0);
     assert_eq!(reasons(&run, &book(&[asked])), [format!("MUST clauses are undecided: {ASKED}")]);
+    let mut report = run.report();
+    for clause in report.clauses.iter_mut().filter(|clause| clause.id.as_str() == ASKED) {
+        clause.reason = Some(Reason::Doubt(Doubt::HalfSeen));
+    }
+    let core = Certificate::of(&report, &book(&[asked])).of_level(ConformanceLevel::Core).unwrap().clone();
+    let said: Vec<String> = core.obstacles.iter().map(Obstacle::in_words).collect();
+    assert_eq!(said, [format!("MUST clauses held, but not for all their facets: {ASKED}")]);
 }
 
 #[test]

@@ -39,7 +39,7 @@ pub struct PlannedResponse {
     pub version: HttpVersion,
     /// The status code.
     pub status: u16,
-    /// The header lines in their order, without the header lines that [`PlannedResponse::length`] adds.
+    /// The header lines in order, without the header lines that [`PlannedResponse::length`] adds.
     pub headers: Vec<String>,
     /// How the head announces the end of the body.
     pub length: BodyLength,

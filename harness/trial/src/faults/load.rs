@@ -18,7 +18,7 @@ impl TrialBuilder<'_> {
         let waits = matches!(self.probe(kind)?.handler, Handler::Http { .. })
             && self.probe(kind)?.handler.port() == Some(self.pod.traffic.port)
             && self.probe(kind)?.timeout < WAITING * SERVICE * 3 / 4;
-        let later = format!("({}), at most {} s later while the queue grows", kind.word(), RAMP / SECOND);
+        let later = format!(" ({}), at most {} s later while the queue grows", kind.word(), RAMP / SECOND);
         waits.then_some(promise::failures(self.probe(kind)?, Failing::ByTimeout).or_later(RAMP, later))
     }
 

@@ -58,6 +58,7 @@ fn names_that_other_clauses_are_about_may_be_spelled_in_any_way() {
 fn a_header_that_is_missing_or_changed_is_a_violation() {
     assert_eq!(sent(CUSTOM, &[("X-Conformance", "abc")], &[]), "violated");
     assert_eq!(sent(CUSTOM, &[("X-Conformance", "abc")], &[("X-Conformance", "abcd")]), "violated");
+    assert_eq!(sent(CUSTOM, &[("X-Raw", "a$(B)$$")], &[("X-Raw", "ahello$")]), "violated");
 }
 
 #[test]

@@ -76,6 +76,24 @@ fn three_headers_are_as_documented_and_a_fourth_diverges() {
 }
 
 #[test]
+fn over_http2_there_are_two_headers_and_a_pseudo_header() {
+    let over_http2 = |more: &[(&str, &str)]| {
+        let mut run = Composer::new(&[SET]);
+        let get = json!({ "path": "/ready", "port": 8080 });
+        let container = json!({ "name": "target", "readinessProbe": { "httpGet": get } });
+        run.create(0.0, &json!({ "containers": [container] })).start(1.0, 0);
+        let usual = [(":authority", "10.0.0.7:8080"), ("user-agent", "kube-probe/1.36"), ("accept", "*/*")];
+        let headers = usual.iter().chain(more).map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let protocol = "HTTP/2".to_owned();
+        run.http(2.0, &Told { headers: headers.collect(), protocol, ..Told::get("/ready", 200) });
+        verdict(&run.done(), SET)
+    };
+    assert_eq!(over_http2(&[]), "holds");
+    assert_eq!(over_http2(&[("accept-encoding", "gzip")]), "violated");
+    assert_eq!(over_http2(&[("cookie", "session=probity")]), "violated");
+}
+
+#[test]
 fn headers_of_the_spec_say_nothing_of_the_usual_set() {
     assert_eq!(sent(SET, &[("X-A", "1")], &[("X-A", "1")]), "inconclusive");
 }

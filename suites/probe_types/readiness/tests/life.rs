@@ -77,6 +77,36 @@ mod runs_for_life {
         assert_eq!(verdict(&run.done(), CLAUSE), "inconclusive");
     }
 
+    /// The liveness probe fails at 4 s and at 5 s. The container gets its stop signal and serves until 13 s; its
+    /// readiness command runs every second until `last`.
+    fn commanded(last: u16) -> &'static str {
+        let command = json!({ "command": ["/agnhost-rs", "exec", "ready"] });
+        let ready = json!({ "exec": command, "periodSeconds": 1, "timeoutSeconds": 3 });
+        let container = json!({ "name": "target", "readinessProbe": ready, "livenessProbe": http("/live") });
+        let mut run = Composer::new(&[CLAUSE]);
+        run.create(0.0, &json!({ "containers": [container] })).start(1.0, 0).running(1.2, true, true, 0);
+        for second in 2..=last {
+            run.exec(f64::from(second), "ready", Some(0));
+            if second == 4 || second == 5 {
+                run.probe(f64::from(second) + 0.1, "/live", 500);
+            }
+            if second == 5 {
+                let (signal, answer) = ("SIGTERM".to_owned(), "serve for 8s, then exit 0".to_owned());
+                let seen = probity_script::witness::SignalSeen { signal, child: None, answer };
+                run.fact(5.3, Fact::Signal(seen));
+            }
+        }
+        run.fact(13.3, Fact::Exiting(probity_script::witness::Exiting { code: 0, why: "stop".to_owned() }));
+        run.left(13.4).reading(20.0);
+        verdict(&run.done(), CLAUSE)
+    }
+
+    #[test]
+    fn commands_go_on_in_a_kill() {
+        assert_eq!(commanded(12), "holds");
+        assert_eq!(commanded(5), "violated");
+    }
+
     #[test]
     fn probes_that_were_turned_away_unseen_are_not_missed() {
         let mut run = ready_from_two(CLAUSE, &ready_only());

@@ -25,6 +25,32 @@ macro_rules! with_inside {
     ProjectedMapLost,
     /// The files of a mounted ConfigMap are never updated (`pod.configuration-files`).
     MountedMapStays,
+    /// The files of a mounted Secret are never updated (`pod.configuration-files`).
+    MountedSecretStays,
+    /// The files of a projected volume are never updated (`pod.configuration-files`).
+    ProjectedFilesStay,
+    /// An optional key that a mounted object gets later has no file (`pod.configuration-files`).
+    LateOptionalKeyUnseen,
+    /// The group of a pod has no effect on volumes with Secrets and on projected volumes (`pod.configuration-files`).
+    GroupOfSecretsIgnored,
+    /// The mode of a single file of a volume has no effect (`pod.configuration-files`, `downward.fieldref-both`).
+    ItemModesIgnored,
+    /// All tokens of a projected volume are for the audience of the first (`pod.configuration-files`).
+    TokensShared,
+    /// Of several objects in `envFrom` with the same key, the first takes precedence (`pod.environment`).
+    FirstEnvFromWins,
+    /// References to variables from whole ConfigMaps and Secrets are not replaced (`pod.environment`).
+    ReferencesToObjectsStay,
+    /// A variable for a limit that another container does not have is zero (`downward.fallback-allocatable`).
+    LimitOfOtherIsZero,
+    /// Only the first entry of `hostAliases` is in the hosts file (`pod.hosts-file`).
+    SecondHostAliasLost,
+    /// The options in the dnsConfig of a pod have no effect (`pod.dns-search`).
+    ResolverOptionsIgnored,
+    /// A mount of a sidecar with a `subPath` contains the whole volume (`pod.shared.volumes`).
+    SidecarSubPathIgnored,
+    /// A volume in memory is on the disk of its node (`report.status.volume-mounts`).
+    MemoryVolumeOnDisk,
     /// The status of a container has a user only until its first restart (`report.status.user`).
     UserOfFirstInstanceOnly,
     /// The status of a running ephemeral container has no ID (`report.status.container-id`).

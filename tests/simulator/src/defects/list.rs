@@ -70,6 +70,9 @@ mod untimely;
 #[path = "unexplained.rs"]
 mod unexplained;
 #[macro_use]
+#[path = "granted.rs"]
+mod granted;
+#[macro_use]
 #[path = "handlers.rs"]
 mod handlers;
 #[macro_use]
@@ -79,11 +82,20 @@ mod http;
 #[path = "inside.rs"]
 mod inside;
 #[macro_use]
+#[path = "kept.rs"]
+mod kept;
+#[macro_use]
 #[path = "kubelet.rs"]
 mod kubelet;
 #[macro_use]
 #[path = "pending.rs"]
 mod pending;
+#[macro_use]
+#[path = "overlooked.rs"]
+mod overlooked;
+#[macro_use]
+#[path = "endings.rs"]
+mod endings;
 #[macro_use]
 #[path = "settings.rs"]
 mod settings;

@@ -108,5 +108,29 @@ macro_rules! with_requests {
     // Counters.
     /// The counters of a container begin again when it restarts (`prober.metrics.agree-with-witness`).
     CountersBeginAgain,
+    // Some probes only.
+    /// An error ends the row of failures of a startup probe (`probe.result.unknown-no-action`).
+    ErrorEndsStartupRow,
+    /// Variables are replaced only in the commands of readiness probes (`prober.exec.static-env-expansion`).
+    ExecCommandOfReadinessOnlyExpanded,
+    /// The timeout of a gRPC probe is at most its period (`probe.timeout.tcp-grpc`).
+    GrpcTimeoutAtMostPeriod,
+    /// The readiness commands of a pod's containers wait for each other (`prober.worker.one-per-kind`,
+    /// `probe.timing.period`).
+    ReadinessCommandsTakeTurns,
+    /// A readiness command stops with the failure of the liveness probe (`probe.readiness.runs-for-life`).
+    ReadinessCommandStopsInProbeKill,
+    /// Cookies of answers are sent back (`probe.http.header-set`).
+    CookiesKept,
+    /// Authorization is not sent again to another port (`probe.http.redirect.headers-kept`).
+    AuthorizationLostOnOtherPort,
+    /// Variables in the values of headers are replaced (`probe.http.custom-headers`).
+    HeaderValuesExpanded,
+    /// An HTTPS probe fails if its answer is truncated (`probe.http.body.short-body-error`).
+    HttpsShortBodyFails,
+    /// Accept-Encoding is sent over HTTP/2 (`probe.http.header-set`).
+    Http2SendsAcceptEncoding,
+    /// The grace period of a probe does not apply to static pods (`probe.tgps.liveness-override`).
+    StaticProbeGraceIgnored,
     } };
 }

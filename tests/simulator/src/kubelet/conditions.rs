@@ -251,6 +251,7 @@ impl World<'_> {
         };
         match () {
             () if self.has(Defect::GatesIgnored) => true,
+            () if of.deleted.is_some() && self.has(Defect::GatesOpenInTermination) => true,
             () if self.has(Defect::GatesForgottenAfterRestart)
                 && of.containers.iter().any(|container| container.attempt() > 0) =>
             {

@@ -31,8 +31,17 @@ impl World<'_> {
         if self.has(Defect::CountersUnderPodName) {
             probes.iter_mut().for_each(|count| count.uid.clone_from(&count.pod));
         }
-        self.did(Did::Measured { node: NODE.to_owned(), probes, on_node });
+        let kept = self.has(Defect::DurationsOutliveTheirPod);
+        let durations = self.pods.iter().flat_map(|pod| durations(pod, kept)).collect();
+        self.did(Did::Measured { node: NODE.to_owned(), probes, on_node, durations });
     }
+}
+
+/// The name of a pod for each of its probes that has succeeded: only then does a kubelet record how long the probe took.
+fn durations(pod: &Pod, of_the_stopped_too: bool) -> Vec<String> {
+    let workers = pod.containers.iter().flat_map(|container| &container.workers);
+    let timed = workers.filter(|worker| (!worker.stopped || of_the_stopped_too) && worker.passed > 0);
+    timed.map(|_| pod.name.clone()).collect()
 }
 
 fn counters(pod: &Pod, of_the_stopped_too: bool) -> Vec<ProbeCount> {

@@ -3,6 +3,7 @@
 //! The kubelet uses only the container's `env` as it is written: a variable whose value comes from another source is an
 //! empty text, and a name that is not in `env` stays unchanged. No shell is involved.
 
+use probity_model::timeline::ProbeKind;
 use serde_json::Value;
 
 use crate::Defect;
@@ -10,9 +11,12 @@ use crate::world::{At, World};
 
 impl World<'_> {
     /// The command of an exec probe, as it is executed.
-    pub(super) fn expanded(&self, at: At, command: Vec<String>) -> Vec<String> {
+    pub(super) fn expanded(&self, at: At, kind: ProbeKind, command: Vec<String>) -> Vec<String> {
         let of_sidecar = self.is_sidecar(at) && self.has(Defect::ExecCommandOfSidecarNotExpanded);
-        if of_sidecar || self.has(Defect::ExecCommandNotExpanded) {
+        let of_other = kind != ProbeKind::Readiness
+            && command.iter().any(|word| word.contains('$'))
+            && self.has(Defect::ExecCommandOfReadinessOnlyExpanded);
+        if of_sidecar || of_other || self.has(Defect::ExecCommandNotExpanded) {
             return command;
         }
         let spec = &self.pods[at.pod].containers[at.container].spec;
@@ -42,7 +46,7 @@ fn written<'s>(spec: &'s Value, name: &str) -> Option<&'s Value> {
 }
 
 /// Replaces `$(NAME)`; `$$` stands for a literal `$`.
-fn expand(word: &str, value: &impl Fn(&str) -> Option<String>) -> String {
+pub(crate) fn expand(word: &str, value: &impl Fn(&str) -> Option<String>) -> String {
     let mut text = String::new();
     let mut rest = word;
     while let Some((before, after)) = rest.split_once('$') {

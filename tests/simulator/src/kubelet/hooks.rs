@@ -36,6 +36,7 @@ impl World<'_> {
     fn is_unawaited(&self, at: At) -> bool {
         self.has(Defect::StartHookUnawaited)
             || (self.is_again(at) && self.has(Defect::LaterStartHookUnawaited))
+            || self.forgets_request_hook(at)
     }
 
     fn hold_up(&mut self, pod: usize, until: i64) {

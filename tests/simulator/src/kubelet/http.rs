@@ -106,6 +106,7 @@ impl World<'_> {
             ..Call::new(peer, leg.url.host.clone(), port, self.deadline_of(run))
         };
         let (when, answer) = self.call(&call);
+        self.take_cookie(run, &answer);
         if reuses && leg.before == 0 {
             let kept = if let CallResult::Response(response) = &answer { response.kept } else { None };
             if let Some(worker) = self.worker(run.at, run.kind) {
@@ -176,7 +177,7 @@ impl World<'_> {
             if header["value"] == "" && !removes && self.has(Defect::EmptyHeadersDropped) {
                 continue;
             }
-            headers.entry(name).or_default().push(header["value"].as_str().unwrap_or_default().to_owned());
+            headers.entry(name).or_default().push(self.header_value(run, &header["value"]));
         }
         let custom = headers.remove("Host").and_then(|values| values.into_iter().next());
         let custom = custom.filter(|host| !host.is_empty() && !self.has(Defect::HostHeaderIgnored));
@@ -317,7 +318,7 @@ impl World<'_> {
             return outcome;
         }
         if let Some(cut) = &response.cut {
-            if self.has(Defect::ShortBodyFails) {
+            if self.fails_by_short_body(run) {
                 return Outcome::Failed(cut.clone());
             }
             return Outcome::Erred("failure", cut.clone());
@@ -410,7 +411,7 @@ impl World<'_> {
         {
             headers.retain(|name, _| matches!(name.as_str(), "User-Agent" | "Accept"));
         }
-        headers.retain(|name, _| !(name == "Accept" && self.has(Defect::RedirectDropsAccept)));
+        headers.retain(|name, _| !self.is_lost_on_redirect(name, url.port != leg.url.port));
         if !(leg.url.scheme == "https" && url.scheme == "http") {
             headers.insert("Referer".to_owned(), vec![leg.url.text()]);
         }

@@ -30,6 +30,9 @@ impl World<'_> {
         let hard = self.has(Defect::NewImageKillsHard);
         let grace = if hard { self.least_grace() } else { self.pods[pod].grace() };
         for container in 0..self.pods[pod].containers.len() {
+            if self.has(Defect::AnyChangeResetsBackOff) {
+                self.begin_back_off_anew(At { pod, container });
+            }
             let of = &self.pods[pod].containers[container];
             let heeded = match of.kind {
                 Kind::Main => !self.has(Defect::NewImageKeepsMain),
@@ -38,7 +41,8 @@ impl World<'_> {
                         && !self.has(Defect::NewImageOfSidecarWaitsForInits)
                 }
                 Kind::Sidecar => !self.has(Defect::NewImageKeepsSidecar),
-                _ => false,
+                // Only an init container that has not succeeded yet starts again, and then with the new image.
+                Kind::Init => !of.is_running(),
             };
             let wanted = image(&new, &of.name);
             let changed = heeded && image(old, &of.name) != wanted;

@@ -135,9 +135,10 @@ impl World<'_> {
         }
     }
 
-    /// The deadline of a pod, from its start on.
-    pub(crate) fn set_deadline(&mut self, pod: usize) {
-        self.set_deadline_from(pod, self.pods[pod].started);
+    /// The deadline of a pod, from its start on. The pod was created at this time.
+    pub(crate) fn set_deadline(&mut self, pod: usize, created: i64) {
+        let start = if self.has(Defect::DeadlineFromCreation) { created } else { self.pods[pod].started };
+        self.set_deadline_from(pod, start);
     }
 
     /// The deadline of a pod was changed.
@@ -229,6 +230,9 @@ impl World<'_> {
                 "Running"
             }
             "Succeeded" if self.has(Defect::SidecarStatusCounts) && sidecars().any(failed) => "Failed",
+            "Succeeded" if self.has(Defect::FailedEphemeralFailsPod) && self.has_failed_ephemeral(pod) => {
+                "Failed"
+            }
             _ => phase,
         }
     }

@@ -21,8 +21,8 @@ impl World<'_> {
         if late { LATE } else { 0 }
     }
 
-    /// Whether a sidecar waits although no main container ran when its pod was deleted.
-    pub(super) fn waits_for_no_main(&self, pod: usize) -> bool {
+    /// Whether no main container ran when a pod was deleted.
+    pub(super) fn goes_without_mains(&self, pod: usize) -> bool {
         let Some((since, _)) = self.pods[pod].deleted else { return false };
         let ran = |of: &Container| match &of.state {
             State::Running(_) => true,
@@ -30,7 +30,12 @@ impl World<'_> {
             State::Waiting(_) => false,
         };
         let mut mains = self.pods[pod].containers.iter().filter(|of| of.kind == Kind::Main);
-        self.has(Defect::SidecarsWaitForNoMain) && !mains.any(ran)
+        !mains.any(ran)
+    }
+
+    /// Whether a sidecar waits although no main container ran when its pod was deleted.
+    pub(super) fn waits_for_no_main(&self, pod: usize) -> bool {
+        self.goes_without_mains(pod) && self.has(Defect::SidecarsWaitForNoMain)
     }
 
     /// The time that a sidecar whose turn has come has until it is killed, if it differs from the rest of the grace

@@ -176,7 +176,8 @@ impl World<'_> {
             ProbeKind::ALL.into_iter().for_each(|kind| self.stop_worker(at, kind));
         }
         let container = &self.pods[at.pod].containers[at.container];
-        let at_once = ended.code == 137 && self.has(Defect::NoBackOffForMemory);
+        let of_static = self.pods[at.pod].is_static && self.has(Defect::StaticPodsNeverWait);
+        let at_once = of_static || (ended.code == 137 && self.has(Defect::NoBackOffForMemory));
         let wait = if at_once { 0 } else { self.wait_of(at, &ended, self.wait_after(container, &ended)) };
         let due = ended.finished + if self.has(Defect::BackOffHalved) { wait / 2 } else { wait };
         let container = &mut self.pods[at.pod].containers[at.container];
@@ -300,6 +301,11 @@ impl World<'_> {
             _ if self.restarts_by_rule(at, ended.code) => true,
             "Never" => self.has(Defect::RestartsDespiteNever),
             "OnFailure" if own && ended.code == 0 && self.has(Defect::OwnOnFailureNotRestarted) => false,
+            "OnFailure"
+                if own && kind == ProbeKind::Startup && self.has(Defect::OwnOnFailureStartupIsFinal) =>
+            {
+                ended.code != 0
+            }
             "OnFailure" => !self.has(Defect::NotRestartedOnFailurePolicy),
             _ => true,
         };
@@ -324,6 +330,7 @@ impl World<'_> {
             (before, wait) = (Some(ended.finished), wait.max(6 * crate::world::SECOND));
         } else if self.has(Defect::KillsNeverWait)
             || (policy == "OnFailure" && self.has(Defect::OnFailureKillsNeverWait))
+            || (sidecar && self.has(Defect::SidecarKillsNeverWait))
         {
             wait = 0;
         } else if self.has(Defect::KillsWaitNoLonger) {

@@ -73,7 +73,7 @@ impl World<'_> {
             "exec" => {
                 let words = settings["command"].as_array().into_iter().flatten();
                 let command: Vec<String> = words.filter_map(Value::as_str).map(str::to_owned).collect();
-                let command = self.expanded(run.at, command);
+                let command = self.expanded(run.at, run.kind, command);
                 self.execute(run.at, &command, run.deadline)
             }
             "httpGet" => self.send_http(&mut run, &settings),
@@ -138,7 +138,8 @@ impl World<'_> {
                 }
                 self.later(0, Act::Probe(Box::new(run)));
             }
-            Outcome::Erred(..) if run.tries + 1 < self.tries() => {
+            Outcome::Erred(state, why) if run.tries + 1 < self.tries() => {
+                self.report_attempt(&run, state, &why);
                 let deadline = self.now + self.patience(run.at, run.kind);
                 let next = Run { tries: run.tries + 1, deadline, leg: Leg::default(), ..run };
                 self.later(0, Act::Probe(Box::new(next)));
@@ -184,12 +185,13 @@ impl World<'_> {
             }
             Outcome::Erred(state, why) => {
                 let message = format!("{word} probe errored and resulted in {state} state: {why}");
+                if self.has(Defect::ErrorsCountedAsFailures) {
+                    self.count_result(run.at, run.kind, false);
+                }
                 if !self.has(Defect::ErrorsUnreported) {
                     self.record(pod, container, "Warning", "Unhealthy", &message);
                 }
-                let of_readiness = run.kind == ProbeKind::Readiness;
-                if self.has(Defect::ErrorEndsRow) || (of_readiness && self.has(Defect::ErrorEndsReadinessRow))
-                {
+                if self.ends_row_by_error(run.kind) {
                     self.forget_row(run.at, run.kind);
                 }
                 None

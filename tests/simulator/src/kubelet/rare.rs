@@ -35,9 +35,13 @@ impl World<'_> {
 
     /// The ephemeral containers of a pod that lost its sandbox run again.
     pub(super) fn run_ephemeral_again(&mut self, pod: usize) {
-        if !self.has(Defect::EphemeralAgainInNewSandbox) {
-            return;
+        if self.has(Defect::EphemeralAgainInNewSandbox) {
+            self.start_ephemeral_anew(pod);
         }
+    }
+
+    /// The ephemeral containers of a pod run a second time.
+    pub(super) fn start_ephemeral_anew(&mut self, pod: usize) {
         for number in 0..self.pods.len() {
             if self.pods[number].within == Some(pod) {
                 self.pods[number].object["spec"]["restartPolicy"] = json!("Always");

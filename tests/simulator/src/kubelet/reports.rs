@@ -177,8 +177,10 @@ impl World<'_> {
         let other = run.kind == ProbeKind::Readiness && self.has(Defect::FailureOfAnotherKind);
         let message = if other { message.replacen("Readiness", "Liveness", 1) } else { message.to_owned() };
         let message = self.retold(run, message);
+        let message = self.retold_output(run, message);
         let silent = self.is_silent_about(run.at, run.kind)
             || self.hides_failure(run)
+            || self.is_silent_at_the_end(run.at)
             || self.has(Defect::FailuresUnreported)
             || (known && self.has(Defect::FirstFailureReportedOnly));
         let container = if self.has(Defect::FailureOfFirstContainer) { 0 } else { container };

@@ -85,7 +85,57 @@ impl World<'_> {
         if leg.host.is_none() && leg.first_host != *own && self.has(Defect::HostFieldNamesOwnPod) {
             leg.host = Some(leg.url.place().replace(leg.first_host.as_str(), own));
         }
-        self.wire(&leg)
+        let mut headers = self.wire(&leg);
+        let workers = &self.pods[run.at.pod].containers[run.at.container].workers;
+        let cookie = workers.iter().find(|worker| worker.kind == run.kind).and_then(|of| of.cookie.clone());
+        headers.extend(cookie.map(|cookie| ("Cookie".to_owned(), cookie)));
+        headers
+    }
+
+    /// A defective kubelet keeps the cookie of an answer.
+    pub(super) fn take_cookie(&mut self, run: &Run, answer: &CallResult) {
+        let CallResult::Response(response) = answer else { return };
+        let cookie = response.cookie.as_ref().and_then(|cookie| cookie.split(';').next());
+        if let Some(cookie) = cookie
+            && self.has(Defect::CookiesKept)
+            && let Some(worker) = self.worker(run.at, run.kind)
+        {
+            worker.cookie = Some(cookie.to_owned());
+        }
+    }
+
+    /// The value of a custom header as it is sent.
+    pub(super) fn header_value(&self, run: &Run, value: &Value) -> String {
+        let value = value.as_str().unwrap_or_default().to_owned();
+        if value.contains('$') && self.has(Defect::HeaderValuesExpanded) {
+            self.expanded(run.at, ProbeKind::Readiness, vec![value]).concat()
+        } else {
+            value
+        }
+    }
+
+    /// Whether a header is not sent again after a redirect.
+    pub(super) fn is_lost_on_redirect(&self, name: &str, other_port: bool) -> bool {
+        match name {
+            "Accept" => self.has(Defect::RedirectDropsAccept),
+            "Authorization" => other_port && self.has(Defect::AuthorizationLostOnOtherPort),
+            _ => false,
+        }
+    }
+
+    /// Whether a truncated answer counts as a failure.
+    pub(super) fn fails_by_short_body(&self, run: &Run) -> bool {
+        self.has(Defect::ShortBodyFails) || (run.begins_over_tls() && self.has(Defect::HttpsShortBodyFails))
+    }
+
+    /// Whether an error ends the row of failures of a probe.
+    pub(super) fn ends_row_by_error(&self, kind: ProbeKind) -> bool {
+        let of_kind = match kind {
+            ProbeKind::Readiness => self.has(Defect::ErrorEndsReadinessRow),
+            ProbeKind::Startup => self.has(Defect::ErrorEndsStartupRow),
+            ProbeKind::Liveness => false,
+        };
+        of_kind || self.has(Defect::ErrorEndsRow)
     }
 
     /// Whether a defective kubelet does not follow the redirects of a probe, because the probe has a host.

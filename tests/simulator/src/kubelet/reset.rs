@@ -9,6 +9,9 @@ use crate::Defect;
 use crate::pod::{Kind, State};
 use crate::world::{Act, At, FIRST_NETWORK, LifeAt, MS, NEXT_NETWORK, SECOND, World};
 
+/// When a defective kubelet starts the sidecars in a new sandbox.
+const EARLY: i64 = 700 * MS;
+
 fn restarts_all(rule: &Value) -> bool {
     rule["action"] == "RestartAllContainers"
 }
@@ -83,6 +86,9 @@ impl World<'_> {
         }
         let delay = self.between(200 * MS, 600 * MS);
         self.later(delay, Act::Reset(At { pod, container: trigger }));
+        if self.has(Defect::RestartAllRunsEphemeral) {
+            self.start_ephemeral_anew(pod);
+        }
         true
     }
 
@@ -121,6 +127,7 @@ impl World<'_> {
         if !self.pods[pod].sandbox {
             self.pods[pod].ip = self.pods[pod].ip.replace(FIRST_NETWORK, NEXT_NETWORK);
         }
+        let early = self.has(Defect::NewSandboxStartsSidecars);
         let waiting = State::Waiting(if initializes { "PodInitializing" } else { "ContainerCreating" });
         for container in 0..self.pods[pod].containers.len() {
             let lost = !self.pods[pod].sandbox;
@@ -141,6 +148,10 @@ impl World<'_> {
             of.view.last = Some(ended);
             of.view.started = false;
             of.view.ready = false;
+            if lost && of.kind == Kind::Sidecar && early {
+                of.restarting = true;
+                self.later(EARLY, Act::Start(At { pod, container }));
+            }
         }
         self.touch(pod);
         self.create_containers(pod);

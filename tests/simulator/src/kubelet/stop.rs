@@ -44,6 +44,9 @@ impl World<'_> {
         if self.has(Defect::ProbeGraceIgnoredWithHook) && !container.spec["lifecycle"]["preStop"].is_null() {
             return None;
         }
+        if self.pods[at.pod].is_static && self.has(Defect::StaticProbeGraceIgnored) {
+            return None;
+        }
         if self.has(Defect::ProbeGraceOfAnotherProbe) {
             return ProbeKind::ALL.into_iter().find_map(set);
         }
@@ -185,7 +188,8 @@ impl World<'_> {
         let how = Ended { code, started, finished: now, id: container.id(&uid), message };
         container.state = State::Ended(how.clone());
         let killed = container.killing;
-        container.failing = false;
+        let hook_failed = std::mem::take(&mut container.failing);
+        self.forget_back_off(at, hook_failed);
         self.passes_on(at, code);
         if let Some(whole) = self.pods[at.pod].within.filter(|whole| self.pods[*whole].deleted.is_some()) {
             self.go_if_all_ended(whole);
@@ -256,7 +260,8 @@ impl World<'_> {
         let leaving = of.deleted.is_some() || of.terminal;
         let failed = self.has(Defect::SidecarsKeepFailedPod) && self.phase(pod) == "Failed";
         let tried = self.has(Defect::SidecarsKeepPodOnFailure) && of.restart_policy() == "OnFailure";
-        let kept = of.deleted.is_none() && (self.has(Defect::SidecarsKeepPod) || failed || tried);
+        let own = self.has(Defect::OwnPolicyKeepsSidecars) && of.restart_policy() == "Always";
+        let kept = of.deleted.is_none() && (self.has(Defect::SidecarsKeepPod) || failed || tried || own);
         if !leaving || kept {
             return;
         }

@@ -124,6 +124,12 @@ impl World<'_> {
             () if by("httpGet") && self.has(Defect::HttpTimeoutHalfSecondMore) => timeout + 500 * MS,
             () if by("httpGet") && self.has(Defect::HttpTimeoutHalfSecondLess) => timeout - 500 * MS,
             () if by("grpc") && self.has(Defect::GrpcTimeoutHalfSecondMore) => timeout + 500 * MS,
+            () if by("grpc")
+                && timeout > self.period(at, kind)
+                && self.has(Defect::GrpcTimeoutAtMostPeriod) =>
+            {
+                self.period(at, kind)
+            }
             () if by("tcpSocket") && self.has(Defect::TcpTimeoutThreeSecondsMore) => timeout + 3 * SECOND,
             () if by("exec") && self.has(Defect::ExecTimeoutSecondMore) => timeout + SECOND,
             () if by("exec") && self.has(Defect::ExecTimeoutHalfSecondLess) => timeout - 500 * MS,

@@ -28,7 +28,14 @@ impl World<'_> {
     pub(super) fn sync_now(&mut self, pod: usize) {
         let of = &self.pods[pod];
         let stopping = of.containers.iter().any(|container| container.killing.is_some() || container.failing);
-        if of.gone || stopping || (of.deleted.is_some() && of.containers.iter().any(Container::is_running)) {
+        // The kubelet does not sync a pod that it has rejected.
+        let rejected =
+            of.terminal && !of.expired && of.containers.iter().all(|container| container.starts == 0);
+        if of.gone
+            || stopping
+            || rejected
+            || (of.deleted.is_some() && of.containers.iter().any(Container::is_running))
+        {
             return;
         }
         for container in 0..self.pods[pod].containers.len() {
@@ -36,6 +43,7 @@ impl World<'_> {
         }
         if !self.pods[pod].terminal && matches!(self.phase(pod), "Succeeded" | "Failed") {
             self.pods[pod].terminal = true;
+            self.stop_ephemeral_of_completed(pod);
         }
         self.touch(pod);
         if self.pods[pod].deleted.is_none() {
@@ -108,14 +116,14 @@ impl World<'_> {
             return container.results.last(ProbeKind::Readiness) == Some(true);
         }
         let unprobed = container.probe(ProbeKind::Readiness).is_none() && container.starts > 0;
-        if !running && unprobed && self.has(Defect::EndedStaysReady) {
+        if !running && unprobed && self.stays_ready_at_its_end(at) {
             return true;
         }
         if !running || !container.view.started {
             return false;
         }
         let carried = container.results.last(ProbeKind::Readiness) == Some(true);
-        if carried && self.has(Defect::ReadinessOutlivesLife) {
+        if (carried && self.has(Defect::ReadinessOutlivesLife)) || self.keeps_readiness(at) {
             return true;
         }
         let result = container.results.get(ProbeKind::Readiness, &container.view.id);
@@ -125,7 +133,7 @@ impl World<'_> {
             return true;
         }
         if container.workers.iter().any(|worker| worker.kind == ProbeKind::Readiness && !worker.stopped) {
-            if !self.has(Defect::NoReadinessTrigger) {
+            if !self.misses_trigger(at) {
                 self.later(MS, Act::Poke(at, ProbeKind::Readiness));
             }
             let container = &self.pods[at.pod].containers[at.container];

@@ -64,6 +64,7 @@ impl World<'_> {
         let expired = self.pods[at.pod].expired && self.has(Defect::DeadlineSkipsHooks);
         let forgotten = self.skips_hook_of_other_stops(at)
             || expired
+            || self.skips_hook_of_expired_sidecar(at)
             || (done && self.has(Defect::HookOfSidecarForgottenWhenDone))
             || (container.failing && self.has(Defect::FailedHookSkipsOther));
         !none
@@ -83,7 +84,7 @@ impl World<'_> {
             () if self.has(Defect::HookCutEarly) => grace.min(EARLY_CUT),
             () => grace.max(SECOND),
         };
-        self.now + most
+        self.now + most.min(self.cut_of_hook(at))
     }
 
     /// The rest of a grace period after this time. The kubelet subtracts only the whole seconds of the time.
@@ -126,7 +127,7 @@ impl World<'_> {
 
     /// The sidecars of a terminating pod begin to wait for their turn, and their hooks run.
     pub(super) fn begin_turns(&mut self, pod: usize) {
-        if self.kills_helpers(pod) {
+        if self.kills_helpers(pod) || self.leaves_helpers_to_sandbox(pod) {
             return;
         }
         let short = self.pods[pod].deleted.is_none() && self.has(Defect::SidecarsHaveTwoSecondsWhenDone);
@@ -144,7 +145,7 @@ impl World<'_> {
             let unawaited = self.pods[pod].deleted.is_some() && self.has(Defect::HookOfSidecarUnawaited);
             let ready = if unawaited { self.now } else { ready };
             let spent = self.spent_by_hook_of_sidecar(ready, grace);
-            let deadline = ready + (grace - spent).max(0);
+            let deadline = ready + (self.longest_wait_for_turn(pod, grace) - spent).max(0);
             self.pods[pod].containers[container].turn = Some(Turn { ready, deadline, hooked });
             self.at(ready, Act::Turn(pod));
             self.at(deadline, Act::Turn(pod));
@@ -217,6 +218,7 @@ impl World<'_> {
             () if self.has(Defect::SidecarsStopWithMains) => false,
             () if self.pods[at.pod].expired && self.has(Defect::ExpiredSidecarsDoNotWait) => false,
             () if self.pods[at.pod].expired && self.has(Defect::ExpiredSidecarsStopTogether) => mains,
+            () if self.stops_out_of_order(at.pod) => false,
             () if self.waits_for_crashed(at) => true,
             () if self.waits_for_no_main(at.pod) => true,
             () if self.has(Defect::SidecarsWaitForExpiry) => true,

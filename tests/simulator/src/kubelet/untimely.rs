@@ -59,9 +59,12 @@ impl World<'_> {
     /// Whether a probe is left out because of a defect.
     pub(super) fn is_forgotten(&mut self, at: At, kind: ProbeKind) -> bool {
         let container = &self.pods[at.pod].containers[at.container];
+        let killing = container.killing;
+        let command = killing == Some(ProbeKind::Liveness)
+            && self.is_by(at, kind, "exec")
+            && self.has(Defect::ReadinessCommandStopsInProbeKill);
         let frozen = kind == ProbeKind::Readiness
-            && container.killing.is_some()
-            && self.has(Defect::ReadinessStopsInProbeKill);
+            && (command || (killing.is_some() && self.has(Defect::ReadinessStopsInProbeKill)));
         let half = self.period(at, kind) / 2;
         let heeds = kind == ProbeKind::Liveness && self.has(Defect::SlowLivenessLosesTurn);
         let Some(worker) = self.worker(at, kind) else { return true };

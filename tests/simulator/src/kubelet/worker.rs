@@ -109,7 +109,7 @@ impl World<'_> {
         if age.min(waited) < self.delay(at, kind) || self.is_held_back(at, kind) {
             return;
         }
-        if self.waits_for_another(at) || self.leaves_out(at, kind) || self.is_forgotten(at, kind) {
+        if self.waits_for_another(at, kind) || self.leaves_out(at, kind) || self.is_forgotten(at, kind) {
             return;
         }
         let (late, now) = (self.first_turns_lost(at, kind), self.now);
@@ -151,7 +151,8 @@ impl World<'_> {
         if kind == ProbeKind::Startup && started {
             self.set_result(at, kind, id, Some(true));
         }
-        let carried = kind == ProbeKind::Readiness && self.has(Defect::ReadinessOutlivesLife);
+        let outlives = self.has(Defect::ReadinessOutlivesLife) || self.keeps_readiness(at);
+        let carried = kind == ProbeKind::Readiness && outlives;
         if !survived && !carried {
             self.set_result(at, kind, id, initial);
         }

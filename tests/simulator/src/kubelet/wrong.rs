@@ -10,12 +10,27 @@ use crate::world::{At, LifeAt, MS, World};
 
 impl World<'_> {
     /// Whether a probe waits because another one is running.
-    pub(super) fn waits_for_another(&self, at: At) -> bool {
+    pub(super) fn waits_for_another(&self, at: At, kind: ProbeKind) -> bool {
         let (pod, container) = (self.has(Defect::OneWorkerPerPod), self.has(Defect::OneWorkerPerContainer));
         let mut others = self.pods[at.pod].containers.iter().enumerate();
-        others.any(|(place, other)| {
+        let waits = others.any(|(place, other)| {
             (pod || (container && place == at.container)) && other.workers.iter().any(|worker| worker.busy)
-        })
+        });
+        waits || self.waits_for_command(at, kind)
+    }
+
+    /// Whether a readiness command waits for the readiness command of another container.
+    fn waits_for_command(&self, at: At, kind: ProbeKind) -> bool {
+        let readiness = ProbeKind::Readiness;
+        let runs = |container: usize| {
+            let mut workers = self.pods[at.pod].containers[container].workers.iter();
+            self.is_by(At { container, ..at }, readiness, "exec")
+                && workers.any(|worker| worker.kind == readiness && worker.busy)
+        };
+        kind == readiness
+            && self.is_by(at, kind, "exec")
+            && (0..self.pods[at.pod].containers.len()).any(|other| other != at.container && runs(other))
+            && self.has(Defect::ReadinessCommandsTakeTurns)
     }
 
     /// How a result counts.

@@ -5,8 +5,13 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::Defect;
+use crate::kubelet::expand::expand;
 use crate::pod::Kind;
 use crate::world::{ALLOCATABLE, At, FIRST_NETWORK, NEXT_NETWORK, World};
+
+/// The variables with which every container finds the API server.
+const OF_API_SERVER: [(&str, &str); 2] =
+    [("KUBERNETES_SERVICE_HOST", "10.96.0.1"), ("KUBERNETES_SERVICE_PORT_HTTPS", "443")];
 
 impl World<'_> {
     /// The environment of a container.
@@ -23,7 +28,12 @@ impl World<'_> {
             }
             let source = &variable["valueFrom"];
             let value = match variable["value"].as_str() {
-                Some(text) => Some(text.to_owned()),
+                Some(text) => {
+                    let unseen = |name: &str| {
+                        of_objects.contains_key(name) && self.has(Defect::ReferencesToObjectsStay)
+                    };
+                    Some(expand(text, &|name: &str| env.get(name).filter(|_| !unseen(name)).cloned()))
+                }
                 None if self.has(Defect::DownwardVariablesMissing) || self.lacks_token(at) => None,
                 None if self.has(Defect::AddressUntoldAfterRestart)
                     && pod.containers[at.container].attempt() > 0
@@ -44,10 +54,15 @@ impl World<'_> {
 
     /// The variables about Services.
     fn variables_of_services(&self, spec: &Value) -> BTreeMap<String, String> {
-        let asked = spec["enableServiceLinks"] != false || self.has(Defect::ServiceVariablesUnasked);
+        let linked = spec["enableServiceLinks"] != false;
+        let asked = linked || self.has(Defect::ServiceVariablesUnasked);
         let addressed = self.services.iter().filter(|of| asked && of.object["spec"]["clusterIP"] != "None");
         let variable = |name: &str| format!("{}_SERVICE_HOST", name.to_ascii_uppercase().replace('-', "_"));
-        addressed.map(|of| (variable(&of.name), of.ip.clone())).collect()
+        let of_others = addressed.map(|of| (variable(&of.name), of.ip.clone()));
+        let known = linked || !self.has(Defect::ApiServerVariablesMissing);
+        let of_api_server = OF_API_SERVER.into_iter().filter(|_| known);
+        let of_api_server = of_api_server.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        of_others.chain(of_api_server).collect()
     }
 
     /// The object from which a variable is taken.
@@ -136,6 +151,12 @@ impl World<'_> {
             Some(given) => quantity(given)?,
             None if self.has(Defect::DownwardLimitIsZero) => 0,
             None if named.is_some() && source.get("path").is_none() && self.has(Defect::NamedLimitIsZero) => {
+                0
+            }
+            None if named.is_some_and(|of| of.name != containers[at.container].name)
+                && source.get("path").is_none()
+                && self.has(Defect::LimitOfOtherIsZero) =>
+            {
                 0
             }
             None if self.has(Defect::DownwardLimitIsDoubled) => 2 * quantity(of_node?.1)?,

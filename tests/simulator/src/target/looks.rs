@@ -102,30 +102,12 @@ impl World<'_> {
             .flatten()
             .filter(|_| !(init && self.has(Defect::InitWithoutVolumes)))
             .collect();
-        let line = |mount: &&Value| {
-            let read_only = mount["readOnly"] == true && !self.has(Defect::ReadOnlyMountWritable);
-            let options = if read_only { "ro" } else { "rw" };
-            Some(format!("1 1 0:1 / {} {options} - tmpfs tmpfs rw", mount["mountPath"].as_str()?))
-        };
-        let root = [self.root_mount(&container.spec)];
-        let table: Vec<String> = root.into_iter().chain(mounts.iter().filter_map(line)).collect();
+        let system = [self.root_mount(&container.spec)].into_iter().chain(self.protected_mount(container));
+        let lines = mounts.iter().filter_map(|mount| self.mount_line(at, mount));
+        let table: Vec<String> = system.chain(lines).collect();
         let mut files = BTreeMap::from([("/proc/self/mountinfo".to_owned(), table.join("\n"))]);
         files.extend(self.lookup_files(at));
-        for mount in mounts {
-            let volumes = pod.object["spec"]["volumes"].as_array();
-            let volume = volumes.into_iter().flatten().find(|volume| volume["name"] == mount["name"]);
-            let folder = mount["mountPath"].as_str().unwrap_or_default();
-            let of_settings = volume.map(|volume| self.settings_files(volume)).unwrap_or_default();
-            files.extend(of_settings.into_iter().map(|(path, text)| (format!("{folder}/{path}"), text)));
-            let items = volume.and_then(|volume| volume["downwardAPI"]["items"].as_array());
-            for item in items.into_iter().flatten() {
-                if let Some(path) = item["path"].as_str()
-                    && let Some(text) = self.content(at, item)
-                {
-                    files.insert(format!("{folder}/{path}"), text);
-                }
-            }
-        }
+        files.extend(mounts.into_iter().flat_map(|mount| self.mounted_files(at, mount)));
         let ticks = self.burnt(at) / 10_000;
         let zeros = "0 ".repeat(10);
         files.insert("/proc/self/stat".to_owned(), format!("1 (agnhost-rs) S {zeros}{ticks} 0 0 0"));

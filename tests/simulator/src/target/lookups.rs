@@ -1,5 +1,9 @@
 //! The host name of a pod, and the files in which its processes look up names.
 
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
 use crate::Defect;
 use crate::pod::Kind;
 use crate::world::{At, World};
@@ -29,15 +33,50 @@ impl World<'_> {
         let domain = self.domain_of(at).filter(|_| !self.has(Defect::HostsWithoutDomain));
         let names = domain.map_or_else(|| short.clone(), |domain| format!("{short}.{domain}\t{short}"));
         let managed = pod.containers[at.container].kind == Kind::Main || !self.has(Defect::HostsOfMainsOnly);
+        let managed = managed && !(pod.within.is_some() && self.has(Defect::HostsNotOfEphemeral));
         let own = if managed { format!("{}\t{names}\n", pod.ip) } else { String::new() };
         let all = format!("svc.{CLUSTER} {CLUSTER}");
         let search = match self.has(Defect::SearchWithoutNamespace) {
             true => all,
             false => format!("{namespace}.svc.{CLUSTER} {all}"),
         };
+        let config = &pod.object["spec"]["dnsConfig"];
+        let added = config["searches"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let search = [search.as_str()].into_iter().chain(added).collect::<Vec<_>>().join(" ");
+        let options = self.resolver_options(config);
+        let server = if self.has(Defect::DnsServerLost) { "" } else { "nameserver 10.96.0.10\n" };
         [
-            ("/etc/hosts".to_owned(), format!("127.0.0.1\tlocalhost\n{own}")),
-            ("/etc/resolv.conf".to_owned(), format!("search {search}\nnameserver 10.96.0.10\n")),
+            ("/etc/hosts".to_owned(), format!("127.0.0.1\tlocalhost\n{own}{}", self.aliases_of(at))),
+            ("/etc/resolv.conf".to_owned(), format!("search {search}\n{server}{options}")),
         ]
+    }
+
+    /// The lines that the spec of a pod adds to the hosts file.
+    fn aliases_of(&self, at: At) -> String {
+        let aliases = self.pods[at.pod].object["spec"]["hostAliases"].as_array();
+        let most = if self.has(Defect::SecondHostAliasLost) { 1 } else { usize::MAX };
+        let line = |alias: &Value| {
+            let names = alias["hostnames"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            let names: Vec<&str> = names.collect();
+            format!("{}\t{}\n", alias["ip"].as_str().unwrap_or_default(), names.join("\t"))
+        };
+        aliases.into_iter().flatten().take(most).map(line).collect()
+    }
+
+    /// The options of the resolver: that of the DNS policy, unless the pod has an option with the same name, and those of
+    /// the pod.
+    fn resolver_options(&self, own: &Value) -> String {
+        let mut all = BTreeMap::from([("ndots", "5")]);
+        let ignored = self.has(Defect::ResolverOptionsIgnored);
+        for option in own["options"].as_array().into_iter().flatten().filter(|_| !ignored) {
+            let text = |field: &str| option[field].as_str().unwrap_or_default();
+            all.insert(text("name"), text("value"));
+        }
+        let word = |(name, value): (&str, &str)| match value {
+            "" => name.to_owned(),
+            value => format!("{name}:{value}"),
+        };
+        let words: Vec<String> = all.into_iter().map(word).collect();
+        format!("options {}\n", words.join(" "))
     }
 }

@@ -55,7 +55,8 @@ impl World<'_> {
         };
         let (status, cut) = (response.status, cut.map(str::to_owned));
         let head = response.headers.iter().map(String::len).sum();
-        let received = ReceivedResponse { status, location, head, body, cut, kept };
+        let cookie = response.header("set-cookie").map(str::to_owned);
+        let received = ReceivedResponse { status, location, cookie, head, body, cut, kept };
         (leaves, CallResult::Response(Box::new(received)))
     }
 }

@@ -12,6 +12,7 @@ use probity_script::{Endpoint, Fact, Protocol, Script, witness};
 use serde_json::json;
 
 use super::connection::Line;
+use crate::Defect;
 use crate::call::{Call, CallResult, Request};
 use crate::pod::micros;
 use crate::world::{LifeAt, MS, World};
@@ -140,7 +141,7 @@ impl World<'_> {
             method: request.method.to_owned(),
             target: request.target.clone(),
             protocol: if line.http2 { HttpVersion::Http2 } else { HttpVersion::Http11 }.word().to_owned(),
-            headers: if line.http2 { as_http2(&request.headers) } else { request.headers.clone() },
+            headers: if line.http2 { self.as_http2(&request.headers) } else { request.headers.clone() },
             body: 0,
             first_byte_us: self.mono(),
             service: request.service.clone(),
@@ -218,12 +219,15 @@ impl World<'_> {
         };
         self.note_at(at, line.door.life, Fact::Answer(fact));
     }
-}
 
-/// The headers of HTTP/1.1 in the form that they have in HTTP/2.
-fn as_http2(headers: &[(String, String)]) -> Vec<(String, String)> {
-    let host = headers.iter().filter(|(name, _)| name == "Host");
-    let pseudo = host.map(|(_, value)| (":authority".to_owned(), value.clone()));
-    let plain = headers.iter().filter(|(name, _)| name != "Host" && name != "Connection");
-    pseudo.chain(plain.map(|(name, value)| (name.to_ascii_lowercase(), value.clone()))).collect()
+    /// The headers of HTTP/1.1 in the form that they have in HTTP/2.
+    fn as_http2(&self, headers: &[(String, String)]) -> Vec<(String, String)> {
+        let host = headers.iter().filter(|(name, _)| name == "Host");
+        let pseudo = host.map(|(_, value)| (":authority".to_owned(), value.clone()));
+        let plain = headers.iter().filter(|(name, _)| name != "Host" && name != "Connection");
+        let plain = plain.map(|(name, value)| (name.to_ascii_lowercase(), value.clone()));
+        let more = self.has(Defect::Http2SendsAcceptEncoding);
+        let more = more.then(|| ("accept-encoding".to_owned(), "gzip".to_owned()));
+        pseudo.chain(plain).chain(more).collect()
+    }
 }

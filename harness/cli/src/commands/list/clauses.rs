@@ -17,16 +17,26 @@ pub(super) fn run(args: &ListArgs, book: &Book, cases: &[&Case]) -> Result<Exit,
     let all: Vec<ClauseFacts<'_>> =
         book.registry.catalogue.iter().map(|clause| index.facts(book, clause)).collect();
     let by_name = all.iter().any(|facts| meant_by_name(args, facts));
+    let names = all.iter().flat_map(names);
+    if args.coverage && !by_name {
+        let names = names.chain(book.cases().map(|case| case.name.0.as_str()));
+        args.filter.check_names("clause or case", "`probity list`, with or without --clauses,", names)?;
+    } else {
+        args.filter.check_names("clause", "`probity list --clauses`", names)?;
+    }
     let meant = |facts: &&ClauseFacts<'_>| {
-        if args.filter.filter.is_empty() || by_name {
+        let named = if args.filter.filter.is_empty() || by_name {
             meant_by_name(args, facts)
         } else {
             args.coverage && cases.iter().any(|case| case.judges.contains(&facts.clause.id))
-        }
+        };
+        named && in_profile(args, facts)
     };
     let meant: Vec<&ClauseFacts<'_>> = all.iter().filter(meant).collect();
     if meant.is_empty() {
-        return Err(Failure::wrong_use("no clause has this name (`probity list --clauses` shows all names)"));
+        return Err(Failure::wrong_use(
+            "the filters leave no clause (`probity list --clauses` shows all names)",
+        ));
     }
     match args.format {
         Format::Json => super::print(&Value::Array(meant.iter().map(|facts| as_json(facts)).collect())),
@@ -47,7 +57,18 @@ pub(super) fn run(args: &ListArgs, book: &Book, cases: &[&Case]) -> Result<Exit,
 
 /// Whether a clause is selected by its own name or by the name of its chapter.
 fn meant_by_name(args: &ListArgs, facts: &ClauseFacts<'_>) -> bool {
-    args.filter.passes(&[facts.clause.id.as_str(), facts.chapter.map_or("", |chapter| chapter.name)])
+    args.filter.passes(&names(facts))
+}
+
+/// Whether a case of the requested profiles targets a clause. If no profile is given, every clause is included.
+fn in_profile(args: &ListArgs, facts: &ClauseFacts<'_>) -> bool {
+    let profiles = args.filter.profiles();
+    args.filter.profile.is_empty() || facts.cases.iter().any(|case| profiles.contains(&case.profile))
+}
+
+/// The names of a clause for filters: its own, and that of its chapter.
+fn names<'f>(facts: &ClauseFacts<'f>) -> [&'f str; 2] {
+    [facts.clause.id.as_str(), facts.chapter.map_or("", |chapter| chapter.name)]
 }
 
 fn as_json(facts: &ClauseFacts<'_>) -> Value {

@@ -26,11 +26,11 @@ impl Console {
         }
     }
 
-    /// Writes to standard output. A reader that has closed the pipe does not make the run fail.
-    pub(crate) fn out(&self, bytes: &[u8]) {
+    /// Writes to standard output. The caller decides what an error means, because it must not end a run.
+    pub(crate) fn out(&self, bytes: &[u8]) -> io::Result<()> {
         let write = || {
             let mut stream = io::stdout().lock();
-            let _ = stream.write_all(bytes).and_then(|()| stream.flush());
+            stream.write_all(bytes).and_then(|()| stream.flush())
         };
         match &self.screen {
             Some(screen) => screen.suspend(write),

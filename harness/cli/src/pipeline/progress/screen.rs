@@ -30,7 +30,7 @@ pub(crate) fn with<T>(board: &SharedBoard, act: impl FnOnce(&mut ProgressBoard) 
 }
 
 /// Whether lines may move: standard error must be a terminal.
-pub(crate) fn moves() -> bool {
+fn moves() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 

@@ -102,9 +102,10 @@ fn play(book: &Book, repeat: u32, standard: Standard, happened: Vec<Progress>) -
     let shown = folder.path().join("shown").display().to_string();
     let mut output = LibtestArgs::default();
     output.logfile = Some(shown.clone());
+    let logfile = output.open().unwrap();
     let broken_log = thread::scope(|scope| {
         let sink = scope.spawn(|| sink.work(&[began], incoming, Console::default()));
-        output.show(lines, &Console::default());
+        output.show(lines, &Console::default(), logfile);
         sink.join().unwrap()
     });
     assert_eq!(broken_log, None);
@@ -262,7 +263,7 @@ fn a_case_that_left_something_undecided_runs_again_and_the_later_time_counts() {
     assert_eq!(answers, [vec![CaseName("a/quiet".to_owned())], vec![]]);
     let mut output = LibtestArgs::default();
     output.logfile = Some(folder.path().join("shown").display().to_string());
-    output.show(lines, &Console::default());
+    output.show(lines, &Console::default(), output.open().unwrap());
     let shown = fs::read_to_string(folder.path().join("shown")).unwrap();
     assert!(shown.contains("test a/quiet ... ok"), "{shown}");
 

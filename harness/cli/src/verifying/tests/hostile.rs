@@ -51,6 +51,18 @@ fn what_is_not_a_run_is_refused() {
         assert!(failure.sentence.contains("other.json: "), "{failure}");
         assert_eq!(failure.exit, crate::exit_status::Exit::Usage);
     }
+    let mut tar = vec![0_u8; 1024];
+    tar[257..262].copy_from_slice(b"ustar");
+    let packed = zstd::encode_all([0_u8; 1024].as_slice(), 3).unwrap();
+    for bytes in [b"\x1F\x8B".as_slice(), &tar, &packed] {
+        fs::write(&path, bytes).unwrap();
+        let Err(failure) = Given::open(&path) else { panic!("{bytes:?}") };
+        assert!(failure.sentence.contains("unpack it and give the folder of the run"), "{failure}");
+    }
+    let report = fs::read_to_string(Tampered::new().path(REPORT)).unwrap();
+    fs::write(&path, report.replacen("\"1.0.0\"", "\"2.0.0\"", 1)).unwrap();
+    let Err(failure) = Given::open(&path) else { panic!("a report of another format") };
+    assert!(failure.sentence.contains("this is a report of format 2.0.0"), "{failure}");
     for path in [folder.path(), Path::new("/no/such/run"), Path::new("/dev/zero")] {
         assert!(Given::open(path).is_err(), "{path:?}");
     }
