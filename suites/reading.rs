@@ -12,6 +12,7 @@ pub(crate) mod at_rest;
 pub(crate) mod began;
 pub(crate) mod causes;
 pub(crate) mod cgroups;
+pub(crate) mod commands;
 pub(crate) mod described;
 pub(crate) mod dumps;
 pub(crate) mod endpoints;

@@ -4,7 +4,7 @@ use probity_model::Timeline;
 use serde_json::Value;
 
 use crate::reading::dumps::{Look, looks, recorded_mounts};
-use crate::reading::volumes::{list, volume_of};
+use crate::reading::volumes::{list, projected_sources, volume_of};
 
 /// How a value reaches a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,8 +47,7 @@ impl<'l> Offer<'l> {
 
 /// The files of the downward API in a volume, which may be projected from several sources.
 fn items(volume: &Value) -> impl Iterator<Item = &Value> {
-    let parts = volume.get("projected").into_iter().flat_map(|projected| list(projected, "sources"));
-    [volume].into_iter().chain(parts).flat_map(|of| list(&of["downwardAPI"], "items"))
+    [volume].into_iter().chain(projected_sources(volume)).flat_map(|of| list(&of["downwardAPI"], "items"))
 }
 
 /// All variables and files of a container, as one record of its process shows them.

@@ -6,7 +6,7 @@ use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
 use serde_json::{Value, json};
 
 use crate::reading::dumps::{Look, looks, recorded_mounts};
-use crate::reading::volumes::{list, volume_of};
+use crate::reading::volumes::{list, projected_sources, volume_of};
 
 /// A ConfigMap or a Secret in a volume.
 struct Source<'h> {
@@ -49,8 +49,8 @@ fn source<'h>(of: &'h Value, projected: bool) -> Option<Source<'h>> {
 
 /// The objects in a volume.
 fn sources(volume: &Value) -> impl Iterator<Item = Source<'_>> {
-    let parts = volume.get("projected").into_iter().flat_map(|projected| list(projected, "sources"));
-    source(volume, false).into_iter().chain(parts.filter_map(|part| source(part, true)))
+    let parts = projected_sources(volume).filter_map(|part| source(part, true));
+    source(volume, false).into_iter().chain(parts)
 }
 
 /// The values of a key, in order. `None` if one of them is not a text, or if the key or its object was removed.
@@ -95,8 +95,7 @@ pub(super) fn have_their_values(run: &Timeline<'_>, clause: &Clause, seen: &mut 
 
 /// Each token of a projected volume is for its own audience. A target records only the claims of a token.
 fn judge_tokens(look: &Look<'_, '_>, (volume, folder): (&Value, &str), seen: &mut Seen) {
-    let parts = volume.get("projected").into_iter().flat_map(|projected| list(projected, "sources"));
-    for token in parts.filter_map(|part| part.get("serviceAccountToken")) {
+    for token in projected_sources(volume).filter_map(|part| part.get("serviceAccountToken")) {
         let text = |field: &str| token.get(field).and_then(Value::as_str);
         let (Some(path), Some(audience)) = (text("path"), text("audience")) else { continue };
         let path = format!("{folder}/{path}");

@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use probity_model::timeline::{At, Connection, Handler, Probe, ProbeAnswer, ProbeKind, ProbedLife, Through};
 use probity_model::{Clause, EventId, Seen, Timeline};
-use probity_script::Endpoint;
 use probity_script::witness::Fact;
 
 use super::arrivals::from_a_pod;
+use super::commands;
 use super::http::exchange::{self, Exchange};
 use super::http::exchanges::Exchanges;
 use super::http::reaction::{CountsAs, Reaction};
@@ -95,10 +95,8 @@ impl<'t, 'h> Answers<'t, 'h> {
     /// Whether the plan lets a command leave a child behind; none if the plan was changed in the meantime.
     fn leaves_child(&self, command: EventId) -> Option<bool> {
         let command = self.course.commands.iter().find(|of| of.id == command)?;
-        let Endpoint::Exec(name) = &command.seen.endpoint else { return None };
         let plan = self.course.container.plan().filter(|_| !self.course.was_changed())?;
-        let answer = &plan.exec.get(name)?.steps().get(command.seen.step)?.answer;
-        Some(answer.settings()?.fork.is_some())
+        Some(commands::settings(&plan, command)?.fork.is_some())
     }
 
     /// Judges each run of probes with the same meaning. `means` returns the meaning of a probe and the reason for it.

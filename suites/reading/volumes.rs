@@ -18,6 +18,11 @@ pub(crate) fn volume_of<'v>(spec: &'v Value, mount: &Value) -> Option<&'v Value>
     list(spec, "volumes").find(|volume| volume["name"] == mount["name"])
 }
 
+/// The sources of a projected volume; none if the volume is of another kind.
+pub(crate) fn projected_sources(volume: &Value) -> impl Iterator<Item = &Value> {
+    volume.get("projected").into_iter().flat_map(|projected| list(projected, "sources"))
+}
+
 /// The path of the only file that the plan of a container writes. If the plan writes several files, it is not known
 /// which of them a record is about.
 pub(crate) fn only_file(container: &ContainerLife<'_>) -> Option<String> {

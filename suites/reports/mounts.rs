@@ -9,7 +9,7 @@ use super::shares::{runs, shown};
 use crate::reading::dumps::{Look, MOUNTS, Mount, looks, mount_at};
 use crate::reading::kubelet_restarts::is_written_anew;
 use crate::reading::statuses::{of_kubelet, statuses};
-use crate::reading::volumes::{list, mounts};
+use crate::reading::volumes::{list, mounts, projected_sources};
 
 /// How a mount is shown whose submounts are read-only, too, and how any other read-only mount is shown.
 const ENABLED: &str = "Enabled";
@@ -129,9 +129,7 @@ fn asks_for_memory(volume: &Value) -> bool {
 
 /// Whether a volume has the values of a Secret.
 fn has_secrets(volume: &Value) -> bool {
-    let projected = volume.get("projected");
-    let mut sources = projected.into_iter().flat_map(|of| list(of, "sources")).chain([volume]);
-    sources.any(|source| source.get("secret").is_some())
+    projected_sources(volume).chain([volume]).any(|source| source.get("secret").is_some())
 }
 
 /// Whether a mount is a file system in memory. The disk of a node may itself be in memory, so the mount must also be

@@ -8,7 +8,7 @@ use probity_model::timeline::{At, ContainerLife, PodLife};
 use probity_model::{EventId, Stamp, Timeline};
 use serde_json::Value;
 
-use crate::reading::volumes::list;
+use crate::reading::volumes::{list, projected_sources};
 
 /// The prefix of the names of ConfigMaps and Secrets that do not exist. Objects with other names may have existed
 /// before the run.
@@ -83,8 +83,7 @@ pub(super) fn of_environment(spec: &Value) -> impl Iterator<Item = Reference<'_>
 fn of_volume(volume: &Value) -> impl Iterator<Item = Reference<'_>> {
     let of = |place| reference(volume, place, "volume");
     let whole = of(("ConfigMap", "configMap", "name")).or_else(|| of(("Secret", "secret", "secretName")));
-    let sources = volume.get("projected").into_iter().flat_map(|projected| list(projected, "sources"));
-    let parts = sources.filter_map(|source| {
+    let parts = projected_sources(volume).filter_map(|source| {
         let of = |place| reference(source, place, "projected");
         of(("ConfigMap", "configMap", "name")).or_else(|| of(("Secret", "secret", "name")))
     });

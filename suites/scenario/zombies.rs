@@ -7,9 +7,11 @@ use probity_model::clause::micros;
 use probity_model::measure::{Bound, Measurement};
 use probity_model::timeline::{Attempt, Life, Line};
 use probity_model::{Clause, Judge, Seen, Timeline};
+use probity_script::Plan;
 use probity_script::witness::{Dump, Fact};
-use probity_script::{Endpoint, Plan};
 use serde_json::Value;
+
+use crate::reading::commands;
 
 pub(super) const JUDGES: &[Judge] = &[Judge { clause: "scenario.exec.zombies", judge: zombies }];
 
@@ -43,9 +45,7 @@ fn judge_dump(
     seen: &mut Seen,
 ) {
     let left = life.commands.iter().filter(|command| {
-        let Endpoint::Exec(name) = &command.seen.endpoint else { return false };
-        let step = plan.exec.get(name).and_then(|script| script.steps().get(command.seen.step));
-        let lives = step.and_then(|step| step.answer.settings()?.fork);
+        let lives = commands::settings(plan, command).and_then(|settings| settings.fork);
         let ended = command.ended.as_ref().filter(|ended| ended.exit.is_some());
         let (Some(lives), Some(ended)) = (lives, ended) else { return false };
         let gone = ended.at.later(micros(lives)).later(clause.tolerance_us("end-of-a-child"));

@@ -14,6 +14,12 @@ const REMOVED: &str = "static.removed";
 /// The mirror pod of `web` on the node.
 const NAME: &str = "web-node1";
 
+/// A verb for the node, with its input. It succeeds.
+fn on_node(verb: &str, input: Option<Value>) -> Did {
+    let (node, verb) = (NODE.to_owned(), verb.to_owned());
+    Did::NodeVerb { node, verb, uid: None, input, exit: Some(0), output: None, proof: None }
+}
+
 /// The manifest of a pod with this container is placed.
 fn placed(clause: &str, container: &Value) -> Composer {
     let mut run = Composer::new(&[clause]);
@@ -21,8 +27,7 @@ fn placed(clause: &str, container: &Value) -> Composer {
         "metadata": { "name": "web", "labels": { "probity.dev/pod": "web" } },
         "spec": { "terminationGracePeriodSeconds": 1, "containers": [container] },
     }));
-    let (node, verb) = (NODE.to_owned(), PLACE_STATIC_POD.to_owned());
-    run.deed(0.5, Did::NodeVerb { node, verb, uid: None, input, exit: Some(0), output: None, proof: None });
+    run.deed(0.5, on_node(PLACE_STATIC_POD, input));
     run.of(NAME, "target");
     run
 }
@@ -221,22 +226,13 @@ const GRACEFUL: After = After { told: Some(10.5), killed: Some(12.5), mirror: So
 
 fn removed(after: &After) -> &'static str {
     let mut run = Composer::new(&[REMOVED]);
-    let deed = |verb: &str, input| Did::NodeVerb {
-        node: NODE.to_owned(),
-        verb: verb.to_owned(),
-        uid: None,
-        input,
-        exit: Some(0),
-        output: None,
-        proof: None,
-    };
     let spec = json!({ "terminationGracePeriodSeconds": 1, "containers": [plain()] });
     let manifest =
         json!({ "metadata": { "name": "web", "labels": { "probity.dev/pod": "web" } }, "spec": spec });
-    run.deed(0.5, deed(PLACE_STATIC_POD, Some(manifest)));
+    run.deed(0.5, on_node(PLACE_STATIC_POD, Some(manifest)));
     run.of(NAME, "target").start(1.0, 0);
     mirrored(&mut run, 1.5, "m1", Change::Added, true);
-    run.deed(10.0, deed(REMOVE_STATIC_PODS, None));
+    run.deed(10.0, on_node(REMOVE_STATIC_PODS, None));
     if let Some(told) = after.told {
         run.signal(told, "SIGTERM");
     }
@@ -273,11 +269,7 @@ fn the_hook_of_a_static_pod_runs_before_its_stop_signal() {
         let mut run = placed(REMOVED, &container);
         run.of(NAME, "target").start(1.0, 0);
         mirrored_with(&mut run, &container, (1.5, "m1", Change::Added, true));
-        let (node, verb, input) = (NODE.to_owned(), REMOVE_STATIC_PODS.to_owned(), None);
-        run.deed(
-            10.0,
-            Did::NodeVerb { node, verb, uid: None, input, exit: Some(0), output: None, proof: None },
-        );
+        run.deed(10.0, on_node(REMOVE_STATIC_PODS, None));
         if ran {
             run.exec(10.3, "bye", Some(0));
         }
@@ -297,20 +289,11 @@ fn the_hook_of_a_static_pod_runs_before_its_stop_signal() {
 fn the_sidecar_of_a_static_pod_stops_after_its_main_container() {
     let judged = |told: f64| {
         let mut run = Composer::new(&[REMOVED]);
-        let deed = |verb: &str, input| Did::NodeVerb {
-            node: NODE.to_owned(),
-            verb: verb.to_owned(),
-            uid: None,
-            input,
-            exit: Some(0),
-            output: None,
-            proof: None,
-        };
         let helper = json!({ "name": "helper", "restartPolicy": "Always" });
         let spec = json!({ "initContainers": [helper], "containers": [{ "name": "target" }] });
         let metadata = json!({ "name": "web", "labels": { "probity.dev/pod": "web" } });
         let manifest = json!({ "metadata": metadata, "spec": spec });
-        run.deed(0.5, deed(PLACE_STATIC_POD, Some(manifest)));
+        run.deed(0.5, on_node(PLACE_STATIC_POD, Some(manifest)));
         run.of(NAME, "helper").start(1.0, 0);
         run.of(NAME, "target").start(1.5, 0);
         let object = json!({
@@ -323,7 +306,7 @@ fn the_sidecar_of_a_static_pod_stops_after_its_main_container() {
             "status": running_status("target", 2.0, true, true, 0),
         });
         run.sighting(2.0, "Pod", NAME, Change::Added, object.clone());
-        run.deed(10.0, deed(REMOVE_STATIC_PODS, None));
+        run.deed(10.0, on_node(REMOVE_STATIC_PODS, None));
         let stops = Fact::Exiting(Exiting { code: 0, why: "stop".to_owned() });
         run.of(NAME, "target").signal(10.5, "SIGTERM");
         if told < 14.5 {

@@ -1,16 +1,17 @@
 //! The preStop hook: that it runs first, and when it does not run at all.
 
+use probity_model::clause::micros;
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
 use probity_model::mechanisms::{NEAR, SATURATION_DELAYS};
 use probity_model::timeline::{Asked, At, ContainerLife, Life, Line, PodLife, ProbeKind};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
-use probity_script::Endpoint;
 use serde_json::Value;
 
 use super::asked::{Going, going};
 use super::sidecars::after_own_hooks;
+use crate::reading::commands;
 use crate::reading::ends::{alive_until, is_undivided};
 use crate::reading::hooks::{HookKind, HookRun, hook_run, is_of_hook, judge_missing_hook, listens};
 use crate::reading::termination::{Exhausted, exhausted};
@@ -63,10 +64,7 @@ impl Hooked<'_, '_> {
     fn planned(&self) -> Option<i64> {
         let began = self.run.as_ref()?.began.id;
         let command = self.life.commands.iter().find(|command| command.id == began)?;
-        let Endpoint::Exec(name) = &command.seen.endpoint else { return None };
-        let plan = self.life.container.plan()?;
-        let step = plan.exec.get(name)?.steps().get(command.seen.step)?;
-        i64::try_from(step.answer.settings()?.sleep?.micros()).ok()
+        Some(micros(commands::settings(&self.life.container.plan()?, command)?.sleep?))
     }
 }
 
