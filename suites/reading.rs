@@ -13,6 +13,7 @@ pub(crate) mod began;
 pub(crate) mod causes;
 pub(crate) mod cgroups;
 pub(crate) mod commands;
+pub(crate) mod critical;
 pub(crate) mod described;
 pub(crate) mod dumps;
 pub(crate) mod endpoints;

@@ -1,11 +1,13 @@
-//! Pods that a kubelet evicts because its node is short of memory: the condition that shows this.
+//! Pods that a kubelet ends because its node is short of memory, or to make room for a critical pod: the condition that
+//! shows this.
 
-use probity_model::timeline::At;
+use probity_model::timeline::{At, PodLife};
 use probity_model::{Clause, Seen, Timeline};
 
+use crate::reading::critical::{LackOfRoom, lacks_of_room};
 use crate::reading::ends::End;
-use crate::reading::shortage::{Member, Shortage, shortages};
-use crate::reading::statuses::EVICTED;
+use crate::reading::shortage::{Member, shortages};
+use crate::reading::statuses::{EVICTED, has_run};
 use crate::reading::targets::{self, BY_KUBELET};
 
 /// An evicted pod has the condition together with its terminal phase, and a pod that stays does not have the condition.
@@ -13,63 +15,130 @@ pub(super) fn evicted_pods_say_so(run: &Timeline<'_>, clause: &Clause, seen: &mu
     for shortage in shortages(run, seen) {
         let evicted = shortage.evicted();
         for (gone, at) in &evicted {
-            judge_evicted(run, clause, (gone, at), seen);
+            // This clause does not judge whether a pod failed if all of its containers exited with 0.
+            if !ended_well(run, gone) {
+                judge_gone(run, clause, (gone.pod, at), &EVICTION, seen);
+            }
         }
         if let Some((_, at)) = evicted.first() {
-            judge_spared(run, &shortage, at, seen);
+            let spared = shortage.members.iter().filter(|left| left.stays(run));
+            spared.for_each(|left| judge_spared(left.pod, at, "evicted", seen));
         }
     }
 }
 
-fn judge_evicted(run: &Timeline<'_>, clause: &Clause, (gone, at): (&Member<'_, '_>, &At), seen: &mut Seen) {
-    let key = &gone.pod.key;
-    // This clause does not judge whether a pod failed if all of its containers exited with 0.
-    if gone.lives(run).all(|life| End::of(&life).and_then(|end| end.code) == Some(0)) {
-        return;
+/// A pod that was preempted for a critical pod has the condition together with its terminal phase, and pods that do not hold
+/// what the critical pod needs stay.
+pub(super) fn preempted_pods_say_so(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for lack in lacks_of_room(run) {
+        if judge_admitted(run, clause, &lack, seen) {
+            for holder in lack.holders.iter().filter(|holder| holder.deleted.is_none()) {
+                judge_gone(run, clause, (holder, &lack.at), &PREEMPTION, seen);
+            }
+        }
+        for other in lack.others.iter().filter(|other| other.deleted.is_none()) {
+            judge_spared(other, &lack.at, "preempted", seen);
+        }
     }
+}
+
+/// Whether the critical pod was not rejected. A rejection violates the clause.
+fn judge_admitted(run: &Timeline<'_>, clause: &Clause, lack: &LackOfRoom<'_, '_>, seen: &mut Seen) -> bool {
+    let LackOfRoom { resource, critical, at, .. } = lack;
+    let rejected = critical.over().filter(|_| !has_run(critical));
+    if let Some(over) = rejected {
+        let finding = format!(
+            "{} was rejected for lack of {resource}, although only pods that are not critical hold it",
+            critical.key
+        );
+        seen.violated(finding, [at.id, over.id]);
+        return false;
+    }
+    let runs = critical.revisions.iter().find(|shown| shown.phase() == "Running");
+    match runs {
+        Some(runs) => {
+            seen.fine([at.id, runs.id]);
+            seen.facet("pod", "critical");
+        }
+        None if run.watched_for(critical, &at.stamp, clause.slack_us()) => {
+            let finding = format!(
+                "{} never ran, although only pods that are not critical hold {resource}",
+                critical.key
+            );
+            seen.violated(finding, run.to_the_end([at.id]));
+        }
+        None => {}
+    }
+    true
+}
+
+/// How a kubelet ends a pod.
+struct Ending {
+    /// What happened to the pod.
+    done: &'static str,
+    /// The reason in the status, if the documentation names one.
+    reason: Option<&'static str>,
+    /// The facet of such a pod.
+    facet: &'static str,
+}
+
+const EVICTION: Ending = Ending { done: "evicted", reason: Some(EVICTED), facet: "evicted" };
+const PREEMPTION: Ending = Ending { done: "preempted", reason: None, facet: "preempted" };
+
+fn ended_well(run: &Timeline<'_>, gone: &Member<'_, '_>) -> bool {
+    gone.lives(run).all(|life| End::of(&life).and_then(|end| end.code) == Some(0))
+}
+
+/// Judges a pod that was ended since an event, the first sign of its end or of its cause.
+fn judge_gone(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    (pod, at): (&PodLife<'_>, &At),
+    ending: &Ending,
+    seen: &mut Seen,
+) {
+    let (key, done) = (&pod.key, ending.done);
     let early = |shown: &&_| targets::says(shown, BY_KUBELET);
-    let Some(over) = gone.pod.over() else {
-        if let Some(early) = gone.pod.revisions.iter().find(early) {
+    let Some(over) = pod.over() else {
+        if let Some(early) = pod.revisions.iter().find(early) {
             let finding = format!("{key} never became Failed, although {}", targets::in_words(early));
             seen.violated(finding, [at.id, early.id]);
-        } else if run.watched_for(gone.pod, &at.stamp, clause.slack_us()) {
-            let finding = format!("{key} was evicted, but never became Failed");
+        } else if run.watched_for(pod, &at.stamp, clause.slack_us()) {
+            let finding = format!("{key} was {done}, but never became Failed");
             seen.violated(finding, run.to_the_end([at.id]));
         }
         return;
     };
-    if let Some(early) = gone.pod.revisions.iter().take_while(|shown| shown.id < over.id).find(early) {
+    if let Some(early) = pod.revisions.iter().take_while(|shown| shown.id < over.id).find(early) {
         let finding =
             format!("the phase of {key} is still {}, but {}", early.phase(), targets::in_words(early));
         seen.violated(finding, [early.id, over.id]);
         return;
     }
-    for shown in gone.pod.revisions.iter().filter(|shown| shown.id >= over.id && !shown.gone) {
+    for shown in pod.revisions.iter().filter(|shown| shown.id >= over.id && !shown.gone) {
         let (phase, reason) = (shown.phase(), shown.object["status"]["reason"].as_str());
-        let kept = phase == "Failed" && reason == Some(EVICTED) && targets::says(shown, BY_KUBELET);
-        if !kept {
+        let explained = ending.reason.is_none_or(|wanted| reason == Some(wanted));
+        if phase != "Failed" || !explained || !targets::says(shown, BY_KUBELET) {
             let (reason, condition) = (reason.unwrap_or("none"), targets::in_words(shown));
             let finding =
-                format!("{key} was evicted; its phase is {phase} (reason: {reason}), and {condition}");
+                format!("{key} was {done}; its phase is {phase} (reason: {reason}), and {condition}");
             seen.violated(finding, [at.id, shown.id]);
             return;
         }
     }
     seen.fine([at.id, over.id]);
-    seen.facet("pod", "evicted");
+    seen.facet("pod", ending.facet);
 }
 
-/// Judges the pods that were not evicted while another pod was.
-fn judge_spared(run: &Timeline<'_>, shortage: &Shortage<'_, '_>, at: &At, seen: &mut Seen) {
-    for left in shortage.members.iter().filter(|left| left.stays(run)) {
-        let later = || left.pod.revisions.iter().filter(|shown| shown.id > shortage.id);
-        let Some(last) = left.pod.last().filter(|last| !last.terminating() && !last.gone) else { continue };
-        if let Some(wrong) = later().find(|shown| targets::reason(shown) == Some(BY_KUBELET)) {
-            let finding = format!("{} was not evicted, but {}", left.pod.key, targets::in_words(wrong));
-            seen.violated(finding, [at.id, wrong.id]);
-        } else {
-            seen.fine([at.id, last.id]);
-            seen.facet("pod", "spared");
-        }
+/// Judges a pod that was not ended when another pod was.
+fn judge_spared(pod: &PodLife<'_>, at: &At, done: &str, seen: &mut Seen) {
+    let Some(last) = pod.last().filter(|last| !last.terminating() && !last.gone) else { return };
+    let later = pod.revisions.iter().filter(|shown| shown.id > at.id);
+    if let Some(wrong) = later.into_iter().find(|shown| targets::reason(shown) == Some(BY_KUBELET)) {
+        let finding = format!("{} was not {done}, but {}", pod.key, targets::in_words(wrong));
+        seen.violated(finding, [at.id, wrong.id]);
+    } else {
+        seen.fine([at.id, last.id]);
+        seen.facet("pod", "spared");
     }
 }

@@ -1,6 +1,7 @@
 //! Hand-written histories for the judges of evictions and budgets.
 
 mod controllers;
+mod critical;
 mod drains;
 mod ends;
 mod kubelet;

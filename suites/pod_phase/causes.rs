@@ -6,6 +6,7 @@ use probity_model::timeline::{PodLife, Revision};
 use probity_model::verdict::Doubt;
 use probity_model::{Seen, Timeline};
 
+use crate::reading::critical::lacks_of_room;
 use crate::reading::statuses::{EVICTED, EXCEEDED, has_run};
 use crate::reading::targets::{self, BY_KUBELET};
 
@@ -37,6 +38,7 @@ pub(super) fn accuse_reason(
         }
         EVICTED => "it has no storage limit, and no condition shows that its node was under pressure",
         _ if !only_kubelets_restarted(run) => return false,
+        PREEMPTED if gave_way(run, pod) => return false,
         SHUT_DOWN if goes_on(run, pod, over) => "its node keeps running other pods",
         PREEMPTED | SHUT_DOWN => {
             let finding = format!(
@@ -51,6 +53,11 @@ pub(super) fn accuse_reason(
     let finding = format!("{} is {} with the reason {reason}, but {why}", pod.key, over.phase());
     seen.violated(finding, [over.id]);
     true
+}
+
+/// Whether a critical pod needed what a pod held.
+fn gave_way(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
+    lacks_of_room(run).iter().any(|lack| lack.holders.iter().any(|holder| holder.uid == pod.uid))
 }
 
 /// Whether a container of another pod on the same node left records long after a pod had ended.

@@ -13,7 +13,8 @@ impl Case {
     /// change.
     pub(crate) fn check_scope(&self) -> Result<(), String> {
         let wide = self.objects.iter().any(wide::is_wide);
-        if (wide || self.changes_a_node()) && !self.needs.contains(&Need::ClusterScope) {
+        let changes = self.changes_a_node() || self.advertises_a_resource();
+        if (wide || changes) && !self.needs.contains(&Need::ClusterScope) {
             let why = "the case changes the whole cluster: write `needs: [cluster-scope]`, so that it is skipped if \
                        the run lacks permission";
             return Err(pin(why, &[if wide { "objects" } else { "steps" }]));
@@ -37,6 +38,12 @@ impl Case {
     pub fn changes_a_node(&self) -> bool {
         let changes = |step: &Step| matches!(step, Step::Taint(_) | Step::Cordon(_) | Step::Drain(_));
         self.steps.iter().any(changes)
+    }
+
+    /// Whether a step advertises an extended resource for a node. Other pods do not notice this.
+    #[must_use]
+    pub fn advertises_a_resource(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Advertise(_)))
     }
 
     /// Whether a step taints a node.

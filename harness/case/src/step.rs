@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::case::{CasePod, ONLY};
 use crate::names::there_is;
 use crate::wait_conditions::Wait;
-use crate::wide::{CordonStep, DrainStep, TaintStep};
+use crate::wide::{AdvertiseStep, CordonStep, DrainStep, TaintStep};
 use crate::workload::{UpdateStep, Workload, unknown};
 
 /// One step.
@@ -53,6 +53,8 @@ pub enum Step {
     Cordon(CordonStep),
     /// Drain the node of a pod with `kubectl drain`, limited to the pods of the case.
     Drain(DrainStep),
+    /// Advertise an extended resource for the node of a pod, until the case ends.
+    Advertise(AdvertiseStep),
     /// Read the counters of the case's probes from the kubelet of a pod's node: the node to which the pod was bound, even
     /// if the pod no longer exists.
     Metrics(MetricsStep),
@@ -316,6 +318,7 @@ impl Step {
             Self::Taint(taint) => (&taint.pod, &None),
             Self::Cordon(of) => (&of.pod, &None),
             Self::Drain(of) => (&of.pod, &None),
+            Self::Advertise(of) => (&of.pod, &None),
             Self::Metrics(of) => (&of.pod, &None),
             Self::Watch(_) | Self::Scale(_) | Self::Update(_) | Self::Try(_) => (&None, &None),
         };

@@ -33,6 +33,7 @@ impl Step {
             Self::Taint(_) => "taint",
             Self::Cordon(_) => "cordon",
             Self::Drain(_) => "drain",
+            Self::Advertise(_) => "advertise",
             Self::Metrics(_) => "metrics",
             Self::Try(_) => "try",
         }
@@ -100,6 +101,9 @@ impl Step {
             Self::Cordon(_) => format!("cordon the node of {pod}"),
             Self::Drain(of) => {
                 format!("drain the node of {pod} with kubectl, for at most {} s", of.timeout())
+            }
+            Self::Advertise(of) => {
+                format!("advertise {} of {} for the node of {pod}", of.amount, of.resource)
             }
             Self::Metrics(_) => format!("read the probe counters of the kubelet of {pod}"),
             Self::Try(of) => format!("submit as a dry run: {}", of.name),
@@ -262,6 +266,10 @@ mod tests {
                 "taint the node of the pod a with probity.dev/away=v:NoExecute",
             ),
             (json!({ "cordon": {} }), "cordon the node of the pod"),
+            (
+                json!({ "advertise": { "resource": "probity.dev/room", "amount": 2 } }),
+                "advertise 2 of probity.dev/room for the node of the pod",
+            ),
             (
                 json!({ "drain": { "pod": "a", "timeout": 9 } }),
                 "drain the node of the pod a with kubectl, for at most 9 s",

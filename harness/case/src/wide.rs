@@ -23,8 +23,8 @@ const FORBIDDEN: [&str; 9] = [
     "IngressClass",
     "CustomResourceDefinition",
 ];
-/// The prefix of the keys of taints that only cases use.
-const OWN_TAINT: &str = "probity.dev/";
+/// The prefix of the keys of taints and of the names of resources that only cases use.
+pub const OWN_PREFIX: &str = "probity.dev/";
 /// The taint with which an administrator declares that a node is permanently down.
 pub const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 /// The taint effects.
@@ -67,6 +67,20 @@ pub struct DrainStep {
     pub timeout: Option<u64>,
 }
 
+/// An extended resource that the node of a pod offers until the case ends. Only pods of the case can request it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct AdvertiseStep {
+    /// The key of a pod on the node.
+    #[serde(default)]
+    pub pod: Option<String>,
+    /// The name of the resource: `probity.dev/…`.
+    pub resource: String,
+    /// How much of it the node has.
+    pub amount: u32,
+}
+
 /// The default timeout of `kubectl drain`, in seconds.
 const DRAIN_TIMEOUT: u64 = 60;
 
@@ -78,12 +92,27 @@ impl DrainStep {
     }
 }
 
+impl AdvertiseStep {
+    /// Checks that nobody else can depend on this resource.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let name = self.resource.strip_prefix(OWN_PREFIX).unwrap_or_default();
+        if name.is_empty() || name.contains('/') {
+            let why = format!(
+                "`{}` is not a resource that a case can advertise: its name must begin with `{OWN_PREFIX}`",
+                self.resource
+            );
+            return Err(pin(&why, &["advertise", "resource"]));
+        }
+        Ok(())
+    }
+}
+
 impl TaintStep {
     /// Checks that nobody else can depend on this taint.
     pub(crate) fn check(&self) -> Result<(), String> {
-        if self.key != OUT_OF_SERVICE && self.key.strip_prefix(OWN_TAINT).is_none_or(str::is_empty) {
+        if self.key != OUT_OF_SERVICE && self.key.strip_prefix(OWN_PREFIX).is_none_or(str::is_empty) {
             let why = format!(
-                "`{}` is not a taint that a case can set: its key must begin with `{OWN_TAINT}`, or be `{OUT_OF_SERVICE}`",
+                "`{}` is not a taint that a case can set: its key must begin with `{OWN_PREFIX}`, or be `{OUT_OF_SERVICE}`",
                 self.key
             );
             return Err(pin(&why, &["taint", "key"]));
@@ -148,6 +177,7 @@ pods:
 steps:
   - taint: { pod: a, key: probity.dev/away, effect: NoExecute }
   - cordon: { pod: a }
+  - advertise: { pod: a, resource: probity.dev/room, amount: 1 }
   - drain: { pod: a, timeout: 20 }
 ";
 
@@ -160,6 +190,7 @@ steps:
     fn a_case_can_have_objects_of_the_whole_cluster_and_change_nodes() {
         let case = Case::read("a.yaml", GOOD).unwrap().remove(0);
         assert!(case.changes_a_node() && case.taints_a_node() && case.drains_a_node());
+        assert!(case.advertises_a_resource());
     }
 
     #[test]
@@ -175,8 +206,23 @@ steps:
         assert!(said.contains("a case cannot create a Namespace"), "{said}");
         let said = refused("key: probity.dev/away", "key: node.kubernetes.io/unreachable");
         assert!(said.starts_with("a.yaml, line 11, column 27: "), "{said}");
+        let said = refused("resource: probity.dev/room", "resource: example.com/gpu");
+        assert!(said.contains("`example.com/gpu` is not a resource that a case can advertise"), "{said}");
         let said = refused("effect: NoExecute", "effect: NoExecution");
         assert!(said.contains("did you mean `NoExecute`?"), "{said}");
+    }
+
+    #[test]
+    fn a_resource_that_only_pods_of_the_case_request_needs_no_other_node() {
+        let of = |needs: &str| {
+            let text = format!(
+                "case: a/b\nstory: because\nneeds: [{needs}]\npods:\n  a: {{ pod: {{ spec: {{ containers: [{{ name: t }}] }} }} \
+                 }}\nsteps:\n  - advertise: {{ pod: a, resource: probity.dev/room, amount: 1 }}\n"
+            );
+            Case::read("a.yaml", &text).map(drop).map_err(|why| why.line())
+        };
+        assert_eq!(of("cluster-scope"), Ok(()));
+        assert!(of("").unwrap_err().contains("needs: [cluster-scope]"));
     }
 
     #[test]

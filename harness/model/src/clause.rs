@@ -102,7 +102,7 @@ pub enum Need {
     CpConfig,
     /// Reading kubelet metrics through the API server.
     NodesProxy,
-    /// Writes outside the run's namespace: cluster-scoped objects, and taints and cordons of nodes.
+    /// Writes outside the run's namespace: cluster-scoped objects, and taints, cordons and extended resources of nodes.
     ClusterScope,
     /// Runtimes that report the user of a container, according to the feature `supplementalGroupsPolicy` of their nodes.
     UserStatus,

@@ -94,6 +94,14 @@ impl World<'_> {
         if self.refuses_system(pod) || self.refuses_amount(pod) || self.refuses_sysctls(pod) {
             return;
         }
+        self.accept(pod, created);
+    }
+
+    /// The kubelet starts a pod that was created at this time, if it has room for it.
+    pub(crate) fn accept(&mut self, pod: usize, created: i64) {
+        if self.pods[pod].gone || self.lacks_room(pod, created) {
+            return;
+        }
         self.add_workers(pod);
         self.set_deadline(pod, created);
         self.tolerate(pod);

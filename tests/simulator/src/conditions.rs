@@ -66,7 +66,9 @@ impl World<'_> {
         });
         let strange = |of: &Value| {
             let requests = of["resources"]["requests"].as_object();
-            requests.is_some_and(|requests| requests.keys().any(|name| name.contains('/')))
+            requests.is_some_and(|requests| {
+                requests.keys().any(|name| name.contains('/') && !self.advertised.contains_key(name))
+            })
         };
         inits.chain(list("containers")).any(strange)
     }

@@ -197,6 +197,7 @@ impl World<'_> {
                 }
             }
             Step::Taint(of) => self.taint(of),
+            Step::Advertise(of) => self.advertise(of),
             Step::Patch(_)
             | Step::Cordon(_)
             | Step::Drain(_)

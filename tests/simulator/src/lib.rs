@@ -13,6 +13,7 @@ mod budgets;
 mod call;
 mod collection;
 mod conditions;
+mod critical;
 mod defects;
 mod director;
 mod endpoints;

@@ -9,9 +9,6 @@ use crate::amounts::thousandths;
 use crate::pod::{Kind, State, micros};
 use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 
-/// The grace period of a container in a pod that is evicted.
-const GRACE: i64 = 2 * SECOND;
-
 /// Why a pod was evicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
@@ -19,14 +16,25 @@ pub(crate) enum Cause {
     Storage,
     /// Its node was short of memory.
     Memory,
+    /// A critical pod needed its resources.
+    Critical,
 }
 
 impl Cause {
+    /// The reason in the status of the pod.
+    pub(crate) fn reason(self) -> &'static str {
+        match self {
+            Self::Storage | Self::Memory => "Evicted",
+            Self::Critical => "Preempting",
+        }
+    }
+
     /// The message in the status of the pod.
     pub(crate) fn says(self) -> &'static str {
         match self {
             Self::Storage => "Usage of local ephemeral storage exceeds the limit",
             Self::Memory => "The node was low on resource: memory",
+            Self::Critical => "Preempted in order to admit critical pod",
         }
     }
 }
@@ -192,15 +200,16 @@ impl World<'_> {
             self.pods[pod].expired = true;
             self.pods[pod].terminal = true;
         }
-        if cause == Cause::Memory {
+        if cause != Cause::Storage {
             self.touch(pod);
         }
+        let grace = self.grace_of_end(pod, cause);
         let partly = cause == Cause::Memory && self.has(Defect::ShortageEvictsOneContainer);
         let stopped = if partly { 1 } else { self.pods[pod].containers.len() };
         for container in 0..stopped {
             let at = At { pod, container };
             if self.pods[pod].containers[container].is_running() {
-                self.stop_container(at, GRACE);
+                self.stop_container(at, grace);
             }
         }
     }

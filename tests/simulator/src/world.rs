@@ -17,6 +17,7 @@ use probity_script::Fact;
 
 use crate::Defect;
 use crate::budgets::Budget;
+use crate::critical::CRITICAL;
 use crate::director::Director;
 use crate::endpoints::Service;
 use crate::kubelet::{Flight, Run};
@@ -147,6 +148,8 @@ pub(crate) enum Act {
     Mirror(usize),
     /// The taint controller deletes a pod.
     EndByTaint(usize),
+    /// The kubelet tries again to start a critical pod.
+    Accept(usize, i64),
     /// The scheduler retries a pod that found no place.
     Preempt(usize),
     /// The garbage collector handles pods on a lost node.
@@ -188,6 +191,8 @@ pub(crate) struct World<'c> {
     pub(crate) lost: bool,
     /// Whether the node has the out-of-service taint.
     pub(crate) out_of_service: bool,
+    /// The extended resources of the node, in thousandths.
+    pub(crate) advertised: BTreeMap<String, i64>,
     /// The value of each PriorityClass.
     pub(crate) priorities: BTreeMap<String, i64>,
     /// The process that the most recent call reached.
@@ -259,7 +264,8 @@ impl<'c> World<'c> {
             held: None,
             lost: false,
             out_of_service: false,
-            priorities: BTreeMap::new(),
+            advertised: BTreeMap::new(),
+            priorities: BTreeMap::from([(CRITICAL.0.to_owned(), CRITICAL.1)]),
             reached: None,
             events: BTreeMap::new(),
         }
@@ -334,6 +340,7 @@ impl<'c> World<'c> {
             Act::CollectSurplus => self.collect_surplus(),
             Act::Mirror(pod) => self.mirror_again(pod),
             Act::EndByTaint(pod) => self.end_by_taint(pod),
+            Act::Accept(pod, created) => self.accept(pod, created),
             Act::Preempt(pod) => self.preempt(pod),
             Act::Sweep => self.sweep(),
             Act::Called(number) => self.called(number),

@@ -75,7 +75,7 @@ pub(super) struct Director<'c> {
     pub(super) gave_up: bool,
     /// The nodes on which steps acted, each with the verb that undoes the action, in the order of the steps.
     pub(super) to_undo: Vec<(String, &'static str)>,
-    /// The taints and cordons that steps set, each with its node.
+    /// The taints, cordons and resources that steps set, each with its node.
     pub(super) changes: Vec<(String, NodeChange)>,
 }
 

@@ -1,4 +1,4 @@
-//! Steps that change a node for a while: taints, cordons, and drains by kubectl.
+//! Steps that change a node for a while: taints, cordons, extended resources, and drains by kubectl.
 
 use probity_case::manifest::{CASE, RUN, Setting};
 use probity_case::{DrainStep, Step};
@@ -11,7 +11,7 @@ use crate::run::steps::StepError;
 use crate::setup::node_changes::NodeChange;
 
 impl Director<'_> {
-    /// Taints or cordons the node of a pod; a drain begins with a cordon. Returns `None` for other steps. An
+    /// Taints or cordons the node of a pod, or advertises a resource for it; a drain begins with a cordon. Returns `None` for other steps. An
     /// interruption must not cancel this function: a request that is still in transit could reach the node after the
     /// change was undone.
     pub(super) async fn change_node(&mut self, step: &Step) -> Option<Result<Option<Did>, StepError>> {
@@ -22,6 +22,9 @@ impl Director<'_> {
             }
             Step::Cordon(of) => (&of.pod, NodeChange::Cordon),
             Step::Drain(of) => (&of.pod, NodeChange::Cordon),
+            Step::Advertise(of) => {
+                (&of.pod, NodeChange::Resource { name: of.resource.clone(), amount: of.amount })
+            }
             _ => return None,
         };
         let made = self.change_node_of(pod, change).await;
@@ -29,6 +32,9 @@ impl Director<'_> {
             (Step::Drain(_), _) => None,
             (_, NodeChange::Taint { key, value, effect }) => Some(Did::Tainted { node, key, value, effect }),
             (_, NodeChange::Cordon) => Some(Did::Cordoned { node }),
+            (_, NodeChange::Resource { name, amount }) => {
+                Some(Did::Advertised { node, resource: name, amount })
+            }
         }))
     }
 
@@ -58,7 +64,7 @@ impl Director<'_> {
         Ok(Did::Drained { node, timeout, exit, output })
     }
 
-    /// Removes the taints and cordons that steps set, and reports those that it could not remove.
+    /// Removes the taints, cordons and resources that steps set, and reports those that it could not remove.
     pub(super) async fn take_changes_back(&mut self) {
         for (node, change) in std::mem::take(&mut self.changes) {
             self.report(format!("removes {}", change.in_words(&node)));

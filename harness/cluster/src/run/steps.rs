@@ -87,7 +87,12 @@ impl Director<'_> {
         let case = self.case;
         let pod_of = |pod: &Option<String>| pod_name(case, pod.as_deref().unwrap_or(ONLY));
         let did = match step {
-            Step::Wait(_) | Step::Watch(_) | Step::Create(_) | Step::Taint(_) | Step::Cordon(_) => {
+            Step::Wait(_)
+            | Step::Watch(_)
+            | Step::Create(_)
+            | Step::Taint(_)
+            | Step::Cordon(_)
+            | Step::Advertise(_) => {
                 return Ok(None);
             }
             Step::Drain(of) => self.drain(of).await?,

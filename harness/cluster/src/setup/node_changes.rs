@@ -1,8 +1,9 @@
-//! Taints and cordons that steps set on nodes, and how they are removed.
+//! Taints, cordons and extended resources that steps set on nodes, and how they are removed.
 //!
 //! A run that is killed cannot undo anything. So before a run changes a node, it records the change in its namespace,
 //! and `gc` undoes the change if the run did not.
 
+use probity_case::wide::OWN_PREFIX;
 use serde_json::{Value, json};
 
 use crate::api::client::ClusterClient;
@@ -27,6 +28,13 @@ pub(crate) enum NodeChange {
     },
     /// A cordon.
     Cordon,
+    /// An extended resource.
+    Resource {
+        /// Its name.
+        name: String,
+        /// How much of it the node has.
+        amount: u32,
+    },
 }
 
 /// Why a node could not be changed.
@@ -52,6 +60,9 @@ impl NodeChange {
                 format!("probity-taint-{node}-{key}-{effect}").to_ascii_lowercase()
             }
             Self::Cordon => format!("probity-cordon-{node}"),
+            Self::Resource { name, .. } => {
+                format!("probity-resource-{node}-{}", name.replace('/', ".")).to_ascii_lowercase()
+            }
         }
     }
 
@@ -63,6 +74,7 @@ impl NodeChange {
                 format!("the taint {key}{value}:{effect} of node {node}")
             }
             Self::Cordon => format!("the cordon of node {node}"),
+            Self::Resource { name, .. } => format!("the resource {name} of node {node}"),
         }
     }
 
@@ -71,13 +83,20 @@ impl NodeChange {
         match self {
             Self::Taint { key, effect, .. } => node.items("/spec/taints").any(|taint| is(taint, key, effect)),
             Self::Cordon => node["spec"]["unschedulable"] == true,
+            Self::Resource { name, .. } => in_status(node, name),
         }
     }
 
     /// The patch that adds the change to a node, or removes it. The patch fails if the node has changed in the
     /// meantime.
     fn patch(&self, node: &Value, add: bool) -> Value {
+        let version = json!({ "resourceVersion": node["metadata"]["resourceVersion"] });
         let spec = match self {
+            Self::Resource { name, amount } => {
+                let amount = if add { json!(amount.to_string()) } else { Value::Null };
+                let list = json!({ name.as_str(): amount });
+                return json!({ "metadata": version, "status": { "capacity": list, "allocatable": list } });
+            }
             Self::Taint { key, value, effect } => {
                 let others = node.items("/spec/taints").filter(|taint| !is(taint, key, effect)).cloned();
                 let mut taints: Vec<Value> = others.collect();
@@ -92,7 +111,15 @@ impl NodeChange {
             }
             Self::Cordon => json!({ "unschedulable": if add { json!(true) } else { Value::Null } }),
         };
-        json!({ "metadata": { "resourceVersion": node["metadata"]["resourceVersion"] }, "spec": spec })
+        json!({ "metadata": version, "spec": spec })
+    }
+
+    /// The part of a node that the change patches.
+    fn subresource(&self) -> &'static str {
+        match self {
+            Self::Taint { .. } | Self::Cordon => "",
+            Self::Resource { .. } => "status",
+        }
     }
 
     /// Records that the change is about to be made, unless the node already has it.
@@ -114,6 +141,9 @@ impl NodeChange {
                 json!({ "node": node, "change": "taint", "key": key, "value": value, "effect": effect })
             }
             Self::Cordon => json!({ "node": node, "change": "cordon" }),
+            Self::Resource { name, amount } => {
+                json!({ "node": node, "change": "resource", "name": name, "amount": amount.to_string() })
+            }
         };
         undo::write(cluster, namespace, run, &self.record_name(node), &data).await?;
         Ok(())
@@ -147,7 +177,7 @@ impl NodeChange {
                 return Ok(true);
             }
             tries += 1;
-            match cluster.patch("", "Node", node, "", &self.patch(&seen, add)).await {
+            match cluster.patch("", "Node", node, self.subresource(), &self.patch(&seen, add)).await {
                 Ok(_) => return Ok(true),
                 Err(error) if error.code() == 409 && tries < TRIES => {}
                 Err(error) => return Err(error),
@@ -161,9 +191,19 @@ impl NodeChange {
         match record.text("/data/change") {
             "taint" => Some(Self::Taint { key: text("key"), value: text("value"), effect: text("effect") }),
             "cordon" => Some(Self::Cordon),
+            // Nothing else was advertised by a run, whatever a record says.
+            "resource" if record.text("/data/name").starts_with(OWN_PREFIX) => Some(Self::Resource {
+                name: text("name"),
+                amount: text("amount").parse().unwrap_or_default(),
+            }),
             _ => None,
         }
     }
+}
+
+/// Whether the status of a node shows a resource.
+fn in_status(node: &Value, resource: &str) -> bool {
+    ["capacity", "allocatable"].into_iter().any(|list| node["status"][list].get(resource).is_some())
 }
 
 /// Whether a taint has this key and this effect, which together are unique on a node.
@@ -208,6 +248,24 @@ mod tests {
         let cordoned = NodeChange::Cordon.patch(&node, true);
         assert!(!NodeChange::Cordon.is_on(&node) && NodeChange::Cordon.is_on(&cordoned));
         assert_eq!(NodeChange::Cordon.patch(&cordoned, false)["spec"]["unschedulable"], Value::Null);
+    }
+
+    #[test]
+    fn a_resource_is_advertised_and_removed_in_the_status() {
+        let change = NodeChange::Resource { name: "probity.dev/room".to_owned(), amount: 2 };
+        let node =
+            json!({ "metadata": { "resourceVersion": "7" }, "status": { "capacity": { "cpu": "2" } } });
+        let added = change.patch(&node, true);
+        assert_eq!(added["metadata"]["resourceVersion"], "7");
+        assert_eq!(
+            added["status"]["capacity"],
+            json!({ "probity.dev/room": "2" }),
+            "others stay as they are"
+        );
+        assert!(!change.is_on(&node) && change.is_on(&added));
+        let gone = json!({ "probity.dev/room": null });
+        let status = json!({ "capacity": gone, "allocatable": gone });
+        assert_eq!((&change.patch(&added, false)["status"], change.subresource()), (&status, "status"));
     }
 
     #[test]

@@ -101,6 +101,7 @@ const COUNTERS: &str = "to run cases that read a kubelet's own counters of probe
 
 const PRIORITIES: &str = "to run cases about preemption, which create PriorityClasses";
 const NODE_CHANGES: &str = "to run cases that taint, cordon or drain a node";
+const RESOURCES: &str = "to run cases that advertise an extended resource for a node";
 const DRAINS: &str =
     "to run cases that drain a node with kubectl, which lists the pods of the node in all namespaces";
 
@@ -141,6 +142,7 @@ pub const RULES: &[Rule] = &[
     in_cluster("events", &["list"], Need::ByHand, STARTS),
     in_group("scheduling.k8s.io", "priorityclasses", &["create", "delete", "get", "list"], PRIORITIES),
     in_cluster("nodes", &["patch"], Need::ByHand, NODE_CHANGES),
+    in_cluster("nodes/status", &["patch"], Need::ByHand, RESOURCES),
     in_cluster("pods", &["list"], Need::ByHand, DRAINS),
     in_cluster("nodes/proxy", &["get"], Need::ByHand, COUNTERS),
 ];
@@ -185,6 +187,7 @@ impl Permissions {
         let needed = [
             ("priorityclasses", "create", case.objects.iter().any(wide::is_wide)),
             ("nodes", "patch", case.changes_a_node()),
+            ("nodes/status", "patch", case.advertises_a_resource()),
             ("pods", "list", case.drains_a_node()),
         ];
         let missing = |(resource, verb): (&str, &str)| {

@@ -1,7 +1,7 @@
 //! Which records of the changes that runs made to nodes are trusted.
 //!
 //! `gc` finds records by their labels, and anybody who may create an object in some namespace can give it these labels.
-//! Without a check, that person could make `gc` run the user's command on nodes, and remove taints and cordons.
+//! Without a check, that person could make `gc` run the user's command on nodes, and remove taints, cordons and extended resources.
 
 use probity_case::manifest::RUN;
 use serde_json::Value;
@@ -72,10 +72,13 @@ mod tests {
     fn only_a_record_as_runs_write_it_is_believed() {
         let taint =
             |node: &str| json!({ "node": node, "change": "taint", "key": "a/b", "effect": "NoExecute" });
+        let resource =
+            |name: &str| json!({ "node": "n1", "change": "resource", "name": name, "amount": "1" });
         for (name, data) in [
             ("probity-heal-n1", json!({ "node": "n1", "verb": "heal" })),
             ("probity-cordon-n1", json!({ "node": "n1", "change": "cordon" })),
             ("probity-taint-n1-a.b-noexecute", taint("n1")),
+            ("probity-resource-n1-probity.dev.room", resource("probity.dev/room")),
         ] {
             assert!(is_as_written(&record(name, data)), "{name}");
         }
@@ -87,6 +90,7 @@ mod tests {
             ("probity-heal-", json!({ "node": "", "verb": "heal" })),
             ("probity-taint-n2-a.b-noexecute", taint("n1")),
             ("probity-taint-n1-a.b-noexecute", json!({})),
+            ("probity-resource-n1-cpu", resource("cpu")),
         ] {
             assert!(!is_as_written(&record(name, data)), "{name}");
         }

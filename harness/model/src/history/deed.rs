@@ -146,6 +146,15 @@ pub enum Did {
         /// The node.
         node: String,
     },
+    /// An extended resource was advertised for a node. It is removed when the case is over.
+    Advertised {
+        /// The node.
+        node: String,
+        /// The name of the resource.
+        resource: String,
+        /// How much of it the node has.
+        amount: u32,
+    },
     /// `kubectl drain` ran for a node, limited to the pods of the case.
     Drained {
         /// The node.

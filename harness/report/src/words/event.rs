@@ -68,6 +68,9 @@ fn deed_in_words(did: &Did) -> String {
             format!("the harness tainted {node} with {key}{value}:{effect}")
         }
         Did::Cordoned { node } => format!("the harness cordoned {node}"),
+        Did::Advertised { node, resource, amount } => {
+            format!("the harness advertised {amount} of {resource} for {node}")
+        }
         Did::Drained { node, exit, .. } => format!("kubectl drain {node} ended {}", ended(exit)),
         Did::Measured { node, probes, .. } => {
             format!("the kubelet of {node} had {} probe counters of the case", probes.len())

@@ -32,5 +32,17 @@ macro_rules! with_kept {
     /// After a restart, the readiness probe waits a full period after startup
     /// (`probe.startup.readiness-follows-immediately`).
     RestartLosesReadinessTrigger,
+    // Critical pods.
+    /// A critical pod for which there is no room is rejected (`disruptiontarget.critical-pod`).
+    CriticalPodsRejected,
+    /// To make room for a critical pod, pods are ended that hold nothing that it needs (`disruptiontarget.critical-pod`).
+    RoomMadeByOthers,
+    /// A pod that was ended for a critical pod has no condition that shows this (`disruptiontarget.critical-pod`).
+    CriticalUnexplained,
+    /// The condition of a pod that was ended for a critical pod has another reason (`disruptiontarget.critical-pod`).
+    CriticalMisexplained,
+    /// A pod has the condition of a pod that was ended for a critical one while it still runs
+    /// (`disruptiontarget.critical-pod`).
+    CriticalExplainedEarly,
     } };
 }

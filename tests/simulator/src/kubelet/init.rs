@@ -261,7 +261,7 @@ impl World<'_> {
         let expired = self.is_over_by_deadline(pod);
         if let Some(cause) = self.pods[pod].evicted.filter(|_| expired) {
             if self.end_of_evicted(pod).1 {
-                status["reason"] = json!("Evicted");
+                status["reason"] = json!(cause.reason());
                 status["message"] = json!(match () {
                     () if self.has(Defect::EvictionWithoutMessage) => "",
                     () if self.has(Defect::EvictionNamesAnotherVolume) => {
