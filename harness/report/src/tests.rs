@@ -14,6 +14,7 @@ use crate::run_log::{ClusterFacts, Leftover, Planned, RunFacts, Suite, Tool, Usa
 mod certificate;
 mod comparing;
 mod findings;
+mod threads;
 
 const CLAUSES: &str = r"
 - id: demo.never-restarts

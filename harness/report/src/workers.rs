@@ -59,7 +59,7 @@ impl Workers {
             let _stop = StopAtTheEnd(&queue);
             let start = |nth: &usize| {
                 let thread = thread::Builder::new().name(format!("worker-{nth}")).stack_size(STACK);
-                thread.spawn_scoped(scope, &worker).is_ok()
+                thread.spawn_scoped(scope, worker).is_ok()
             };
             let started = if threads > 1 { (0..threads).filter(start).count() } else { 0 };
             if started == 0 {
