@@ -15,7 +15,7 @@ use crate::document::{
 };
 use crate::fleet;
 use crate::judged::{CaseOutcome, Citations, Histories, JudgedHistory, ReadHistory, Traces};
-use crate::outline::{Entry, Fate, NamedHistory, Outline};
+use crate::outline::{Fate, NamedHistory, Outline, OutlineEntry};
 use crate::result;
 use crate::run_log::{LogError, LogLine, Planned, RunFacts};
 use crate::word::{Reason, Word};
@@ -140,7 +140,10 @@ pub(super) struct CaseRun {
 }
 
 /// The run of a case. `judged` yields the conclusions from the histories, in the order of the entries.
-fn case_run(entry: &Entry<'_>, judged: &mut impl Iterator<Item = Result<JudgedHistory, String>>) -> CaseRun {
+fn case_run(
+    entry: &OutlineEntry<'_>,
+    judged: &mut impl Iterator<Item = Result<JudgedHistory, String>>,
+) -> CaseRun {
     let report = empty(entry);
     let without = |mut report: CaseReport, instead: Verdict| {
         report.verdict = Word::of(&instead);
@@ -175,7 +178,7 @@ fn case_run(entry: &Entry<'_>, judged: &mut impl Iterator<Item = Result<JudgedHi
 }
 
 /// The entry of a case run in the report, without results.
-fn empty(entry: &Entry<'_>) -> CaseReport {
+fn empty(entry: &OutlineEntry<'_>) -> CaseReport {
     let Planned { case, source, profile, judges, .. } = match &entry.planned {
         Cow::Borrowed(planned) => planned,
         Cow::Owned(planned) => planned,

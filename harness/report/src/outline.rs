@@ -14,11 +14,11 @@ pub struct Outline<'l> {
     pub(super) facts: &'l RunFacts,
     pub(super) environment: Option<&'l ClusterFacts>,
     pub(super) usage: Option<Usage>,
-    pub(super) entries: Vec<Entry<'l>>,
+    pub(super) entries: Vec<OutlineEntry<'l>>,
 }
 
 /// One planned run of a case.
-pub(super) struct Entry<'l> {
+pub(super) struct OutlineEntry<'l> {
     pub(super) planned: Cow<'l, Planned>,
     /// Its number, if the case ran several times.
     pub(super) repetition: Option<u32>,
@@ -81,7 +81,7 @@ impl<'l> Outline<'l> {
     }
 }
 
-fn entries<'l>(facts: &'l RunFacts, log: &'l [LogLine], interrupted: bool) -> Vec<Entry<'l>> {
+fn entries<'l>(facts: &'l RunFacts, log: &'l [LogLine], interrupted: bool) -> Vec<OutlineEntry<'l>> {
     let again: BTreeSet<&CaseName> = log.iter().flat_map(tried_again).collect();
     let planned: BTreeMap<&CaseName, &Planned> =
         facts.cases.iter().rev().map(|planned| (&planned.case, planned)).collect();
@@ -110,7 +110,7 @@ fn entries<'l>(facts: &'l RunFacts, log: &'l [LogLine], interrupted: bool) -> Ve
         for (at, fate) in found.into_iter().enumerate() {
             let repetition = (times > 1).then(|| u32::try_from(at + 1).unwrap_or(u32::MAX));
             let tried_again = is_a_try && at + 1 < times;
-            entries.push(Entry { planned: planned.clone(), repetition, is_a_try, tried_again, fate });
+            entries.push(OutlineEntry { planned: planned.clone(), repetition, is_a_try, tried_again, fate });
         }
     }
     entries

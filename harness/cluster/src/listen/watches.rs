@@ -311,3 +311,22 @@ fn pause(tries: u32) -> Duration {
 fn revision_of(object: &Value) -> &str {
     object.text("/metadata/resourceVersion")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_an_event_only_what_identifies_it_is_kept() {
+        let object = json!({
+            "metadata": { "name": "pod.17", "resourceVersion": "9", "annotations": { "a": "long" } },
+            "involvedObject": { "name": "pod" },
+            "message": "x".repeat(1000),
+        });
+        let kept = remembered("Event", &object);
+        assert_eq!((kept.name(), revision_of(&kept)), ("pod.17", "9"));
+        assert_eq!(kept.text("/involvedObject/name"), "pod");
+        assert!(kept.to_string().len() < 250, "{kept}");
+        assert_eq!(remembered("Pod", &object), object);
+    }
+}
