@@ -27,9 +27,14 @@ impl Essentials {
         if !judged.is_genuine {
             judged.judgements = Vec::new();
         }
-        judged.judgements.retain(|judgement| {
+        judged.outcome.finding = String::new();
+        judged.judgements.retain_mut(|judgement| {
             let is_new = self.words.insert((judgement.clause.clone(), Word::of(&judgement.verdict)));
-            self.shows_more(judgement) | is_new | judgement.intended
+            let shows_more = self.shows_more(judgement);
+            if !shows_more {
+                judgement.facets = Vec::new();
+            }
+            shows_more || is_new || judgement.intended
         });
         judged.judgements.iter_mut().for_each(strip);
         judged.judgements.shrink_to_fit();

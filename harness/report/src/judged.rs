@@ -175,11 +175,22 @@ fn violating(history: &History, judgements: &[Judgement]) -> BTreeMap<usize, BTr
 #[derive(Debug, Default)]
 pub struct Citations {
     by: Mutex<BTreeMap<(ClauseId, Word), usize>>,
+    /// Whether there is no report that could cite anything.
+    none: bool,
 }
 
 impl Citations {
+    /// For callers that write no report.
+    #[must_use]
+    pub fn none() -> Self {
+        Self { none: true, ..Self::default() }
+    }
+
     /// The cited events of each judgement in words, unless enough histories are cited for its verdict.
     fn words(&self, history: &History, judgements: &[Judgement]) -> BTreeMap<usize, Vec<Cited>> {
+        if self.none {
+            return BTreeMap::new();
+        }
         let wanted: Vec<usize> = {
             let by = self.by.lock().unwrap_or_else(PoisonError::into_inner);
             let wants = |judgement: &Judgement| {

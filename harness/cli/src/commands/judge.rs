@@ -92,7 +92,7 @@ impl Judging<'_> {
         let read = ReadHistory { sha256, history };
         let in_a_run = self.runs.iter().enumerate().find_map(|(at, run)| Some((at, run.places.get(path)?)));
         let of_run = in_a_run.filter(|_| torn.is_none()).map(|(at, (place, named))| {
-            (at, *place, JudgedHistory::of(self.registry, named, &read, &Citations::default()))
+            (at, *place, JudgedHistory::of(self.registry, named, &read, &Citations::none()))
         });
         let header = &read.history.header;
         let verdicts = match &of_run {
@@ -158,7 +158,7 @@ impl RunFound {
             None => run
                 .files
                 .read_history(named.file)
-                .map(|read| JudgedHistory::of(registry, &named, &read, &Citations::default())),
+                .map(|read| JudgedHistory::of(registry, &named, &read, &Citations::none())),
         };
         let judged = self.judged.into_iter().zip(run.outline.histories()).map(judge);
         run.outline.report(registry, judged.collect()).exit_facts()

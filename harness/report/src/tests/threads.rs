@@ -86,7 +86,7 @@ fn the_essentials_of_a_run_give_its_exit_status() {
         let mut essentials = Essentials::default();
         let judge = |named: &crate::NamedHistory<'_>| {
             let read = run.histories.read_history(named.file)?;
-            let mut judged = JudgedHistory::of(&registry(), named, &read, &Citations::default());
+            let mut judged = JudgedHistory::of(&registry(), named, &read, &Citations::none());
             essentials.reduce(&mut judged);
             Ok(judged)
         };
