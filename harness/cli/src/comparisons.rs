@@ -3,20 +3,24 @@
 pub(crate) mod links;
 pub(crate) mod markdown;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use probity_report::{Report, names_of};
+use probity_report::{MatrixColumn, Report, ReportFacts, names_by_facts};
 use serde::Serialize;
+use sha2::{Digest as _, Sha256};
 
 use crate::arguments::ComparisonOutput;
 use crate::exit_status::{Exit, Failure};
+use crate::provenance::hex;
 use crate::{output, run_folder};
 
-/// A report with its folder.
-pub(crate) struct ComparedReport {
+/// A report with its folder, or what a comparison needs of it.
+pub(crate) struct ComparedReport<R = Report> {
     /// The report.
-    pub(crate) report: Report,
+    pub(crate) report: R,
     /// The name that the user gave it, if any.
     given: Option<String>,
     /// The canonical path of the file.
@@ -54,40 +58,86 @@ impl ComparedReport {
         Ok(Self { given: Some(name.to_owned()), ..Self::read(Path::new(place))? })
     }
 
+    /// The column of the report. The report itself is dropped, because a matrix may have more of them than fit into memory.
+    pub(crate) fn column(self) -> ComparedReport<Column> {
+        let Self { report, given, file } = self;
+        let column = MatrixColumn::of("", &report);
+        ComparedReport { report: Column { column, digest: digest(&report) }, given, file }
+    }
+}
+
+impl<R> ComparedReport<R> {
     /// The page of the report, if it is in the same folder.
     pub(crate) fn page(&self) -> Option<PathBuf> {
         Some(self.file.with_file_name(run_folder::PAGE)).filter(|page| page.is_file())
     }
 }
 
+/// A report in a matrix.
+pub(crate) struct Column {
+    /// What the matrix shows.
+    pub(crate) column: MatrixColumn,
+    /// The digest of the report, which is the same only for the same report.
+    digest: String,
+}
+
+/// The digest of a report, however its file is formatted.
+fn digest(report: &Report) -> String {
+    let mut digest = Digested(Sha256::new());
+    // A report is always text, and the digest takes all of it.
+    let _ = serde_json::to_writer(&mut digest, report);
+    hex(digest.0)
+}
+
+/// A writer that keeps only the digest.
+struct Digested(Sha256);
+
+impl io::Write for Digested {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// The names of reports: the names that the user gave, and generated names for the other reports. Fails if the same
 /// report is given twice, or if two reports have the same name.
-pub(crate) fn names(reports: &[ComparedReport]) -> Result<Vec<String>, Failure> {
-    for (at, one) in reports.iter().enumerate() {
-        if let Some(same) =
-            reports[..at].iter().find(|other| other.file == one.file || other.report == one.report)
-        {
-            let files = if same.file == one.file {
-                format!("{} is given twice", one.file.display())
-            } else {
-                format!("{} and {} are the same report", same.file.display(), one.file.display())
-            };
-            return Err(Failure::wrong_use(format!("{files}; give each report once")));
-        }
-    }
-    let unnamed: Vec<&Report> =
-        reports.iter().filter(|one| one.given.is_none()).map(|one| &one.report).collect();
-    let mut made = names_of(&unnamed).into_iter();
+pub(crate) fn names(reports: &[ComparedReport<Column>]) -> Result<Vec<String>, Failure> {
+    each_once(reports)?;
+    let unnamed = reports.iter().filter(|one| one.given.is_none());
+    let unnamed: Vec<&ReportFacts> = unnamed.map(|one| &one.report.column.facts).collect();
+    let mut made = names_by_facts(&unnamed).into_iter();
     let names: Vec<String> =
         reports.iter().map(|one| one.given.clone().or_else(|| made.next()).unwrap_or_default()).collect();
-    for (at, name) in names.iter().enumerate() {
-        if names[..at].contains(name) {
-            let sentence =
-                format!("two reports are called `{name}`; give each a different name with NAME=REPORT");
+    let mut known = BTreeSet::new();
+    match names.iter().find(|name| !known.insert(*name)) {
+        None => Ok(names),
+        Some(name) => Err(Failure::wrong_use(format!(
+            "two reports are called `{name}`; give each a different name with NAME=REPORT"
+        ))),
+    }
+}
+
+/// Fails if the same report is given twice.
+fn each_once(reports: &[ComparedReport<Column>]) -> Result<(), Failure> {
+    let (mut files, mut digests) = (BTreeSet::new(), BTreeMap::new());
+    for one in reports {
+        let file = &one.file;
+        if !files.insert(file) {
+            let sentence = format!("{} is given twice; give each report once", file.display());
             return Err(Failure::wrong_use(sentence));
         }
+        if let Some(same) = digests.insert(&one.report.digest, file) {
+            let (same, file) = (same.display(), file.display());
+            return Err(Failure::wrong_use(format!(
+                "{same} and {file} are the same report; give each report once"
+            )));
+        }
     }
-    Ok(names)
+    Ok(())
 }
 
 /// Writes a comparison to standard output or to the requested file. For a file, it also prints a message.

@@ -14,7 +14,7 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
 use probity_model::History;
-use probity_report::{API_VERSION, KIND, LogLine, Report, SCHEMA_VERSION, StoredHistory, run_log};
+use probity_report::{API_VERSION, KIND, LogLine, Report, SCHEMA_VERSION, run_log};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
@@ -46,7 +46,7 @@ pub(crate) struct HistoryFile {
     /// The history.
     pub(crate) history: History,
     /// The digest of its lines.
-    sha256: String,
+    pub(crate) sha256: String,
     /// What is missing, if the file was cut off.
     pub(crate) torn: Option<String>,
 }
@@ -154,17 +154,10 @@ fn is_history(path: &Path) -> bool {
     name.ends_with(".jsonl") || name.ends_with(".jsonl.zst")
 }
 
-/// Reads the log of a run and the histories that it names. If a history cannot be read completely, its case is an error.
+/// Reads the log of a run, and opens its files. Histories are read from them one by one.
 /// Fails if the folder has no log, or if the log has another format.
-pub(crate) fn load(folder: &Path) -> Result<(Vec<LogLine>, Vec<StoredHistory>), Failure> {
-    let log = read_log(folder)?;
-    let files = RunFiles::Folder(folder.to_owned());
-    let stored = |line: &LogLine| match line {
-        LogLine::CaseEnded { history, .. } => Some(files.history(history)),
-        _ => None,
-    };
-    let stored = log.iter().filter_map(stored).collect();
-    Ok((log, stored))
+pub(crate) fn open(folder: &Path) -> Result<(Vec<LogLine>, RunFiles), Failure> {
+    Ok((read_log(folder)?, RunFiles::Folder(folder.to_owned())))
 }
 
 /// Reads the log of a run.

@@ -2,10 +2,11 @@
 //! for byte.
 
 use probity_model::expect::{self, Expected};
+use probity_model::history::Header;
 use probity_model::judge::Judgement;
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, History, Registry, Verdict};
-use probity_report::{Poll, Word, event_in_words};
+use probity_report::{JudgedHistory, Poll, Word, event_in_words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -47,15 +48,24 @@ pub(crate) struct CaseVerdicts {
 impl CaseVerdicts {
     /// Judges a history.
     pub(crate) fn of(registry: &Registry, history: &History) -> Self {
+        Self::new(&history.header, registry.judge(history), expect::judge(history))
+    }
+
+    /// The conclusions from a history that is judged already.
+    pub(crate) fn of_judged(header: &Header, judged: &JudgedHistory) -> Self {
+        Self::new(header, judged.judgements.clone(), judged.expected.clone())
+    }
+
+    fn new(header: &Header, judgements: Vec<Judgement>, expected: Vec<Expected>) -> Self {
         let mut found = Self {
             schema: SCHEMA.to_owned(),
             version: VERSION,
-            run: history.header.run.clone(),
-            case: history.header.case.clone(),
-            server: history.header.server.clone(),
+            run: header.run.clone(),
+            case: header.case.clone(),
+            server: header.server.clone(),
             verdict: Word::Inconclusive,
-            judgements: registry.judge(history),
-            expected: expect::judge(history),
+            judgements,
+            expected,
         };
         found.verdict = Word::of(&found.conclusion());
         found
@@ -174,4 +184,10 @@ fn paragraph(
         text += &named("evidence", 9, "none");
     }
     text + &format!("  {:<9}  {again}\n", "again")
+}
+
+/// The name of the file with the verdicts on a history, relative to the folder of the run.
+pub(crate) fn file_of(history: &str) -> String {
+    let name = history.trim_start_matches("history/").trim_end_matches(".zst").trim_end_matches(".jsonl");
+    format!("verdicts/{name}.json")
 }

@@ -6,19 +6,25 @@ mod read;
 mod text;
 mod unreadable;
 
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::sync::{Mutex, PoisonError};
+
 use probity_model::Registry;
 use probity_report::run_log::{Suite, Tool};
-use probity_report::verification::{self, Flaw};
-use probity_report::{BookFacts, Certificate, LogLine, Report, StoredHistory, Undecided, VerifyFacts};
+use probity_report::verification::{self, Differences, Flaw};
+use probity_report::{
+    AtHand, BookFacts, Certificate, Judged, LogLine, Outline, Report, Undecided, VerifyFacts, Workers,
+};
 
 use crate::exit_status::Standard;
 use crate::run_folder::foreign::RunFiles;
 use crate::run_folder::{LOG, REPORT};
-use crate::verdicts::CaseVerdicts;
+use crate::verdicts::{self, CaseVerdicts};
 use crate::{provenance, report_files};
 
 pub(crate) use read::Given;
-use read::{RunRead, StoredReport};
+use read::{LogRead, StoredReport};
 use unreadable::Unreadable;
 
 /// The book of this program and the program itself, with which a run is compared.
@@ -77,25 +83,26 @@ impl Verifier {
 
     fn run(&self, files: &RunFiles) -> Verified {
         let mut found = Verified::new();
-        let Some(RunRead { log, facts, histories }) = read::run(files, &mut found.flaws) else {
-            return found;
-        };
+        let Some(LogRead { log, facts }) = read::log(files, &mut found.flaws) else { return found };
+        let Ok(outline) = Outline::of(&log) else { return found };
+        let verdicts_of = if self.book.is(&facts.suite) { Some(files) } else { None };
+        let (judged, checks) = self.judge(&outline, files, verdicts_of);
         found.flaws.extend(verification::log(&log));
-        found.flaws.extend(verification::histories(&log, &histories));
+        found.flaws.extend(checks.iter().flat_map(|check| check.history.clone()));
         found.flaws.extend(strangers(files, &log));
         found.checked.push("the log".to_owned());
-        found.checked.push(format!("the digests, the ends and the headers of {} histories", histories.len()));
-        if self.book.is(&facts.suite) {
+        found.checked.push(format!("the digests, the ends and the headers of {} histories", judged.len()));
+        if verdicts_of.is_some() {
             found.flaws.extend(verification::against_book(&log, &self.book));
             found.checked.push("the list of cases".to_owned());
-            self.verdict_files(files, &log, &histories, &mut found);
+            verdict_files(files, &log, checks, &mut found);
         } else {
             found.unchecked.push(self.other_book("run", &facts.suite));
         }
-        let Ok(report) = Report::build(&self.registry, &log, &histories) else { return found };
+        let unreadable = Unreadable::of(&outline, &judged);
+        let report = outline.report(&self.registry, judged);
         let report = report.judged_by(&self.book.suite).certified(&self.book);
         let stored = read::report(files, &mut found.flaws);
-        let unreadable = Unreadable::of(&log, &histories);
         match &stored {
             Some(stored) => self.stored_report(stored, &report, &unreadable, &mut found),
             None if !files.has(REPORT) => found.notes.push(format!(
@@ -105,13 +112,34 @@ impl Verifier {
         }
         let book = stored.as_ref().map_or(&facts.suite, |stored| book_of(&stored.report));
         let same_program = facts.tool == self.tool && self.book.is(book);
+        drop(stored);
         if unreadable.is_empty() {
-            other_files(files, same_program, (&report, &histories), &mut found);
+            other_files(files, same_program, &report, &mut found);
         } else {
             found.notes.push(unreadable.note());
         }
         found.report = Some(report);
         found
+    }
+
+    /// Judges the histories, and checks each while it is in memory. The checks are in the order of the log.
+    fn judge(
+        &self,
+        outline: &Outline<'_>,
+        files: &RunFiles,
+        verdicts_of: Option<&RunFiles>,
+    ) -> (Judged, Vec<HistoryCheck>) {
+        let checks = Mutex::new(Vec::new());
+        let Ok(judged) = outline.judge(&self.registry, files, Workers::all(), |named, at_hand| {
+            let verdicts = verdicts_of.map(|files| VerdictFile::check(files, named.file, at_hand));
+            let history = verification::history(outline, named, at_hand.map(|(read, _)| read));
+            let check = HistoryCheck { line: named.line, history, verdicts };
+            checks.lock().unwrap_or_else(PoisonError::into_inner).push(check);
+            Ok::<(), Infallible>(())
+        });
+        let mut checks = checks.into_inner().unwrap_or_else(PoisonError::into_inner);
+        checks.sort_by_key(|check| check.line);
+        (judged, checks)
     }
 
     /// Compares a stored report with the one that follows from the log and the histories, except what depends on
@@ -123,12 +151,10 @@ impl Verifier {
         unreadable: &Unreadable,
         found: &mut Verified,
     ) {
-        let Ok(mut again) = serde_json::to_value(follows) else { return };
-        let mut there = stored.value.clone();
-        for report in [&mut there, &mut again] {
-            unreadable.leave_out_of(report, &stored.report);
-        }
-        let mut differences = verification::differences(&there, &again);
+        let mut differences = match report_files::is_json_of(follows, &stored.text) {
+            true => Differences::default(),
+            false => differences(stored, follows, unreadable),
+        };
         let judged_by = book_of(&stored.report);
         let mut flaws = std::mem::take(&mut differences.facts);
         if self.book.is(judged_by) {
@@ -147,7 +173,9 @@ impl Verifier {
     /// Checks what can be checked of a report without its log and histories.
     fn lone_report(&self, text: &str) -> Verified {
         let mut found = Verified::new();
-        let Some(StoredReport { report, .. }) = read::report_of(text, &mut found.flaws) else { return found };
+        let Some(StoredReport { report, .. }) = read::report_of(text.to_owned(), &mut found.flaws) else {
+            return found;
+        };
         found.flaws.extend(verification::numbers(&report, &self.book));
         found.checked.push("that the numbers of the report agree with each other".to_owned());
         found.unchecked.push(
@@ -162,43 +190,6 @@ impl Verifier {
         found
     }
 
-    /// Checks the files with the verdicts on each history. The program that ran the cases wrote them.
-    fn verdict_files(
-        &self,
-        files: &RunFiles,
-        log: &[LogLine],
-        histories: &[StoredHistory],
-        found: &mut Verified,
-    ) {
-        let mut known = Vec::new();
-        let mut compared = 0_usize;
-        for stored in histories {
-            let plain = stored.file.trim_end_matches(".zst").trim_end_matches(".jsonl");
-            let name = format!("verdicts/{}.json", plain.trim_start_matches("history/"));
-            if let (Ok(told), true) = (&stored.contents, files.has(&name)) {
-                let again = CaseVerdicts::of(&self.registry, &told.history).file().unwrap_or_default();
-                let flaw = match files.text(&name) {
-                    Ok(text) if text == again => None,
-                    Ok(text) => Some(first_difference(&text, &again, "the verdicts on its history")),
-                    Err(why) => Some(why),
-                };
-                compared += 1;
-                found.flaws.extend(flaw.map(|what| Flaw::new(&name, what)));
-            }
-            known.push(name);
-        }
-        let strange = files.below("verdicts").into_iter().filter(|name| !known.contains(name));
-        let of_a_failure = |name: &String| {
-            let history = name.replacen("verdicts/", "history/", 1);
-            verification::is_evidence_of_a_failure(log, &history)
-        };
-        let flaw = |name: String| Flaw::new(&name, "the log does not name a history for it");
-        found.flaws.extend(strange.filter(|name| !of_a_failure(name)).map(flaw));
-        if compared > 0 {
-            found.checked.push(format!("{compared} files of verdicts"));
-        }
-    }
-
     /// The sentence that explains which checks are impossible because the book differs.
     fn other_book(&self, what: &str, other: &Suite) -> String {
         format!(
@@ -210,13 +201,71 @@ impl Verifier {
     }
 }
 
+/// The checks of a history while it was in memory.
+struct HistoryCheck {
+    /// The place of its line in the log.
+    line: usize,
+    history: Vec<Flaw>,
+    verdicts: Option<VerdictFile>,
+}
+
+/// The file with the verdicts on a history.
+struct VerdictFile {
+    name: String,
+    /// Its contradictions with the history; absent if one of the two does not exist.
+    compared: Option<Vec<Flaw>>,
+}
+
+impl VerdictFile {
+    fn check(files: &RunFiles, history: &str, at_hand: AtHand<'_>) -> Self {
+        let name = verdicts::file_of(history);
+        let Some((read, judged)) = at_hand.ok().filter(|_| files.has(&name)) else {
+            return Self { name, compared: None };
+        };
+        let again = CaseVerdicts::of_judged(&read.history.header, judged).file().unwrap_or_default();
+        let flaw = match files.text(&name) {
+            Ok(text) if text == again => None,
+            Ok(text) => Some(first_difference(&text, &again, "the verdicts on its history")),
+            Err(why) => Some(why),
+        };
+        let compared = flaw.map(|what| Flaw::new(&name, what)).into_iter().collect();
+        Self { name, compared: Some(compared) }
+    }
+}
+
+/// Adds what was found in the files with verdicts. The program that ran the cases wrote them.
+fn verdict_files(files: &RunFiles, log: &[LogLine], checks: Vec<HistoryCheck>, found: &mut Verified) {
+    let all: Vec<VerdictFile> = checks.into_iter().filter_map(|check| check.verdicts).collect();
+    let known: BTreeSet<String> = all.iter().map(|file| file.name.clone()).collect();
+    let compared: Vec<Vec<Flaw>> = all.into_iter().filter_map(|file| file.compared).collect();
+    let count = compared.len();
+    found.flaws.extend(compared.into_iter().flatten());
+    let strange = files.below("verdicts").into_iter().filter(|name| !known.contains(name));
+    let of_a_failure = |name: &String| {
+        let history = name.replacen("verdicts/", "history/", 1);
+        verification::is_evidence_of_a_failure(log, &history)
+    };
+    let flaw = |name: String| Flaw::new(&name, "the log does not name a history for it");
+    found.flaws.extend(strange.filter(|name| !of_a_failure(name)).map(flaw));
+    if count > 0 {
+        found.checked.push(format!("{count} files of verdicts"));
+    }
+}
+
+/// The differences between a stored report and the one that follows from the histories, without unreadable histories.
+fn differences(stored: &StoredReport, follows: &Report, unreadable: &Unreadable) -> Differences {
+    let (Ok(mut there), Ok(mut again)) = (serde_json::from_str(&stored.text), serde_json::to_value(follows))
+    else {
+        return Differences::default();
+    };
+    for report in [&mut there, &mut again] {
+        unreadable.leave_out_of(report, &stored.report);
+    }
+    verification::differences(&there, &again)
+}
+
 /// Checks the other files that are generated from the report. Another build of the program may write them differently.
-fn other_files(
-    files: &RunFiles,
-    same_program: bool,
-    (report, histories): (&Report, &[StoredHistory]),
-    found: &mut Verified,
-) {
+fn other_files(files: &RunFiles, same_program: bool, report: &Report, found: &mut Verified) {
     let mut there: Vec<&str> = report_files::GENERATED.into_iter().filter(|name| files.has(name)).collect();
     if there.is_empty() {
         return;
@@ -230,11 +279,10 @@ fn other_files(
     }
     let all = there.join(", ");
     for standard in standards() {
-        let Ok(texts) = report_files::texts(report, histories, standard) else { return };
-        let same = |name: &str| {
-            texts.iter().any(|(of, text)| *of == name && files.text(name).is_ok_and(|here| here == *text))
-        };
-        there.retain(|name| !same(name));
+        there.retain(|name| {
+            let text = report_files::text(name, report, files, standard).ok();
+            text.is_none_or(|text| files.text(name).map_or(true, |here| here != text))
+        });
         if there.is_empty() {
             break;
         }
@@ -259,16 +307,13 @@ fn standards() -> impl Iterator<Item = Standard> {
 
 /// Histories that no line of the log names.
 fn strangers(files: &RunFiles, log: &[LogLine]) -> Vec<Flaw> {
-    let named = |name: &str| {
-        log.iter().any(|line| match line {
-            LogLine::CaseEnded { history, .. } => history == name || history.trim_end_matches(".zst") == name,
-            _ => false,
-        })
-    };
-    let strange = files
-        .histories()
-        .into_iter()
-        .filter(|name| !named(name) && !verification::is_evidence_of_a_failure(log, name));
+    let ended = log.iter().filter_map(|line| match line {
+        LogLine::CaseEnded { history, .. } => Some(history.as_str()),
+        _ => None,
+    });
+    let named: BTreeSet<&str> = ended.flat_map(|name| [name, name.trim_end_matches(".zst")]).collect();
+    let strange = files.histories().into_iter().filter(|name| !named.contains(name.as_str()));
+    let strange = strange.filter(|name| !verification::is_evidence_of_a_failure(log, name));
     strange.map(|name| Flaw::new(&name, format!("{LOG} does not name it"))).collect()
 }
 

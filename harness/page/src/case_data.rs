@@ -12,52 +12,118 @@ use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use probity_model::history::Did;
 use probity_model::{EventId, History, Timeline};
-use probity_report::Word;
+use probity_report::{Histories, Word, Workers};
 use serde_json::{Value, json};
 
 use crate::html::Html;
 use crate::index::Index;
 use crate::lanes::{self, Lane, LaneGroup};
 
-/// The cases of a page as lines, the most interesting first.
-pub(crate) struct CaseData(Vec<(usize, String)>);
+/// How much the length of the first line, and what it shares with the other lines, may change what the others take.
+const SLACK: usize = 64 << 10;
+
+/// The cases of a page.
+pub(crate) struct CaseData {
+    /// How many cases there are.
+    cases: usize,
+    /// Their places and their lines, the most interesting first. If not all cases fit into the page, the last ones may be
+    /// missing here.
+    lines: Vec<(usize, String)>,
+    /// All cases, packed, unless some are missing.
+    packed: Option<String>,
+}
 
 impl CaseData {
-    /// The data of all cases whose histories could be read.
-    pub(crate) fn of(index: &Index<'_>) -> Self {
+    /// The data of the cases whose histories can be read. The histories are read again, one by one, because a run may
+    /// have more of them than fit into memory, and only until no more cases fit into `room` bytes.
+    pub(crate) fn of(index: &Index<'_>, histories: &dyn Histories, workers: Workers, room: usize) -> Self {
         let cited = index.cited();
         let none = BTreeSet::new();
-        let mut lines: Vec<(usize, String)> = Vec::new();
-        for (at, case) in index.cases.iter().enumerate() {
-            if let Some(history) = case.history {
-                let data = of_case(history, case.report.began_us, cited.get(&at).unwrap_or(&none));
-                lines.push((at, data.to_string()));
+        let mut places: Vec<usize> = (0..index.cases.len()).filter(|at| index.cases[*at].is_drawn).collect();
+        places.sort_by_key(|at| interest(index.cases[*at].report.verdict));
+        let draw = |at: &usize| {
+            let case = index.cases[*at].report;
+            let read = histories.read_history(&case.history.as_ref()?.file).ok()?;
+            let data = of_case(&read.history, case.began_us, cited.get(at).unwrap_or(&none));
+            Some((*at, data.to_string()))
+        };
+        let mut lines = Vec::new();
+        let mut cases = places.len();
+        let mut packer = Packer::new(&places);
+        let full = workers.in_order(&places, draw, |line| {
+            match line {
+                Some((at, line)) => {
+                    packer.put(&line);
+                    lines.push((at, line));
+                }
+                None => cases -= 1,
             }
-        }
-        lines.sort_by_key(|(at, _)| interest(index.cases[*at].report.verdict));
-        Self(lines)
+            if packer.surely_exceeds(room) { Err(()) } else { Ok(()) }
+        });
+        let packed = (full.is_ok() && cases == places.len()).then(|| packer.packed());
+        Self { cases, lines, packed }
     }
 
     /// Writes as many cases as fit into `room` bytes.
     pub(crate) fn put(mut self, page: &mut Html, room: usize) {
-        let mut packed = self.packed();
-        while packed.len() > room && !self.0.is_empty() {
-            self.0.truncate(self.0.len() * 7 / 8);
-            packed = self.packed();
+        let mut count = self.cases;
+        while count > self.lines.len() {
+            count = fewer(count);
+        }
+        self.lines.truncate(count);
+        let mut packed = self.packed.take().unwrap_or_else(|| self.pack());
+        while packed.len() > room && !self.lines.is_empty() {
+            self.lines.truncate(fewer(self.lines.len()));
+            packed = self.pack();
         }
         page.put("<script type=\"application/octet-stream\" id=\"data\">{}</script>\n", &[&packed]);
     }
 
-    /// A line with the positions of the cases, then one line for each case. Writing to memory does not fail.
-    fn packed(&self) -> String {
-        let places: Vec<usize> = self.0.iter().map(|(at, _)| *at).collect();
-        let mut deflated = DeflateEncoder::new(Vec::new(), Compression::best());
-        let mut written = writeln!(deflated, "{}", json!(places));
-        for (_, line) in &self.0 {
-            written = written.and_then(|()| writeln!(deflated, "{line}"));
+    fn pack(&self) -> String {
+        let places: Vec<usize> = self.lines.iter().map(|(at, _)| *at).collect();
+        let mut packer = Packer::new(&places);
+        for (_, line) in &self.lines {
+            packer.put(line);
         }
-        let bytes = written.and_then(|()| deflated.finish()).unwrap_or_default();
-        BASE64.encode(&bytes)
+        packer.packed()
+    }
+}
+
+/// The next smaller number of cases to try if this many do not fit.
+fn fewer(cases: usize) -> usize {
+    cases * 7 / 8
+}
+
+/// Packs a line with the positions of the cases, and then one line for each case. Writing to memory does not fail.
+struct Packer {
+    deflated: DeflateEncoder<Vec<u8>>,
+    written: std::io::Result<()>,
+    first_line: usize,
+}
+
+impl Packer {
+    fn new(places: &[usize]) -> Self {
+        let first = json!(places).to_string();
+        let deflated = DeflateEncoder::new(Vec::new(), Compression::best());
+        let mut packer = Self { deflated, written: Ok(()), first_line: first.len() };
+        packer.put(&first);
+        packer
+    }
+
+    fn put(&mut self, line: &str) {
+        if self.written.is_ok() {
+            self.written = writeln!(self.deflated, "{line}");
+        }
+    }
+
+    /// Whether the lines so far do not fit into `room` bytes, and would not fit with a shorter first line either.
+    fn surely_exceeds(&self, room: usize) -> bool {
+        let room = room / 4 * 3;
+        self.deflated.get_ref().len() > room + room / 8 + self.first_line + SLACK
+    }
+
+    fn packed(self) -> String {
+        BASE64.encode(&self.written.and_then(|()| self.deflated.finish()).unwrap_or_default())
     }
 }
 

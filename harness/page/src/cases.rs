@@ -66,7 +66,7 @@ fn detail(index: &Index<'_>, at: usize, case: &CaseEntry<'_>) -> Html {
         command(&mut page, Some(format!("probity judge {}", history.file)));
     }
     page.raw("</div>\n</div>\n");
-    if case.history.is_none() {
+    if !case.is_drawn {
         page.raw("<p class=\"quiet\">There is no history of this case to draw.</p>\n");
     } else {
         timeline(&mut page, index, &[Marks { case: at, events: index.marks_of_case(at) }]);

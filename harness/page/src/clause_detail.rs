@@ -194,7 +194,7 @@ pub(crate) fn command(page: &mut Html, command: Option<String>) {
 pub(crate) fn timeline(page: &mut Html, index: &Index<'_>, marks: &[Marks]) {
     let shown: Vec<String> = marks
         .iter()
-        .filter(|marks| index.cases.get(marks.case).is_some_and(|case| case.history.is_some()))
+        .filter(|marks| index.cases.get(marks.case).is_some_and(|case| case.is_drawn))
         .map(|marks| {
             let events: Vec<String> = marks.events.iter().map(|id| id.0.to_string()).collect();
             format!("{}:{}", marks.case, events.join(" "))

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use probity_model::{EventId, History};
-use probity_report::{BookChapter, CaseReport, ClauseReport, Exit, Report, StoredHistory, Word};
+use probity_model::EventId;
+use probity_report::{BookChapter, CaseReport, ClauseReport, Exit, Histories, Report, Word};
 
 use crate::Page;
 
@@ -15,8 +15,8 @@ const MARKED: (usize, usize) = (200, 16);
 pub(crate) struct CaseEntry<'p> {
     /// The report's entry for the case.
     pub(crate) report: &'p CaseReport,
-    /// Its history, if it could be read.
-    pub(crate) history: Option<&'p History>,
+    /// Whether it has a history to draw.
+    pub(crate) is_drawn: bool,
     /// Its name for users.
     pub(crate) name: String,
     /// Its anchor in the page.
@@ -126,12 +126,11 @@ impl<'p> Index<'p> {
     }
 }
 
-fn entry<'p>(report: &'p CaseReport, histories: &'p [StoredHistory]) -> CaseEntry<'p> {
-    let stored = report.history.as_ref().and_then(|of| histories.iter().find(|one| one.file == of.file));
-    let history = stored.and_then(|stored| stored.contents.as_ref().ok()).map(|read| &read.history);
+fn entry<'p>(report: &'p CaseReport, histories: &dyn Histories) -> CaseEntry<'p> {
+    let is_drawn = report.history.as_ref().is_some_and(|history| histories.has_history(&history.file));
     let (name, anchor) = match report.repetition {
         Some(nth) => (format!("{} ({nth})", report.case), format!("case/{}~{nth}", report.case)),
         None => (report.case.to_string(), format!("case/{}", report.case)),
     };
-    CaseEntry { report, history, name, anchor }
+    CaseEntry { report, is_drawn, name, anchor }
 }

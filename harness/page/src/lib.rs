@@ -37,7 +37,7 @@ pub use difference::DiffPage;
 pub use side_by_side::MatrixPage;
 pub use sides::Link;
 
-use probity_report::{BookChapter, Report, Standard, StoredHistory};
+use probity_report::{BookChapter, Histories, Report, Standard, Workers};
 
 use case_data::CaseData;
 use html::Html;
@@ -59,12 +59,14 @@ const COMPARING_SCRIPT: &str = include_str!("page.js");
 pub struct Page<'p> {
     /// The report.
     pub report: &'p Report,
-    /// The histories of the run, as they were read.
-    pub histories: &'p [StoredHistory],
+    /// The histories of the run.
+    pub histories: &'p dyn Histories,
     /// The chapters of the book, in its order. Clauses without a chapter are shown last.
     pub chapters: &'p [BookChapter],
     /// What counts as a failure.
     pub standard: Standard,
+    /// The threads that read the histories.
+    pub workers: Workers,
 }
 
 impl Page<'_> {
@@ -80,7 +82,7 @@ impl Page<'_> {
         page.add(&clauses::html(&index)).add(&cases::html(&index)).add(&run_facts::html(&index));
         page.raw("</main>\n");
         let room = LARGEST.saturating_sub(page.len());
-        CaseData::of(&index).put(&mut page, room);
+        CaseData::of(&index, self.histories, self.workers, room).put(&mut page, room);
         page.raw("</body>\n</html>\n");
         page.into_text()
     }

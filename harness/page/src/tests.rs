@@ -9,7 +9,7 @@ use std::io::Read;
 
 use data_encoding::BASE64;
 use flate2::read::DeflateDecoder;
-use probity_report::{BookChapter, ClauseReport, Report, Standard, StoredHistory, Word};
+use probity_report::{BookChapter, ClauseReport, Histories, Report, Standard, StoredHistory, Word, Workers};
 use probity_sample::{HOSTILE, ON_TIME, Run};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -26,8 +26,12 @@ fn chapters() -> [BookChapter; 1] {
     [BookChapter { title: "Demonstrations".to_owned(), clauses }]
 }
 
-fn page(report: &Report, histories: &[StoredHistory]) -> String {
-    Page { report, histories, chapters: &chapters(), standard: Standard::default() }.html()
+fn page(report: &Report, histories: &dyn Histories) -> String {
+    page_by(Workers::of(2), report, histories)
+}
+
+fn page_by(workers: Workers, report: &Report, histories: &dyn Histories) -> String {
+    Page { report, histories, chapters: &chapters(), standard: Standard::default(), workers }.html()
 }
 
 fn page_of(run: &Run) -> String {
@@ -140,7 +144,7 @@ fn the_lanes_tell_instances_probes_conditions_and_deeds() {
 #[test]
 fn without_histories_all_but_the_timelines_is_there() {
     let report = run().report();
-    let page = page(&report, &[]);
+    let page = page(&report, &Vec::<StoredHistory>::new());
     assert_eq!(data(&page), Vec::new());
     for clause in &report.clauses {
         assert!(!details(&page, clause).contains("data-marks"));

@@ -9,7 +9,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use probity_model::clause::ClauseId;
 use probity_model::stage::Stage;
-use probity_model::verdict::Verdict;
 use probity_model::{EventId, Happening, History, Registry};
 
 use crate::build::CaseRun;
@@ -19,11 +18,11 @@ use crate::document::ClauseReport;
 struct Violation<'a> {
     clause: &'a ClauseId,
     stage: Stage,
-    pods: BTreeSet<&'a str>,
+    pods: &'a BTreeSet<String>,
 }
 
 /// Sets the likely cause of each violated clause, if another violated clause explains it.
-pub(super) fn name(registry: &Registry, clauses: &mut [ClauseReport], case_runs: &[CaseRun<'_>]) {
+pub(super) fn name(registry: &Registry, clauses: &mut [ClauseReport], case_runs: &[CaseRun]) {
     let cases: Vec<Vec<Violation<'_>>> =
         case_runs.iter().map(|case_run| violations(registry, case_run)).collect();
     let causes: BTreeMap<ClauseId, ClauseId> = clauses
@@ -52,18 +51,17 @@ fn cause_of<'a>(effect: &ClauseId, cases: &'a [Vec<Violation<'a>>]) -> Option<&'
     common?.into_iter().next().map(|(_, clause)| clause)
 }
 
-fn violations<'a>(registry: &'a Registry, case_run: &'a CaseRun<'_>) -> Vec<Violation<'a>> {
-    let Some(history) = case_run.history else { return Vec::new() };
-    let of = |judgement: &'a probity_model::Judgement| {
-        let Verdict::Violated { evidence, .. } = &judgement.verdict else { return None };
-        let stage = registry.catalogue.get(&judgement.clause)?.stage?;
-        Some(Violation { clause: &judgement.clause, stage, pods: pods(history, evidence.events()) })
+fn violations<'a>(registry: &'a Registry, case_run: &'a CaseRun) -> Vec<Violation<'a>> {
+    let of = |(at, pods): (&usize, &'a BTreeSet<String>)| {
+        let clause = &case_run.report.judgements.get(*at)?.clause;
+        let stage = registry.catalogue.get(clause)?.stage?;
+        Some(Violation { clause, stage, pods })
     };
-    case_run.report.judgements.iter().filter_map(of).collect()
+    case_run.traces.pods.iter().filter_map(of).collect()
 }
 
 /// The names of the pods that these events are about.
-fn pods<'h>(history: &'h History, events: &[EventId]) -> BTreeSet<&'h str> {
+pub(super) fn pods(history: &History, events: &[EventId]) -> BTreeSet<String> {
     let pod = |id: &EventId| match &history.get(*id)?.what {
         Happening::Witness(heard) => Some(heard.pod.as_str()),
         Happening::Sighting(seen) if seen.kind == "Pod" => Some(seen.name.as_str()),
@@ -72,5 +70,5 @@ fn pods<'h>(history: &'h History, events: &[EventId]) -> BTreeSet<&'h str> {
         }
         _ => None,
     };
-    events.iter().filter_map(pod).collect()
+    events.iter().filter_map(pod).map(str::to_owned).collect()
 }

@@ -1,29 +1,88 @@
 //! The combined result of a run's cases for one clause.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use probity_case::CaseName;
 use probity_model::facets::{self, FacetSeen};
 use probity_model::measure::Unit;
 use probity_model::verdict::{Doubt, Skip, Verdict};
-use probity_model::{Clause, EventId, Judgement, Measurement, Registry};
+use probity_model::{Clause, ClauseId, Judgement, Measurement, Registry};
 
 use crate::build::CaseRun;
-use crate::document::{Cited, ClauseReport, EvidenceRef, JudgedIn, MeasuredIn, Spread, UndecidedIn};
+use crate::document::{ClauseReport, EvidenceRef, JudgedIn, MeasuredIn, Spread, UndecidedIn};
+use crate::judged::CITED;
 use crate::merge::{Poll, Vote};
 use crate::run_log::ClusterFacts;
 use crate::word::{Reason, Word};
-use crate::words::event_in_words;
 
-/// How many histories a clause cites, and how many events and measurements of each history.
-const CITED: (usize, usize, usize) = (8, 8, 2);
+/// How many measurements of each history a clause has.
+const MEASURED: usize = 2;
+
+/// The case runs, and what each of them says about each clause.
+pub(super) struct ByClause<'r> {
+    case_runs: Vec<&'r CaseRun>,
+    results: BTreeMap<&'r ClauseId, Vec<CaseResult<'r>>>,
+}
+
+/// What a case run says about a clause.
+#[derive(Clone, Copy)]
+struct CaseResult<'r> {
+    /// The place of the case run.
+    place: usize,
+    /// The position of the judgement, and the judgement. Absent if the case run has no history, but should have judged the
+    /// clause.
+    judged: Option<(usize, &'r Judgement)>,
+}
+
+impl<'r> ByClause<'r> {
+    /// The results of these case runs.
+    pub(super) fn of(case_runs: impl IntoIterator<Item = &'r CaseRun>) -> Self {
+        let case_runs: Vec<&CaseRun> = case_runs.into_iter().collect();
+        let mut results: BTreeMap<&ClauseId, Vec<CaseResult<'_>>> = BTreeMap::new();
+        for (place, case_run) in case_runs.iter().enumerate() {
+            let report = &case_run.report;
+            if case_run.instead.is_some() {
+                let judges: BTreeSet<&ClauseId> = report.judges.iter().collect();
+                for id in judges {
+                    results.entry(id).or_default().push(CaseResult { place, judged: None });
+                }
+                continue;
+            }
+            for judged in report.judgements.iter().enumerate() {
+                let result = CaseResult { place, judged: Some(judged) };
+                results.entry(&judged.1.clause).or_default().push(result);
+            }
+        }
+        Self { case_runs, results }
+    }
+
+    fn results(&self, clause: &Clause) -> &[CaseResult<'r>] {
+        self.results.get(&clause.id).map_or(&[], Vec::as_slice)
+    }
+
+    fn judgements(&self, clause: &Clause) -> impl Iterator<Item = &'r Judgement> {
+        self.results(clause).iter().filter_map(|result| Some(result.judged?.1))
+    }
+
+    /// The results for a clause: verdicts, or the substitutes for missing histories.
+    fn votes(&self, clause: &Clause) -> Vec<Vote<'r>> {
+        let vote = |result: &CaseResult<'r>| {
+            let place = result.place;
+            match result.judged {
+                Some((_, of)) => Some(Vote { place, intended: of.intended, verdict: &of.verdict }),
+                None => {
+                    Some(Vote { place, intended: true, verdict: self.case_runs[place].instead.as_ref()? })
+                }
+            }
+        };
+        self.results(clause).iter().filter_map(vote).collect()
+    }
+}
 
 /// The combined verdict of some case runs on a clause, in a word. `None` if none of them has a verdict.
-pub(super) fn word_of(clause: &Clause, case_runs: &[&CaseRun<'_>]) -> Option<Word> {
-    let votes = case_runs.iter().enumerate().filter_map(|(at, case_run)| vote(clause, at, case_run));
-    let outcome = votes.collect::<Poll<'_>>().outcome()?;
-    let judgements = case_runs.iter().filter_map(|case_run| judgement(clause, case_run));
-    let facets = facets::joined(&clause.facets, judgements.flat_map(|of| &of.facets));
+pub(super) fn word_of(clause: &Clause, by_clause: &ByClause<'_>) -> Option<Word> {
+    let outcome = by_clause.votes(clause).into_iter().collect::<Poll<'_>>().outcome()?;
+    let facets = facets::joined(&clause.facets, by_clause.judgements(clause).flat_map(|of| &of.facets));
     let half_seen = half_seen(outcome.verdict, &facets);
     Some(Word::of(half_seen.as_ref().unwrap_or(outcome.verdict)))
 }
@@ -32,16 +91,16 @@ pub(super) fn word_of(clause: &Clause, case_runs: &[&CaseRun<'_>]) -> Option<Wor
 pub(super) fn of_clause(
     registry: &Registry,
     clause: &Clause,
-    case_runs: &[CaseRun<'_>],
+    by_clause: &ByClause<'_>,
     ground: Option<&ClusterFacts>,
 ) -> ClauseReport {
-    let mut votes: Vec<Vote<'_>> =
-        case_runs.iter().enumerate().filter_map(|(at, case_run)| vote(clause, at, case_run)).collect();
+    let case_runs = by_clause.case_runs.as_slice();
+    let mut votes = by_clause.votes(clause);
     leave_to_other_tries(&mut votes, case_runs);
     let poll: Poll<'_> = votes.iter().copied().collect();
     let outcome = poll.outcome();
     let unasked = outcome.is_none().then(|| nobody_asked(registry, clause, ground));
-    let facets = facets::joined(&clause.facets, judgements(clause, case_runs).flat_map(|of| &of.facets));
+    let facets = facets::joined(&clause.facets, by_clause.judgements(clause).flat_map(|of| &of.facets));
     let half_seen = outcome.and_then(|vote| half_seen(vote.verdict, &facets));
     let answer = half_seen.as_ref().or(outcome.map(|vote| vote.verdict)).or(unasked.as_ref());
     let instead = answer.and_then(|answer| not_asked(answer, &votes));
@@ -61,10 +120,10 @@ pub(super) fn of_clause(
         reason: verdict.and_then(Reason::of),
         follows_from: None,
         finding: verdict.map(|verdict| verdict.sentence().to_owned()).unwrap_or_default(),
-        evidence: outcome.map(|vote| evidence(vote, &votes, case_runs)).unwrap_or_default(),
+        evidence: outcome.map(|vote| evidence(clause, vote, &votes, by_clause)).unwrap_or_default(),
         facets,
-        measurements: votes.iter().flat_map(|vote| measurements(clause, &case_runs[vote.place])).collect(),
-        spread: spread(judgements(clause, case_runs).flat_map(|of| &of.measurements)),
+        measurements: by_clause.results(clause).iter().flat_map(|one| measurements(one, case_runs)).collect(),
+        spread: spread(by_clause.judgements(clause).flat_map(|of| &of.measurements)),
         judged_in: votes
             .iter()
             .map(|vote| JudgedIn {
@@ -81,18 +140,8 @@ pub(super) fn of_clause(
     }
 }
 
-/// The result of a case run for a clause: its verdict, or the substitute for a missing history.
-fn vote<'t>(clause: &Clause, place: usize, case_run: &'t CaseRun<'_>) -> Option<Vote<'t>> {
-    if let Some(verdict) = &case_run.instead {
-        let meant = case_run.report.judges.contains(&clause.id);
-        return meant.then_some(Vote { place, intended: true, verdict });
-    }
-    let judgement = judgement(clause, case_run)?;
-    Some(Vote { place, intended: judgement.intended, verdict: &judgement.verdict })
-}
-
 /// Drops the doubt of a case run about a clause if another run of the same case decided it.
-fn leave_to_other_tries(votes: &mut [Vote<'_>], case_runs: &[CaseRun<'_>]) {
+fn leave_to_other_tries(votes: &mut [Vote<'_>], case_runs: &[&CaseRun]) {
     let of_a_try =
         |vote: &Vote<'_>| case_runs[vote.place].is_a_try.then(|| &case_runs[vote.place].report.case);
     let decided = |vote: &&Vote<'_>| vote.intended && Word::of(vote.verdict).decided();
@@ -100,14 +149,6 @@ fn leave_to_other_tries(votes: &mut [Vote<'_>], case_runs: &[CaseRun<'_>]) {
     for vote in votes.iter_mut().filter(|vote| Word::of(vote.verdict) == Word::Inconclusive) {
         vote.intended &= !of_a_try(vote).is_some_and(|case| decided.contains(case));
     }
-}
-
-fn judgement<'t>(clause: &Clause, case_run: &'t CaseRun<'_>) -> Option<&'t Judgement> {
-    case_run.report.judgements.iter().find(|judgement| judgement.clause == clause.id)
-}
-
-fn judgements<'t>(clause: &Clause, case_runs: &'t [CaseRun<'_>]) -> impl Iterator<Item = &'t Judgement> {
-    case_runs.iter().filter_map(|case_run| judgement(clause, case_run))
 }
 
 /// A clause that held wherever it was observed is undecided if it was not observed for all its facets.
@@ -153,19 +194,24 @@ fn nobody_asked(registry: &Registry, clause: &Clause, ground: Option<&ClusterFac
 }
 
 /// The histories with the same verdict as the deciding history, which comes first.
-fn evidence(decided: Vote<'_>, votes: &[Vote<'_>], case_runs: &[CaseRun<'_>]) -> Vec<EvidenceRef> {
+fn evidence(
+    clause: &Clause,
+    decided: Vote<'_>,
+    votes: &[Vote<'_>],
+    by_clause: &ByClause<'_>,
+) -> Vec<EvidenceRef> {
     let word = Word::of(decided.verdict);
     let others = votes.iter().filter(|vote| vote.place != decided.place && Word::of(vote.verdict) == word);
+    let results = by_clause.results(clause);
     let cited = |vote: &Vote<'_>| {
-        let case_run = &case_runs[vote.place];
-        let (history, file) = (case_run.history?, case_run.report.history.as_ref()?);
-        let events = vote.verdict.events();
-        let cite = |id: &EventId| Cited { id: *id, what: event_in_words(history, *id) };
-        (!events.is_empty()).then(|| EvidenceRef {
+        let case_run = by_clause.case_runs[vote.place];
+        let file = case_run.report.history.as_ref()?;
+        let at = results.binary_search_by_key(&vote.place, |result| result.place).ok()?;
+        Some(EvidenceRef {
             case: case_run.report.case.clone(),
             history: file.file.clone(),
-            events: events.iter().take(CITED.1).map(cite).collect(),
-            more: events.len().saturating_sub(CITED.1),
+            events: case_run.traces.cited.get(&results[at].judged?.0)?.clone(),
+            more: vote.verdict.events().len().saturating_sub(CITED.1),
         })
     };
     std::iter::once(&decided).chain(others).filter_map(cited).take(CITED.0).collect()
@@ -192,13 +238,12 @@ fn spread<'m>(measurements: impl Iterator<Item = &'m Measurement>) -> Option<Spr
 }
 
 /// The tightest measurements of a case run: the measurements that are closest to their bounds, or furthest beyond them.
-fn measurements(clause: &Clause, case_run: &CaseRun<'_>) -> Vec<MeasuredIn> {
-    let mut all: Vec<&Measurement> =
-        judgement(clause, case_run).iter().flat_map(|of| &of.measurements).collect();
+fn measurements(result: &CaseResult<'_>, case_runs: &[&CaseRun]) -> Vec<MeasuredIn> {
+    let mut all: Vec<&Measurement> = result.judged.iter().flat_map(|(_, of)| &of.measurements).collect();
     all.sort_by_key(|measured| measured.room());
-    let case = &case_run.report.case;
+    let case = &case_runs[result.place].report.case;
     all.into_iter()
-        .take(CITED.2)
+        .take(MEASURED)
         .map(|measured| MeasuredIn { case: case.clone(), measured: measured.clone() })
         .collect()
 }

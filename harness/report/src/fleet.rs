@@ -11,7 +11,7 @@ use probity_model::{ClauseId, Registry};
 use serde::{Deserialize, Serialize};
 
 use crate::build::CaseRun;
-use crate::clauses::word_of;
+use crate::clauses::{ByClause, word_of};
 use crate::document::{Counts, Report};
 use crate::run_log::ClusterFacts;
 use crate::word::Word;
@@ -39,11 +39,7 @@ pub struct NodeGroup {
 type Verdicts = BTreeMap<ClauseId, Word>;
 
 /// The groups of the nodes on which cases were to run. Empty if no case was bound to a node.
-pub(super) fn groups(
-    registry: &Registry,
-    runs: &[CaseRun<'_>],
-    ground: Option<&ClusterFacts>,
-) -> Vec<NodeGroup> {
+pub(super) fn groups(registry: &Registry, runs: &[CaseRun], ground: Option<&ClusterFacts>) -> Vec<NodeGroup> {
     let nodes: BTreeSet<&str> = runs.iter().filter_map(|run| run.report.case.node()).collect();
     let facts_of = |node: &str| ground.and_then(|ground| ground.nodes.get(node)).cloned().unwrap_or_default();
     let mut groups: Vec<(NodeFacts, Verdicts, Vec<String>)> = Vec::new();
@@ -66,8 +62,8 @@ pub(super) fn groups(
 }
 
 /// The verdicts of the cases on a node.
-fn verdicts(registry: &Registry, runs: &[CaseRun<'_>], node: &str) -> Verdicts {
-    let here: Vec<&CaseRun<'_>> = runs.iter().filter(|run| run.report.case.node() == Some(node)).collect();
+fn verdicts(registry: &Registry, runs: &[CaseRun], node: &str) -> Verdicts {
+    let here = ByClause::of(runs.iter().filter(|run| run.report.case.node() == Some(node)));
     let judged = registry.catalogue.iter().filter(|clause| clause.untestable.is_none());
     judged.filter_map(|clause| Some((clause.id.clone(), word_of(clause, &here)?))).collect()
 }

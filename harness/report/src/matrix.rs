@@ -3,19 +3,23 @@
 //! The columns are in the given order, so a change of verdict is marked where it occurs. Reports of different books can
 //! be compared: a clause that a book does not have is missing there, which is not a verdict.
 
+mod column;
 mod words;
 
 use std::collections::BTreeSet;
 
-use probity_model::facets::{FacetSeen, Sight};
+use probity_model::facets::FacetSeen;
 use probity_model::{ClauseId, Level};
 use serde::{Deserialize, Serialize};
 
 use crate::chapters::BookChapter;
-use crate::document::{API_VERSION, ClauseReport, MeasuredIn, Report, Spread};
+use crate::document::{API_VERSION, MeasuredIn, Report, Spread};
 use crate::report_facts::ReportFacts;
 use crate::turn::Turn;
 use crate::word::Word;
+use column::ColumnClause;
+
+pub use column::MatrixColumn;
 
 /// The kind of the document.
 const KIND: &str = "ConformanceMatrix";
@@ -111,10 +115,18 @@ impl Matrix {
     /// The matrix of reports with their names, in this order.
     #[must_use]
     pub fn of(reports: &[(String, &Report)], chapters: &[BookChapter]) -> Self {
-        let ids = merged(reports);
+        let columns = reports.iter().map(|(name, report)| MatrixColumn::of(name, report));
+        Self::of_columns(columns.collect(), chapters)
+    }
+
+    /// The matrix of columns, in this order.
+    #[must_use]
+    pub fn of_columns(mut columns: Vec<MatrixColumn>, chapters: &[BookChapter]) -> Self {
+        let ids = merged(&columns);
         let clauses: Vec<MatrixRow> = BookChapter::group(chapters, &ids, |id| id)
             .into_iter()
-            .flat_map(|(chapter, ids)| ids.into_iter().filter_map(move |id| row(&chapter, id, reports)))
+            .flat_map(|(chapter, ids)| ids.into_iter().map(move |id| (chapter.clone(), id)))
+            .filter_map(|(chapter, id)| row(&chapter, id, &mut columns))
             .collect();
         let count = |is: fn(&MatrixRow) -> bool| clauses.iter().filter(|row| is(row)).count();
         let counts = MatrixCounts {
@@ -124,8 +136,7 @@ impl Matrix {
             regressions: count(MatrixRow::is_regression),
             recoveries: count(MatrixRow::is_recovery),
         };
-        let facts: Vec<ReportFacts> =
-            reports.iter().map(|(name, report)| ReportFacts::of(name, report)).collect();
+        let facts: Vec<ReportFacts> = columns.into_iter().map(|column| column.facts).collect();
         Self {
             api_version: API_VERSION.to_owned(),
             kind: KIND.to_owned(),
@@ -180,15 +191,21 @@ impl MatrixRow {
 
 /// All clauses of all reports, in the order of the last report. A clause that the last report does not have comes after
 /// the clause that it follows in its own report.
-fn merged(reports: &[(String, &Report)]) -> Vec<ClauseId> {
+fn merged(columns: &[MatrixColumn]) -> Vec<ClauseId> {
     let mut merged: Vec<ClauseId> = Vec::new();
-    for (_, report) in reports.iter().rev() {
+    let mut later: &[ClauseId] = &[];
+    for column in columns.iter().rev().filter(|column| !column.order.is_empty()) {
+        // Most reports have the same book, which adds nothing again.
+        if column.order == later {
+            continue;
+        }
+        later = &column.order;
         let mut after = 0;
-        for clause in &report.clauses {
-            match merged.iter().position(|id| *id == clause.id) {
+        for clause in &column.order {
+            match merged.iter().position(|id| id == clause) {
                 Some(at) => after = at + 1,
                 None => {
-                    merged.insert(after, clause.id.clone());
+                    merged.insert(after, clause.clone());
                     after += 1;
                 }
             }
@@ -197,20 +214,16 @@ fn merged(reports: &[(String, &Report)]) -> Vec<ClauseId> {
     merged
 }
 
-fn row(chapter: &str, id: &ClauseId, reports: &[(String, &Report)]) -> Option<MatrixRow> {
-    let all: Vec<Option<&ClauseReport>> = reports.iter().map(|(_, report)| report.clause(id)).collect();
-    let latest = all.iter().rev().find_map(|clause| *clause)?;
-    let verdicts: BTreeSet<Word> = all.iter().flatten().map(|clause| clause.verdict).collect();
+/// The row of a clause. Its cells are taken from the columns.
+fn row(chapter: &str, id: &ClauseId, columns: &mut [MatrixColumn]) -> Option<MatrixRow> {
+    let all: Vec<Option<ColumnClause>> = columns.iter_mut().map(|column| column.clauses.remove(id)).collect();
+    let latest = all.iter().rev().find_map(Option::as_ref)?;
+    let (level, text) = (latest.level, latest.text.clone());
+    let verdicts: BTreeSet<Word> = all.iter().flatten().filter_map(|clause| clause.cell.verdict).collect();
     let mut before = Before::default();
     let cells = all.into_iter().map(|clause| cell(clause, &mut before)).collect();
-    Some(MatrixRow {
-        id: id.clone(),
-        chapter: chapter.to_owned(),
-        level: latest.level,
-        text: latest.text.clone(),
-        differs: verdicts.len() > 1,
-        cells,
-    })
+    let (id, chapter) = (id.clone(), chapter.to_owned());
+    Some(MatrixRow { id, chapter, level, text, differs: verdicts.len() > 1, cells })
 }
 
 /// The verdicts of the previous reports on a clause.
@@ -229,23 +242,16 @@ impl Before {
     }
 }
 
-fn cell(clause: Option<&ClauseReport>, before: &mut Before) -> MatrixCell {
-    let Some(clause) = clause else { return MatrixCell::default() };
-    let word = clause.verdict;
+fn cell(clause: Option<ColumnClause>, before: &mut Before) -> MatrixCell {
+    let Some((word, cell)) = clause.and_then(|clause| Some((clause.cell.verdict?, clause.cell))) else {
+        return MatrixCell::default();
+    };
     let turn = before.turn(word);
     before.last = Some(word);
     if word.decided() {
         before.decided = Some(word);
     }
-    let unseen = clause.facets.iter().filter(|facet| facet.seen == Sight::Unseen).cloned();
-    MatrixCell {
-        verdict: Some(word),
-        turn,
-        finding: clause.finding.clone(),
-        measured: clause.tightest().cloned(),
-        spread: clause.spread,
-        unseen: unseen.collect(),
-    }
+    MatrixCell { turn, ..cell }
 }
 
 /// Differences between the reports other than their results.

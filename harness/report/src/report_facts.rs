@@ -165,8 +165,14 @@ pub fn began_in_words(time: &str) -> String {
 /// Short names that distinguish reports: the version and, if needed, more.
 #[must_use]
 pub fn names_of(reports: &[&Report]) -> Vec<String> {
-    type Parts<'p> = &'p dyn Fn(&ReportFacts) -> Vec<String>;
     let facts: Vec<ReportFacts> = reports.iter().map(|report| ReportFacts::of("", report)).collect();
+    names_by_facts(&facts.iter().collect::<Vec<_>>())
+}
+
+/// Short names that distinguish the reports with these facts.
+#[must_use]
+pub fn names_by_facts(facts: &[&ReportFacts]) -> Vec<String> {
+    type Parts<'p> = &'p dyn Fn(&ReportFacts) -> Vec<String>;
     let labels = |of: &ReportFacts| of.labels.values().cloned().collect::<Vec<_>>().join(" ");
     let by: [Parts<'_>; 6] = [
         &|of| vec![of.version()],

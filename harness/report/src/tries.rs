@@ -11,6 +11,7 @@ use probity_model::facets;
 use probity_model::judge::Judgement;
 use probity_model::{Clause, ClauseId, Registry};
 
+use crate::essentials::bare;
 use crate::merge::{Poll, Vote};
 use crate::run_log::Planned;
 use crate::word::Word;
@@ -26,6 +27,22 @@ pub struct JudgedCase {
     pub judgements: Vec<Judgement>,
     /// Its own expectations.
     pub expected: Vec<Expected>,
+}
+
+impl JudgedCase {
+    /// The conclusions without what [`undecided`] does not need. A run holds them until its end.
+    #[must_use]
+    pub fn reduced(mut self) -> Self {
+        for judgement in &mut self.judgements {
+            judgement.verdict = bare(&judgement.verdict);
+            judgement.measurements.retain(|measured| measured.noise > 0);
+            judgement.measurements.truncate(1);
+            judgement.measurements.shrink_to_fit();
+        }
+        self.judgements.shrink_to_fit();
+        self.expected.iter_mut().for_each(|expected| expected.verdict = bare(&expected.verdict));
+        self
+    }
 }
 
 /// The cases that left a clause or an expectation undecided. Violated and broken cases are not tried again, and cases
@@ -133,7 +150,7 @@ mod tests {
         let judge = Judge { clause: "demo.halves", judge: |_, _, _| {} };
         let registry = Registry::new(catalogue, [judge]).unwrap();
         let chosen = |planned: &[Planned], noise: i64| {
-            let judged = [half_seen("demo/quick", noise)];
+            let judged = [half_seen("demo/quick", noise).reduced()];
             let chosen = undecided(&registry, (planned, &BTreeSet::new()), &judged);
             chosen.into_iter().map(|case| case.0).collect::<Vec<_>>()
         };

@@ -15,7 +15,7 @@ mod numbers;
 mod same;
 
 pub use against_book::against_book;
-pub use histories::{histories, is_evidence_of_a_failure};
+pub use histories::{history, is_evidence_of_a_failure};
 pub use log::log;
 pub use numbers::numbers;
 pub use same::{Differences, differences};

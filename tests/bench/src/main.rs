@@ -3,6 +3,7 @@
 //! `ci/bench target` builds the programs and calls this. It judges only the aims, and changes no program.
 
 pub mod contestant;
+pub mod harness;
 pub mod load;
 pub mod measures;
 pub mod meters;
@@ -66,7 +67,13 @@ const MEASURES: [(&str, Measure); 8] = [
 ];
 
 fn main() -> ExitCode {
-    match run(&Told::parse()) {
+    let arguments = std::env::args().skip(1);
+    let done = match std::env::args().nth(1).as_deref() {
+        Some("harness") => harness::run(arguments),
+        Some(harness::CHILD) => harness::child(arguments.skip(1)),
+        _ => run(&Told::parse()),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // If this fails, there is nowhere left to report it.

@@ -79,13 +79,18 @@ pub fn page(setting: &Setting, sections: &[Section]) -> String {
             setting.noise * 100.0
         ),
     );
-    line_to(&mut page, format_args!("\n## Aims\n"));
-    table(&mut page, &["aim", "measured", "met"].map(str::to_owned), &aims(sections));
-    for section in sections {
-        line_to(&mut page, format_args!("\n## {}\n\n{}\n", section.title, section.method));
-        table(&mut page, &section.columns, &section.rows);
-    }
+    self::sections(&mut page, sections);
     page
+}
+
+/// Adds the aims, and then the sections.
+pub fn sections(page: &mut String, sections: &[Section]) {
+    line_to(page, format_args!("\n## Aims\n"));
+    table(page, &["aim", "measured", "met"].map(str::to_owned), &aims(sections));
+    for section in sections {
+        line_to(page, format_args!("\n## {}\n\n{}\n", section.title, section.method));
+        table(page, &section.columns, &section.rows);
+    }
 }
 
 fn aims(sections: &[Section]) -> Vec<Vec<String>> {

@@ -9,7 +9,7 @@ use probity_model::History;
 use probity_model::history::{Did, NodeFacts};
 use probity_model::verdict::Skip;
 use probity_report::run_log::{ClusterFacts, Planned, RunFacts, Suite, Tool, Usage};
-use probity_report::{BookCase, BookFacts, LogLine, ReadHistory, Report, StoredHistory};
+use probity_report::{BookCase, BookFacts, LogLine, ReadHistory, Report, StoredHistory, Workers};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
@@ -160,7 +160,7 @@ impl Run {
     /// The report of it.
     #[must_use]
     pub fn report(&self) -> Report {
-        let report = Report::build(&registry(), &self.log(), &self.stored());
+        let report = Report::build(&registry(), &self.log(), &self.stored(), Workers::all());
         report.expect("the log has a beginning").certified(&self.book())
     }
 

@@ -49,7 +49,7 @@ mod tests {
 
     fn folder(report: &probity_report::Report) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
-        report_files::write(folder.path(), report, &[], Standard::default()).unwrap();
+        report_files::write(folder.path(), report, &Vec::new(), Standard::default()).unwrap();
         folder
     }
 

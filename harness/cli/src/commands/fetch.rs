@@ -143,14 +143,9 @@ fn unpack(args: &FetchArgs, shards: &[(Shard, Vec<u8>)]) -> Result<Report, Failu
 
 /// Writes the files of a downloaded run.
 fn report(folder: &Path, args: &FetchArgs) -> Result<Report, Failure> {
-    let (log, histories) = run_folder::load(folder)?;
-    let report = commands::report::judged_again(
-        folder,
-        &book::registry()?,
-        &provenance::book_facts()?,
-        (&log, &histories),
-    )?;
-    report_files::write(folder, &report, &histories, args.standard.standard())?;
+    let (report, files) =
+        commands::report::judged_again(folder, &book::registry()?, &provenance::book_facts()?)?;
+    report_files::write(folder, &report, &files, args.standard.standard())?;
     Ok(report)
 }
 

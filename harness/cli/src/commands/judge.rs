@@ -1,15 +1,20 @@
 //! `probity judge`: the verdicts on stored histories, without a cluster.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use probity_model::{History, Registry};
-use probity_report::Report;
+use probity_report::{
+    Citations, Essentials, Histories as _, JudgedHistory, LogLine, NamedHistory, Outline, ReadHistory,
+    Workers,
+};
 
 use crate::arguments::{Format, JudgeArgs};
 use crate::cases::book;
 use crate::exit_status::{Exit, ExitFacts, Failure};
 use crate::output::{self, did_you_mean};
-use crate::run_folder::{self, LOG};
+use crate::run_folder::foreign::RunFiles;
+use crate::run_folder::{self, HistoryFile, LOG};
 use crate::verdicts::CaseVerdicts;
 
 /// Judges each history and prints the verdicts.
@@ -18,50 +23,146 @@ pub(crate) fn run(args: &JudgeArgs) -> Result<Exit, Failure> {
     for id in &args.clause {
         known(&registry, id)?;
     }
-    Ok(judged(args, &registry)?.status(args.standard.standard()))
+    Ok(judged(args, &registry, Workers::all())?.status(args.standard.standard()))
 }
 
-/// Judges and prints each history, and returns the facts that determine the exit status.
-fn judged(args: &JudgeArgs, registry: &Registry) -> Result<ExitFacts, Failure> {
+/// Judges and prints each history, and returns the facts that determine the exit status. Each history is dropped as soon as
+/// it is judged.
+fn judged(args: &JudgeArgs, registry: &Registry, workers: Workers) -> Result<ExitFacts, Failure> {
     let is_run = |path: &&PathBuf| args.clause.is_empty() && path.join(LOG).exists();
-    let runs: Vec<&PathBuf> = args.histories.iter().filter(is_run).collect();
+    let folders: Vec<&PathBuf> = args.histories.iter().filter(is_run).collect();
+    let opened = folders.iter().map(|folder| Ok((folder.as_path(), run_folder::open(folder)?)));
+    let (opened, wrong): (Vec<_>, Vec<Result<_, Failure>>) = opened.partition(Result::is_ok);
+    let opened: Vec<_> = opened.into_iter().flatten().collect();
+    let runs = opened.iter().filter_map(|(folder, run)| RunToJudge::of(folder, run));
+    let runs: Vec<RunToJudge<'_>> = runs.collect();
+    let mut found: Vec<_> = runs.iter().map(RunFound::of).collect();
     let mut facts = ExitFacts::default();
-    for path in run_folder::histories_below(&args.histories)? {
-        let file = match run_folder::read_history(&path) {
+    let paths = run_folder::histories_below(&args.histories)?;
+    let judge = |path: &PathBuf| Judging { args, registry, folders: &folders, runs: &runs }.judge(path);
+    workers.in_order(&paths, judge, |one| {
+        let JudgedFile { warning, said, facts: of_file, of_run } = one?;
+        warning.iter().for_each(|warning| output::err(warning));
+        output::out(&said)?;
+        facts = facts.and(of_file);
+        if let Some((run, place, judged)) = of_run {
+            found[run].add(place, judged);
+        }
+        Ok::<(), Failure>(())
+    })?;
+    wrong.into_iter().try_for_each(|wrong| wrong.map(|_| ()))?;
+    let of_runs = runs.iter().zip(found).map(|(run, found)| found.facts(registry, run));
+    Ok(of_runs.fold(facts, ExitFacts::and))
+}
+
+/// What all threads share.
+struct Judging<'a> {
+    args: &'a JudgeArgs,
+    registry: &'a Registry,
+    /// The folders of runs among the arguments.
+    folders: &'a [&'a PathBuf],
+    runs: &'a [RunToJudge<'a>],
+}
+
+/// What to print about a history, and what counts.
+#[derive(Default)]
+struct JudgedFile {
+    warning: Option<String>,
+    said: String,
+    facts: ExitFacts,
+    /// The run, the place in the run, and the conclusions, if the history counts as part of a run.
+    of_run: Option<(usize, usize, JudgedHistory)>,
+}
+
+impl Judging<'_> {
+    fn judge(&self, path: &Path) -> Result<JudgedFile, Failure> {
+        let warning = |why: &str| Some(format!("probity judge: {}: {why}\n", path.display()));
+        let HistoryFile { history, sha256, torn } = match run_folder::read_history(path) {
             Ok(file) => file,
-            Err(why) if args.histories.contains(&path) => return Err(Failure::wrong_file(&path, why)),
+            Err(why) if self.args.histories.iter().any(|given| given == path) => {
+                return Err(Failure::wrong_file(path, why));
+            }
             Err(why) => {
-                output::err(&format!("probity judge: {}: {why}\n", path.display()));
-                facts.failed = true;
-                continue;
+                let facts = ExitFacts { failed: true, ..ExitFacts::default() };
+                return Ok(JudgedFile { warning: warning(&why), facts, ..JudgedFile::default() });
             }
         };
-        if let Some(torn) = &file.torn {
-            output::err(&format!(
-                "probity judge: {}: {torn}; judging only the intact part\n",
-                path.display()
-            ));
-        }
-        let verdicts = CaseVerdicts::of(registry, &file.history).only(&args.clause);
-        let applies = args.clause.is_empty() || !verdicts.judgements.is_empty();
-        output::out(&match args.format {
+        let warning =
+            torn.as_ref().and_then(|torn| warning(&format!("{torn}; judging only the intact part")));
+        let read = ReadHistory { sha256, history };
+        let in_a_run = self.runs.iter().enumerate().find_map(|(at, run)| Some((at, run.places.get(path)?)));
+        let of_run = in_a_run.filter(|_| torn.is_none()).map(|(at, (place, named))| {
+            (at, *place, JudgedHistory::of(self.registry, named, &read, &Citations::none()))
+        });
+        let header = &read.history.header;
+        let verdicts = match &of_run {
+            Some((.., judged)) => CaseVerdicts::of_judged(header, judged),
+            None => CaseVerdicts::of(self.registry, &read.history).only(&self.args.clause),
+        };
+        let applies = self.args.clause.is_empty() || !verdicts.judgements.is_empty();
+        let said = match self.args.format {
             Format::Json => verdicts.file().map_err(|error| Failure::failed(error.to_string()))?,
-            Format::Text if applies => text(registry, &path.display().to_string(), &file.history, &verdicts),
-            Format::Text => not_applicable(&verdicts.case, &args.clause),
-        })?;
+            Format::Text if applies => {
+                text(self.registry, &path.display().to_string(), &read.history, &verdicts)
+            }
+            Format::Text => not_applicable(&verdicts.case, &self.args.clause),
+        };
+        let mut facts = ExitFacts::default();
         // Which histories of a run count depends on its log: a case may have run again.
-        if applies && !runs.iter().any(|run| path.starts_with(run)) {
+        if applies && !self.folders.iter().any(|run| path.starts_with(run)) {
             verdicts.add_to(&mut facts);
         }
+        Ok(JudgedFile { warning, said, facts, of_run })
     }
-    runs.into_iter().try_fold(facts, |facts, run| Ok(facts.and(facts_of_run(run, registry)?)))
 }
 
-/// The facts about a run. Its report gives the same facts.
-fn facts_of_run(folder: &Path, registry: &Registry) -> Result<ExitFacts, Failure> {
-    let (log, histories) = run_folder::load(folder)?;
-    let report = Report::build(registry, &log, &histories);
-    Ok(report.map_err(|error| Failure::wrong_file(folder, error))?.exit_facts())
+/// A run among the arguments.
+struct RunToJudge<'a> {
+    files: &'a RunFiles,
+    outline: Outline<'a>,
+    /// The paths of the histories that its log names, each with its place.
+    places: BTreeMap<PathBuf, (usize, NamedHistory<'a>)>,
+}
+
+impl<'a> RunToJudge<'a> {
+    fn of(folder: &Path, (log, files): &'a (Vec<LogLine>, RunFiles)) -> Option<Self> {
+        let outline = Outline::of(log).ok()?;
+        let named = outline.histories().into_iter().enumerate();
+        let places = named.map(|one| (folder.join(files.name_of_history(one.1.file)), one)).collect();
+        Some(Self { files, outline, places })
+    }
+}
+
+/// What was found in a run: what its exit status needs.
+struct RunFound {
+    essentials: Essentials,
+    judged: Vec<Option<JudgedHistory>>,
+}
+
+impl RunFound {
+    fn of(run: &RunToJudge<'_>) -> Self {
+        let judged = run.outline.histories().iter().map(|_| None).collect();
+        Self { essentials: Essentials::default(), judged }
+    }
+
+    fn add(&mut self, place: usize, mut judged: JudgedHistory) {
+        self.essentials.reduce(&mut judged);
+        self.judged[place] = Some(judged);
+    }
+
+    /// The facts about the run. Its report gives the same facts. Histories that were not among the files, such as one that
+    /// the log names twice, are judged now.
+    fn facts(self, registry: &Registry, run: &RunToJudge<'_>) -> ExitFacts {
+        let judge = |(judged, named): (Option<JudgedHistory>, NamedHistory<'_>)| match judged {
+            Some(judged) => Ok(judged),
+            None => run
+                .files
+                .read_history(named.file)
+                .map(|read| JudgedHistory::of(registry, &named, &read, &Citations::none())),
+        };
+        let judged = self.judged.into_iter().zip(run.outline.histories()).map(judge);
+        run.outline.report(registry, judged.collect()).exit_facts()
+    }
 }
 
 /// Explains why a history has no verdict on the requested clauses.
@@ -122,7 +223,7 @@ mod tests {
         let standard = StandardArgs { inconclusive: Inconclusive::Warn, strict: false };
         let histories = vec![folder.to_owned()];
         let args = JudgeArgs { histories, clause: Vec::new(), format: Format::Text, standard };
-        judged(&args, &sample::registry()).unwrap().status(standard.standard())
+        judged(&args, &sample::registry(), Workers::of(2)).unwrap().status(standard.standard())
     }
 
     #[test]

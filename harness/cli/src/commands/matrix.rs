@@ -1,10 +1,12 @@
 //! `probity matrix`: many reports side by side, such as versions, vendors or nodes.
 
+use std::ffi::OsString;
+
 use probity_page::MatrixPage;
-use probity_report::{Matrix, Report};
+use probity_report::{Matrix, Workers};
 
 use crate::arguments::{ComparisonFormat, MatrixArgs};
-use crate::comparisons::{self, ComparedReport, links, markdown};
+use crate::comparisons::{self, Column, ComparedReport, links, markdown};
 use crate::exit_status::{Exit, Failure};
 use crate::report_files;
 
@@ -18,14 +20,12 @@ fn text(args: &MatrixArgs) -> Result<String, Failure> {
         let why = "one report cannot be compared; give at least two, or open its report.html";
         return Err(Failure::wrong_use(why));
     }
-    let read = args.reports.iter().map(|argument| ComparedReport::read_named(argument));
-    let reports: Vec<ComparedReport> = read.collect::<Result<_, _>>()?;
-    let named =
-        comparisons::names(&reports)?.into_iter().zip(&reports).map(|(name, one)| (name, &one.report));
-    let named: Vec<(String, &Report)> = named.collect();
-    let matrix = Matrix::of(&named, &report_files::chapters());
-    let matrix = if args.only_differences { matrix.only_differing() } else { matrix };
+    let reports = read(args, Workers::all())?;
+    let names = comparisons::names(&reports)?;
     let links = links::to_pages(&reports, args.output.out.as_deref());
+    let columns = names.into_iter().zip(reports).map(|(name, one)| one.report.column.called(name));
+    let matrix = Matrix::of_columns(columns.collect(), &report_files::chapters());
+    let matrix = if args.only_differences { matrix.only_differing() } else { matrix };
     match args.output.format() {
         ComparisonFormat::Text => Ok(matrix.in_words()),
         ComparisonFormat::Markdown => Ok(markdown::matrix(&matrix, &links)),
@@ -34,11 +34,25 @@ fn text(args: &MatrixArgs) -> Result<String, Failure> {
     }
 }
 
+/// Reads the reports on all threads. Of each, only its column is kept.
+fn read(args: &MatrixArgs, workers: Workers) -> Result<Vec<ComparedReport<Column>>, Failure> {
+    let mut reports: Vec<ComparedReport<Column>> = Vec::new();
+    let column = |argument: &OsString| Ok(ComparedReport::read_named(argument)?.column());
+    workers.in_order(&args.reports, column, |one: Result<ComparedReport<Column>, Failure>| {
+        let one = one?;
+        if let Some(before) = reports.last_mut() {
+            before.report.column.leave_texts_to(&one.report.column);
+        }
+        reports.push(one);
+        Ok::<(), Failure>(())
+    })?;
+    Ok(reports)
+}
+
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
-    use std::ffi::OsString;
     use std::path::Path;
 
     use probity_report::Standard;

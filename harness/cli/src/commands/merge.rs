@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use probity_report::Report;
 use probity_report::merged_run::Allowed;
+use probity_report::{Outline, Report};
 
 use crate::arguments::MergeArgs;
 use crate::cases::book;
-use crate::commands::report::judged_again;
 use crate::exit_status::{Exit, Failure, Standard};
+use crate::run_folder::foreign::RunFiles;
 use crate::run_folder::merging::{merge_into, runs_below};
-use crate::{output, provenance, report_files, run_folder};
+use crate::{output, provenance, report_files};
 
 /// Merges the runs, and ends with the exit status of the merged report.
 pub(crate) fn run(args: &MergeArgs) -> Result<Exit, Failure> {
@@ -34,9 +34,10 @@ pub(crate) fn merged(
 ) -> Result<Report, Failure> {
     let registry = book::registry()?;
     let command: Vec<String> = std::env::args().collect();
-    merge_into(out, folders, &registry, &command, allowed)?;
-    let (log, histories) = run_folder::load(out)?;
-    let report = judged_again(out, &registry, &provenance::book_facts()?, (&log, &histories))?;
-    report_files::write(out, &report, &histories, standard)?;
+    let book = provenance::book_facts()?;
+    let (log, judged) = merge_into(out, folders, &registry, &command, allowed)?;
+    let outline = Outline::of(&log).map_err(|error| Failure::wrong_file(out, error))?;
+    let report = outline.report(&registry, judged).judged_by(&book.suite).certified(&book);
+    report_files::write(out, &report, &RunFiles::Folder(out.to_owned()), standard)?;
     Ok(report)
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use probity_model::Registry;
-use probity_report::{BookFacts, LogLine, Report, StoredHistory};
+use probity_report::{BookFacts, Report, Workers};
 
 use crate::arguments::ReportArgs;
 use crate::cases::book;
@@ -21,17 +21,17 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-/// The report on an earlier run or another person's run, judged with the book of this program.
-/// Fails if the log lacks its first line.
+/// The report on an earlier run or another person's run, judged with the book of this program, and the files of the run.
+/// Fails if the folder has no log, or if the log has another format.
 pub(crate) fn judged_again(
     folder: &Path,
     registry: &Registry,
     book: &BookFacts,
-    (log, histories): (&[LogLine], &[StoredHistory]),
-) -> Result<Report, Failure> {
-    let report =
-        Report::build(registry, log, histories).map_err(|error| Failure::wrong_file(folder, error))?;
-    Ok(report.judged_by(&book.suite).certified(book))
+) -> Result<(Report, RunFiles), Failure> {
+    let (log, files) = run_folder::open(folder)?;
+    let report = Report::build(registry, &log, &files, Workers::all());
+    let report = report.map_err(|error| Failure::wrong_file(folder, error))?;
+    Ok((report.judged_by(&book.suite).certified(book), files))
 }
 
 fn generate(
@@ -41,12 +41,11 @@ fn generate(
     github: &Github,
 ) -> Result<(Exit, String), Failure> {
     let standard = args.standard.standard();
-    let (log, histories) = run_folder::load(&args.folder)?;
-    let report = judged_again(&args.folder, registry, book, (&log, &histories))?;
+    let (report, files) = judged_again(&args.folder, registry, book)?;
     if args.check {
         return check(args, &report);
     }
-    let written = report_files::write(&args.folder, &report, &histories, standard)?;
+    let written = report_files::write(&args.folder, &report, &files, standard)?;
     let annotations = github.publish(&report, standard)?;
     let wrote = format!("\nwrote {} to {}\n", written.join(", "), args.folder.display());
     Ok((report.exit(standard), report.in_words() + &annotations + &wrote))
@@ -57,8 +56,7 @@ fn check(args: &ReportArgs, report: &Report) -> Result<(Exit, String), Failure> 
     let path = args.folder.join(REPORT);
     let there = RunFiles::Folder(args.folder.clone()).text(REPORT);
     let there = there.map_err(|error| Failure::wrong_file(&path, error))?;
-    let again = report_files::json(report).map_err(|error| Failure::file_failed(&path, error))?;
-    if there == again {
+    if report_files::is_json_of(report, &there) {
         return Ok((Exit::Success, format!("{}: it matches the histories\n", path.display())));
     }
     let book = |of: &Report| provenance::named(of.judged_by.as_ref().unwrap_or(&of.suite));
@@ -71,6 +69,7 @@ fn check(args: &ReportArgs, report: &Report) -> Result<(Exit, String), Failure> 
         );
         return Err(Failure::file_failed(&path, why));
     }
+    let again = report_files::json(report).map_err(|error| Failure::file_failed(&path, error))?;
     let at = there.lines().zip(again.lines()).take_while(|(there, again)| there == again).count() + 1;
     let why = format!("it differs from the histories from line {at} on; `probity report` generates it again");
     Err(Failure::file_failed(&path, why))

@@ -54,6 +54,7 @@ fn perform(args: &ReproduceArgs, made: &Reproduction) -> Result<Exit, Failure> {
     let plan = RunPlan::shown_together(&book, title, made.cases.clone(), &made.source);
     let finished = prepared.conduct(RunPlan { standard, retries: 1, ..plan }, |_| ())?;
     let histories = finished.whole_histories();
+    let histories: Vec<_> = histories.iter().collect();
     let (report, folder) = (&finished.report, finished.folder.as_path());
     output::out(&Issue { reproduction: made, report, histories: &histories, folder }.markdown())?;
     let facts = finished.report.exit_facts();

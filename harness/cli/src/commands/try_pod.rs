@@ -124,6 +124,7 @@ impl Attempt<'_> {
         let plan = RunPlan::shown_together(&book, title, cases, &self.workload.source);
         let finished = prepared.conduct(plan, |_| ())?;
         let histories = finished.whole_histories();
+        let histories: Vec<_> = histories.iter().collect();
         let run = TrialRun::of(&book.registry, &self.trials, &finished.folder, &finished.log, &histories);
         self.print(Some(&run))?;
         let facts = run.exit_facts(&self.trials, finished.report.exit_facts());

@@ -8,9 +8,9 @@ use super::ComparedReport;
 
 /// The link to the page of each report, if the page is in the report's folder. Links are relative to the folder of
 /// `out`, or to the current folder. There is no link to a path that is not valid UTF-8.
-pub(crate) fn to_pages(reports: &[ComparedReport], out: Option<&Path>) -> Vec<Option<Link>> {
+pub(crate) fn to_pages<R>(reports: &[ComparedReport<R>], out: Option<&Path>) -> Vec<Option<Link>> {
     let base = base(out);
-    let link = |one: &ComparedReport| {
+    let link = |one: &ComparedReport<R>| {
         let path = relative(base.as_deref()?, &one.page()?)?;
         Some(Link::relative(&path))
     };

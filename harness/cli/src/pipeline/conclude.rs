@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use probity_model::History;
-use probity_report::{LogLine, Report, StoredHistory};
+use probity_report::{Histories as _, LogLine, Report, Workers};
 use tokio::runtime::Runtime;
 
 use crate::cases::book::Book;
 use crate::exit_status::{Exit, ExitFacts, Failure, Standard};
+use crate::run_folder::foreign::RunFiles;
 use crate::{provenance, report_files, run_folder};
 
 /// A finished run with a written report.
@@ -18,7 +19,7 @@ pub(crate) struct FinishedRun {
     pub(crate) log: Vec<LogLine>,
     /// Its report.
     pub(crate) report: Report,
-    histories: Vec<StoredHistory>,
+    files: RunFiles,
     standard: Standard,
     failed: Option<String>,
     /// Keeps the signal listener running while the results are written and delivered.
@@ -34,18 +35,21 @@ impl FinishedRun {
         failed: Option<String>,
         runtime: Runtime,
     ) -> Result<Self, Failure> {
-        let (log, histories) = run_folder::load(&folder)?;
-        let report = Report::build(&book.registry, &log, &histories)
+        let (log, files) = run_folder::open(&folder)?;
+        let report = Report::build(&book.registry, &log, &files, Workers::all())
             .map_err(|error| Failure::failed(format!("the report could not be built: {error}")))?
             .certified(&provenance::book_facts()?);
-        report_files::write(&folder, &report, &histories, standard)?;
-        Ok(Self { folder, log, report, histories, standard, failed, _runtime: runtime })
+        report_files::write(&folder, &report, &files, standard)?;
+        Ok(Self { folder, log, report, files, standard, failed, _runtime: runtime })
     }
 
-    /// The histories that could be read back.
-    pub(crate) fn whole_histories(&self) -> Vec<&History> {
-        let whole = self.histories.iter().filter_map(|stored| stored.contents.as_ref().ok());
-        whole.map(|read| &read.history).collect()
+    /// The histories that can be read back, all at once: call this only for a run of a few cases.
+    pub(crate) fn whole_histories(&self) -> Vec<History> {
+        let whole = self.log.iter().filter_map(|line| match line {
+            LogLine::CaseEnded { history, .. } => self.files.read_history(history).ok(),
+            _ => None,
+        });
+        whole.map(|read| read.into_owned().history).collect()
     }
 
     /// The exit status of the program, according to these facts.

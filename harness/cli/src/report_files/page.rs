@@ -1,12 +1,12 @@
 //! `report.html`: the report for a browser, with the timelines of its histories.
 
 use probity_page::Page;
-use probity_report::{BookChapter, Report, Standard, StoredHistory};
+use probity_report::{BookChapter, Histories, Report, Standard, Workers};
 use probity_suites::CHAPTERS;
 
 /// The page.
-pub(super) fn html(report: &Report, histories: &[StoredHistory], standard: Standard) -> String {
-    Page { report, histories, chapters: &chapters(), standard }.html()
+pub(super) fn html(report: &Report, histories: &dyn Histories, standard: Standard) -> String {
+    Page { report, histories, chapters: &chapters(), standard, workers: Workers::all() }.html()
 }
 
 /// The chapters of the built-in book. A chapter that cannot be read is left out, and its clauses appear under the others.

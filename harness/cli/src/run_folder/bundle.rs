@@ -69,6 +69,8 @@ pub(crate) fn unpack(bytes: &[u8], folder: &Path) -> Result<(), Failure> {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
+    use probity_report::Histories as _;
+
     use super::*;
     use crate::report_files::sample;
     use crate::run_folder;
@@ -79,10 +81,11 @@ mod tests {
         sample::store(&sample::run(), from.path());
         std::fs::write(from.path().join("report.html"), "made again").unwrap();
         unpack(&pack(from.path()).unwrap(), to.path()).unwrap();
-        let (log, histories) = run_folder::load(to.path()).unwrap();
-        assert_eq!(log, run_folder::load(from.path()).unwrap().0);
-        assert_eq!(histories.len(), 3);
-        assert!(histories.iter().all(|stored| stored.contents.is_ok()));
+        let (log, files) = run_folder::open(to.path()).unwrap();
+        assert_eq!(log, run_folder::open(from.path()).unwrap().0);
+        let names = files.histories();
+        assert_eq!(names.len(), 3);
+        assert!(names.iter().all(|name| files.read_history(name).is_ok()));
         assert!(!to.path().join("report.html").exists());
     }
 

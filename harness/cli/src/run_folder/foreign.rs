@@ -3,11 +3,12 @@
 //! None of these files is trusted. Only regular files inside the folder are read, links are not followed, and a file is
 //! not read beyond the maximum size of a real file. A packed run is never written to disk.
 
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::path::{Component, Path, PathBuf};
 
 use probity_image::Tree;
-use probity_report::{ReadHistory, StoredHistory};
+use probity_report::{Histories, ReadHistory};
 
 use super::{HistoryFile, history_from, is_history, too_large, unpack};
 
@@ -75,20 +76,25 @@ impl RunFiles {
         names
     }
 
-    /// A history that the log names. It is compressed, or plain if the user has unpacked it.
-    pub(crate) fn history(&self, name: &str) -> StoredHistory {
+    /// The name of the file with a history that the log names. It is compressed, or plain if the user has unpacked it.
+    pub(crate) fn name_of_history<'n>(&self, name: &'n str) -> &'n str {
         let plain = name.trim_end_matches(".zst");
-        let there = if self.has(name) || !self.has(plain) { name } else { plain };
-        StoredHistory { file: name.to_owned(), contents: self.whole(there) }
+        if self.has(name) || !self.has(plain) { name } else { plain }
     }
+}
 
-    fn whole(&self, name: &str) -> Result<ReadHistory, String> {
-        let bytes = self.bytes(name)?;
+impl Histories for RunFiles {
+    fn read_history(&self, file: &str) -> Result<Cow<'_, ReadHistory>, String> {
+        let bytes = self.bytes(self.name_of_history(file))?;
         let HistoryFile { history, sha256, torn } = history_from(bytes.as_slice())?;
         match torn {
             Some(torn) => Err(torn),
-            None => Ok(ReadHistory { sha256, history }),
+            None => Ok(Cow::Owned(ReadHistory { sha256, history })),
         }
+    }
+
+    fn has_history(&self, file: &str) -> bool {
+        self.has(self.name_of_history(file))
     }
 }
 

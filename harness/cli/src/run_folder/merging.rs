@@ -6,13 +6,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use probity_model::Registry;
-use probity_report::LogLine;
 use probity_report::merged_run::{Allowed, MergedRun, RunToMerge, merge};
+use probity_report::{Judged, LogLine, Outline, Workers};
 
 use super::foreign::RunFiles;
-use super::{LOG, append, below, read_history, read_log, store};
+use super::{LOG, append, below, read_log, store};
 use crate::exit_status::Failure;
-use crate::verdicts::CaseVerdicts;
+use crate::verdicts::{self, CaseVerdicts};
 
 /// The run folders among these: the folders themselves, or their subfolders. Fails if a folder is not the folder of a run
 /// and contains none.
@@ -38,15 +38,16 @@ pub(crate) fn runs_below(folders: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     Ok(runs)
 }
 
-/// Merges the runs in these folders into a new folder: its log, its histories and the verdicts on them.
-/// Fails if they do not belong together, or files cannot be read or written.
+/// Merges the runs in these folders into a new folder: its log, its histories and the verdicts on them. Returns the log,
+/// and the conclusions from the histories.
+/// Fails if the runs do not belong together, or files cannot be read or written.
 pub(crate) fn merge_into(
     out: &Path,
     folders: &[PathBuf],
     registry: &Registry,
     command: &[String],
     allowed: Allowed,
-) -> Result<(), Failure> {
+) -> Result<(Vec<LogLine>, Judged), Failure> {
     if out.exists() && !out.is_dir() {
         return Err(Failure::wrong_file(out, "this is not a folder; choose another --out"));
     }
@@ -60,12 +61,14 @@ pub(crate) fn merge_into(
     }
     let merged = merge(&runs, command, allowed)
         .map_err(|error| Failure::wrong_use(format!("{error}{}", error.advice())))?;
-    copy(out, folders, registry, &merged)?;
+    copy(out, folders, &merged)?;
+    let judged = judge(out, registry, &merged.log)?;
     // The log is written last, so that a folder with a log has all the histories that it names.
-    write_log(out, &merged.log).map_err(|error| Failure::file_failed(&path, error))
+    write_log(out, &merged.log).map_err(|error| Failure::file_failed(&path, error))?;
+    Ok((merged.log, judged))
 }
 
-fn copy(out: &Path, folders: &[PathBuf], registry: &Registry, merged: &MergedRun) -> Result<(), Failure> {
+fn copy(out: &Path, folders: &[PathBuf], merged: &MergedRun) -> Result<(), Failure> {
     for moved in &merged.histories {
         let wrong = |why: String| Failure::wrong_file(&folders[moved.run], why);
         let from = RunFiles::Folder(folders[moved.run].clone()).bytes(&moved.from);
@@ -73,15 +76,21 @@ fn copy(out: &Path, folders: &[PathBuf], registry: &Registry, merged: &MergedRun
         // A missing or damaged history is an error of its case in the merged report, as in the report of its own run.
         let Ok(bytes) = from else { continue };
         store(&to, &bytes).map_err(|error| Failure::file_failed(&to, error))?;
-        let Ok(file) = read_history(&to) else { continue };
-        let verdicts = CaseVerdicts::of(registry, &file.history);
-        let text = verdicts.file().map_err(|error| Failure::failed(error.to_string()))?;
-        let name =
-            moved.to.trim_start_matches("history/").trim_end_matches(".zst").trim_end_matches(".jsonl");
-        let path = out.join("verdicts").join(format!("{name}.json"));
-        store(&path, text.as_bytes()).map_err(|error| Failure::file_failed(&path, error))?;
     }
     Ok(())
+}
+
+/// Judges the histories, and writes the verdicts on each of them.
+fn judge(out: &Path, registry: &Registry, log: &[LogLine]) -> Result<Judged, Failure> {
+    let outline = Outline::of(log).map_err(|error| Failure::failed(error.to_string()))?;
+    let files = RunFiles::Folder(out.to_owned());
+    outline.judge(registry, &files, Workers::all(), |named, at_hand| {
+        let Ok((read, judged)) = at_hand else { return Ok(()) };
+        let verdicts = CaseVerdicts::of_judged(&read.history.header, judged);
+        let text = verdicts.file().map_err(|error| Failure::failed(error.to_string()))?;
+        let path = below(out, &verdicts::file_of(named.file)).map_err(Failure::failed)?;
+        store(&path, text.as_bytes()).map_err(|error| Failure::file_failed(&path, error))
+    })
 }
 
 fn write_log(out: &Path, log: &[LogLine]) -> std::io::Result<()> {

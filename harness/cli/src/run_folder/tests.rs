@@ -1,15 +1,15 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use probity_composer::Composer;
-use probity_report::{Standard, Word};
+use probity_report::{Standard, Word, Workers};
 use serde_json::json;
 
 use super::*;
 use crate::report_files::{self, sample};
 
 fn again(folder: &Path) -> Report {
-    let (log, stored) = load(folder).unwrap();
-    Report::build(&sample::registry(), &log, &stored).unwrap().certified(&sample::book())
+    let (log, files) = open(folder).unwrap();
+    Report::build(&sample::registry(), &log, &files, Workers::of(2)).unwrap().certified(&sample::book())
 }
 
 #[test]
@@ -17,7 +17,13 @@ fn a_stored_run_gives_the_report_of_the_live_one() {
     let folder = tempfile::tempdir().unwrap();
     sample::store(&sample::run(), folder.path());
     assert_eq!(again(folder.path()), sample::report());
-    let names = report_files::write(folder.path(), &sample::report(), &[], Standard::default()).unwrap();
+    let names = report_files::write(
+        folder.path(),
+        &sample::report(),
+        &RunFiles::Folder(folder.path().to_owned()),
+        Standard::default(),
+    )
+    .unwrap();
     assert_eq!(names, ["report.json", "report.yaml", "junit.xml", "summary.md", "report.html", "badge.json"]);
     assert_eq!(read_report(folder.path()).unwrap(), sample::report());
 }
@@ -83,7 +89,13 @@ fn no_link_of_a_folder_is_followed_neither_to_read_nor_to_write() {
     for name in ["report.json", "report.json.part"] {
         std::os::unix::fs::symlink(&target, folder.path().join(name)).unwrap();
     }
-    report_files::write(folder.path(), &sample::report(), &[], Standard::default()).unwrap();
+    report_files::write(
+        folder.path(),
+        &sample::report(),
+        &RunFiles::Folder(folder.path().to_owned()),
+        Standard::default(),
+    )
+    .unwrap();
     assert_eq!(fs::read_to_string(&target).unwrap(), "before");
     assert_eq!(read_report(folder.path()).unwrap(), sample::report());
 }
@@ -91,7 +103,7 @@ fn no_link_of_a_folder_is_followed_neither_to_read_nor_to_write() {
 #[test]
 fn a_folder_without_a_log_is_refused_with_a_hint() {
     let folder = tempfile::tempdir().unwrap();
-    let trouble = load(folder.path()).unwrap_err();
+    let trouble = open(folder.path()).map(|_| ()).unwrap_err();
     assert!(trouble.to_string().contains("probity run --out"), "{trouble}");
 }
 
@@ -151,7 +163,7 @@ fn a_file_in_place_of_a_folder_is_named_with_what_to_give_instead() {
     fs::write(&path, report_files::json(&sample::report()).unwrap()).unwrap();
     let why = read_history(&path).err().unwrap();
     assert_eq!(why, "this is a report; give the folder of its run");
-    let said = load(&path).unwrap_err().to_string();
+    let said = open(&path).map(|_| ()).unwrap_err().to_string();
     assert!(said.ends_with("this is a file; give the folder of the run"), "{said}");
     let said = histories_below(&[PathBuf::from("-")]).unwrap_err().to_string();
     assert!(said.contains("standard input cannot be read here"), "{said}");

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 
 use probity_report::run_log::{self, RunFacts};
 use probity_report::verification::Flaw;
-use probity_report::{LogLine, Report, StoredHistory};
-use serde_json::Value;
+use probity_report::{LogLine, Report};
 
 use crate::exit_status::Failure;
 use crate::run_folder::foreign::RunFiles;
@@ -30,17 +29,16 @@ pub(crate) enum Given {
     Report(String),
 }
 
-/// A log and the histories that it names.
-pub(super) struct RunRead {
+/// A log and its first line.
+pub(super) struct LogRead {
     pub(super) log: Vec<LogLine>,
     pub(super) facts: RunFacts,
-    pub(super) histories: Vec<StoredHistory>,
 }
 
 /// A stored report, as a document and as the text of the file.
 pub(super) struct StoredReport {
     pub(super) report: Report,
-    pub(super) value: Value,
+    pub(super) text: String,
 }
 
 impl Given {
@@ -104,8 +102,8 @@ fn neither() -> String {
     "this is neither the folder of a run, nor a packed run, nor a report.json".to_owned()
 }
 
-/// The log and the histories. A log that cannot be read is a flaw, and nothing else can be checked then.
-pub(super) fn run(files: &RunFiles, flaws: &mut Vec<Flaw>) -> Option<RunRead> {
+/// The log. A log that cannot be read is a flaw, and nothing else can be checked then.
+pub(super) fn log(files: &RunFiles, flaws: &mut Vec<Flaw>) -> Option<LogRead> {
     let mut flaw = |what: String| flaws.push(Flaw::new(LOG, what));
     let text = files.text(LOG).map_err(&mut flaw).ok()?;
     if !text.ends_with('\n') {
@@ -114,12 +112,7 @@ pub(super) fn run(files: &RunFiles, flaws: &mut Vec<Flaw>) -> Option<RunRead> {
     let log = run_log::read(&text).map_err(|error| flaw(error.to_string())).ok()?;
     let Some(LogLine::Began(facts)) = log.first() else { return None };
     let facts = facts.as_ref().clone();
-    let named = log.iter().filter_map(|line| match line {
-        LogLine::CaseEnded { history, .. } => Some(files.history(history)),
-        _ => None,
-    });
-    let histories = named.collect();
-    Some(RunRead { facts, histories, log })
+    Some(LogRead { facts, log })
 }
 
 /// The stored report of a run, if it exists and can be read.
@@ -128,7 +121,7 @@ pub(super) fn report(files: &RunFiles, flaws: &mut Vec<Flaw>) -> Option<StoredRe
         return None;
     }
     match files.text(REPORT) {
-        Ok(text) => report_of(&text, flaws),
+        Ok(text) => report_of(text, flaws),
         Err(why) => {
             flaws.push(Flaw::new(REPORT, why));
             None
@@ -137,10 +130,12 @@ pub(super) fn report(files: &RunFiles, flaws: &mut Vec<Flaw>) -> Option<StoredRe
 }
 
 /// Parses a report.
-pub(super) fn report_of(text: &str, flaws: &mut Vec<Flaw>) -> Option<StoredReport> {
-    let read = run_folder::parse_report(text).and_then(|report| {
-        let value = serde_json::from_str::<Value>(text).map_err(|error| error.to_string())?;
-        Ok(StoredReport { report, value })
-    });
-    read.map_err(|why| flaws.push(Flaw::new(REPORT, why))).ok()
+pub(super) fn report_of(text: String, flaws: &mut Vec<Flaw>) -> Option<StoredReport> {
+    match run_folder::parse_report(&text) {
+        Ok(report) => Some(StoredReport { report, text }),
+        Err(why) => {
+            flaws.push(Flaw::new(REPORT, why));
+            None
+        }
+    }
 }

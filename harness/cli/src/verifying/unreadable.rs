@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use probity_report::{LogLine, Report, StoredHistory};
+use probity_report::{Judged, Outline, Report};
 use serde_json::Value;
 
 /// The fields of a report that depend on all cases.
@@ -18,14 +18,12 @@ pub(super) struct Unreadable {
 }
 
 impl Unreadable {
-    /// The cases of a log whose histories cannot be used.
-    pub(super) fn of(log: &[LogLine], stored: &[StoredHistory]) -> Self {
+    /// The cases of a run whose histories cannot be used.
+    pub(super) fn of(outline: &Outline<'_>, judged: &Judged) -> Self {
         let mut found = Self { cases: BTreeSet::new(), histories: 0 };
-        for line in log {
-            let LogLine::CaseEnded { case, history, sha256, .. } = line else { continue };
-            let contents = stored.iter().find(|one| one.file == *history).map(|one| &one.contents);
-            if !matches!(contents, Some(Ok(read)) if read.sha256 == *sha256) {
-                found.cases.insert(case.0.clone());
+        for (named, judged) in outline.histories().iter().zip(judged) {
+            if !judged.as_ref().is_ok_and(|judged| judged.is_genuine) {
+                found.cases.insert(named.case.0.clone());
                 found.histories += 1;
             }
         }

@@ -16,7 +16,7 @@ use kube::api::WatchParams;
 use kube::client::Body;
 use probity_model::history::{Change, Happening, Sighting, Source};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::io::AsyncBufReadExt as _;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::io::StreamReader;
@@ -265,7 +265,7 @@ impl Watch {
         for object in listing.items {
             match before.remove(object.name()) {
                 Some(old) if revision_of(&old) == revision_of(&object) => {
-                    self.known.insert(object.name().to_owned(), object);
+                    self.known.insert(object.name().to_owned(), old);
                 }
                 Some(_) => self.report(Change::Modified, object),
                 None => self.report(Change::Added, object),
@@ -283,12 +283,25 @@ impl Watch {
         if change == Change::Deleted {
             self.known.remove(&name);
         } else {
-            self.known.insert(name.clone(), object.clone());
+            self.known.insert(name.clone(), remembered(&kind, &object));
         }
         self.reporter.heard();
         let revision = revision_of(&object).to_owned();
         self.reporter.send(Happening::Sighting(Sighting { kind, name, change, revision, object }));
     }
+}
+
+/// What is kept of an object until its next revision. Events outlive their pods by an hour, so a long run has thousands of
+/// them: of these, only their names, their revisions and their objects are kept.
+fn remembered(kind: &str, object: &Value) -> Value {
+    if kind != "Event" {
+        return object.clone();
+    }
+    let metadata = &object["metadata"];
+    let names = ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"];
+    let kept: serde_json::Map<String, Value> =
+        names.iter().map(|name| ((*name).to_owned(), metadata[*name].clone())).collect();
+    json!({ "metadata": kept, "involvedObject": object["involvedObject"] })
 }
 
 fn pause(tries: u32) -> Duration {
@@ -297,4 +310,23 @@ fn pause(tries: u32) -> Duration {
 
 fn revision_of(object: &Value) -> &str {
     object.text("/metadata/resourceVersion")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_an_event_only_what_identifies_it_is_kept() {
+        let object = json!({
+            "metadata": { "name": "pod.17", "resourceVersion": "9", "annotations": { "a": "long" } },
+            "involvedObject": { "name": "pod" },
+            "message": "x".repeat(1000),
+        });
+        let kept = remembered("Event", &object);
+        assert_eq!((kept.name(), revision_of(&kept)), ("pod.17", "9"));
+        assert_eq!(kept.text("/involvedObject/name"), "pod");
+        assert!(kept.to_string().len() < 250, "{kept}");
+        assert_eq!(remembered("Pod", &object), object);
+    }
 }

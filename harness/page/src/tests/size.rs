@@ -3,11 +3,11 @@
 use probity_case::CaseName;
 use probity_model::facets::{Facet, FacetSeen, Sight};
 use probity_model::{Bound, EventId, Interval, Measurement};
-use probity_report::{Cited, ClauseReport, EvidenceRef, JudgedIn, MeasuredIn, Word};
+use probity_report::{Cited, ClauseReport, EvidenceRef, JudgedIn, MeasuredIn, Word, Workers};
 
 use probity_sample::{ON_TIME, Run};
 
-use super::{data, page};
+use super::{data, page, page_by};
 
 const CLAUSES: usize = 400;
 const CASES: usize = 270;
@@ -92,4 +92,19 @@ fn what_does_not_fit_is_left_out_and_the_worst_cases_stay() {
         "{kept:?} of {} bytes",
         page.len()
     );
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same_page_also_if_not_all_cases_fit() {
+    let run = of_cases(30, 20);
+    let mut report = run.report();
+    let histories = run.stored();
+    for texts in [0, 600] {
+        let of = report.clauses[0].clone();
+        report.clauses.extend((0..texts).map(|nth| busy(nth, &of)));
+        let one = page_by(Workers::of(1), &report, &histories);
+        for threads in [2, 7] {
+            assert!(page_by(Workers::of(threads), &report, &histories) == one, "{threads} threads, {texts}");
+        }
+    }
 }

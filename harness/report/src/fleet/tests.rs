@@ -4,7 +4,7 @@ use probity_model::history::NodeFacts;
 
 use crate::run_log::LogLine;
 use crate::tests::{LATE, ON_TIME, ON_TIME_ID, RESTARTS, Run, registry};
-use crate::{Report, Word};
+use crate::{Report, Word, Workers};
 
 /// The report of a case that ran on these nodes. Each node has its kubelet version and the times of its probes.
 fn fleet(nodes: &[(&str, &str, &[f64])]) -> Report {
@@ -20,7 +20,7 @@ fn fleet(nodes: &[(&str, &str, &[f64])]) -> Report {
                 nodes.iter().map(|(node, kubelet, _)| ((*node).to_owned(), facts(kubelet))).collect();
         }
     }
-    Report::build(&registry(), &log, &run.histories).unwrap()
+    Report::build(&registry(), &log, &run.histories, Workers::all()).unwrap()
 }
 
 #[test]

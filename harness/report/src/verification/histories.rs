@@ -6,42 +6,32 @@ use probity_model::history::{Did, Happening, Header};
 use probity_model::{ClauseId, History};
 
 use super::{Flaw, LOG};
-use crate::build::StoredHistory;
-use crate::run_log::{ClusterFacts, LogLine, Planned, RunFacts};
+use crate::judged::ReadHistory;
+use crate::outline::{NamedHistory, Outline};
+use crate::run_log::LogLine;
 
-/// The contradictions in the histories of a run. A history that cannot be read is also a flaw.
+/// The contradictions in a history of a run. A history that cannot be read is also a flaw.
 #[must_use]
-pub fn histories(log: &[LogLine], stored: &[StoredHistory]) -> Vec<Flaw> {
-    let Some(LogLine::Began(facts)) = log.first() else { return Vec::new() };
-    let ground = log.iter().find_map(|line| match line {
-        LogLine::Ready(ground) => Some(ground),
-        _ => None,
-    });
+pub fn history(
+    outline: &Outline<'_>,
+    named: &NamedHistory<'_>,
+    read: Result<&ReadHistory, &str>,
+) -> Vec<Flaw> {
     let mut found = Vec::new();
-    for line in log {
-        let LogLine::CaseEnded { case, history: file, sha256, .. } = line else { continue };
-        let mut say = |what: String| found.push(Flaw::new(file, what));
-        let told = match stored.iter().find(|one| one.file == *file).map(|one| &one.contents) {
-            None => {
-                say("it is missing".to_owned());
-                continue;
+    let mut say = |what: String| found.push(Flaw::new(named.file, what));
+    match read {
+        Err(why) => say(why.to_owned()),
+        Ok(told) => {
+            if told.sha256 != named.sha256 {
+                say(format!(
+                    "it is not the file that the run wrote: {LOG} has the digest {}, but the file has {}",
+                    named.sha256, told.sha256
+                ));
             }
-            Some(Err(why)) => {
-                say(why.clone());
-                continue;
+            of_header(&told.history.header, outline, named).into_iter().for_each(&mut say);
+            if !is_over(&told.history) {
+                say("it does not show the end of its case".to_owned());
             }
-            Some(Ok(told)) => told,
-        };
-        if told.sha256 != *sha256 {
-            say(format!(
-                "it is not the file that the run wrote: {LOG} has the digest {sha256}, but the file has {}",
-                told.sha256
-            ));
-        }
-        let planned = facts.cases.iter().find(|planned| planned.case == *case);
-        of_header(&told.history.header, facts, ground, planned, &case.0).into_iter().for_each(&mut say);
-        if !is_over(&told.history) {
-            say("it does not show the end of its case".to_owned());
         }
     }
     found
@@ -60,20 +50,15 @@ pub fn is_evidence_of_a_failure(log: &[LogLine], file: &str) -> bool {
 }
 
 /// The differences between the header of a history and the log.
-fn of_header(
-    header: &Header,
-    facts: &RunFacts,
-    ground: Option<&ClusterFacts>,
-    planned: Option<&Planned>,
-    case: &str,
-) -> Vec<String> {
+fn of_header(header: &Header, outline: &Outline<'_>, named: &NamedHistory<'_>) -> Vec<String> {
+    let (facts, ground) = (outline.facts, outline.environment);
     let mut found = Vec::new();
     let mut differs = |what: &str, here: &str, there: &str| {
         if here != there {
             found.push(format!("it belongs to the {what} {here}, but {LOG} says {there}"));
         }
     };
-    differs("case", &header.case, case);
+    differs("case", &header.case, &named.case.0);
     if facts.merged.is_empty() {
         differs("run", &header.run, &facts.run_id);
         differs("time", &header.began_wall_us.to_string(), &facts.began_wall_us.to_string());
@@ -85,7 +70,7 @@ fn of_header(
             found.push(format!("it belongs to {what} {here}, but {LOG} says {there}"));
         }
     };
-    if let Some(planned) = planned {
+    if let Some(planned) = named.planned {
         let names = |ids: &[ClauseId]| -> String {
             let ids: BTreeSet<&str> = ids.iter().map(ClauseId::as_str).collect();
             ids.into_iter().collect::<Vec<_>>().join(", ")

@@ -9,8 +9,8 @@ use probity_composer::Composer;
 use probity_model::timeline::ProbeKind;
 use probity_model::verdict::Skip;
 use probity_model::{Catalogue, Clause, Judge, Seen, Timeline};
-use probity_report::Report;
 use probity_report::run_log::RunFacts;
+use probity_report::{Report, Workers};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::sync::mpsc::unbounded_channel;
@@ -79,8 +79,8 @@ impl Played {
     }
 
     fn report(&self) -> Report {
-        let (log, stored) = run_folder::load(&self.folder.path().join("out")).unwrap();
-        Report::build(&registry(), &log, &stored).unwrap()
+        let (log, stored) = run_folder::open(&self.folder.path().join("out")).unwrap();
+        Report::build(&registry(), &log, &stored, Workers::all()).unwrap()
     }
 }
 
@@ -267,8 +267,8 @@ fn a_case_that_left_something_undecided_runs_again_and_the_later_time_counts() {
     let shown = fs::read_to_string(folder.path().join("shown")).unwrap();
     assert!(shown.contains("test a/quiet ... ok"), "{shown}");
 
-    let (log, stored) = run_folder::load(&out).unwrap();
-    let report = Report::build(&registry, &log, &stored).unwrap();
+    let (log, stored) = run_folder::open(&out).unwrap();
+    let report = Report::build(&registry, &log, &stored, Workers::all()).unwrap();
     let tries: Vec<(&str, bool, Word)> =
         report.cases.iter().map(|case| (case.case.0.as_str(), case.tried_again, case.verdict)).collect();
     assert_eq!(
