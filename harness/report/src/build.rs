@@ -1,6 +1,5 @@
 //! Builds the report from a log and its histories.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 
@@ -179,10 +178,7 @@ fn case_run(
 
 /// The entry of a case run in the report, without results.
 fn empty(entry: &OutlineEntry<'_>) -> CaseReport {
-    let Planned { case, source, profile, judges, .. } = match &entry.planned {
-        Cow::Borrowed(planned) => planned,
-        Cow::Owned(planned) => planned,
-    };
+    let Planned { case, source, profile, judges, .. } = entry.planned.as_ref();
     CaseReport {
         case: case.clone(),
         repetition: entry.repetition,

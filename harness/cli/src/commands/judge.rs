@@ -31,11 +31,9 @@ pub(crate) fn run(args: &JudgeArgs) -> Result<Exit, Failure> {
 fn judged(args: &JudgeArgs, registry: &Registry, workers: Workers) -> Result<ExitFacts, Failure> {
     let is_run = |path: &&PathBuf| args.clause.is_empty() && path.join(LOG).exists();
     let folders: Vec<&PathBuf> = args.histories.iter().filter(is_run).collect();
-    let opened = folders.iter().map(|folder| Ok((folder.as_path(), run_folder::open(folder)?)));
-    let (opened, wrong): (Vec<_>, Vec<Result<_, Failure>>) = opened.partition(Result::is_ok);
-    let opened: Vec<_> = opened.into_iter().flatten().collect();
-    let runs = opened.iter().filter_map(|(folder, run)| RunToJudge::of(folder, run));
-    let runs: Vec<RunToJudge<'_>> = runs.collect();
+    let opened: Vec<_> = folders.iter().map(|folder| (folder.as_path(), run_folder::open(folder))).collect();
+    let whole = opened.iter().filter_map(|(folder, run)| Some((*folder, run.as_ref().ok()?)));
+    let runs: Vec<RunToJudge<'_>> = whole.filter_map(|(folder, run)| RunToJudge::of(folder, run)).collect();
     let mut found: Vec<_> = runs.iter().map(RunFound::of).collect();
     let mut facts = ExitFacts::default();
     let paths = run_folder::histories_below(&args.histories)?;
@@ -50,9 +48,11 @@ fn judged(args: &JudgeArgs, registry: &Registry, workers: Workers) -> Result<Exi
         }
         Ok::<(), Failure>(())
     })?;
-    wrong.into_iter().try_for_each(|wrong| wrong.map(|_| ()))?;
     let of_runs = runs.iter().zip(found).map(|(run, found)| found.facts(registry, run));
-    Ok(of_runs.fold(facts, ExitFacts::and))
+    let facts = of_runs.fold(facts, ExitFacts::and);
+    // A run without a readable log fails the command, but only after all histories were judged.
+    opened.into_iter().try_for_each(|(_, run)| run.map(|_| ()))?;
+    Ok(facts)
 }
 
 /// What all threads share.
