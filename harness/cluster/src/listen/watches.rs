@@ -16,7 +16,7 @@ use kube::api::WatchParams;
 use kube::client::Body;
 use probity_model::history::{Change, Happening, Sighting, Source};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::io::AsyncBufReadExt as _;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::io::StreamReader;
@@ -76,7 +76,7 @@ struct Watch {
     kind: ObjectKind,
     labels: Option<String>,
     reporter: Reporter,
-    /// The last revision of each object, by its name.
+    /// The last revision of each object, by its name; of an event, only the number of the revision.
     known: BTreeMap<String, Value>,
     /// When the watch was interrupted.
     broken_since_us: Option<i64>,
@@ -265,13 +265,15 @@ impl Watch {
         for object in listing.items {
             match before.remove(object.name()) {
                 Some(old) if revision_of(&old) == revision_of(&object) => {
-                    self.known.insert(object.name().to_owned(), object);
+                    self.known.insert(object.name().to_owned(), old);
                 }
                 Some(_) => self.report(Change::Modified, object),
                 None => self.report(Change::Added, object),
             }
         }
-        before.into_values().for_each(|gone| self.report(Change::Deleted, gone));
+        // The end of an event means nothing.
+        let gone = before.into_values().filter(|_| self.kind.name() != "Event").collect::<Vec<_>>();
+        gone.into_iter().for_each(|gone| self.report(Change::Deleted, gone));
     }
 
     /// Reports a revision of an object.
@@ -283,12 +285,19 @@ impl Watch {
         if change == Change::Deleted {
             self.known.remove(&name);
         } else {
-            self.known.insert(name.clone(), object.clone());
+            let remembered = if kind == "Event" { revision_only(&object) } else { object.clone() };
+            self.known.insert(name.clone(), remembered);
         }
         self.reporter.heard();
         let revision = revision_of(&object).to_owned();
         self.reporter.send(Happening::Sighting(Sighting { kind, name, change, revision, object }));
     }
+}
+
+/// Only the revision of an object. Nobody needs to know what an event said when it is gone, and the events of a run are
+/// never deleted while it lasts: as a whole, they would fill the memory.
+fn revision_only(object: &Value) -> Value {
+    json!({ "metadata": { "resourceVersion": revision_of(object) } })
 }
 
 fn pause(tries: u32) -> Duration {
