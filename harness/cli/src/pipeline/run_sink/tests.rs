@@ -88,7 +88,7 @@ impl Played {
 /// Plays a run: passes the progress through the sink to the test output and to the files.
 fn play(book: &Book, repeat: u32, standard: Standard, happened: Vec<Progress>) -> Played {
     let Selection { cases, awaited, planned, lines, .. } =
-        Selection::of(book, &CaseFilter::default(), false, repeat, None);
+        Selection::of(book, &CaseFilter::default(), false, repeat, None, false);
     let folder = tempfile::tempdir().unwrap();
     let board = Arc::new(Mutex::new(ProgressBoard::new(&cases, 1)));
     let registry = registry();
@@ -242,7 +242,7 @@ fn a_folder_that_holds_a_run_already_is_not_written_over() {
 fn a_case_that_left_something_undecided_runs_again_and_the_later_time_counts() {
     let (book, registry) = (book(&["a/quiet", "a/calm"]), registry());
     let Selection { cases, awaited, planned, lines, .. } =
-        Selection::of(&book, &CaseFilter::default(), false, 1, None);
+        Selection::of(&book, &CaseFilter::default(), false, 1, None, false);
     let folder = tempfile::tempdir().unwrap();
     let board = Arc::new(Mutex::new(ProgressBoard::new(&cases, 1)));
     let out = folder.path().join("out");
