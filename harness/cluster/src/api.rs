@@ -4,7 +4,7 @@ pub(crate) mod client;
 mod containers;
 pub(crate) mod kinds;
 mod kubelet_signs;
-mod nodes;
+pub(crate) mod nodes;
 pub(crate) mod objects;
 pub(crate) mod port_forward;
 pub(crate) mod probe_counts;

@@ -20,7 +20,7 @@ pub use listen::incoming::Incoming;
 pub use listen::watches::watch;
 pub use run::drain::Kubectl;
 pub use run::options::{RefusedPod, RunError, RunOptions};
-pub use run::progress::Progress;
+pub use run::progress::{Progress, Room};
 pub use run::rehearsal::{keeps, rehearse};
 pub use run::{conduct, schedule};
 pub use run_clock::RunClock;

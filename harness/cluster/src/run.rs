@@ -3,6 +3,7 @@
 mod director;
 pub(crate) mod drain;
 mod history_writer;
+mod latest;
 mod node_changes;
 mod node_steps;
 pub(crate) mod options;
@@ -12,17 +13,20 @@ pub(crate) mod rehearsal;
 pub mod schedule;
 mod start_slots;
 mod steps;
+mod timekeeping;
 mod usage;
 mod young_kubelets;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use jiff::Timestamp;
-use probity_case::Case;
 use probity_case::manifest::{self, Setting};
+use probity_case::{Case, CaseName};
 use probity_model::clause::Need;
+use probity_model::history::NodeFacts;
 use probity_model::verdict::Skip;
 use probity_report::run_log::Usage;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -32,6 +36,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::api::client::ClusterClient;
+use crate::api::nodes::UsableNodes;
 use crate::error::ClusterError;
 use crate::listen::incoming::Incoming;
 use crate::listen::stalls::StallDetector;
@@ -41,8 +46,8 @@ use crate::run::history_writer::HistoryWriter;
 use crate::run::options::{RunError, RunOptions};
 use crate::run::progress::Progress;
 use crate::run::schedule::RunCapacity;
+use crate::run::timekeeping::Timekeeper;
 use crate::run_clock::RunClock;
-use crate::setup::metronome::Metronomes;
 use crate::setup::namespace::Namespace;
 use crate::setup::recorder::Recorder;
 use crate::setup::wide_objects;
@@ -52,6 +57,9 @@ const WATCHED: [&str; 4] = ["Pod", "Event", "EndpointSlice", "Service"];
 
 /// How long the cleanup waits until deleted objects are removed.
 const CLEAR_WITHIN: Duration = Duration::from_secs(45);
+/// The maximum number of pods that exist at the same time, unless the user sets another. The history of a case is in memory
+/// until it is judged, and takes one to two megabytes.
+const MOST_PODS: u32 = 1_000;
 /// When this few cases are left, the nodes are calm. Cases that are undecided because of noise then run again, without
 /// the noise of the other cases.
 const FEW: usize = 6;
@@ -133,7 +141,9 @@ impl RunInProgress {
         let recorder = recorder?;
         let setting = Setting { recorder: recorder.address.clone(), ..setting };
         let image = recorder.image_digest.clone();
-        let nodes = self.cluster.node_facts(&self.options.placement).await?;
+        let UsableNodes { facts: mut nodes, control_plane } =
+            self.cluster.nodes(&self.options.placement).await?;
+        self.leave_out_unused(&cases, &mut nodes);
         self.bind_to_nodes(&cases, &nodes.keys().cloned().collect::<Vec<_>>(), &recorder.node);
         let _stream = recorder.listen(self.clock, incoming.clone());
         let (told, deployed) = oneshot::channel();
@@ -157,18 +167,19 @@ impl RunInProgress {
 
         let room = match self.options.pods {
             Some(pods) => pods,
-            None => self.cluster.free_pods(&self.options.placement).await.unwrap_or(60),
+            None => self.cluster.free_pods(&self.options.placement).await.unwrap_or(60).min(MOST_PODS),
         };
-        let nodes_in_use = u32::try_from(nodes.len().max(1)).unwrap_or(1);
-        let starts = self.options.starts.saturating_mul(nodes_in_use);
+        let starts = self.options.starts;
+        let capacity = RunCapacity::new(room, starts, nodes.keys(), histories.clone(), self.clock);
         let context = RunContext {
             cluster: self.cluster.clone(),
             clock: self.clock,
-            capacity: RunCapacity::new(room, starts, histories.clone(), self.clock),
+            capacity,
             histories,
             out: self.out.clone(),
             stop: self.stop.clone(),
-            nodes,
+            nodes: Arc::new(nodes),
+            control_plane: Arc::new(control_plane),
             node_command: self.options.node_command.clone(),
             kubectl: self.options.kubectl.clone(),
             keep: self.options.keep,
@@ -184,6 +195,16 @@ impl RunInProgress {
         }
         let (stalls, stalled_us) = stalls.totals();
         Ok(Usage { laid_us, longest_us, cases: cases_run, stalls, stalled_us, ..Usage::default() })
+    }
+
+    /// Leaves out the nodes on which no case runs, if every case with pods is bound to a node: for example, the nodes of
+    /// other shards. They need no metronome.
+    fn leave_out_unused(&self, cases: &[Case], nodes: &mut BTreeMap<String, NodeFacts>) {
+        let bound = |case: &Case| self.options.bound.contains_key(&case.name);
+        if !self.options.bound.is_empty() && cases.iter().all(|case| case.most_pods() == 0 || bound(case)) {
+            let used: BTreeSet<&String> = self.options.bound.values().collect();
+            nodes.retain(|node, _| used.contains(node));
+        }
     }
 
     /// Binds some cases to one node. The cases that take a node away, or taint it, run on a node without the recorder,
@@ -293,37 +314,20 @@ impl RunInProgress {
         deployed: oneshot::Sender<()>,
     ) -> AbortOnDropHandle<()> {
         let (cluster, clock, out) = (self.cluster.clone(), self.clock, self.out.clone());
-        AbortOnDropHandle::new(tokio::spawn(async move {
-            match Metronomes::deploy(&cluster, &setting, &nodes).await {
-                Ok(metronomes) => {
-                    // Most runs do not wait for this signal.
-                    let _ = deployed.send(());
-                    for warning in &metronomes.warnings {
-                        let _ = out.send(Progress::Warning(warning.clone()));
-                    }
-                    let _readers = metronomes.read_clocks(clock, &incoming);
-                    let _echoes = metronomes.send_echoes(clock, &incoming);
-                    std::future::pending::<()>().await;
-                }
-                Err(error) => {
-                    let why = format!(
-                        "there is no metronome, so clocks and noise of the nodes are unknown: {error}"
-                    );
-                    let _ = out.send(Progress::Warning(why));
-                }
-            }
-        }))
+        let timekeeper = Timekeeper { cluster, setting, clock, out, incoming };
+        AbortOnDropHandle::new(tokio::spawn(timekeeper.work(nodes, deployed)))
     }
 
     /// The cases that should run again, under separate names.
-    async fn undecided(&self, ran: &[Case]) -> Vec<Case> {
+    async fn undecided(&self, ran: &[Arc<Case>]) -> Vec<Case> {
         let (again, answer) = oneshot::channel();
         if self.stop.is_cancelled() {
             return Vec::new();
         }
         self.report(Progress::Undecided { again });
         let names = answer.await.unwrap_or_default();
-        ran.iter().filter(|case| names.contains(&case.name)).map(Case::again).collect()
+        let names: BTreeSet<CaseName> = names.into_iter().collect();
+        ran.iter().filter(|case| names.contains(&case.name)).map(|case| case.again()).collect()
     }
 
     /// Runs all cases and, together with the last of them, the cases that should run again. Returns the longest time
@@ -333,7 +337,7 @@ impl RunInProgress {
         cases: Vec<Case>,
         context: &RunContext,
         setting: (&Setting, Option<&str>),
-        ran: &mut Vec<Case>,
+        ran: &mut Vec<Arc<Case>>,
     ) -> i64 {
         let (together, mut alone) = schedule::order(cases);
         let mut running = JoinSet::new();
@@ -375,7 +379,7 @@ impl RunInProgress {
         case: Case,
         context: &RunContext,
         (setting, privileged): (&Setting, Option<&str>),
-        (running, ran): (&mut JoinSet<i64>, &mut Vec<Case>),
+        (running, ran): (&mut JoinSet<i64>, &mut Vec<Arc<Case>>),
     ) {
         let namespace = privileged.filter(|_| needs_privileged(&case)).unwrap_or(&setting.namespace);
         let placement = match self.options.bound.get(&case.name.first()) {
@@ -388,7 +392,8 @@ impl RunInProgress {
             _ => case,
         };
         let setting = Setting { namespace: namespace.to_owned(), placement, ..setting.clone() };
-        ran.push(case.clone());
+        let case = Arc::new(case);
+        ran.push(Arc::clone(&case));
         running.spawn(direct(context.clone(), case, setting));
     }
 

@@ -1,5 +1,6 @@
 //! Divides the cases of a run into shards. Only the names and forecasts of the selected cases determine the shards, so
-//! all processes with the same flags get the same result.
+//! all processes with the same flags get the same result. A run on every node is divided by nodes instead: each shard runs
+//! the cases on some of the nodes, so that a node costs only one shard something.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -39,8 +40,18 @@ pub(crate) fn divide<'c>(cases: impl Iterator<Item = &'c Case>, of: u32) -> BTre
     shards
 }
 
+/// Whether a node belongs to a shard of a run on every node. Only the name of the node determines this, because the nodes
+/// that are ready can differ between the shards.
+pub(crate) fn has_node(shard: Shard, node: &str) -> bool {
+    // FNV-1a, whose lower bits alone are too regular for names that end with a number.
+    let hash = node.bytes().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
+    });
+    (hash ^ (hash >> 32)) % u64::from(shard.of.max(1)) == u64::from(shard.index)
+}
+
 /// Whether a case must run alone, or acts on a node on which other cases run.
-fn stays_together(case: &Case) -> bool {
+pub(crate) fn stays_together(case: &Case) -> bool {
     let of_nodes = [Need::NodeVerbs, Need::KubeletConfig, Need::CpConfig];
     case.quiet || of_nodes.iter().any(|need| case.needs.contains(need))
 }
@@ -124,6 +135,18 @@ mod tests {
     #[test]
     fn more_shards_than_cases_leave_some_without() {
         assert_eq!(loads(&[case("a/one", 5, "")], 3), [5, 0, 0]);
+    }
+
+    #[test]
+    fn every_node_is_in_one_shard_and_the_shards_have_about_as_many() {
+        let nodes: Vec<String> = (0..1_000).map(|n| format!("worker-{n}.example.com")).collect();
+        for of in [1, 2, 4, 10] {
+            let count = |index| nodes.iter().filter(|node| has_node(Shard { index, of }, node)).count();
+            let counts: Vec<usize> = (0..of).map(count).collect();
+            assert_eq!(counts.iter().sum::<usize>(), 1_000);
+            let fair = 1_000 / of as usize;
+            assert!(counts.iter().all(|count| count.abs_diff(fair) <= fair / 3), "{counts:?}");
+        }
     }
 
     #[test]

@@ -25,7 +25,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let book = Book::open(&args.suites)?;
     let standard = args.standard.standard();
     let node_command = args.node_command.is_some();
-    let mut selection = Selection::of(&book, &args.filter, node_command, args.repeat, args.shard);
+    let mut selection =
+        Selection::of(&book, &args.filter, node_command, args.repeat, args.shard, args.every_node);
     args.filter.check(book.cases())?;
     if args.libtest.list {
         return args.libtest.list(&selection.lines);
@@ -65,7 +66,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         if nodes.is_empty() {
             return Err(Failure::wrong_use(NO_NODES));
         }
-        prepared.bind(selection.on_each(&nodes));
+        prepared.bind(selection.on_each(&nodes, args.shard));
     }
     let Selection { cases, awaited, lines, planned, left_out } = selection;
     let title = counted(cases.len(), "case");

@@ -149,7 +149,7 @@ impl<'r> RunSink<'r> {
                 }
             }
             Progress::Doing { .. } => {}
-            Progress::Ended { case, history, began_us, us } => {
+            Progress::Ended { case, history, began_us, us, room: _room } => {
                 if let Some(awaited) = self.awaited.remove(&case) {
                     self.ended(&case, awaited, *history, (began_us, us));
                 }
@@ -160,7 +160,7 @@ impl<'r> RunSink<'r> {
                     let _ = awaited.result.send(TestResult::Ignored(why));
                 }
             }
-            Progress::Broken { case, why, history } => {
+            Progress::Broken { case, why, history, room: _room } => {
                 if let Some(awaited) = self.awaited.remove(&case) {
                     // The history is evidence of what went wrong. If it cannot be stored, the case is still broken.
                     let _ = self.store(&awaited.file("history", "jsonl.zst"), &history);

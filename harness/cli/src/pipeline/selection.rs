@@ -35,16 +35,20 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    /// Selects the cases, each to run `repeat` times; in a divided run, those of one shard.
+    /// Selects the cases, each to run `repeat` times; in a divided run, those of one shard. On every node, most cases are in
+    /// all shards, because each shard has some of the nodes.
     pub(crate) fn of(
         book: &Book,
         filter: &CaseFilter,
         node_command: bool,
         repeat: u32,
         shard: Option<Shard>,
+        every_node: bool,
     ) -> Self {
         let lacking = |case: &Case| lacks(&case.needs, node_command);
-        let running = book.cases().filter(|case| filter.runs(case) && lacking(case).is_none());
+        let by_node = |case: &Case| every_node && is_divided_by_node(case);
+        let running =
+            book.cases().filter(|case| filter.runs(case) && lacking(case).is_none() && !by_node(case));
         let shards = shard.map(|shard| (shard, shards::divide(running, shard.of)));
         let elsewhere = |case: &Case| {
             let (shard, divided) = shards.as_ref()?;
@@ -100,13 +104,17 @@ impl Selection {
     }
 
     /// Makes each case run on each of these nodes, under a separate name. A case that needs several nodes or has no pods
-    /// runs once. Returns the node of each case, by its name in the cluster.
-    pub(crate) fn on_each(&mut self, nodes: &[String]) -> BTreeMap<CaseName, String> {
-        let mut bound = BTreeMap::new();
+    /// runs once. In a divided run, most cases run only on the nodes of the shard. Returns the node of each case, by its
+    /// name in the cluster.
+    pub(crate) fn on_each(&mut self, nodes: &[String], shard: Option<Shard>) -> BTreeMap<CaseName, String> {
+        let mut spread = Spread::default();
+        let of_shard = |node: &&String| shard.is_none_or(|shard| shards::has_node(shard, node));
+        let nodes_of_shard: Vec<String> = nodes.iter().filter(of_shard).cloned().collect();
         for case in std::mem::take(&mut self.cases) {
             match self.awaited.remove(&case.name) {
                 Some(awaited) if runs_on_a_node(&case) => {
-                    bound.extend(self.place(&case, &awaited, nodes));
+                    let nodes = if is_divided_by_node(&case) { &nodes_of_shard } else { nodes };
+                    self.place(&case, &awaited, nodes, &mut spread);
                 }
                 awaited => {
                     self.awaited.extend(awaited.map(|awaited| (case.name.clone(), awaited)));
@@ -114,40 +122,32 @@ impl Selection {
                 }
             }
         }
-        let spread: BTreeSet<CaseName> = bound.keys().map(|case| unrepeated(case).anywhere()).collect();
-        self.planned.retain(|planned| !spread.contains(&planned.case));
+        let Spread { bound, mut reported, mut lines } = spread;
+        let planned = std::mem::take(&mut self.planned).into_iter();
+        self.planned = planned.flat_map(|planned| planned_on(planned, &mut reported)).collect();
+        let all = std::mem::take(&mut self.lines).into_iter();
+        self.lines = all.flat_map(|line| lines.remove(&line.name).unwrap_or_else(|| vec![line])).collect();
         bound
     }
 
     /// Replaces a case with one case on each node.
-    fn place(&mut self, case: &Case, whole: &AwaitedCase, nodes: &[String]) -> Vec<(CaseName, String)> {
-        let (mut lines, mut bound) = (Vec::new(), Vec::new());
+    fn place(&mut self, case: &Case, whole: &AwaitedCase, nodes: &[String], spread: &mut Spread) {
+        let lines = spread.lines.entry(case.name.0.clone()).or_default();
+        let reported_on = spread.reported.entry(whole.case.clone()).or_default();
         for node in nodes {
             let reported = whole.case.on_node(node);
             let mut here = case.clone();
             here.name = repeated(&reported, whole.repetition);
             let (line, result) = TestLine::new(here.name.0.clone(), true, None);
             lines.push(line);
-            bound.push((here.name.clone(), node.clone()));
-            self.plan_on(&whole.case, &reported);
+            spread.bound.insert(here.name.clone(), node.clone());
+            // All repetitions have one name in the report.
+            if whole.repetition.is_none_or(|nth| nth == 1) {
+                reported_on.push(reported.clone());
+            }
             let awaited = AwaitedCase { case: reported, repetition: whole.repetition, result };
             self.awaited.insert(here.name.clone(), awaited);
             self.cases.push(here);
-        }
-        if let Some(at) = self.lines.iter().position(|line| line.name == case.name.0) {
-            self.lines.splice(at..=at, lines);
-        }
-        bound
-    }
-
-    /// Adds a case on a node to the planned cases, once, before the case without a node.
-    fn plan_on(&mut self, named: &CaseName, reported: &CaseName) {
-        if self.planned.iter().any(|planned| planned.case == *reported) {
-            return;
-        }
-        if let Some(at) = self.planned.iter().position(|planned| planned.case == *named) {
-            let planned = Planned { case: reported.clone(), ..self.planned[at].clone() };
-            self.planned.insert(at, planned);
         }
     }
 
@@ -167,6 +167,25 @@ impl Selection {
     }
 }
 
+/// Cases that run on several nodes.
+#[derive(Default)]
+struct Spread {
+    /// The node of each case, by its name in the cluster.
+    bound: BTreeMap<CaseName, String>,
+    /// Their names in the report, by the name of the case without a node.
+    reported: BTreeMap<CaseName, Vec<CaseName>>,
+    /// Their tests of the output, by the name of the test of the case without a node.
+    lines: BTreeMap<String, Vec<TestLine>>,
+}
+
+/// A planned case on each of its nodes, or as it is, if it has none.
+fn planned_on(planned: Planned, reported: &mut BTreeMap<CaseName, Vec<CaseName>>) -> Vec<Planned> {
+    match reported.remove(&planned.case) {
+        Some(on) => on.into_iter().map(|case| Planned { case, ..planned.clone() }).collect(),
+        None => vec![planned],
+    }
+}
+
 /// The name of a repetition in the cluster.
 fn repeated(name: &CaseName, repetition: Option<u32>) -> CaseName {
     match repetition {
@@ -175,14 +194,14 @@ fn repeated(name: &CaseName, repetition: Option<u32>) -> CaseName {
     }
 }
 
-/// The name without its repetition.
-fn unrepeated(name: &CaseName) -> CaseName {
-    CaseName(name.0.rsplit_once(REPETITION).map_or(name.0.as_str(), |(name, _)| name).to_owned())
-}
-
 /// Whether a case tests a single node: it has pods, and does not need several nodes.
 fn runs_on_a_node(case: &Case) -> bool {
     case.most_pods() > 0 && !case.needs_several_nodes()
+}
+
+/// Whether a run on every node is divided by the nodes on which a case runs, and not by cases.
+fn is_divided_by_node(case: &Case) -> bool {
+    runs_on_a_node(case) && !shards::stays_together(case)
 }
 
 /// A sentence about a requirement of a case that the flags do not provide.
@@ -220,7 +239,7 @@ mod tests {
 
     #[test]
     fn what_is_left_out_is_known_and_says_why() {
-        let selection = Selection::of(&book(), &CaseFilter::default(), false, 1, None);
+        let selection = Selection::of(&book(), &CaseFilter::default(), false, 1, None, false);
         assert_eq!((selection.planned.len(), selection.lines.len(), selection.cases.len()), (3, 3, 1));
         let reasons: Vec<Skip> = selection
             .left_out
@@ -236,14 +255,14 @@ mod tests {
     #[test]
     fn a_known_bug_is_there_only_if_it_is_asked_for() {
         let asked = CaseFilter { filter: vec!["c/known".to_owned()], ..CaseFilter::default() };
-        let selection = Selection::of(&book(), &asked, false, 1, None);
+        let selection = Selection::of(&book(), &asked, false, 1, None, false);
         assert_eq!((selection.planned.len(), selection.cases.len()), (4, 1));
         assert_eq!(selection.cases[0].name.0, "c/known");
     }
 
     #[test]
     fn repetitions_have_names_of_their_own_in_the_cluster_and_one_in_the_report() {
-        let selection = Selection::of(&book(), &CaseFilter::default(), true, 2, None);
+        let selection = Selection::of(&book(), &CaseFilter::default(), true, 2, None, false);
         let names: Vec<&str> = selection.cases.iter().map(|case| case.name.0.as_str()).collect();
         assert_eq!(names, ["a/plain/run=1", "a/plain/run=2", "a/node/run=1", "a/node/run=2"]);
         let slugs: std::collections::BTreeSet<String> =
@@ -256,7 +275,7 @@ mod tests {
     fn the_shards_of_a_run_have_each_case_once_and_say_who_has_the_others() {
         let of = |index| {
             let shard = Some(Shard { index, of: 2 });
-            Selection::of(&book(), &CaseFilter::default(), true, 1, shard)
+            Selection::of(&book(), &CaseFilter::default(), true, 1, shard, false)
         };
         let names = |selection: &Selection| -> Vec<String> {
             selection.cases.iter().map(|case| case.name.0.clone()).collect()
@@ -273,9 +292,9 @@ mod tests {
 
     #[test]
     fn on_every_node_a_case_has_a_name_for_each_and_its_repetitions_one_in_the_report() {
-        let mut selection = Selection::of(&book(), &CaseFilter::default(), true, 2, None);
+        let mut selection = Selection::of(&book(), &CaseFilter::default(), true, 2, None, false);
         let nodes = ["n1", "n2"].map(str::to_owned);
-        let bound = selection.on_each(&nodes);
+        let bound = selection.on_each(&nodes, None);
         assert_eq!(bound.len(), 8);
         assert_eq!(bound[&CaseName("a/plain/node=n2/run=1".to_owned())], "n2");
         let planned: Vec<&str> = selection.planned.iter().map(|planned| planned.case.0.as_str()).collect();
@@ -289,5 +308,31 @@ mod tests {
         for (name, awaited) in &selection.awaited {
             assert_eq!(awaited.case.node(), bound.get(name).map(String::as_str));
         }
+    }
+
+    #[test]
+    fn the_shards_of_a_run_on_every_node_divide_the_nodes() {
+        let nodes: Vec<String> = (0..40).map(|n| format!("n{n}")).collect();
+        let of = |index| {
+            let shard = Some(Shard { index, of: 2 });
+            let mut selection = Selection::of(&book(), &CaseFilter::default(), true, 1, shard, true);
+            let bound = selection.on_each(&nodes, shard);
+            (selection, bound)
+        };
+        let ((first, here), (second, there)) = (of(0), of(1));
+        let plain = |bound: &BTreeMap<CaseName, String>| -> Vec<String> {
+            let of_plain = bound.iter().filter(|(case, _)| case.0.starts_with("a/plain"));
+            of_plain.map(|(_, node)| node.clone()).collect()
+        };
+        let (left, right) = (plain(&here), plain(&there));
+        assert!(left.len() > 10 && right.len() > 10, "{} and {}", left.len(), right.len());
+        let all: BTreeSet<&String> = left.iter().chain(&right).collect();
+        assert_eq!((all.len(), left.len() + right.len()), (40, 40));
+        let acting = |selection: &Selection| {
+            selection.cases.iter().filter(|case| case.name.0.starts_with("a/node")).count()
+        };
+        let mut counts = [acting(&first), acting(&second)];
+        counts.sort_unstable();
+        assert_eq!(counts, [0, 40], "cases that act on nodes stay in one shard");
     }
 }

@@ -14,8 +14,19 @@ use crate::fields::Fields as _;
 /// The number of the harness's own pods on a node, and a small reserve.
 const OWN_PODS: u64 = 4;
 
+/// The label of nodes that run the control plane, such as the controllers.
+const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
+
 /// The first version whose kubelets declare features by default (feature gate `NodeDeclaredFeatures`).
 const DECLARED_SINCE: (u32, u32) = (1, 36);
+
+/// The schedulable nodes that match a placement.
+#[derive(Debug, Default)]
+pub(crate) struct UsableNodes {
+    pub(crate) facts: BTreeMap<String, NodeFacts>,
+    /// Those that run the control plane, as far as their labels say so. Their noise affects all cases.
+    pub(crate) control_plane: BTreeSet<String>,
+}
 
 impl ClusterClient {
     /// The schedulable nodes that match a placement, with their facts. Empty without permission to read nodes.
@@ -27,8 +38,18 @@ impl ClusterClient {
         &self,
         placement: &Placement,
     ) -> Result<BTreeMap<String, NodeFacts>, ClusterError> {
+        Ok(self.nodes(placement).await?.facts)
+    }
+
+    /// The same nodes, and which of them run the control plane.
+    pub(crate) async fn nodes(&self, placement: &Placement) -> Result<UsableNodes, ClusterError> {
         let nodes = self.usable_nodes(placement).await?;
-        Ok(nodes.iter().map(|node| (node.name().to_owned(), facts(node))).collect())
+        let is_control_plane = |node: &&Value| node["metadata"]["labels"].get(CONTROL_PLANE).is_some();
+        let name = |node: &Value| node.name().to_owned();
+        Ok(UsableNodes {
+            facts: nodes.iter().map(|node| (name(node), facts(node))).collect(),
+            control_plane: nodes.iter().filter(is_control_plane).map(name).collect(),
+        })
     }
 
     /// The names of the images that each of these nodes reports. A node that has many images reports only some of them.
@@ -49,9 +70,13 @@ impl ClusterClient {
     pub async fn free_pods(&self, placement: &Placement) -> Option<u32> {
         let nodes = self.usable_nodes(placement).await.ok()?;
         let pods = self.list("", "Pod", None).await.map(|listing| listing.items).unwrap_or_default();
+        let mut taken: BTreeMap<&str, u64> = BTreeMap::new();
+        for pod in &pods {
+            *taken.entry(pod.text("/spec/nodeName")).or_default() += 1;
+        }
         let free = nodes.iter().filter_map(|node| {
             let room: u64 = node.text("/status/allocatable/pods").parse().ok()?;
-            let taken = pods.iter().filter(|pod| pod.text("/spec/nodeName") == node.name()).count() as u64;
+            let taken = taken.get(node.name()).copied().unwrap_or_default();
             Some(room.saturating_sub(taken + OWN_PODS))
         });
         u32::try_from(free.sum::<u64>()).ok().filter(|free| *free > 0)

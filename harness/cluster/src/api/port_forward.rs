@@ -98,6 +98,11 @@ impl PortForwardClient {
         }
     }
 
+    /// Closes the connection, if there is one. The next request opens a new one.
+    pub(crate) async fn close(&self) {
+        drop(self.connection.lock().await.take());
+    }
+
     /// Requests a path; the pod may wait this long before it answers.
     pub(crate) async fn get(&self, path: &str, wait: Duration) -> Result<ForwardedResponse, ClusterError> {
         self.exchange(Method::GET, path, Bytes::new(), DEADLINE + wait).await

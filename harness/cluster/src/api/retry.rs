@@ -18,10 +18,15 @@ use hyper_util::client::legacy::Error as LegacyError;
 use kube::Client;
 use kube::client::Body;
 use kube::client::retry::RetryPolicy as KubePolicy;
+use tokio::sync::Semaphore;
 use tokio::time::Sleep;
 use tower::BoxError;
 use tower::retry::{Policy, Retry};
 
+/// The maximum number of requests that wait for an answer at the same time. More requests wait here: an API server lets a
+/// client have a few hundred at best, shared with other clients, and rejects the rest. A watch, or a port-forward, has its
+/// answer when it begins.
+const MOST_AT_ONCE: usize = 64;
 /// A request is retried at most this many times.
 const MOST_REPEATS: u32 = 8;
 /// The waits before the retries of one request add up to less than this time.
@@ -50,10 +55,15 @@ pub(crate) fn counting_and_retrying(plain: Client) -> (Client, Arc<RequestCounts
         copying: KubePolicy::default(),
     };
     let (namespace, counting) = (plain.default_namespace().to_owned(), Arc::clone(&counts));
+    let at_once = Arc::new(Semaphore::new(MOST_AT_ONCE));
     let send = tower::service_fn(move |request: Request<Body>| {
-        counting.sent.fetch_add(1, Ordering::Relaxed);
-        let client = plain.clone();
-        async move { client.send(request).await }
+        let (client, counting, at_once) = (plain.clone(), Arc::clone(&counting), Arc::clone(&at_once));
+        async move {
+            // The semaphore is never closed.
+            let _permit = at_once.acquire().await;
+            counting.sent.fetch_add(1, Ordering::Relaxed);
+            client.send(request).await
+        }
     });
     (Client::new(Retry::new(policy, send), namespace), counts)
 }

@@ -36,7 +36,11 @@ pub(crate) fn keep_reading(
 ) -> AbortOnDropHandle<()> {
     AbortOnDropHandle::new(tokio::spawn(async move {
         while !out.is_closed() {
-            let pause = match read(&pod, clock, &node).await {
+            let reading = read(&pod, clock, &node).await;
+            // The next reading would not use this connection any more. Open connections to a thousand nodes are a burden
+            // for the API server.
+            pod.close().await;
+            let pause = match reading {
                 Some(reading) => {
                     let what = Happening::Reading(reading);
                     let _ = out.send(Incoming::Happening { us: clock.us(), what });

@@ -3,7 +3,8 @@
 //! It asserts nothing. If it cannot do something, it records this in the history, and continues as far as possible. It
 //! cleans up in any case.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use probity_case::manifest::{Setting, name_of_object, object_name, pod_name};
@@ -12,6 +13,7 @@ use probity_case::{ONLY, Wait};
 use probity_model::clocks::Stamp;
 use probity_model::history::{Did, Happening, Header, NodeFacts};
 use probity_model::{EventId, History, Timeline};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 
@@ -44,7 +46,9 @@ pub(super) struct RunContext {
     pub(super) out: UnboundedSender<Progress>,
     /// Set when the run is interrupted.
     pub(super) stop: CancellationToken,
-    pub(super) nodes: BTreeMap<String, NodeFacts>,
+    pub(super) nodes: Arc<BTreeMap<String, NodeFacts>>,
+    /// The nodes that run the control plane.
+    pub(super) control_plane: Arc<BTreeSet<String>>,
     /// The user's command for verbs on nodes.
     pub(super) node_command: Option<Vec<String>>,
     /// The program that drains nodes.
@@ -80,10 +84,15 @@ pub(super) struct Director<'c> {
 }
 
 /// Runs one case from its first object to its clean-up. Returns how long it took, in microseconds.
-pub(super) async fn direct(run: RunContext, case: Case, setting: Setting) -> i64 {
+pub(super) async fn direct(run: RunContext, case: Arc<Case>, setting: Setting) -> i64 {
     let room = run.stop.run_until_cancelled(run.capacity.room(&case)).await;
     // A case that has not begun when the run is interrupted leaves no history.
     let Some(room) = room.flatten().filter(|_| !run.stop.is_cancelled()) else { return 0 };
+    // Thousands of cases may wait for capacity. Only those that run need memory for what they do.
+    Box::pin(direct_in(room, run, &case, setting)).await
+}
+
+async fn direct_in(room: OwnedSemaphorePermit, run: RunContext, case: &Case, setting: Setting) -> i64 {
     let (out, clock) = (run.out.clone(), run.clock);
     let began_us = clock.us();
     let _ = out.send(Progress::Began { case: case.name.clone(), us: began_us });
@@ -99,10 +108,10 @@ pub(super) async fn direct(run: RunContext, case: Case, setting: Setting) -> i64
         began_wall_us: clock.wall_us(),
         ..Header::default()
     };
-    let history = run.histories.open(&case.name.slug(), header);
+    let history = run.histories.open(&case.name.slug(), header, run.nodes_of(case, &setting));
     let mut director = Director {
         run,
-        case: &case,
+        case,
         setting,
         history,
         control_ports: BTreeMap::new(),
@@ -125,10 +134,9 @@ pub(super) async fn direct(run: RunContext, case: Case, setting: Setting) -> i64
     let history = Box::new(director.history.close());
     let name = case.name.clone();
     let _ = out.send(match end {
-        Err(EarlyEnd::Broken(why)) => Progress::Broken { case: name, why, history },
-        _ => Progress::Ended { case: name, history, began_us, us },
+        Err(EarlyEnd::Broken(why)) => Progress::Broken { case: name, why, history, room: room.into() },
+        _ => Progress::Ended { case: name, history, began_us, us, room: room.into() },
     });
-    drop(room);
     us - began_us
 }
 
@@ -137,6 +145,15 @@ fn noise_since(history: &History, from: &Stamp, now_us: i64) -> Duration {
     let run = Timeline::of(history);
     let noise = run.pods.iter().map(|pod| run.noise_between(&pod.node, from, &Stamp::harness(now_us)));
     Duration::from_micros(noise.max().unwrap_or(0).unsigned_abs())
+}
+
+impl RunContext {
+    /// The nodes that can affect a case: all of them, or only its own and those of the control plane, if it is bound to one
+    /// node.
+    fn nodes_of(&self, case: &Case, setting: &Setting) -> Option<BTreeSet<String>> {
+        let own = setting.placement.node.as_ref().filter(|_| !case.needs_several_nodes())?;
+        Some(self.control_plane.iter().chain([own]).cloned().collect())
+    }
 }
 
 impl Director<'_> {

@@ -1,7 +1,9 @@
 //! Writes one history for each case that runs.
 //!
 //! All cases of a run share the watches, the stream of the recorder and the clocks. The writer finds the case of each
-//! entry: by the label of the case, by the pod that the entry is about, or, for gaps, noise and readings, all cases.
+//! entry: by the label of the case, by the pod that the entry is about, or, for gaps, noise and readings, all cases. The
+//! noise and the readings of a node are written only to the histories of cases that this node can affect. Otherwise, a
+//! run on a thousand nodes would write what all nodes say into the histories of all nodes.
 //! Pods that the harness did not name are recognized by the case label that the watch shows. Until the watch shows such
 //! a pod, events about it are kept. Entries that belong to no open case, such as late events about pods of a finished
 //! case, are left out.
@@ -9,19 +11,21 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use probity_case::manifest::CASE;
+use probity_model::Clock;
 use probity_model::History;
 use probity_model::echo::Echoes;
-use probity_model::history::{Deed, Did, Gap, Happening, Header, Listener, Reading, Source};
+use probity_model::history::{Deed, Did, Gap, Happening, Header, Listener, Noise, Reading, Source};
 use probity_model::metronome::MetronomeReader;
 use tokio::sync::{mpsc, watch};
 
 use crate::fields::Fields as _;
 use crate::listen::echo::ANNOTATION;
 use crate::listen::incoming::Incoming;
+use crate::run::latest::LatestByNode;
 use crate::run_clock::RunClock;
 use crate::setup::metronome::{self, is_metronome};
 
@@ -56,17 +60,27 @@ struct WriterState {
     away: Vec<(Source, i64)>,
     /// Gaps without an end, for example because a kind may not be watched. Every history contains them.
     endless: Vec<(i64, Gap)>,
-    last_noise_us: i64,
-    last_busy_us: i64,
+    noisy: LatestByNode,
+    busy: LatestByNode,
     strays: u64,
 }
 
 struct OpenHistory {
     history: History,
+    /// The nodes that can affect the case; all of them, if absent.
+    nodes: Option<BTreeSet<String>>,
+    /// The names of the pods of the case.
+    pods: Vec<String>,
     changed: watch::Sender<()>,
 }
 
 impl OpenHistory {
+    /// Whether what a node says belongs in this history. What no node says belongs in all histories.
+    fn concerns(&self, node: Option<&str>) -> bool {
+        let (Some(nodes), Some(node)) = (&self.nodes, node) else { return true };
+        nodes.contains(node)
+    }
+
     fn push(&mut self, us: i64, what: Happening) {
         self.history.push(us, what);
         self.changed.send_replace(());
@@ -92,8 +106,8 @@ impl HistoryWriter {
             readings: HashMap::new(),
             away: Vec::new(),
             endless: Vec::new(),
-            last_noise_us: i64::MIN / 2,
-            last_busy_us: i64::MIN / 2,
+            noisy: LatestByNode::default(),
+            busy: LatestByNode::default(),
             strays: 0,
         };
         Self { clock, state: Arc::new(Mutex::new(state)) }
@@ -103,29 +117,35 @@ impl HistoryWriter {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens the history of a case. It starts with the known clock offsets.
-    pub(super) fn open(&self, slug: &str, header: Header) -> CaseHistory {
+    /// Opens the history of a case that only these nodes can affect, or any node, if `nodes` is absent. It starts with the
+    /// known clock offsets.
+    pub(super) fn open(&self, slug: &str, header: Header, nodes: Option<BTreeSet<String>>) -> CaseHistory {
         let (sender, changed) = watch::channel(());
         let mut state = self.lock();
-        let mut history = History::new(header);
-        for (us, reading) in state.readings.values().flatten() {
-            history.push(*us, Happening::Reading(reading.clone()));
+        let mut open =
+            OpenHistory { history: History::new(header), nodes, pods: Vec::new(), changed: sender };
+        let known = match &open.nodes {
+            Some(nodes) => nodes.iter().filter_map(|node| state.readings.get(node)).flatten().collect(),
+            None => state.readings.values().flatten().collect::<Vec<_>>(),
+        };
+        for (us, reading) in known {
+            open.history.push(*us, Happening::Reading(reading.clone()));
         }
         for (us, gap) in &state.endless {
-            history.push(*us, Happening::Gap(gap.clone()));
+            open.history.push(*us, Happening::Gap(gap.clone()));
         }
-        state.open.insert(slug.to_owned(), OpenHistory { history, changed: sender });
+        state.open.insert(slug.to_owned(), open);
         CaseHistory { writer: self.clone(), slug: slug.to_owned(), changed }
     }
 
-    /// The time at which the harness last learned of noise.
-    pub(super) fn last_noise_us(&self) -> i64 {
-        self.lock().last_noise_us
+    /// The time of the last report that a node was stalled, or any node, if `node` is absent.
+    pub(super) fn last_noise_us(&self, node: Option<&str>) -> i64 {
+        self.lock().noisy.of(node)
     }
 
-    /// The time of the last report that all processors of a node were busy.
-    pub(super) fn last_busy_us(&self) -> i64 {
-        self.lock().last_busy_us
+    /// The time of the last report that all processors of a node were busy, or of any node, if `node` is absent.
+    pub(super) fn last_busy_us(&self, node: Option<&str>) -> i64 {
+        self.lock().busy.of(node)
     }
 
     /// Writes everything that arrives, until the senders are gone.
@@ -194,9 +214,11 @@ impl WriterState {
             }
             Happening::Noise(noise) => {
                 match noise.by {
-                    Listener::Node | Listener::Overload => self.last_busy_us = us,
+                    Listener::Node | Listener::Overload => self.busy.note(node_of_noise(noise), us),
                     Listener::Echo => {}
-                    Listener::Harness | Listener::Target | Listener::Metronome => self.last_noise_us = us,
+                    Listener::Harness | Listener::Target | Listener::Metronome => {
+                        self.noisy.note(node_of_noise(noise), us);
+                    }
                 }
                 self.write_for_all(us, &what);
             }
@@ -211,8 +233,10 @@ impl WriterState {
         }
     }
 
+    /// Writes an entry to the histories of all cases that its node can affect.
     fn write_for_all(&mut self, us: i64, what: &Happening) {
-        for open in self.open.values_mut() {
+        let node = node_of(what);
+        for open in self.open.values_mut().filter(|open| open.concerns(node)) {
             open.push(us, what.clone());
         }
     }
@@ -237,12 +261,24 @@ impl WriterState {
         for (us, what) in self.early.remove(&pod).unwrap_or_default() {
             self.write_for(Some(&slug), us, what);
         }
+        self.own(pod, slug);
+    }
+
+    /// From now on, this pod belongs to a case.
+    fn own(&mut self, pod: String, slug: String) {
+        if let Some(open) = self.open.get_mut(&slug) {
+            open.pods.push(pod.clone());
+        }
         self.pods.insert(pod, slug);
     }
 
     /// Forgets the pods of a case, and the entries that waited for a pod that never appeared.
-    fn forget_pods(&mut self, slug: &str) {
-        self.pods.retain(|_, of| of != slug);
+    fn forget_pods(&mut self, slug: &str, pods: &[String]) {
+        for pod in pods {
+            if self.pods.get(pod).is_some_and(|of| of == slug) {
+                self.pods.remove(pod);
+            }
+        }
         self.expected.retain(|(_, of)| of != slug);
         let (expected, strays) = (&self.expected, &mut self.strays);
         self.early.retain(|pod, waiting| {
@@ -256,7 +292,7 @@ impl WriterState {
 impl CaseHistory {
     /// A pod with this name belongs to the case.
     pub(super) fn own_pod(&self, pod: &str) {
-        self.writer.lock().pods.insert(pod.to_owned(), self.slug.clone());
+        self.writer.lock().own(pod.to_owned(), self.slug.clone());
     }
 
     /// A controller will create pods for the case whose names begin like this.
@@ -309,12 +345,30 @@ impl CaseHistory {
     pub(super) fn close(self) -> History {
         let us = self.writer.clock.us();
         let mut state = self.writer.lock();
-        state.forget_pods(&self.slug);
         let Some(mut open) = state.open.remove(&self.slug) else { return History::default() };
+        state.forget_pods(&self.slug, &open.pods);
         let late = state.lateness.overdue(us, LONGEST_TRAVEL_US);
         for noise in late.into_iter().chain(state.echoes.overdue(us)) {
-            open.push(us, Happening::Noise(noise));
+            if open.concerns(node_of_noise(&noise)) {
+                open.push(us, Happening::Noise(noise));
+            }
         }
         open.history
+    }
+}
+
+/// The node that an entry is about, if it is about one.
+fn node_of(what: &Happening) -> Option<&str> {
+    match what {
+        Happening::Reading(reading) => Some(&reading.node),
+        Happening::Noise(noise) => node_of_noise(noise),
+        _ => None,
+    }
+}
+
+fn node_of_noise(noise: &Noise) -> Option<&str> {
+    match &noise.clock {
+        Clock::Node(node) | Clock::Wall(node) => Some(node),
+        Clock::Harness => None,
     }
 }

@@ -68,7 +68,8 @@ impl Director<'_> {
     /// Waits for slots to start this many more pods, unless the run is interrupted.
     async fn start_slot(&mut self, pods: u64) -> Option<StartSlot> {
         let fresh = !std::mem::replace(&mut self.begun, true);
-        let slot = self.run.capacity.start(self.case, fresh, pods);
+        let node = self.setting.placement.node.as_deref();
+        let slot = self.run.capacity.start(self.case, node, fresh, pods);
         self.run.stop.run_until_cancelled(slot).await.flatten()
     }
 

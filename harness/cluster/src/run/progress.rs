@@ -7,7 +7,18 @@ use probity_model::History;
 use probity_model::history::NodeFacts;
 use probity_model::verdict::Skip;
 use probity_report::run_log::Usage;
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+
+/// The capacity of the run that a case takes. The next case starts when this is dropped, so the front end keeps it until
+/// it has stored the history: histories that are not stored yet fill the memory.
+#[derive(Debug, Default)]
+pub struct Room(#[expect(dead_code, reason = "it is only dropped")] Option<OwnedSemaphorePermit>);
+
+impl From<OwnedSemaphorePermit> for Room {
+    fn from(permit: OwnedSemaphorePermit) -> Self {
+        Self(Some(permit))
+    }
+}
 
 /// Something happened in a run. All times are microseconds since its start.
 #[derive(Debug)]
@@ -55,6 +66,8 @@ pub enum Progress {
         began_us: i64,
         /// When it ended.
         us: i64,
+        /// What its history occupies.
+        room: Room,
     },
     /// A case did not run.
     Skipped {
@@ -73,6 +86,8 @@ pub enum Progress {
         why: String,
         /// What happened before the failure. This history is evidence, but it is not judged.
         history: Box<History>,
+        /// What its history occupies.
+        room: Room,
     },
     /// Few cases are left. The front end is asked which cases should run again now.
     Undecided {

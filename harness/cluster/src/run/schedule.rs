@@ -6,6 +6,7 @@
 //! node cannot be judged. But a run does not wait long for idle processors.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -31,13 +32,16 @@ const BUSY_PATIENCE: Duration = Duration::from_secs(5);
 /// busy.
 const BUSY_PART: u32 = 2;
 
-/// How many pods a run may have, and how many may start at the same time.
+/// How many pods a run may have, and how many may start at the same time: on each node, for the cases that are bound to
+/// it, and on all nodes together, for the other cases.
 #[derive(Clone)]
 pub(super) struct RunCapacity {
     pods: Arc<Semaphore>,
     all_pods: u32,
     starts: StartSlots,
     all_starts: u32,
+    starts_on: Arc<BTreeMap<String, StartSlots>>,
+    starts_a_node: u32,
     histories: HistoryWriter,
     clock: RunClock,
     /// How many times cases have checked whether a node is still busy.
@@ -45,11 +49,28 @@ pub(super) struct RunCapacity {
 }
 
 impl RunCapacity {
-    pub(super) fn new(pods: u32, starts: u32, histories: HistoryWriter, clock: RunClock) -> Self {
-        let (all_pods, all_starts) = (pods.max(1), starts.max(1));
-        let pods = Arc::new(Semaphore::new(all_pods as usize));
-        let looks = Arc::default();
-        Self { pods, all_pods, starts: StartSlots::new(all_starts), all_starts, histories, clock, looks }
+    /// The capacity for this many pods, of which this many may start at the same time on each of these nodes.
+    pub(super) fn new<'n>(
+        pods: u32,
+        starts: u32,
+        nodes: impl ExactSizeIterator<Item = &'n String>,
+        histories: HistoryWriter,
+        clock: RunClock,
+    ) -> Self {
+        let (all_pods, starts_a_node) = (pods.max(1), starts.max(1));
+        let all_starts = starts_a_node.saturating_mul(u32::try_from(nodes.len().max(1)).unwrap_or(u32::MAX));
+        let starts_on = nodes.map(|node| (node.clone(), StartSlots::new(starts_a_node))).collect();
+        Self {
+            pods: Arc::new(Semaphore::new(all_pods as usize)),
+            all_pods,
+            starts: StartSlots::new(all_starts),
+            all_starts,
+            starts_on: Arc::new(starts_on),
+            starts_a_node,
+            histories,
+            clock,
+            looks: Arc::default(),
+        }
     }
 
     /// Waits for capacity for the pods of a case. The case keeps the capacity until the permit is dropped. A case that
@@ -59,25 +80,36 @@ impl RunCapacity {
         Arc::clone(&self.pods).acquire_many_owned(wanted).await.ok()
     }
 
-    /// Waits for slots to start this many more pods of a case, a little longer while the node is stalled. A case that needs
-    /// more than the total gets the total.
-    pub(super) async fn start(&self, case: &Case, fresh: bool, pods: u64) -> Option<StartSlot> {
-        let wanted = u32::try_from(pods).unwrap_or(u32::MAX).clamp(1, self.all_starts);
+    /// Waits for slots to start this many more pods of a case on a node, or on any node, if `node` is absent; a little
+    /// longer while the node is stalled. A case that needs more than the total gets the total.
+    pub(super) async fn start(
+        &self,
+        case: &Case,
+        node: Option<&str>,
+        fresh: bool,
+        pods: u64,
+    ) -> Option<StartSlot> {
+        let (slots, most) = match node.and_then(|node| self.starts_on.get(node)) {
+            Some(of_node) => (of_node, self.starts_a_node),
+            None => (&self.starts, self.all_starts),
+        };
+        let wanted = u32::try_from(pods).unwrap_or(u32::MAX).clamp(1, most);
         let priority = StartPriority { fresh, takes_us: Reverse(case.forecast().micros()) };
-        let slot = self.starts.take(wanted, priority).await?;
+        let slot = slots.take(wanted, priority).await?;
         let began = tokio::time::Instant::now();
-        while began.elapsed() < PATIENCE && self.clock.us() - self.histories.last_noise_us() < RECENT_US {
+        while began.elapsed() < PATIENCE && self.clock.us() - self.histories.last_noise_us(node) < RECENT_US {
             tokio::time::sleep(LOOK_AGAIN).await;
         }
         if fresh {
-            self.wait_for_a_processor().await;
+            self.wait_for_a_processor(node).await;
         }
         Some(slot)
     }
 
-    async fn wait_for_a_processor(&self) {
+    async fn wait_for_a_processor(&self, node: Option<&str>) {
         let began = tokio::time::Instant::now();
-        while began.elapsed() < BUSY_PATIENCE && self.clock.us() - self.histories.last_busy_us() < BUSY_US {
+        while began.elapsed() < BUSY_PATIENCE && self.clock.us() - self.histories.last_busy_us(node) < BUSY_US
+        {
             let lasted = Duration::from_micros(self.clock.us().unsigned_abs());
             if LOOK_AGAIN * self.looks.load(Ordering::Relaxed) >= lasted / BUSY_PART {
                 return;

@@ -5,7 +5,8 @@
 //! at its control port. The harness changes its annotation at regular intervals, to measure how long a change takes to
 //! return on the watch (see [`crate::listen::echo`]). It has no exec probe, which would cost more than it would show.
 
-use futures_util::future::join_all;
+use futures_util::Stream;
+use futures_util::stream::FuturesUnordered;
 use probity_case::manifest::{CONTROL_PORT, Setting};
 use probity_model::metronome::MetronomeReader;
 use serde_json::{Value, json};
@@ -26,19 +27,18 @@ const PREFIX: &str = "probity-metronome-";
 const PERIOD_S: i64 = 1;
 const PORT: u16 = 8080;
 
-/// The metronomes of a run.
-pub(crate) struct Metronomes {
-    cluster: ClusterClient,
-    namespace: String,
-    token: String,
-    placed: Vec<MetronomePod>,
-    /// The nodes without a metronome, each with the reason.
-    pub(crate) warnings: Vec<String>,
-}
-
-struct MetronomePod {
+/// A metronome that has started.
+pub(crate) struct Metronome {
     pod: String,
     node: String,
+}
+
+/// A node without a metronome.
+pub(crate) struct WithoutMetronome {
+    /// The node, or `(any)`.
+    pub(crate) node: String,
+    /// Why it has none.
+    pub(crate) error: ClusterError,
 }
 
 /// Notices in the lines of metronomes when a node is late.
@@ -51,82 +51,61 @@ pub(crate) fn is_metronome(pod: &str) -> bool {
     pod.starts_with(PREFIX)
 }
 
-impl Metronomes {
-    /// Starts a metronome on each of these nodes, or one on any node if `nodes` is empty, and waits until they are
-    /// ready.
-    ///
-    /// # Errors
-    ///
-    /// If none of them starts, because no clock of a node can be read then.
-    pub(crate) async fn deploy(
-        cluster: &ClusterClient,
-        setting: &Setting,
-        nodes: &[String],
-    ) -> Result<Self, ClusterError> {
-        let mut wanted: Vec<Option<&str>> = nodes.iter().map(|node| Some(node.as_str())).collect();
-        if wanted.is_empty() {
-            wanted.push(None);
-        }
-        let starts = wanted.iter().enumerate().map(|(at, node)| start(cluster, setting, at, *node));
-        let (mut placed, mut warnings, mut last_error) = (Vec::new(), Vec::new(), None);
-        for (node, result) in wanted.iter().zip(join_all(starts).await) {
-            match result {
-                Ok(pod) => placed.push(pod),
-                Err(error) => {
-                    let node = node.unwrap_or("(any)");
-                    warnings.push(format!("the node {node} has no metronome, so its lateness cannot be distinguished from a fault: {error}"));
-                    last_error = Some(error);
-                }
-            }
-        }
-        match last_error {
-            Some(error) if placed.is_empty() => Err(error),
-            _ => Ok(Self {
-                cluster: cluster.clone(),
-                namespace: setting.namespace.clone(),
-                token: setting.token.clone(),
-                placed,
-                warnings,
-            }),
-        }
+/// Starts a metronome on each of these nodes, or one on any node if `nodes` is empty. Returns each as soon as it is ready,
+/// because some nodes start none for a long time.
+pub(crate) fn deploy<'d>(
+    cluster: &'d ClusterClient,
+    setting: &'d Setting,
+    nodes: &'d [String],
+) -> impl Stream<Item = Result<Metronome, WithoutMetronome>> + Send + 'd {
+    let mut wanted: Vec<Option<&str>> = nodes.iter().map(|node| Some(node.as_str())).collect();
+    if wanted.is_empty() {
+        wanted.push(None);
     }
-
-    /// Reads the clocks of all nodes with a metronome, at once and every 20 s, until the handles are dropped.
-    pub(crate) fn read_clocks(
-        &self,
-        clock: RunClock,
-        out: &UnboundedSender<Incoming>,
-    ) -> Vec<AbortOnDropHandle<()>> {
-        let read = |MetronomePod { pod, node }: &MetronomePod| {
-            let client =
-                PortForwardClient::new(&self.cluster, &self.namespace, pod, CONTROL_PORT, &self.token);
-            node_clocks::keep_reading(client, clock, node.clone(), out.clone())
-        };
-        self.placed.iter().map(read).collect()
-    }
-
-    /// Sends changes to the API server, to measure how long they take to return. Without a metronome, it sends nothing.
-    pub(crate) fn send_echoes(
-        &self,
-        clock: RunClock,
-        out: &UnboundedSender<Incoming>,
-    ) -> Option<AbortOnDropHandle<()>> {
-        let MetronomePod { pod, .. } = self.placed.first()?;
-        let (cluster, namespace) = (self.cluster.clone(), self.namespace.clone());
-        Some(echo::keep_changing(cluster, namespace, pod.clone(), clock, out.clone()))
-    }
+    let of = wanted.len();
+    let starts = wanted.into_iter().enumerate();
+    starts.map(move |(at, node)| start(cluster, setting, (at, of), node)).collect::<FuturesUnordered<_>>()
 }
 
 async fn start(
     cluster: &ClusterClient,
     setting: &Setting,
-    at: usize,
+    (at, of): (usize, usize),
     node: Option<&str>,
-) -> Result<MetronomePod, ClusterError> {
+) -> Result<Metronome, WithoutMetronome> {
     let name = format!("{PREFIX}{at}");
-    let pod = OwnPod { name: &name, app: PREFIX.trim_end_matches('-'), container: container(setting), node };
-    let ready = pod.create(cluster, &setting.namespace, setting).await?;
-    Ok(MetronomePod { pod: name, node: ready.text("/spec/nodeName").to_owned() })
+    let app = PREFIX.trim_end_matches('-');
+    let pod = OwnPod { name: &name, app, container: container(setting), node, of };
+    match pod.create(cluster, &setting.namespace, setting).await {
+        Ok(ready) => Ok(Metronome { pod: name, node: ready.text("/spec/nodeName").to_owned() }),
+        Err(error) => Err(WithoutMetronome { node: node.unwrap_or("(any)").to_owned(), error }),
+    }
+}
+
+impl Metronome {
+    /// Reads the clocks of its node at once and at regular intervals, until the handle is dropped.
+    pub(crate) fn read_clocks(
+        &self,
+        cluster: &ClusterClient,
+        setting: &Setting,
+        clock: RunClock,
+        out: &UnboundedSender<Incoming>,
+    ) -> AbortOnDropHandle<()> {
+        let client =
+            PortForwardClient::new(cluster, &setting.namespace, &self.pod, CONTROL_PORT, &setting.token);
+        node_clocks::keep_reading(client, clock, self.node.clone(), out.clone())
+    }
+
+    /// Sends changes to the API server, to measure how long they take to return.
+    pub(crate) fn send_echoes(
+        &self,
+        cluster: &ClusterClient,
+        setting: &Setting,
+        clock: RunClock,
+        out: &UnboundedSender<Incoming>,
+    ) -> AbortOnDropHandle<()> {
+        echo::keep_changing(cluster.clone(), setting.namespace.clone(), self.pod.clone(), clock, out.clone())
+    }
 }
 
 fn container(setting: &Setting) -> Value {

@@ -5,6 +5,7 @@
 
 use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use probity_case::manifest::{FINALIZERS, RUN};
 use serde_json::{Value, json};
 
@@ -42,6 +43,8 @@ const OTHER_KINDS: [&str; 12] = [
     "RoleBinding",
     "Role",
 ];
+/// How many objects that could not be deleted are named.
+const NAMED: usize = 20;
 /// The grace period of deleted objects, in seconds.
 const GRACE_S: u64 = 1;
 
@@ -231,10 +234,9 @@ impl Namespace {
             Err(error) if matches!(error.code(), 403..=405) => return Ok(()),
             Err(error) => return Err(error.to_string()),
         };
-        let mut failed = Vec::new();
-        for object in &listing.items {
-            failed.extend(delete(cluster, &self.name, kind, object).await.err());
-        }
+        let deletions = listing.items.iter().map(|object| delete(cluster, &self.name, kind, object));
+        let failed: Vec<String> =
+            join_all(deletions).await.into_iter().filter_map(Result::err).take(NAMED).collect();
         if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
     }
 

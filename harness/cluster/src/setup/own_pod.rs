@@ -12,6 +12,8 @@ use crate::fields::Fields as _;
 /// The maximum time to wait until one of the harness's own pods is ready.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// How often all own pods together are read, at most, while they start.
+const LOOKS_A_SECOND: u32 = 100;
 
 /// The settings of one of the harness's own pods.
 pub(super) struct OwnPod<'a> {
@@ -22,6 +24,8 @@ pub(super) struct OwnPod<'a> {
     pub(super) container: Value,
     /// The node on which the pod must run; if absent, any node that the run may use.
     pub(super) node: Option<&'a str>,
+    /// How many pods are started together with it, itself included.
+    pub(super) of: usize,
 }
 
 impl OwnPod<'_> {
@@ -32,13 +36,13 @@ impl OwnPod<'_> {
         namespace: &str,
         setting: &Setting,
     ) -> Result<Value, ClusterError> {
-        let name = self.name;
+        let (name, every) = (self.name, look_every(self.of));
         cluster.create(namespace, &self.manifest(namespace, setting), false).await?;
-        until_ready(cluster, namespace, name).await
+        until_ready(cluster, namespace, name, every).await
     }
 
     fn manifest(self, namespace: &str, setting: &Setting) -> Value {
-        let Self { name, app, mut container, node } = self;
+        let Self { name, app, mut container, node, of: _ } = self;
         container["name"] = json!(app.trim_start_matches("probity-"));
         container["image"] = json!(setting.image);
         container["imagePullPolicy"] = json!(setting.pull_policy);
@@ -76,8 +80,19 @@ enum NotReady {
     Ever(String),
 }
 
+/// How often each of this many pods is read while it starts. A thousand pods are read less often than one.
+fn look_every(pods: usize) -> Duration {
+    let pods = u32::try_from(pods).unwrap_or(u32::MAX);
+    LOOK_EVERY.max(Duration::from_secs(1).saturating_mul(pods) / LOOKS_A_SECOND)
+}
+
 /// Waits until a pod is ready, and returns it.
-async fn until_ready(cluster: &ClusterClient, namespace: &str, pod: &str) -> Result<Value, ClusterError> {
+async fn until_ready(
+    cluster: &ClusterClient,
+    namespace: &str,
+    pod: &str,
+    every: Duration,
+) -> Result<Value, ClusterError> {
     let began = Instant::now();
     loop {
         let problem = match cluster.get(namespace, "Pod", pod).await? {
@@ -88,7 +103,7 @@ async fn until_ready(cluster: &ClusterClient, namespace: &str, pod: &str) -> Res
         let why = match problem {
             Some(NotReady::Ever(why)) => why,
             _ if began.elapsed() < READY_WITHIN => {
-                tokio::time::sleep(LOOK_EVERY).await;
+                tokio::time::sleep(every).await;
                 continue;
             }
             Some(NotReady::Yet(why)) => why,
@@ -156,6 +171,13 @@ mod tests {
     fn waiting(reason: &str) -> Value {
         let status = json!({ "name": "recorder", "image": "probity:dev", "state": { "waiting": { "reason": reason, "message": "no" } } });
         json!({ "status": { "phase": "Pending", "containerStatuses": [status] } })
+    }
+
+    #[test]
+    fn many_pods_together_are_read_no_more_often_than_a_few() {
+        assert_eq!(look_every(1), LOOK_EVERY);
+        assert_eq!(look_every(1_000), Duration::from_secs(10));
+        assert!(look_every(usize::MAX) > LOOK_EVERY);
     }
 
     #[test]

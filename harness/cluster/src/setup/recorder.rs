@@ -49,7 +49,7 @@ impl Recorder {
             "readinessProbe": probe,
             "resources": { "requests": { "cpu": "10m", "memory": "32Mi" } },
         });
-        let pod = OwnPod { name: NAME, app: NAME, container, node: None };
+        let pod = OwnPod { name: NAME, app: NAME, container, node: None, of: 1 };
         let pod = pod.create(cluster, namespace, setting).await.map_err(|error| match error.code() {
             409 => ClusterError::Namespace {
                 name: namespace.to_owned(),

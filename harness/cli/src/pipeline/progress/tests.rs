@@ -1,5 +1,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+use probity_cluster::Room;
+
 use super::*;
 
 fn cases() -> Vec<Case> {
@@ -49,7 +51,12 @@ fn the_longest_case_decides_when_it_should_end() {
 fn a_late_case_should_end_any_moment_and_never_in_the_past() {
     let mut board = begun();
     let case = CaseName("a/short".to_owned());
-    board.note(&Progress::Broken { case, why: String::new(), history: Box::default() });
+    board.note(&Progress::Broken {
+        case,
+        why: String::new(),
+        history: Box::default(),
+        room: Room::default(),
+    });
     board.note_failure();
     assert!(board.headline(90_000_000).contains("1 of 2 cases ended, 1 of them failed"));
     assert!(board.headline(90_000_000).ends_with("should end in about 0:03"));

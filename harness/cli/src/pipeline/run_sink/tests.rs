@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use probity_case::Case;
+use probity_cluster::Room;
 use probity_composer::Composer;
 use probity_model::timeline::ProbeKind;
 use probity_model::verdict::Skip;
@@ -87,7 +88,7 @@ impl Played {
 /// Plays a run: passes the progress through the sink to the test output and to the files.
 fn play(book: &Book, repeat: u32, standard: Standard, happened: Vec<Progress>) -> Played {
     let Selection { cases, awaited, planned, lines, .. } =
-        Selection::of(book, &CaseFilter::default(), false, repeat, None);
+        Selection::of(book, &CaseFilter::default(), false, repeat, None, false);
     let folder = tempfile::tempdir().unwrap();
     let board = Arc::new(Mutex::new(ProgressBoard::new(&cases, 1)));
     let registry = registry();
@@ -115,7 +116,13 @@ fn play(book: &Book, repeat: u32, standard: Standard, happened: Vec<Progress>) -
 
 fn ended(case: &str, live: f64) -> Progress {
     let name = CaseName(case.to_owned());
-    Progress::Ended { case: name, history: history(case, Some(live)), began_us: 0, us: 9_000_000 }
+    Progress::Ended {
+        case: name,
+        history: history(case, Some(live)),
+        began_us: 0,
+        us: 9_000_000,
+        room: Room::default(),
+    }
 }
 
 fn finished(interrupted: bool) -> Progress {
@@ -154,7 +161,12 @@ fn a_skipped_case_is_ignored_and_a_broken_one_fails_as_an_error() {
     let (skipped, broken) = (CaseName("a/skipped".to_owned()), CaseName("a/broken".to_owned()));
     let happened = vec![
         Progress::Skipped { case: skipped, reason: Skip::Precondition, why: "one node only".to_owned() },
-        Progress::Broken { case: broken, why: "no image".to_owned(), history: Box::default() },
+        Progress::Broken {
+            case: broken,
+            why: "no image".to_owned(),
+            history: Box::default(),
+            room: Room::default(),
+        },
         finished(false),
     ];
     let played = play(&book(&["a/skipped", "a/broken"]), 1, Standard::default(), happened);
@@ -200,7 +212,13 @@ fn a_doubt_fails_a_case_unless_it_is_told_to_pass() {
     let silent = || {
         let case = CaseName("a/silent".to_owned());
         vec![
-            Progress::Ended { case, history: history("a/silent", None), began_us: 0, us: 1 },
+            Progress::Ended {
+                case,
+                history: history("a/silent", None),
+                began_us: 0,
+                us: 1,
+                room: Room::default(),
+            },
             finished(false),
         ]
     };
@@ -224,7 +242,7 @@ fn a_folder_that_holds_a_run_already_is_not_written_over() {
 fn a_case_that_left_something_undecided_runs_again_and_the_later_time_counts() {
     let (book, registry) = (book(&["a/quiet", "a/calm"]), registry());
     let Selection { cases, awaited, planned, lines, .. } =
-        Selection::of(&book, &CaseFilter::default(), false, 1, None);
+        Selection::of(&book, &CaseFilter::default(), false, 1, None, false);
     let folder = tempfile::tempdir().unwrap();
     let board = Arc::new(Mutex::new(ProgressBoard::new(&cases, 1)));
     let out = folder.path().join("out");
@@ -237,6 +255,7 @@ fn a_case_that_left_something_undecided_runs_again_and_the_later_time_counts() {
         history: history(name, None),
         began_us: 0,
         us: 9_000_000,
+        room: Room::default(),
     };
     let answers = thread::scope(|scope| {
         let began = LogLine::Began(Box::new(facts.versioned()));

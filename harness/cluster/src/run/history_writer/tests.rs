@@ -1,4 +1,7 @@
-use probity_model::history::{Change, Happening, Header, Heard, Listener, Sighting, Source, Way};
+use probity_model::Clock;
+use probity_model::history::{
+    Change, Happening, Header, Heard, Listener, Noise, Reading, Sighting, Source, Way,
+};
 use probity_script::witness::Entry;
 use serde_json::{Value, json};
 
@@ -8,7 +11,7 @@ use crate::run_clock::RunClock;
 
 fn open() -> (HistoryWriter, CaseHistory) {
     let writer = HistoryWriter::new(RunClock::now());
-    let case = writer.open("a-b", Header::default());
+    let case = writer.open("a-b", Header::default(), None);
     case.expect_pods("a-b-web-");
     (writer, case)
 }
@@ -111,4 +114,44 @@ fn a_watch_that_returns_does_not_hide_that_another_one_of_its_kind_is_still_away
     let away = |since_us| Incoming::Away { of: of(), since_us };
     take(&writer, vec![away(1), away(2), Incoming::Back { of: of(), since_us: 1 }]);
     assert_eq!(writer.lock().away, [(of(), 2)]);
+}
+
+#[test]
+fn a_case_on_one_node_has_the_clocks_and_the_noise_of_this_node_only() {
+    let writer = HistoryWriter::new(RunClock::now());
+    let reading = |node: &str| {
+        let (node, us) = (node.to_owned(), 1);
+        let reading = Reading { node, sent_us: us, received_us: us, mono_us: us, wall_us: us };
+        Incoming::Happening { us, what: Happening::Reading(reading) }
+    };
+    let noise = |clock| {
+        let noise = Noise { by: Listener::Metronome, clock, from_us: 1, to_us: 2 };
+        Incoming::Happening { us: 2, what: Happening::Noise(noise) }
+    };
+    take(&writer, vec![reading("n1"), reading("n2")]);
+    let here = writer.open("here", Header::default(), Some(["n1".to_owned()].into()));
+    let anywhere = writer.open("anywhere", Header::default(), None);
+    let later = vec![
+        reading("n1"),
+        reading("n2"),
+        noise(Clock::Node("n1".to_owned())),
+        noise(Clock::Node("n2".to_owned())),
+        noise(Clock::Harness),
+    ];
+    take(&writer, later);
+    let count = |case: &CaseHistory| case.look(|history| history.events().count());
+    assert_eq!((count(&here), count(&anywhere)), (4, 7));
+    assert_eq!(writer.last_noise_us(Some("n3")), 2, "the harness itself was stalled");
+}
+
+#[test]
+fn the_pods_of_a_closed_case_are_forgotten_and_no_others() {
+    let writer = HistoryWriter::new(RunClock::now());
+    let [one, other] = ["one", "other"].map(|slug| writer.open(slug, Header::default(), None));
+    one.own_pod("one");
+    other.own_pod("other");
+    drop(one.close());
+    assert_eq!(writer.lock().pods.keys().collect::<Vec<_>>(), ["other"]);
+    take(&writer, vec![witnessed("other", "u")]);
+    assert_eq!(written(&other), ["other u"]);
 }
