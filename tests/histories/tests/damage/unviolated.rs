@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 /// The clauses whose cases are not recorded yet, so that no damage is written for them.
 const NOT_RECORDED: &[&str] = &[
+    "disruptiontarget.critical-pod",
     "disruptiontarget.eviction-api",
     "disruptiontarget.job-policy",
     "disruptiontarget.preemption",
