@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use probity_case::manifest::CASE;
 use probity_model::History;
 use probity_model::echo::Echoes;
-use probity_model::history::{Deed, Did, Gap, Happening, Header, Listener, Reading, Source};
+use probity_model::history::{Deed, Did, Gap, Happening, Header, Listener, Noise, Reading, Source};
 use probity_model::metronome::MetronomeReader;
 use tokio::sync::{mpsc, watch};
 
@@ -54,6 +54,8 @@ struct WriterState {
     readings: HashMap<String, Vec<(i64, Reading)>>,
     /// Sources that are unreachable now, each with the time at which it last sent something.
     away: Vec<(Source, i64)>,
+    /// The newest outage of the API server, for histories that begin while kubelets still feel its effects.
+    outage: Option<(i64, Noise)>,
     /// Gaps without an end, for example because a kind may not be watched. Every history contains them.
     endless: Vec<(i64, Gap)>,
     last_noise_us: i64,
@@ -91,6 +93,7 @@ impl HistoryWriter {
             early: HashMap::new(),
             readings: HashMap::new(),
             away: Vec::new(),
+            outage: None,
             endless: Vec::new(),
             last_noise_us: i64::MIN / 2,
             last_busy_us: i64::MIN / 2,
@@ -113,6 +116,11 @@ impl HistoryWriter {
         }
         for (us, gap) in &state.endless {
             history.push(*us, Happening::Gap(gap.clone()));
+        }
+        if let Some((us, outage)) = &state.outage
+            && outage.outage_felt_until() >= Some(self.clock.us())
+        {
+            history.push(*us, Happening::Noise(outage.clone()));
         }
         state.open.insert(slug.to_owned(), OpenHistory { history, changed: sender });
         CaseHistory { writer: self.clone(), slug: slug.to_owned(), changed }
@@ -197,6 +205,9 @@ impl WriterState {
                     Listener::Node | Listener::Overload => self.last_busy_us = us,
                     Listener::Echo => {}
                     Listener::Harness | Listener::Target | Listener::Metronome => self.last_noise_us = us,
+                }
+                if noise.outage().is_some() {
+                    self.outage = Some((us, noise.clone()));
                 }
                 self.write_for_all(us, &what);
             }
