@@ -2,8 +2,12 @@
 # shellcheck shell=bash
 
 control_verb() {
-    local verb=${1:-} component=${2:-}
-    (($# == 2)) || misuse "control takes a verb and a component"
+    local verb=${1:-} component=${2:-} seconds=${3:-}
+    if [[ $verb == slow ]]; then
+        [[ $# -eq 3 && $seconds =~ ^[1-9][0-9]{0,3}$ ]] || misuse "control slow takes a component and a number of seconds"
+    else
+        (($# == 2)) || misuse "control takes a verb and a component"
+    fi
     [[ " etcd ${CONTROL_PLANE_COMPONENTS[*]} " == *" $component "* ]] ||
         misuse "control takes one of: etcd ${CONTROL_PLANE_COMPONENTS[*]}; not '$component'"
     require_root
@@ -17,7 +21,9 @@ control_verb() {
             wait_until 10 component_has_ended "$CONTROL" "$component" || fail "$component can't be killed"
             ;;
         start) start_again "$component" ;;
+        slow) slow_down "$component" "$seconds" ;;
         sever) sever_connections "$component" ;;
+        compact) compact "$component" ;;
         *) misuse "there is no verb '$verb' for the control plane" ;;
     esac
 }
@@ -26,6 +32,18 @@ signal_component() {
     local component=$1 signal=$2
     component_is_running "$CONTROL" "$component" || fail "$component does not run"
     inside "$CONTROL" kill "-$signal" "$(<"$(machine_dir "$CONTROL")/components/$component")"
+}
+
+# Stops the process four times a second, for 0.2 s each, as if its disk or its processor were slow.
+slow_down() {
+    local component=$1 seconds=$2
+    component_is_running "$CONTROL" "$component" || fail "$component does not run"
+    # Other commands need not wait for the end of this.
+    exec 9>&-
+    # shellcheck disable=SC2016  # for the inner shell
+    inside "$CONTROL" bash -c 'for ((i = 0; i < 4 * $2; i++)); do
+        kill -STOP "$1"; sleep 0.2; kill -CONT "$1"; sleep 0.05
+    done' slow "$(<"$(machine_dir "$CONTROL")/components/$component")" "$seconds"
 }
 
 start_again() {
@@ -45,4 +63,19 @@ sever_connections() {
     [[ $1 == kube-apiserver ]] || misuse "control sever is for the connections of kube-apiserver"
     inside_network "$CONTROL" ss --kill --tcp state established "( sport = :$API_PORT )" >/dev/null ||
         fail "the kernel can't reset connections (CONFIG_INET_DIAG_DESTROY)"
+}
+
+# Makes etcd forget all revisions before the present one, so that nobody can continue a watch from one of them. The API server
+# also keeps the newest revisions itself: they are forgotten when it starts again.
+compact() {
+    local revision
+    [[ $1 == etcd ]] || misuse "control compact is for etcd"
+    revision=$(ask_etcd range '{"key": "AA=="}' | grep -oE '"revision":"[0-9]+"' | grep -oE '[0-9]+') || fail "etcd does not answer"
+    ask_etcd compaction "{\"revision\": \"$revision\", \"physical\": true}" >/dev/null || fail "etcd can't compact revision $revision"
+}
+
+ask_etcd() {
+    local pki=/var/lib/kubernetes/pki
+    inside "$CONTROL" curl --silent --show-error --fail --max-time 30 --cacert $pki/etcd-ca.crt --cert $pki/etcd-client.crt \
+        --key $pki/etcd-client.key --data "$2" "https://127.0.0.1:2379/v3/kv/$1"
 }

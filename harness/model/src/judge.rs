@@ -12,6 +12,7 @@ use crate::clause::{Catalogue, Clause, ClauseId};
 use crate::facets::{self, FacetSeen, Sight};
 use crate::history::{Did, Event, EventId, Gap, Happening, History, Source};
 use crate::measure::{Measurement, seconds};
+use crate::mechanisms::LISTED_AGAIN;
 use crate::stamp::Stamp;
 use crate::timeline::{FacetIndex, Timeline};
 use crate::verdict::{Doubt, Seen, Skip, Verdict};
@@ -276,7 +277,8 @@ fn kubelets_of<'h>(events: &[EventId], timeline: &'h Timeline<'_>) -> Vec<&'h st
 
 /// Why a conclusion across a gap in the record is not valid, if a missed event could have refuted it. A single event
 /// proves itself. Only the time between several events can hide something. If the targets were unreachable when the
-/// case ended, silence is not a violation.
+/// case ended, silence is not a violation. Neither is anything that was learned from the API server while it was away;
+/// what targets recorded by themselves still counts.
 fn hidden(cited: &[EventId], accuses: bool, timeline: &Timeline<'_>) -> Option<(EventId, String)> {
     let events: Vec<&Event> = cited.iter().filter_map(|id| timeline.history.get(*id)).collect();
     // The output of the user's command reaches the harness without the API server and the recorder.
@@ -286,12 +288,22 @@ fn hidden(cited: &[EventId], accuses: bool, timeline: &Timeline<'_>) -> Option<(
     }
     let (from, to) = (events.iter().map(|event| event.us).min()?, events.iter().map(|event| event.us).max()?);
     let hides = |gap: &Gap| {
-        let between = gap.from_us < to && from < gap.to_us && concerns(gap, &events);
+        // After a gap, the harness lists the objects and sees that one is gone, but not how it ended.
+        let listed = accuses && matches!(gap.of, Source::Watch(_));
+        let until = gap.to_us.saturating_add(if listed { LISTED_AGAIN } else { 0 });
+        let between = gap.from_us < to && from < until && concerns(gap, &events);
         let deaf = gap.of == Source::Recorder && gap.to_us >= timeline.ended_us;
         between || (accuses && deaf)
     };
-    let (id, gap) = timeline.gaps.iter().find(|(_, gap)| hides(gap))?;
-    Some((*id, format!("{} at the time ({})", what_was_missed(gap), gap.why)))
+    if let Some((id, gap)) = timeline.gaps.iter().find(|(_, gap)| hides(gap)) {
+        return Some((*id, format!("{} at the time ({})", what_was_missed(gap), gap.why)));
+    }
+    let by_api = |event: &&Event| !matches!(event.what, Happening::Witness(_));
+    let (id, lasted) = timeline.outage_between(from, to).filter(|_| accuses && events.iter().any(by_api))?;
+    Some((
+        id,
+        format!("nothing passed between the API server and the harness for {} at the time", seconds(lasted)),
+    ))
 }
 
 /// Whether a gap is in a source on which the conclusion is based. Every conclusion is based on pods and events. It is

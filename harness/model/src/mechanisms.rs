@@ -132,6 +132,11 @@ mechanisms! {
     /// and the arrival of the probe: in a run with a load average of 75 on two processors a timeout of one second
     /// seemed 0.29 s short.
     SATURATION_DELAYS = SECOND;
+    /// If nothing passes between the API server and the harness for at least this long, and so for longer than clauses
+    /// allow for a status, the API server is away. On busy nodes it takes less than this.
+    OUTAGE = 2 * SECOND;
+    /// A watch that had to list its objects again shows them within this time.
+    LISTED_AGAIN = SECOND;
     /// The API truncates times to whole seconds.
     CUT_TO_SECONDS = SECOND;
 }

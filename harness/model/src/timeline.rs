@@ -12,6 +12,7 @@ mod disturbance;
 mod facets;
 mod kube;
 mod life;
+mod outages;
 mod pod;
 mod probes;
 mod result;
@@ -46,6 +47,8 @@ pub struct Timeline<'h> {
     pub noise: Vec<(EventId, Noise)>,
     /// The times when probes of an idle pod arrived late on a node: the kubelet's own lateness.
     pub late_kubelet: Vec<(EventId, Noise)>,
+    /// When the API server or the path to it was away, on the harness's clock.
+    pub outages: Vec<(EventId, Interval)>,
     /// The pods, in the order of their first appearance.
     pub pods: Vec<PodLife<'h>>,
     /// Events that name a pod of the case, but not the UID that was known for the pod at that time.

@@ -11,6 +11,7 @@ use kube::api::{AttachParams, LogParams};
 use crate::api::client::{BuiltRequest, ClusterClient, DEADLINE, in_time};
 use crate::api::kinds;
 use crate::error::{ClusterError, Refusal, RequestFailure, with_causes};
+use crate::fields::Fields as _;
 
 /// The maximum time of a command in a container.
 const EXEC_DEADLINE: Duration = Duration::from_secs(60);
@@ -71,6 +72,30 @@ impl ClusterClient {
             other => other,
         };
         text.map_err(|failure| failure.while_doing(&format!("read the log of {pod}/{container}")))
+    }
+
+    /// Reads the log like [`log`](Self::log), but only of the pod with this UID. A log is requested by the name of the
+    /// pod, which another pod can have by now. `None` if another pod had the name before or after the log was read.
+    ///
+    /// # Errors
+    ///
+    /// As for [`log`](Self::log), and if the pod cannot be read.
+    pub async fn log_of(
+        &self,
+        namespace: &str,
+        (pod, uid): (&str, &str),
+        container: &str,
+        previous: bool,
+    ) -> Result<Option<String>, ClusterError> {
+        let is_there = async || {
+            let found = self.get(namespace, "Pod", pod).await?;
+            Ok::<_, ClusterError>(found.is_some_and(|found| found.text("/metadata/uid") == uid))
+        };
+        if !is_there().await? {
+            return Ok(None);
+        }
+        let text = self.log(namespace, pod, container, previous).await?;
+        Ok(is_there().await?.then_some(text))
     }
 
     async fn read_log(&self, request: BuiltRequest) -> Result<String, RequestFailure> {

@@ -37,7 +37,7 @@ pub enum Incoming {
         /// Its number.
         number: u64,
     },
-    /// The API server refused the harness's own change.
+    /// The API server examined the harness's own change and rejected it.
     EchoRefused {
         /// Its number.
         number: u64,

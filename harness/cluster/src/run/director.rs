@@ -255,8 +255,9 @@ impl Director<'_> {
         });
         for [pod, uid, container, node] in incomplete {
             for previous in [true, false] {
-                let log = self.run.cluster.log(&self.setting.namespace, &pod, &container, previous);
-                let Ok(Ok(text)) = tokio::time::timeout(LOG_WITHIN, log).await else { continue };
+                let namespace = &self.setting.namespace;
+                let log = self.run.cluster.log_of(namespace, (&pod, &uid), &container, previous);
+                let Ok(Ok(Some(text))) = tokio::time::timeout(LOG_WITHIN, log).await else { continue };
                 for heard in logs::lines(&text, &pod, &uid, &container, &node) {
                     self.history.write(Happening::Witness(heard));
                 }

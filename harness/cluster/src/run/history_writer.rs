@@ -58,6 +58,8 @@ struct WriterState {
     readings: HashMap<String, Vec<(i64, Reading)>>,
     /// Sources that are unreachable now, each with the time at which it last sent something.
     away: Vec<(Source, i64)>,
+    /// The newest outage of the API server, for histories that begin while kubelets still feel its effects.
+    outage: Option<(i64, Noise)>,
     /// Gaps without an end, for example because a kind may not be watched. Every history contains them.
     endless: Vec<(i64, Gap)>,
     noisy: LatestByNode,
@@ -105,6 +107,7 @@ impl HistoryWriter {
             early: HashMap::new(),
             readings: HashMap::new(),
             away: Vec::new(),
+            outage: None,
             endless: Vec::new(),
             noisy: LatestByNode::default(),
             busy: LatestByNode::default(),
@@ -133,6 +136,11 @@ impl HistoryWriter {
         }
         for (us, gap) in &state.endless {
             open.history.push(*us, Happening::Gap(gap.clone()));
+        }
+        if let Some((us, outage)) = &state.outage
+            && outage.outage_felt_until() >= Some(self.clock.us())
+        {
+            open.history.push(*us, Happening::Noise(outage.clone()));
         }
         state.open.insert(slug.to_owned(), open);
         CaseHistory { writer: self.clone(), slug: slug.to_owned(), changed }
@@ -219,6 +227,9 @@ impl WriterState {
                     Listener::Harness | Listener::Target | Listener::Metronome => {
                         self.noisy.note(node_of_noise(noise), us);
                     }
+                }
+                if noise.outage().is_some() {
+                    self.outage = Some((us, noise.clone()));
                 }
                 self.write_for_all(us, &what);
             }

@@ -143,3 +143,29 @@ async fn a_log_that_is_cut_off_again_says_so_and_keeps_the_whole_lines() {
     };
     assert_eq!((text.as_str(), server.asked().len()), ("one\ntwo\n", 2));
 }
+
+/// The log of the pod `a`, whose UID the server states as `uid(n)` when it is asked for the `n`th time.
+async fn log_of_one(uid: fn(usize) -> &'static str) -> (Option<String>, Vec<String>) {
+    let server = FakeApiServer::start(move |asked| {
+        if asked.path.ends_with("/log") {
+            return Some(lines("one\n"));
+        }
+        let mut pod = object("a", 1);
+        pod["metadata"]["uid"] = uid(asked.nth).into();
+        Some(ScriptedAnswer::Json(200, pod))
+    })
+    .await;
+    let log = server.client().await.log_of("n", ("a", "one"), "c", false).await.unwrap();
+    (log, server.lines())
+}
+
+#[tokio::test]
+async fn the_log_of_another_pod_with_the_same_name_is_not_taken() {
+    let (log, _) = log_of_one(|_| "one").await;
+    assert_eq!(log.as_deref(), Some("one\n"));
+    let (log, asked) = log_of_one(|_| "two").await;
+    assert_eq!((log, asked.len()), (None, 1));
+    // Replaced while its log is read.
+    let (log, asked) = log_of_one(|nth| if nth == 0 { "one" } else { "two" }).await;
+    assert_eq!((log, asked.len()), (None, 3));
+}

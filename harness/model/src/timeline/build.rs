@@ -11,6 +11,7 @@ use super::at::{At, Completion};
 use super::attempt::{Asked, Attempt, Connection, Executed, Line, Probe, Through};
 use super::containers::{containers, ephemeral};
 use super::kube::{KubeEvent, ServiceSeen, SliceSeen};
+use super::outages;
 use super::pod::{ContainerLife, PodLife, Revision};
 use super::probes::probes;
 use super::static_pods;
@@ -39,6 +40,7 @@ pub(super) fn timeline(history: &History) -> Timeline<'_> {
         gaps: Vec::new(),
         noise: Vec::new(),
         late_kubelet: Vec::new(),
+        outages: Vec::new(),
         pods: Vec::new(),
         strays: Vec::new(),
         services: Vec::new(),
@@ -73,6 +75,7 @@ pub(super) fn timeline(history: &History) -> Timeline<'_> {
             Happening::Reading(_) => {}
         }
     }
+    timeline.outages = outages::outages(history);
     static_pods::gather(&mut timeline);
     for pod in &mut timeline.pods {
         pod.containers = containers(pod.spec);

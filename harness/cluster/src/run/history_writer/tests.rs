@@ -6,7 +6,7 @@ use probity_script::witness::Entry;
 use serde_json::{Value, json};
 
 use super::{CaseHistory, HistoryWriter};
-use crate::listen::incoming::Incoming;
+use crate::listen::incoming::{Incoming, harness_noise};
 use crate::run_clock::RunClock;
 
 fn open() -> (HistoryWriter, CaseHistory) {
@@ -105,6 +105,24 @@ fn a_change_of_ours_that_comes_back_late_is_noise_in_every_history() {
     assert_eq!(case.look(spans), [(Listener::Echo, -2_000_000)]);
     let closed = case.close();
     assert_eq!(spans(&closed)[1..], [(Listener::Echo, -3_000_000)], "one that never came back");
+}
+
+#[test]
+fn a_history_that_begins_soon_after_an_outage_contains_it() {
+    let (writer, case) = open();
+    let noises = |case: CaseHistory| {
+        case.close().events().filter(|(_, event)| matches!(event.what, Happening::Noise(_))).count()
+    };
+    let noise = |from_us, to_us| Incoming::Happening { us: to_us, what: harness_noise(from_us, to_us) };
+    take(&writer, vec![noise(-12_000_000, -2_000_000), noise(-1_100_000, -1_000_000)]);
+    assert_eq!(noises(case), 2);
+    assert_eq!(
+        noises(writer.open("soon", Header::default(), None)),
+        1,
+        "the outage, but not the short noise"
+    );
+    take(&writer, vec![noise(-32_000_000, -22_000_000)]);
+    assert_eq!(noises(writer.open("late", Header::default(), None)), 0);
 }
 
 #[test]
