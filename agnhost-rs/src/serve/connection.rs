@@ -38,6 +38,7 @@ pub(super) async fn host(context: Arc<ListenerContext>, stream: TcpStream, peer:
     let (accepted, planned) = context.welcome(canonical(peer));
     let mut gate = context.listener.gate.watch();
     tokio::select! {
+        biased;
         () = treat(&context, planned) => {}
         () = gate.shut() => context.wire.reset(),
     }

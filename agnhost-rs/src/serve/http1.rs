@@ -6,15 +6,20 @@
 mod incoming;
 mod outgoing;
 
+use std::future::poll_fn;
+use std::io;
+use std::mem::MaybeUninit;
+use std::pin::{Pin, pin};
+use std::task::{Poll, ready};
 use std::time::Duration;
 
-use probity_script::wire::{HttpVersion, path_of};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use probity_script::wire::HttpVersion;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::context::{ConnectionContext, IncomingRequest};
 use super::head::{self, AnnouncedBody, Head, ParsedHead};
-use crate::lifecycle::{GateState, GateWatcher};
+use crate::lifecycle::GateState;
 use outgoing::Manner;
 
 /// How long a client may take for a head once it has begun, and for the rest of a body.
@@ -22,6 +27,9 @@ const HEAD_PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long to wait until the peer closes its side, after this side is closed.
 const LAST_WAIT: Duration = Duration::from_secs(1);
+
+/// How many bytes are read at a time.
+const PIECE: usize = 2048;
 
 /// A connection that speaks HTTP/1.
 pub(super) struct Http1<S> {
@@ -57,8 +65,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
     /// Answers requests until the connection ends.
     pub(super) async fn run(mut self) -> ProtocolEnd<S> {
         let mut gate = self.context.listener.gate.watch();
+        // One for all requests: a new one for each would be registered and removed again each time.
+        let mut closing = pin!(gate.closing());
         loop {
-            match self.head(&mut gate).await {
+            match self.head(closing.as_mut()).await {
                 Ok(Some(head)) => {
                     let open_request = self.context.listener.gate.enter();
                     let after = self.answer(head).await;
@@ -78,7 +88,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
     }
 
     /// The next head. `None` if the client speaks HTTP/2.
-    async fn head(&mut self, gate: &mut GateWatcher) -> Result<Option<Head>, After> {
+    async fn head(&mut self, mut closing: Pin<&mut impl Future<Output = ()>>) -> Result<Option<Head>, After> {
         let mut deadline = None;
         loop {
             match head::parse(&self.ahead) {
@@ -101,7 +111,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
                 tokio::select! {
                     biased;
                     more = self.more() => more?,
-                    () = gate.closing() => return Err(After::Close),
+                    () = closing.as_mut() => return Err(After::Close),
                 }
             } else {
                 let until = *deadline.get_or_insert_with(|| Instant::now() + HEAD_PATIENCE);
@@ -115,10 +125,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
 
     /// Reads more bytes.
     async fn more(&mut self) -> Result<(), After> {
-        if self.ahead.capacity() - self.ahead.len() < 512 {
-            self.ahead.reserve(1024);
-        }
-        match self.stream.read_buf(&mut self.ahead).await {
+        let Self { stream, ahead, .. } = self;
+        // The bytes are read onto the stack, so that an idle connection holds no buffer.
+        let read = poll_fn(|cx| {
+            let mut bytes = [MaybeUninit::uninit(); PIECE];
+            let mut bytes = ReadBuf::uninit(&mut bytes);
+            ready!(Pin::new(&mut *stream).poll_read(cx, &mut bytes))?;
+            ahead.extend_from_slice(bytes.filled());
+            Poll::Ready(io::Result::Ok(bytes.filled().len()))
+        });
+        match read.await {
             Ok(0) => Err(After::Gone),
             Ok(_) => Ok(()),
             Err(error) => {
@@ -154,25 +170,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
             Err(after) => return after,
         };
         let may_go_on = head.keeps_alive() && clear;
-        let is_head = head.method == "HEAD";
         let version = if head.minor == 0 { HttpVersion::Http10 } else { HttpVersion::Http11 };
-        let host = head.all("host").next().map(str::to_owned);
-        let incoming = IncomingRequest {
-            nth: self.nth,
-            method: head.method,
-            target: head.target,
-            version,
-            headers: head.headers,
-            host: host.clone(),
-            body,
-        };
-        let path = path_of(&incoming.target).to_owned();
+        let incoming = IncomingRequest { nth: self.nth, version, text: head.text, body };
         let before = self.context.wire.sent();
-        let mut chosen_answer = self.context.decide(incoming).await;
-        let manner = Manner { may_go_on, is_head, version, path, host };
+        let chosen_answer = self.context.decide(&incoming).await;
+        let manner = Manner { may_go_on, is_head: incoming.text.method() == "HEAD", request: &incoming };
         let sent = self.act(&chosen_answer, &manner).await;
         let written = self.context.wire.sent() - before;
-        self.context.answered(&mut chosen_answer, sent.answer, written, sent.error);
+        self.context.answered(&chosen_answer, &sent.answer, written, sent.error.as_deref());
         sent.after
     }
 
