@@ -6,19 +6,16 @@
 mod incoming;
 mod outgoing;
 
-use std::future::poll_fn;
-use std::io;
-use std::mem::MaybeUninit;
 use std::pin::{Pin, pin};
-use std::task::{Poll, ready};
 use std::time::Duration;
 
 use probity_script::wire::HttpVersion;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::context::{ConnectionContext, IncomingRequest};
 use super::head::{self, AnnouncedBody, Head, ParsedHead};
+use super::wire::read_piece;
 use crate::lifecycle::GateState;
 use outgoing::Manner;
 
@@ -27,9 +24,6 @@ const HEAD_PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long to wait until the peer closes its side, after this side is closed.
 const LAST_WAIT: Duration = Duration::from_secs(1);
-
-/// How many bytes are read at a time.
-const PIECE: usize = 2048;
 
 /// A connection that speaks HTTP/1.
 pub(super) struct Http1<S> {
@@ -71,16 +65,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
             match self.head(closing.as_mut()).await {
                 Ok(Some(head)) => {
                     let open_request = self.context.listener.gate.enter();
-                    let after = self.answer(head).await;
+                    // Boxed like whatever is rare below, so that an idle connection holds no memory for it.
+                    let after = Box::pin(self.answer(head)).await;
                     drop(open_request);
                     if after != After::Next {
-                        self.leave(after).await;
+                        Box::pin(self.leave(after)).await;
                         return ProtocolEnd::Over;
                     }
                 }
                 Ok(None) => return ProtocolEnd::Http2(self.stream, self.ahead),
                 Err(after) => {
-                    self.leave(after).await;
+                    Box::pin(self.leave(after)).await;
                     return ProtocolEnd::Over;
                 }
             }
@@ -98,12 +93,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
                 }
                 ParsedHead::Http2 if self.nth == 0 => return Ok(None),
                 ParsedHead::Http2 => {
-                    return Err(self.refuse("400 Bad Request", "HTTP/2 starts too late").await);
+                    return Err(Box::pin(self.refuse("400 Bad Request", "HTTP/2 starts too late")).await);
                 }
-                ParsedHead::Wrong(why) => return Err(self.refuse("400 Bad Request", &why).await),
+                ParsedHead::Wrong(why) => return Err(Box::pin(self.refuse("400 Bad Request", &why)).await),
                 ParsedHead::TooLarge => {
                     let why = "a head larger than 64 KiB or 256 lines";
-                    return Err(self.refuse("431 Request Header Fields Too Large", why).await);
+                    return Err(Box::pin(self.refuse("431 Request Header Fields Too Large", why)).await);
                 }
                 ParsedHead::Partial => {}
             }
@@ -126,15 +121,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
     /// Reads more bytes.
     async fn more(&mut self) -> Result<(), After> {
         let Self { stream, ahead, .. } = self;
-        // The bytes are read onto the stack, so that an idle connection holds no buffer.
-        let read = poll_fn(|cx| {
-            let mut bytes = [MaybeUninit::uninit(); PIECE];
-            let mut bytes = ReadBuf::uninit(&mut bytes);
-            ready!(Pin::new(&mut *stream).poll_read(cx, &mut bytes))?;
-            ahead.extend_from_slice(bytes.filled());
-            Poll::Ready(io::Result::Ok(bytes.filled().len()))
-        });
-        match read.await {
+        match read_piece(stream, |bytes| ahead.extend_from_slice(bytes)).await {
             Ok(0) => Err(After::Gone),
             Ok(_) => Ok(()),
             Err(error) => {
@@ -161,7 +148,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
             AnnouncedBody::Length(0) => Ok(Some(0)),
             announced => {
                 let swallow = self.swallow(announced, head.expects_leave());
-                timeout(HEAD_PATIENCE, swallow).await.unwrap_or(Err(After::Close))
+                Box::pin(timeout(HEAD_PATIENCE, swallow)).await.unwrap_or(Err(After::Close))
             }
         };
         let (body, clear) = match body {
