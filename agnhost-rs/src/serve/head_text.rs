@@ -51,8 +51,11 @@ impl HeadText {
         (2..self.ends.len()).step_by(2).map(|at| (self.part(at), self.part(at + 1)))
     }
 
-    /// All values of a header, in order.
+    /// All values of a header, in order. Most names differ in length already, so that only few are compared.
     pub(super) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        self.lines().filter(move |(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+        let is_meant = move |at: &usize| {
+            self.ends[*at] - self.ends[at - 1] == name.len() && self.part(*at).eq_ignore_ascii_case(name)
+        };
+        (2..self.ends.len()).step_by(2).filter(is_meant).map(|at| self.part(at + 1))
     }
 }
