@@ -1,6 +1,6 @@
 //! The two clocks of the witness, read together.
 
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use nix::time::{ClockId, clock_gettime};
 use probity_script::Span;
@@ -25,25 +25,19 @@ impl Clock {
     /// Takes the current time as the start of the process. `main` calls this first.
     #[must_use]
     pub fn start() -> Self {
-        let origin = Instant::now();
-        let origin_mono_us = clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |time| {
-            u64::try_from(time.tv_sec()).unwrap_or(0) * 1_000_000
-                + u64::try_from(time.tv_nsec()).unwrap_or(0) / 1_000
-        });
-        Self { origin, origin_mono_us }
+        Self { origin: Instant::now(), origin_mono_us: micros(ClockId::CLOCK_MONOTONIC) }
     }
 
     /// Both clocks now.
     #[must_use]
     pub fn read(&self) -> Reading {
-        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Reading { mono_us: self.mono_us(), wall_us: u64::try_from(wall.as_micros()).unwrap_or(u64::MAX) }
+        Reading { mono_us: self.mono_us(), wall_us: micros(ClockId::CLOCK_REALTIME) }
     }
 
     /// The monotonic clock now, in microseconds.
     #[must_use]
     pub fn mono_us(&self) -> u64 {
-        self.origin_mono_us + u64::try_from(self.origin.elapsed().as_micros()).unwrap_or(u64::MAX)
+        micros(ClockId::CLOCK_MONOTONIC).max(self.origin_mono_us)
     }
 
     /// When the process started, on the monotonic clock.
@@ -57,4 +51,13 @@ impl Clock {
     pub fn elapsed(&self) -> Span {
         Span(self.origin.elapsed())
     }
+}
+
+/// A clock of the system in microseconds. Every request reads the clocks several times, so this avoids the arithmetic of
+/// `Instant` and `Duration`.
+fn micros(clock: ClockId) -> u64 {
+    clock_gettime(clock).map_or(0, |time| {
+        let whole = |part| u64::try_from(part).unwrap_or(0);
+        whole(time.tv_sec()) * 1_000_000 + whole(time.tv_nsec()) / 1_000
+    })
 }

@@ -3,7 +3,7 @@
 //! They must neither panic nor hang, whatever the input is.
 
 use probity_script::answer::HttpAnswer;
-use probity_script::{Change, Moment, Plan, Script, Span};
+use probity_script::{Moment, Plan, Script, Span};
 
 use crate::recorder::messages::MessageParser;
 use crate::serve;
@@ -28,7 +28,7 @@ pub fn request_stream(bytes: &[u8]) {
 /// If a valid plan cannot be written and read again.
 pub fn plan(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
-    let plan: Plan = match document::read("fuzz", "plan", text) {
+    let plan: Plan = match document::plan("fuzz", text) {
         Ok(plan) => plan,
         Err(problem) => {
             let said = problem.to_string();
@@ -47,8 +47,8 @@ pub fn plan(bytes: &[u8]) {
 pub fn change(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let plan = "listeners: { web: { port: 0, paths: { /: 200 } }, rpc: { port: 0, protocol: grpc } }";
-    let plan: Plan = document::read("fuzz", "plan", plan).unwrap_or_default();
-    if let Ok(change) = document::read::<Change>("fuzz", "change", text)
+    let plan: Plan = document::plan("fuzz", plan).unwrap_or_default();
+    if let Ok(change) = document::change("fuzz", text)
         && let Err(why) = change.apply(&plan)
     {
         assert!(!document::misfit("fuzz", text, &why).to_string().is_empty(), "a problem says what is wrong");

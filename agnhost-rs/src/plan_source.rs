@@ -113,7 +113,7 @@ impl PlanSource {
             Self::Inline(text) | Self::Environment(text) => Ok(text.clone()),
         };
         let text = text.map_err(|error| PlanError::Unreadable { name: self.name(), error })?;
-        document::read(&self.name(), "plan", &text).map_err(PlanError::Wrong)
+        document::plan(&self.name(), &text).map_err(PlanError::Wrong)
     }
 }
 

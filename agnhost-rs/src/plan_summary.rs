@@ -91,7 +91,7 @@ listeners:
   grpc: { port: 0, bind: 127.0.0.1, protocol: grpc, tls: {}, services: { live: serving } }
 exec: { live: fail }
 process: { on-stop: { exit: 3, after: 5s } }";
-        let plan = probity_document::read("plan", "plan", text).unwrap();
+        let plan = probity_document::plan("plan", text).unwrap();
         let expected = [
             "grpc: any free port of 127.0.0.1, grpc over TLS",
             "grpc:live: serving",

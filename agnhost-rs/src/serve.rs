@@ -9,6 +9,7 @@ mod context;
 pub(crate) mod fuzzing;
 mod grpc;
 mod head;
+mod head_text;
 mod http1;
 mod http2;
 mod port;

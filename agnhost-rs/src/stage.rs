@@ -4,7 +4,7 @@
 //! sees either all of a change or nothing of it. The witness line of the change is between the lines of the requests
 //! before it and after it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, RwLock};
 
 use probity_script::witness::{ChangeSeen, Mark, ResetSeen};
@@ -25,7 +25,7 @@ struct Shared {
     original: Arc<Plan>,
     live: RwLock<Arc<Plan>>,
     changes: Mutex<u64>,
-    counters: Mutex<HashMap<String, HashMap<String, u64>>>,
+    counters: Mutex<BTreeMap<String, BTreeMap<String, u64>>>,
     marks: RwLock<BTreeMap<String, u64>>,
     turns: watch::Sender<u64>,
 }
@@ -85,9 +85,7 @@ impl Stage {
     /// All counters, by group and name.
     #[must_use]
     pub fn counters(&self) -> BTreeMap<String, BTreeMap<String, u64>> {
-        let sorted =
-            |names: &HashMap<String, u64>| names.iter().map(|(name, count)| (name.clone(), *count)).collect();
-        lock(&self.shared.counters).iter().map(|(group, names)| (group.clone(), sorted(names))).collect()
+        lock(&self.shared.counters).clone()
     }
 
     /// Chooses the answer that `script` has for this probe, now.

@@ -9,6 +9,7 @@
 //! runtime. Any other fact may stay in the outlet's buffer for a millisecond, until the outlet's thread writes it.
 
 mod journal;
+mod line;
 mod link;
 mod outlet;
 mod processors;
@@ -25,6 +26,7 @@ use probity_script::Fact;
 use probity_script::witness::{Lost, Trouble, VERSION};
 
 pub use journal::{Journal, JournalError};
+pub use line::{AnswerSeen, EndpointSeen, Record, RequestSeen};
 pub use link::follow as link_to_recorder;
 pub use outlet::Outlet;
 pub use ticker::start as start_ticker;
@@ -132,7 +134,7 @@ impl Witness {
     }
 
     /// Records a fact. Its line is sent within about a millisecond.
-    pub fn record(&self, fact: &Fact) -> Stamp {
+    pub fn record(&self, fact: &impl Record) -> Stamp {
         self.write(fact, Urgency::Soon)
     }
 
@@ -143,12 +145,12 @@ impl Witness {
 
     /// Records the arrival of something that is about to be answered. When this returns, the line has been offered to the
     /// system.
-    pub fn arrival(&self, fact: &Fact) -> Stamp {
+    pub fn arrival(&self, fact: &impl Record) -> Stamp {
         self.write(fact, Urgency::Now)
     }
 
     /// Records the arrival of something that is answered only after [`offered`](Self::offered) has returned.
-    pub fn announce(&self, fact: &Fact) -> Stamp {
+    pub fn announce(&self, fact: &impl Record) -> Stamp {
         self.write(fact, Urgency::Awaited)
     }
 
@@ -170,16 +172,10 @@ impl Witness {
         shared.offered.fetch_max(next, Ordering::Release);
     }
 
-    fn write(&self, fact: &Fact, urgency: Urgency) -> Stamp {
+    fn write(&self, fact: &dyn Record, urgency: Urgency) -> Stamp {
         let (stamp, recovered) = FACT.with_borrow_mut(|bytes| {
             bytes.clear();
-            // Serializing these types into memory cannot fail. If it ever does, the result must still be a valid line.
-            if serde_json::to_writer(&mut *bytes, fact).is_err() {
-                bytes.clear();
-                bytes.extend_from_slice(
-                    b"{\"trouble\":{\"doing\":\"writing a fact down\",\"error\":\"not serializable\"}}",
-                );
-            }
+            fact.push(bytes);
             self.enter(bytes, urgency)
         });
         for loss in recovered {
@@ -195,13 +191,9 @@ impl Witness {
         let WitnessState { seq, line, recent, outlets } = &mut *state;
         let stamp = Stamp { seq: *seq, at: shared.clock.read() };
         line.clear();
-        line.extend_from_slice(&shared.prefix);
-        let Reading { mono_us, wall_us } = stamp.at;
-        push_number(line, stamp.seq);
-        line.extend_from_slice(b",\"mono_us\":");
-        push_number(line, mono_us);
-        line.extend_from_slice(b",\"wall_us\":");
-        push_number(line, wall_us);
+        line::number(line, &shared.prefix, stamp.seq);
+        line::number(line, b",\"mono_us\":", stamp.at.mono_us);
+        line::number(line, b",\"wall_us\":", stamp.at.wall_us);
         line.extend_from_slice(b",\"fact\":");
         line.extend_from_slice(fact);
         line.extend_from_slice(b"}\n");
@@ -258,11 +250,6 @@ impl Witness {
             outlet.drain_until(deadline);
         }
     }
-}
-
-/// Appends a number. serde_json does this several times as fast as `write!`, and cannot fail on a vector.
-fn push_number(line: &mut Vec<u8>, number: u64) {
-    let _ = serde_json::to_writer(line, &number);
 }
 
 #[cfg(test)]

@@ -86,8 +86,7 @@ async fn clock(State(control): SharedControl) -> Json<ClockReading> {
 
 async fn change(State(control): SharedControl, body: Body) -> RouteResult<Json<Changed>> {
     let text = text(body).await?;
-    let change: Change =
-        document::read("change", "change", &text).map_err(|problem| ControlError::from(*problem))?;
+    let change: Change = document::change("change", &text).map_err(|problem| ControlError::from(*problem))?;
     match control.stage.change(change) {
         Ok(changed) => Ok(Json(changed)),
         Err(message) => Err(document::misfit("change", &text, &message).into()),

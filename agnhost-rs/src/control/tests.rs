@@ -27,7 +27,7 @@ pub(super) struct Port {
 pub(super) fn port() -> Port {
     let identity = Identity { boot: "cafe".to_owned(), attempt: 3, counter: None };
     let witness = Witness::new(Clock::start(), identity, 1 << 20);
-    let stage = Stage::new(probity_document::read("plan", "plan", PLAN).unwrap(), witness);
+    let stage = Stage::new(probity_document::plan("plan", PLAN).unwrap(), witness);
     let (meters, gate) = (Meters::default(), ShutdownGate::default());
     let (sender, exits) = mpsc::channel();
     let sender = std::sync::Mutex::new(sender);

@@ -1,8 +1,9 @@
 //! The shutdown gate: whether listeners accept connections, and how many requests are still being answered.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 /// What listeners do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,15 +20,19 @@ pub enum GateState {
 #[derive(Clone)]
 pub struct ShutdownGate {
     gate: Arc<watch::Sender<GateState>>,
-    open_requests: Arc<watch::Sender<usize>>,
+    open_requests: Arc<OpenRequests>,
+}
+
+/// The number of open requests. Every request changes it, so a change must cost next to nothing.
+#[derive(Default)]
+struct OpenRequests {
+    count: AtomicUsize,
+    emptied: Notify,
 }
 
 impl Default for ShutdownGate {
     fn default() -> Self {
-        Self {
-            gate: Arc::new(watch::Sender::new(GateState::Open)),
-            open_requests: Arc::new(watch::Sender::new(0)),
-        }
+        Self { gate: Arc::new(watch::Sender::new(GateState::Open)), open_requests: Arc::default() }
     }
 }
 
@@ -52,14 +57,21 @@ impl ShutdownGate {
     /// Counts a request as open until the result is dropped.
     #[must_use]
     pub fn enter(&self) -> OpenRequest {
-        self.open_requests.send_modify(|count| *count += 1);
+        self.open_requests.count.fetch_add(1, Ordering::SeqCst);
         OpenRequest { open_requests: Arc::clone(&self.open_requests) }
     }
 
     /// Waits until no request is open.
     pub async fn empty(&self) {
-        // The sender lives in self, so waiting cannot fail.
-        let _ = self.open_requests.subscribe().wait_for(|count| *count == 0).await;
+        let open = &*self.open_requests;
+        loop {
+            // Created before the count is read, so that it sees every later change to zero.
+            let emptied = open.emptied.notified();
+            if open.count.load(Ordering::SeqCst) == 0 {
+                return;
+            }
+            emptied.await;
+        }
     }
 }
 
@@ -87,11 +99,13 @@ impl GateWatcher {
 
 /// A request that is being answered.
 pub struct OpenRequest {
-    open_requests: Arc<watch::Sender<usize>>,
+    open_requests: Arc<OpenRequests>,
 }
 
 impl Drop for OpenRequest {
     fn drop(&mut self) {
-        self.open_requests.send_modify(|count| *count -= 1);
+        if self.open_requests.count.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.open_requests.emptied.notify_waiters();
+        }
     }
 }

@@ -20,7 +20,7 @@ use super::context::{ConnectionContext, ListenerContext};
 use super::grpc::Health;
 use super::http1::{Http1, ProtocolEnd};
 use super::http2::{self, ConnectionCutter, Scripted};
-use super::wire::{Wire, WireStream};
+use super::wire::{Wire, WireStream, read_piece};
 use crate::stage::{self, ProbedEndpoint};
 
 const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(30);
@@ -38,6 +38,7 @@ pub(super) async fn host(context: Arc<ListenerContext>, stream: TcpStream, peer:
     let (accepted, planned) = context.welcome(canonical(peer));
     let mut gate = context.listener.gate.watch();
     tokio::select! {
+        biased;
         () = treat(&context, planned) => {}
         () = gate.shut() => context.wire.reset(),
     }
@@ -90,7 +91,7 @@ impl ConnectionContext {
 async fn treat(context: &ConnectionContext, planned: PlannedConnection) {
     let mut stream = WireStream(Arc::clone(&context.wire));
     if let Some(delay) = planned.delay {
-        sleep(delay.0).await;
+        Box::pin(sleep(delay.0)).await;
     }
     // The next operation notices a closed peer.
     let _ = stream.write_all(&planned.first).await;
@@ -100,15 +101,15 @@ async fn treat(context: &ConnectionContext, planned: PlannedConnection) {
             Then::Serve => speak(context, stream.clone()).await,
             Then::Hold => swallow(&mut stream.clone()).await,
             Then::Echo => echo(&mut stream.clone()).await,
-            Then::Close => close(&mut stream.clone()).await,
+            Then::Close => Box::pin(close(&mut stream.clone())).await,
             Then::Reset => context.wire.reset(),
         }
     });
     match planned.close_after {
         None => act.await,
         Some(after) => {
-            if timeout(after.0, act).await.is_err() {
-                close(&mut stream).await;
+            if Box::pin(timeout(after.0, act)).await.is_err() {
+                Box::pin(close(&mut stream)).await;
             }
         }
     }
@@ -116,8 +117,7 @@ async fn treat(context: &ConnectionContext, planned: PlannedConnection) {
 
 /// Reads until the peer ends the connection.
 async fn swallow(stream: &mut (impl AsyncRead + Unpin)) {
-    let mut bytes = [0; 512];
-    while matches!(stream.read(&mut bytes).await, Ok(count) if count > 0) {}
+    while matches!(read_piece(stream, |_| ()).await, Ok(count) if count > 0) {}
 }
 
 async fn echo(stream: &mut WireStream) {

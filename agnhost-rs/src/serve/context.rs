@@ -6,16 +6,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use probity_script::answer::HttpAnswer;
-use probity_script::wire::{HttpVersion, all_workers_busy, hop_of, no_such_path, path_of};
-use probity_script::witness::{Answered, Request};
-use probity_script::{Choice, Endpoint, Fact, Protocol, Workers};
+use probity_script::wire::{HttpRequestFacts, HttpVersion, all_workers_busy, hop_of, no_such_path, path_of};
+use probity_script::{Choice, Endpoint, Protocol, Workers};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::head_text::HeadText;
 use super::wire::Wire;
 use crate::lifecycle::ShutdownGate;
 use crate::meters::Meters;
 use crate::stage::{ProbedEndpoint, Stage};
-use crate::witness::{Stamp, Witness};
+use crate::witness::{AnswerSeen, EndpointSeen, RequestSeen, Stamp, Witness};
 
 /// What the connections of a listener share.
 pub(super) struct ListenerContext {
@@ -86,19 +86,34 @@ pub(super) struct ConnectionContext {
 /// A request as received, over any protocol.
 pub(super) struct IncomingRequest {
     pub(super) nth: u64,
-    pub(super) method: String,
-    pub(super) target: String,
     pub(super) version: HttpVersion,
-    pub(super) headers: Vec<(String, String)>,
-    pub(super) host: Option<String>,
+    pub(super) text: HeadText,
     pub(super) body: u64,
 }
+
+impl IncomingRequest {
+    /// The requested host. A request over HTTP/2 has it in `:authority`, which is always the first line.
+    pub(super) fn host(&self) -> Option<&str> {
+        let authority = self.text.lines().next().filter(|(name, _)| *name == AUTHORITY);
+        authority.map(|(_, host)| host).or_else(|| self.text.all("host").next())
+    }
+
+    /// The facts that determine its answer.
+    pub(super) fn facts(&self) -> HttpRequestFacts<'_> {
+        let (path, host) = (path_of(self.text.target()), self.host().unwrap_or_default());
+        HttpRequestFacts { version: self.version, path, host, ..HttpRequestFacts::default() }
+    }
+}
+
+/// The pseudo-header with the host, which cannot be a name in HTTP/1.
+pub(super) const AUTHORITY: &str = ":authority";
 
 /// The answer that was chosen for a request.
 pub(super) struct ChosenAnswer {
     pub(super) nth: u64,
     pub(super) answer: HttpAnswer,
-    pub(super) endpoint: Option<Endpoint>,
+    /// The name of the endpoint at the listener, if there is one for the request.
+    pub(super) endpoint: Option<String>,
     pub(super) step: usize,
     pub(super) probe: u64,
     pub(super) hop: u64,
@@ -112,13 +127,12 @@ impl ConnectionContext {
     }
 
     /// Records the request and chooses its answer, both on the same side of any change of the plan.
-    pub(super) async fn decide(&self, incoming: IncomingRequest) -> ChosenAnswer {
+    pub(super) async fn decide(&self, incoming: &IncomingRequest) -> ChosenAnswer {
         let (mut chosen_answer, mark) = self.listener.stage.with_plan(|plan| {
             let listener = plan.listeners.get(&self.listener.name);
-            let known = listener.and_then(|listener| listener.path(path_of(&incoming.target)));
-            let hop = hop_of(&incoming.target);
-            let chosen =
-                known.map(|(name, script)| (name, self.choose(name, script, hop, incoming.host.as_deref())));
+            let known = listener.and_then(|listener| listener.path(path_of(incoming.text.target())));
+            let hop = hop_of(incoming.text.target());
+            let chosen = known.map(|(name, script)| (name, self.choose(name, script, hop, incoming.host())));
             self.arrive(incoming, chosen, hop)
         });
         if let Some((name, mark)) = mark {
@@ -152,59 +166,64 @@ impl ConnectionContext {
 
     fn arrive(
         &self,
-        incoming: IncomingRequest,
+        incoming: &IncomingRequest,
         chosen: Option<(&String, Choice<HttpAnswer>)>,
         hop: u64,
     ) -> (ChosenAnswer, Option<(String, String)>) {
-        let endpoint = chosen
-            .as_ref()
-            .map(|(name, _)| Endpoint::Of { listener: self.listener.name.clone(), name: (*name).clone() });
+        let endpoint = chosen.as_ref().map(|(name, _)| (*name).clone());
         let (probe, step, mark, answer) = match chosen {
             Some((_, choice)) => (choice.probe, choice.step, choice.mark, choice.answer),
             None => (0, 0, None, no_such_path()),
         };
         let nth = incoming.nth;
-        let request = Request {
+        let arrived = self.witness().announce(&RequestSeen {
             conn: self.conn,
             nth,
-            endpoint,
+            endpoint: endpoint.as_deref().map(|name| self.endpoint_seen(name)),
             probe,
             hop: (hop > 0).then_some(hop),
-            method: incoming.method,
-            target: incoming.target,
-            protocol: incoming.version.word().to_owned(),
-            headers: incoming.headers,
+            method: incoming.text.method(),
+            target: incoming.text.target(),
+            protocol: incoming.version.word(),
+            headers: incoming.text.lines(),
             body: incoming.body,
             first_byte_us: self.wire.take_first_byte(),
             service: None,
-        };
-        let fact = Fact::Request(request);
-        let arrived = self.witness().announce(&fact);
-        let endpoint = if let Fact::Request(request) = fact { request.endpoint } else { None };
-        let by = mark.map(|mark| (endpoint.as_ref().map(ToString::to_string).unwrap_or_default(), mark));
+        });
+        let by = mark.zip(endpoint.as_deref()).map(|(mark, name)| (self.endpoint(name).to_string(), mark));
         (ChosenAnswer { nth, answer, endpoint, step, probe, hop, arrived, worker: None }, by)
     }
 
     /// Records how a request was answered.
     pub(super) fn answered(
         &self,
-        chosen_answer: &mut ChosenAnswer,
-        answer: String,
+        chosen_answer: &ChosenAnswer,
+        answer: &str,
         written: u64,
-        error: Option<String>,
+        error: Option<&str>,
     ) {
         let arrived_us = chosen_answer.arrived.at.mono_us;
         let took_us = self.witness().clock().mono_us().saturating_sub(arrived_us);
-        self.witness().record(&Fact::Answer(Answered {
+        self.witness().record(&AnswerSeen {
             conn: self.conn,
             nth: chosen_answer.nth,
-            endpoint: chosen_answer.endpoint.take(),
+            endpoint: chosen_answer.endpoint.as_deref().map(|name| self.endpoint_seen(name)),
             step: chosen_answer.step,
             answer,
             written,
             took_us,
             last_send_us: self.wire.last_send_since(arrived_us),
             error,
-        }));
+        });
+    }
+
+    /// An endpoint of the listener.
+    pub(super) fn endpoint(&self, name: &str) -> Endpoint {
+        Endpoint::Of { listener: self.listener.name.clone(), name: name.to_owned() }
+    }
+
+    /// An endpoint of the listener, as the witness records it.
+    pub(super) fn endpoint_seen<'a>(&'a self, name: &'a str) -> EndpointSeen<'a> {
+        EndpointSeen { listener: &self.listener.name, name }
     }
 }

@@ -23,7 +23,7 @@ const PLAN: &str = r#"{"listeners":{"web":{"port":0,"paths":{"/":200,"/h":"hang"
 pub(crate) fn request_head(bytes: &[u8]) {
     if let ParsedHead::Head(head) = head::parse(bytes) {
         assert!(head.length <= bytes.len(), "a head is no longer than what came");
-        assert!(std::str::from_utf8(head.target.as_bytes()).is_ok(), "a target is text");
+        assert!(std::str::from_utf8(head.text.target().as_bytes()).is_ok(), "a target is text");
         let _ = (head.keeps_alive(), head.expects_leave(), head.announced_body());
     }
 }

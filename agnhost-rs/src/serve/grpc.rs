@@ -14,10 +14,9 @@ use futures_util::stream::{BoxStream, unfold};
 use http::{Request as HttpRequest, Response as HttpResponse};
 use hyper::body::Incoming;
 use hyper::service::Service;
+use probity_script::Choice;
 use probity_script::answer::{GrpcAnswer, HttpAnswer};
 use probity_script::wire::{HealthReply, HttpVersion, WireAction, compose_health};
-use probity_script::witness::Request as Seen;
-use probity_script::{Choice, Endpoint, Fact};
 use prost::Message as _;
 use tokio::time::sleep;
 use tonic::server::{Grpc, ServerStreamingService, UnaryService};
@@ -26,8 +25,10 @@ use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
 use tonic_prost::ProstCodec;
 
 use super::context::{ChosenAnswer, ConnectionContext, IncomingRequest};
+use super::head_text::HeadText;
 use super::http2::{Account, ConnectionCutter, Cut, incoming};
 use crate::stage::ProbedEndpoint;
+use crate::witness::RequestSeen;
 
 /// How often a watch checks whether its answer has changed.
 const LOOK: Duration = Duration::from_millis(20);
@@ -120,7 +121,7 @@ impl Call {
     fn choose(&self, name: &str, script: &probity_script::Script<GrpcAnswer>) -> Choice<GrpcAnswer> {
         let context = &self.health.context.listener;
         let probe = context.stage.count(&context.name, name);
-        let host = self.incoming.as_ref().and_then(|incoming| incoming.host.as_deref());
+        let host = self.incoming.as_ref().and_then(|incoming| incoming.host());
         context.stage.choose(script, ProbedEndpoint { name, probe, host })
     }
 
@@ -132,24 +133,24 @@ impl Call {
         let context = &self.health.context;
         let incoming = self.incoming.take();
         let listener = &context.listener.name;
-        let endpoint =
-            chosen.as_ref().map(|(name, _)| Endpoint::Of { listener: listener.clone(), name: name.clone() });
+        let endpoint = chosen.as_ref().map(|(name, _)| name.clone());
         let (probe, step) = chosen.as_ref().map_or((0, 0), |(_, choice)| (choice.probe, choice.step));
         let nth = incoming.as_ref().map_or(0, |incoming| incoming.nth);
-        let arrived = context.witness().arrival(&Fact::Request(Seen {
+        let text = incoming.map_or_else(|| HeadText::new("", "", (0, 0)), |incoming| incoming.text);
+        let arrived = context.witness().arrival(&RequestSeen {
             conn: context.conn,
             nth,
-            endpoint: endpoint.clone(),
+            endpoint: endpoint.as_deref().map(|name| context.endpoint_seen(name)),
             probe,
             hop: None,
-            method: incoming.as_ref().map(|incoming| incoming.method.clone()).unwrap_or_default(),
-            target: incoming.as_ref().map(|incoming| incoming.target.clone()).unwrap_or_default(),
-            protocol: HttpVersion::Http2.word().to_owned(),
-            headers: incoming.map(|incoming| incoming.headers).unwrap_or_default(),
+            method: text.method(),
+            target: text.target(),
+            protocol: HttpVersion::Http2.word(),
+            headers: text.lines(),
             body: 0,
             first_byte_us: context.wire.take_first_byte(),
-            service,
-        }));
+            service: service.as_deref(),
+        });
         let chosen_answer = ChosenAnswer {
             nth,
             answer: HttpAnswer::Hang,

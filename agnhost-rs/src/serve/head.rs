@@ -5,6 +5,8 @@
 
 use std::mem::MaybeUninit;
 
+use super::head_text::HeadText;
+
 /// The largest accepted head.
 pub(super) const LARGEST: usize = 64 * 1024;
 
@@ -17,10 +19,8 @@ pub(super) const H2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// The head of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Head {
-    pub(super) method: String,
-    pub(super) target: String,
+    pub(super) text: HeadText,
     pub(super) minor: u8,
-    pub(super) headers: Vec<(String, String)>,
     /// Its length in bytes.
     pub(super) length: usize,
 }
@@ -59,15 +59,13 @@ pub(super) fn parse(bytes: &[u8]) -> ParsedHead {
     // Not initialized, because clearing this many entries would take longer than reading a usual head.
     let mut lines = [const { MaybeUninit::uninit() }; MOST_HEADERS];
     let mut request = httparse::Request::new(&mut []);
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     match request.parse_with_uninit_headers(bytes, &mut lines) {
-        Ok(httparse::Status::Complete(length)) => ParsedHead::Head(Head {
-            method: request.method.unwrap_or_default().to_owned(),
-            target: request.path.unwrap_or_default().to_owned(),
-            minor: request.version.unwrap_or(1),
-            headers: request.headers.iter().map(|line| (line.name.to_owned(), text(line.value))).collect(),
-            length,
-        }),
+        Ok(httparse::Status::Complete(length)) => {
+            let (method, target) = (request.method.unwrap_or_default(), request.path.unwrap_or_default());
+            let mut text = HeadText::new(method, target, (length, request.headers.len()));
+            request.headers.iter().for_each(|line| text.push_line(line.name, line.value));
+            ParsedHead::Head(Head { text, minor: request.version.unwrap_or(1), length })
+        }
         Ok(httparse::Status::Partial) if bytes.len() >= LARGEST => ParsedHead::TooLarge,
         Ok(httparse::Status::Partial) => ParsedHead::Partial,
         Err(httparse::Error::TooManyHeaders) => ParsedHead::TooLarge,
@@ -76,16 +74,8 @@ pub(super) fn parse(bytes: &[u8]) -> ParsedHead {
 }
 
 impl Head {
-    /// All values of a header, in order.
-    pub(super) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        self.headers
-            .iter()
-            .filter(move |(own, _)| own.eq_ignore_ascii_case(name))
-            .map(|(_, value)| value.as_str())
-    }
-
     fn says(&self, name: &str, word: &str) -> bool {
-        self.all(name).any(|value| value.split(',').any(|part| part.trim().eq_ignore_ascii_case(word)))
+        self.text.all(name).any(|value| value.split(',').any(|part| part.trim().eq_ignore_ascii_case(word)))
     }
 
     /// Whether another request may follow on the connection.
@@ -104,12 +94,12 @@ impl Head {
 
     /// The announced size of the body. If two headers contradict each other, it is unclear where the next request begins.
     pub(super) fn announced_body(&self) -> AnnouncedBody {
-        if self.all("transfer-encoding").next().is_some() {
+        if self.text.all("transfer-encoding").next().is_some() {
             let only_chunked =
-                self.says("transfer-encoding", "chunked") && self.all("content-length").next().is_none();
+                self.says("transfer-encoding", "chunked") && self.text.all("content-length").next().is_none();
             return if only_chunked { AnnouncedBody::Chunks } else { AnnouncedBody::Unclear };
         }
-        let mut lengths = self.all("content-length").map(|value| value.trim().parse::<u64>());
+        let mut lengths = self.text.all("content-length").map(|value| value.trim().parse::<u64>());
         match (lengths.next(), lengths.next()) {
             (None, _) => AnnouncedBody::Length(0),
             (Some(Ok(length)), None) => AnnouncedBody::Length(length),

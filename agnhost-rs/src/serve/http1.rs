@@ -6,15 +6,17 @@
 mod incoming;
 mod outgoing;
 
+use std::pin::{Pin, pin};
 use std::time::Duration;
 
-use probity_script::wire::{HttpVersion, path_of};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use probity_script::wire::HttpVersion;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::context::{ConnectionContext, IncomingRequest};
 use super::head::{self, AnnouncedBody, Head, ParsedHead};
-use crate::lifecycle::{GateState, GateWatcher};
+use super::wire::read_piece;
+use crate::lifecycle::GateState;
 use outgoing::Manner;
 
 /// How long a client may take for a head once it has begun, and for the rest of a body.
@@ -57,20 +59,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
     /// Answers requests until the connection ends.
     pub(super) async fn run(mut self) -> ProtocolEnd<S> {
         let mut gate = self.context.listener.gate.watch();
+        // One for all requests: a new one for each would be registered and removed again each time.
+        let mut closing = pin!(gate.closing());
         loop {
-            match self.head(&mut gate).await {
+            match self.head(closing.as_mut()).await {
                 Ok(Some(head)) => {
                     let open_request = self.context.listener.gate.enter();
-                    let after = self.answer(head).await;
+                    // Boxed like whatever is rare below, so that an idle connection holds no memory for it.
+                    let after = Box::pin(self.answer(head)).await;
                     drop(open_request);
                     if after != After::Next {
-                        self.leave(after).await;
+                        Box::pin(self.leave(after)).await;
                         return ProtocolEnd::Over;
                     }
                 }
                 Ok(None) => return ProtocolEnd::Http2(self.stream, self.ahead),
                 Err(after) => {
-                    self.leave(after).await;
+                    Box::pin(self.leave(after)).await;
                     return ProtocolEnd::Over;
                 }
             }
@@ -78,7 +83,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
     }
 
     /// The next head. `None` if the client speaks HTTP/2.
-    async fn head(&mut self, gate: &mut GateWatcher) -> Result<Option<Head>, After> {
+    async fn head(&mut self, mut closing: Pin<&mut impl Future<Output = ()>>) -> Result<Option<Head>, After> {
         let mut deadline = None;
         loop {
             match head::parse(&self.ahead) {
@@ -88,12 +93,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
                 }
                 ParsedHead::Http2 if self.nth == 0 => return Ok(None),
                 ParsedHead::Http2 => {
-                    return Err(self.refuse("400 Bad Request", "HTTP/2 starts too late").await);
+                    return Err(Box::pin(self.refuse("400 Bad Request", "HTTP/2 starts too late")).await);
                 }
-                ParsedHead::Wrong(why) => return Err(self.refuse("400 Bad Request", &why).await),
+                ParsedHead::Wrong(why) => return Err(Box::pin(self.refuse("400 Bad Request", &why)).await),
                 ParsedHead::TooLarge => {
                     let why = "a head larger than 64 KiB or 256 lines";
-                    return Err(self.refuse("431 Request Header Fields Too Large", why).await);
+                    return Err(Box::pin(self.refuse("431 Request Header Fields Too Large", why)).await);
                 }
                 ParsedHead::Partial => {}
             }
@@ -101,7 +106,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
                 tokio::select! {
                     biased;
                     more = self.more() => more?,
-                    () = gate.closing() => return Err(After::Close),
+                    () = closing.as_mut() => return Err(After::Close),
                 }
             } else {
                 let until = *deadline.get_or_insert_with(|| Instant::now() + HEAD_PATIENCE);
@@ -115,10 +120,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
 
     /// Reads more bytes.
     async fn more(&mut self) -> Result<(), After> {
-        if self.ahead.capacity() - self.ahead.len() < 512 {
-            self.ahead.reserve(1024);
-        }
-        match self.stream.read_buf(&mut self.ahead).await {
+        let Self { stream, ahead, .. } = self;
+        match read_piece(stream, |bytes| ahead.extend_from_slice(bytes)).await {
             Ok(0) => Err(After::Gone),
             Ok(_) => Ok(()),
             Err(error) => {
@@ -145,7 +148,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
             AnnouncedBody::Length(0) => Ok(Some(0)),
             announced => {
                 let swallow = self.swallow(announced, head.expects_leave());
-                timeout(HEAD_PATIENCE, swallow).await.unwrap_or(Err(After::Close))
+                Box::pin(timeout(HEAD_PATIENCE, swallow)).await.unwrap_or(Err(After::Close))
             }
         };
         let (body, clear) = match body {
@@ -154,25 +157,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
             Err(after) => return after,
         };
         let may_go_on = head.keeps_alive() && clear;
-        let is_head = head.method == "HEAD";
         let version = if head.minor == 0 { HttpVersion::Http10 } else { HttpVersion::Http11 };
-        let host = head.all("host").next().map(str::to_owned);
-        let incoming = IncomingRequest {
-            nth: self.nth,
-            method: head.method,
-            target: head.target,
-            version,
-            headers: head.headers,
-            host: host.clone(),
-            body,
-        };
-        let path = path_of(&incoming.target).to_owned();
+        let incoming = IncomingRequest { nth: self.nth, version, text: head.text, body };
         let before = self.context.wire.sent();
-        let mut chosen_answer = self.context.decide(incoming).await;
-        let manner = Manner { may_go_on, is_head, version, path, host };
+        let chosen_answer = self.context.decide(&incoming).await;
+        let manner = Manner { may_go_on, is_head: incoming.text.method() == "HEAD", request: &incoming };
         let sent = self.act(&chosen_answer, &manner).await;
         let written = self.context.wire.sent() - before;
-        self.context.answered(&mut chosen_answer, sent.answer, written, sent.error);
+        self.context.answered(&chosen_answer, &sent.answer, written, sent.error.as_deref());
         sent.after
     }
 

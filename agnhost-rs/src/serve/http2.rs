@@ -18,8 +18,7 @@ use hyper::body::Incoming;
 use hyper::service::Service;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use probity_script::wire::{
-    BodyCut, BodyLength, BodyTurn, ConnectionEnd, HttpRequestFacts, HttpVersion, PlannedResponse, WireAction,
-    path_of,
+    BodyCut, BodyLength, BodyTurn, ConnectionEnd, HttpVersion, PlannedResponse, WireAction,
 };
 use probity_script::witness::Ending;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -27,7 +26,8 @@ use tokio::sync::Notify;
 use tokio::time::{Sleep, sleep};
 
 use super::connection::close;
-use super::context::{ChosenAnswer, ConnectionContext, IncomingRequest};
+use super::context::{AUTHORITY, ChosenAnswer, ConnectionContext, IncomingRequest};
+use super::head_text::HeadText;
 use super::reply::PlannedBody;
 use super::wire::WireStream;
 use crate::lifecycle::OpenRequest;
@@ -156,9 +156,8 @@ impl Scripted {
     async fn answer(self, request: Request<Incoming>, nth: u64) -> Response<Script2Body> {
         let open_request = self.context.listener.gate.enter();
         let incoming = incoming(&request, nth);
-        let (path, host) = (path_of(&incoming.target).to_owned(), incoming.host.clone().unwrap_or_default());
-        let is_head = incoming.method == "HEAD";
-        let chosen_answer = self.context.decide(incoming).await;
+        let is_head = incoming.text.method() == "HEAD";
+        let chosen_answer = self.context.decide(&incoming).await;
         let mut account = Account {
             context: self.context.clone(),
             chosen_answer,
@@ -167,9 +166,7 @@ impl Scripted {
             ended: false,
             _open_request: open_request,
         };
-        let (version, path, host) = (HttpVersion::Http2, path.as_str(), host.as_str());
-        let facts = HttpRequestFacts { version, path, host, ..HttpRequestFacts::default() };
-        let composed = self.context.compose(&account.chosen_answer, facts).await;
+        let composed = self.context.compose(&account.chosen_answer, incoming.facts()).await;
         account.said = composed.word;
         if let Some(delay) = composed.delay {
             sleep(delay.0).await;
@@ -184,20 +181,12 @@ impl Scripted {
 
 /// An HTTP/2 request in the form in which it is looked up in the plan.
 pub(super) fn incoming(request: &Request<Incoming>, nth: u64) -> IncomingRequest {
-    let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
-    let authority = request.uri().authority().map(ToString::to_string);
-    let host = authority.clone().or_else(|| request.headers().get(http::header::HOST).map(text));
-    let pseudo = authority.map(|authority| (":authority".to_owned(), authority));
-    let plain = request.headers().iter().map(|(name, value)| (name.as_str().to_owned(), text(value)));
-    IncomingRequest {
-        nth,
-        method: request.method().to_string(),
-        target: request.uri().path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string),
-        version: HttpVersion::Http2,
-        headers: pseudo.into_iter().chain(plain).collect(),
-        host,
-        body: 0,
-    }
+    let uri = request.uri();
+    let target = uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string);
+    let mut text = HeadText::new(request.method().as_str(), &target, (256, request.headers().len() + 1));
+    uri.authority().iter().for_each(|authority| text.push_line(AUTHORITY, authority.as_str().as_bytes()));
+    request.headers().iter().for_each(|(name, value)| text.push_line(name.as_str(), value.as_bytes()));
+    IncomingRequest { nth, version: HttpVersion::Http2, text, body: 0 }
 }
 
 /// Records how a request ended, whatever ended it.
@@ -227,8 +216,8 @@ impl Account {
 
 impl Drop for Account {
     fn drop(&mut self) {
-        let error = (!self.ended).then(|| "the peer gave up".to_owned());
-        self.context.answered(&mut self.chosen_answer, std::mem::take(&mut self.said), self.sent, error);
+        let error = (!self.ended).then_some("the peer gave up");
+        self.context.answered(&self.chosen_answer, &self.said, self.sent, error);
     }
 }
 

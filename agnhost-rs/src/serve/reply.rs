@@ -35,6 +35,14 @@ impl PlannedBody {
     }
 
     /// The bytes of one step, at most [`LARGEST_PIECE`].
+    pub(super) fn piece(&self, range: std::ops::Range<u64>) -> &[u8] {
+        match &self.text {
+            Some(text) => &text[range.start as usize..range.end as usize],
+            None => &FILLER[..(range.end - range.start) as usize],
+        }
+    }
+
+    /// The same bytes, in a form that outlives the body.
     pub(super) fn bytes(&self, range: std::ops::Range<u64>) -> Bytes {
         match &self.text {
             Some(text) => text.slice(range.start as usize..range.end as usize),
@@ -73,7 +81,11 @@ impl ConnectionContext {
         let outcome = client::get(&depends.url, depends.patience().0).await;
         let outcome = outcome.map(|answer| answer.status).map_err(|error| error.to_string());
         self.witness().record(&Fact::Call(Call {
-            by: chosen_answer.endpoint.as_ref().map(ToString::to_string).unwrap_or_default(),
+            by: chosen_answer
+                .endpoint
+                .as_ref()
+                .map(|name| self.endpoint(name).to_string())
+                .unwrap_or_default(),
             url: depends.url.clone(),
             status: outcome.as_ref().ok().copied(),
             answered_by: None,

@@ -1,6 +1,8 @@
 //! The TCP connection below TLS and all protocols: the bytes that were received and sent, and how it ended.
 
+use std::future::poll_fn;
 use std::io::{self, Read};
+use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -14,6 +16,9 @@ use tokio::net::TcpStream;
 
 use crate::clock::Clock;
 use crate::locks::lock;
+
+/// How many bytes [`read_piece`] reads at most.
+const PIECE: usize = 2048;
 
 /// One TCP connection. Every layer above shares it, so each layer can abort it in a way that the peer sees.
 pub(super) struct Wire {
@@ -156,6 +161,23 @@ impl Wire {
             self.sent.fetch_add(count as u64, Ordering::Relaxed);
         }
     }
+}
+
+/// Reads once and passes the bytes on. Returns how many there were.
+///
+/// They are read onto the stack, so that a connection that waits for bytes holds no buffer for them.
+pub(super) async fn read_piece(
+    stream: &mut (impl AsyncRead + Unpin),
+    mut pass: impl FnMut(&[u8]),
+) -> io::Result<usize> {
+    poll_fn(|cx| {
+        let mut bytes = [MaybeUninit::uninit(); PIECE];
+        let mut bytes = ReadBuf::uninit(&mut bytes);
+        ready!(Pin::new(&mut *stream).poll_read(cx, &mut bytes))?;
+        pass(bytes.filled());
+        Poll::Ready(Ok(bytes.filled().len()))
+    })
+    .await
 }
 
 /// The wire as a stream.

@@ -8,6 +8,7 @@ mod outline;
 mod sentence;
 
 use probity_script::problem::{Place, Problem, unpin};
+use probity_script::{Change, Plan};
 use serde::de::DeserializeOwned;
 use serde_saphyr::options::{AliasLimits, MergeKeyPolicy};
 use serde_saphyr::{Budget, Error, Location, Options};
@@ -36,6 +37,24 @@ pub fn read<T: DeserializeOwned>(source: &str, what: &str, text: &str) -> Result
     }
     serde_saphyr::from_str_with_options(text, options())
         .map_err(|error| Box::new(explain(source, what, text, error.without_snippet())))
+}
+
+/// Reads a plan. The code that reads so large a document is large, and in this crate it is built for size.
+///
+/// # Errors
+///
+/// If the text is not a plan.
+pub fn plan(source: &str, text: &str) -> Result<Plan, Box<Problem>> {
+    read(source, "plan", text)
+}
+
+/// Reads a change of a plan.
+///
+/// # Errors
+///
+/// If the text is not a change.
+pub fn change(source: &str, text: &str) -> Result<Change, Box<Problem>> {
+    read(source, "change", text)
 }
 
 /// The problem of a part of a document that was parsed but is not valid, from a sentence that may be pinned.

@@ -69,6 +69,7 @@ pub struct Running {
 struct Printed {
     lines: u64,
     tail: Vec<u8>,
+    is_all_kept: bool,
 }
 
 impl Programs {
@@ -85,7 +86,7 @@ impl Programs {
     }
 
     /// The command that starts a program. agnhost is healthy only when its UDP server is up.
-    fn command(&self, who: Who, port: u16) -> Command {
+    pub fn command(&self, who: Who, port: u16) -> Command {
         let number = port.to_string();
         let (program, args): (_, &[&str]) = match who {
             Who::Target => (&self.target, &["serve"]),
@@ -147,8 +148,10 @@ fn drain(mut output: ChildStdout, printed: &Mutex<Printed>) {
         let mut printed = printed.lock().unwrap_or_else(PoisonError::into_inner);
         printed.lines += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
         printed.tail.extend_from_slice(bytes);
-        let kept = printed.tail.len().saturating_sub(4096);
-        printed.tail.drain(..kept);
+        if !printed.is_all_kept {
+            let old = printed.tail.len().saturating_sub(4096);
+            printed.tail.drain(..old);
+        }
     }
 }
 
@@ -157,6 +160,20 @@ impl Running {
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Keeps everything that the program prints from now on, and not only the end.
+    pub fn keep_all(&self) {
+        self.printed.lock().unwrap_or_else(PoisonError::into_inner).is_all_kept = true;
+    }
+
+    /// The complete lines that are kept.
+    #[must_use]
+    pub fn kept_lines(&self) -> Vec<String> {
+        let printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = String::from_utf8_lossy(&printed.tail);
+        let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+        whole.lines().map(str::to_owned).collect()
     }
 
     /// The number of lines that the program has printed.
@@ -168,10 +185,7 @@ impl Running {
     /// The last complete line that the program has printed.
     #[must_use]
     pub fn last_line(&self) -> Option<String> {
-        let printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = String::from_utf8_lossy(&printed.tail);
-        let (whole, _) = text.rsplit_once('\n')?;
-        whole.lines().last().map(str::to_owned)
+        self.kept_lines().pop()
     }
 }
 

@@ -1,5 +1,5 @@
 //! The load: requests for `/healthz`, each sent after the answer to the previous one (closed loop) or at a fixed rate
-//! (open loop).
+//! (open loop), to two programs in turns.
 //!
 //! The benchmark has its own load generator: one program that produces all three kinds of load on every
 //! machine, binds several loopback addresses so that it does not run out of ports, and counts only answers
@@ -14,7 +14,8 @@ use hdrhistogram::Histogram;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpSocket;
 
-const KEPT: &[u8] =
+/// A request after which the connection stays open.
+pub const KEPT: &[u8] =
     b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: kube-probe/1.36\r\nAccept: */*\r\n\r\n";
 /// The start of a successful answer.
 const GOOD: &[u8] = b"HTTP/1.1 200 ";
@@ -156,42 +157,74 @@ fn length(bytes: &[u8]) -> Option<usize> {
     Some(head + length?)
 }
 
-/// Sends requests at a fixed rate on one connection and notes how long each answer took, in nanoseconds.
-///
-/// The time of a request that was sent late, because the previous answer was slow, counts from the time at which it was
-/// due. So a stall affects every request that it delays.
-///
-/// # Errors
-///
-/// If the connection breaks, or an answer is not good.
-pub fn steady(address: SocketAddr, per_second: u32, lasts: Duration) -> io::Result<Histogram<u64>> {
-    let mut histogram = Histogram::new_with_bounds(1, 60_000_000_000, 3).map_err(io::Error::other)?;
-    let mut stream = TcpStream::connect(address)?;
-    stream.set_nodelay(true)?;
-    let pause = Duration::from_secs(1) / per_second;
-    let mut bytes = vec![0; 4096];
-    let mut due = Instant::now();
-    let mut free = due;
-    let until = due + lasts;
-    while due < until {
-        if let Some(left) = due.checked_duration_since(Instant::now()) {
-            thread::sleep(left);
-        }
-        let began = if free > due { due } else { Instant::now() };
-        stream.write_all(KEPT)?;
+/// A client that blocks, with one connection.
+pub struct Client {
+    /// Its connection.
+    pub stream: TcpStream,
+    bytes: Vec<u8>,
+}
+
+impl Client {
+    /// Connects to a program.
+    ///
+    /// # Errors
+    ///
+    /// If the program does not accept the connection.
+    pub fn connect(address: SocketAddr) -> io::Result<Self> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        Ok(Self { stream, bytes: vec![0; 4096] })
+    }
+
+    /// Sends a request with these bytes and returns how long the answer took.
+    ///
+    /// # Errors
+    ///
+    /// If the connection breaks, or the answer is not good.
+    pub fn ask(&mut self, request: &[u8]) -> io::Result<Duration> {
+        let began = Instant::now();
+        self.stream.write_all(request)?;
         let mut filled = 0;
-        while !is_whole(&bytes[..filled])? {
-            match stream.read(&mut bytes[filled..])? {
+        while !is_whole(&self.bytes[..filled])? {
+            match self.stream.read(&mut self.bytes[filled..])? {
                 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
                 count => filled += count,
             }
         }
-        free = Instant::now();
-        let took = u64::try_from((free - began).as_nanos()).unwrap_or(u64::MAX);
-        histogram.saturating_record(took.max(1));
-        due += pause;
+        Ok(began.elapsed())
     }
-    Ok(histogram)
+}
+
+/// Sends requests at a fixed rate to each of two programs and notes how long each answer took, in nanoseconds.
+///
+/// The programs take turns within one thread, and which of them goes first changes from turn to turn. Whatever else the
+/// machine does therefore slows both alike, and their difference repeats. A request that cannot be sent in time, because an
+/// answer was slow, is sent late: if its latency counted from when it was due, one program would pay for the other.
+///
+/// # Errors
+///
+/// If a connection breaks, or an answer is not good.
+pub fn pair(addresses: [SocketAddr; 2], per_second: u32, lasts: Duration) -> io::Result<[Histogram<u64>; 2]> {
+    let histogram = || Histogram::new_with_bounds(1, 60_000_000_000, 3).map_err(io::Error::other);
+    let mut both =
+        [(Client::connect(addresses[0])?, histogram()?), (Client::connect(addresses[1])?, histogram()?)];
+    let pause = Duration::from_secs(1) / (2 * per_second);
+    let mut due = Instant::now();
+    let until = due + lasts;
+    let mut order = [0, 1];
+    while due < until {
+        for at in order {
+            if let Some(left) = due.checked_duration_since(Instant::now()) {
+                thread::sleep(left);
+            }
+            let (client, histogram) = &mut both[at];
+            let took = u64::try_from(client.ask(KEPT)?.as_nanos()).unwrap_or(u64::MAX);
+            histogram.saturating_record(took.max(1));
+            due = (due + pause).max(Instant::now());
+        }
+        order.reverse();
+    }
+    Ok(both.map(|(_, histogram)| histogram))
 }
 
 #[cfg(test)]

@@ -48,20 +48,23 @@ struct Told {
     /// How many seconds one load lasts
     #[arg(long, default_value_t = 3)]
     seconds: u64,
-    /// Only these measures: size, memory, start, kept, fresh, latency, idle, recorder
+    /// Only these measures: size, memory, start, kept, fresh, latency, instructions, clock, idle,
+    /// recorder
     #[arg(long)]
     only: Vec<String>,
 }
 
 type Measure = fn(&Bench) -> Measured;
 
-const MEASURES: [(&str, Measure); 8] = [
+const MEASURES: [(&str, Measure); 10] = [
     ("size", measures::size),
     ("memory", measures::memory),
     ("start", measures::start),
     ("kept", measures::kept),
     ("fresh", measures::fresh),
     ("latency", measures::latency),
+    ("instructions", measures::instructions),
+    ("clock", measures::clock),
     ("idle", measures::idle),
     ("recorder", measures::recorder),
 ];

@@ -1,7 +1,9 @@
 //! The measures. Each runs the programs in turn and reports whether its aims are met.
 
+mod clock;
 mod footprint;
 mod idle;
+mod instructions;
 mod latency;
 mod rate;
 mod recorder;
@@ -13,8 +15,10 @@ use std::time::Duration;
 use crate::contestant::Programs;
 use crate::report::Section;
 
+pub use clock::clock;
 pub use footprint::{memory, size, start};
 pub use idle::idle;
+pub use instructions::instructions;
 pub use latency::latency;
 pub use rate::{fresh, kept, noise};
 pub use recorder::recorder;

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::stats::Series;
+
 /// One measure.
 #[derive(Clone, Debug, Default)]
 pub struct Section {
@@ -34,6 +36,17 @@ impl Finding {
         Self { aim: aim.into(), measured: measured.into(), met: Some(met) }
     }
 
+    /// A finding about a figure that has its own noise. If the noise is larger than the figure, nothing was measured.
+    pub fn of(
+        aim: impl Into<String>,
+        figure: &Series,
+        measured: impl Into<String>,
+        met: impl Fn(f64) -> bool,
+    ) -> Self {
+        let met = figure.is_measured().then(|| met(figure.median()));
+        Self { aim: aim.into(), measured: measured.into(), met }
+    }
+
     /// An aim that could not be checked, and why.
     pub fn unmeasured(aim: impl Into<String>, why: impl Into<String>) -> Self {
         Self { aim: aim.into(), measured: why.into(), met: None }
@@ -62,7 +75,8 @@ pub fn page(setting: &Setting, sections: &[Section]) -> String {
         "# Benchmarks of the target\n\nWritten by `ci/bench target`; do not edit. The absolute figures depend on the \
          machine below. Compare the\nratios: the programs took turns on the same machine in one run. Figures are \
          medians, with the smallest and the\nlargest in parentheses. Ratios are calculated for each pair of programs \
-         in each round.\n\n",
+         in each round. A figure whose noise (the\ndistance from the smallest to the largest) is larger than itself \
+         is not measured.\n\n",
     );
     for line in &setting.machine {
         line_to(&mut page, format_args!("- {line}"));
@@ -116,6 +130,17 @@ fn line_to(page: &mut String, line: std::fmt::Arguments<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_figure_that_is_only_noise_meets_no_aim() {
+        let finding = |values: [f64; 2]| {
+            Finding::of("small", &values.into_iter().collect(), "", |value| value < 9.0).met
+        };
+        assert_eq!(
+            [finding([1.0, 1.2]), finding([9.5, 9.9]), finding([-1.0, 2.0])],
+            [Some(true), Some(false), None]
+        );
+    }
 
     #[test]
     fn aims_stand_first_and_what_was_not_measured_is_not_met() {

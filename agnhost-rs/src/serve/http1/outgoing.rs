@@ -3,13 +3,11 @@
 use std::io;
 
 use probity_script::Span;
-use probity_script::wire::{
-    BodyCut, BodyLength, BodyTurn, ConnectionEnd, HttpRequestFacts, HttpVersion, PlannedResponse, WireAction,
-};
+use probity_script::wire::{BodyCut, BodyLength, BodyTurn, ConnectionEnd, PlannedResponse, WireAction};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::time::sleep;
 
-use super::super::context::ChosenAnswer;
+use super::super::context::{ChosenAnswer, IncomingRequest};
 use super::super::reply::PlannedBody;
 use super::{After, Http1};
 
@@ -33,8 +31,8 @@ impl From<ConnectionEnd> for After {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
-    pub(super) async fn act(&mut self, chosen_answer: &ChosenAnswer, manner: &Manner) -> Sent {
-        let composed = self.context.compose(chosen_answer, manner.facts()).await;
+    pub(super) async fn act(&mut self, chosen_answer: &ChosenAnswer, manner: &Manner<'_>) -> Sent {
+        let composed = self.context.compose(chosen_answer, manner.request.facts()).await;
         match self.perform(composed.delay, composed.action, manner).await {
             Ok(after) => Sent { answer: composed.word, after, error: None },
             Err(broken) => Sent { answer: composed.word, after: broken.after, error: Some(broken.why) },
@@ -45,7 +43,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
         &mut self,
         delay: Option<Span>,
         action: WireAction<PlannedResponse>,
-        manner: &Manner,
+        manner: &Manner<'_>,
     ) -> Result<After, Broken> {
         self.rest(delay).await?;
         match action {
@@ -58,7 +56,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
         }
     }
 
-    async fn send(&mut self, mut response: PlannedResponse, manner: &Manner) -> Result<After, Broken> {
+    async fn send(&mut self, mut response: PlannedResponse, manner: &Manner<'_>) -> Result<After, Broken> {
         let ends = !manner.may_go_on || response.ends_the_connection();
         let mut out = Vec::with_capacity(256);
         write_head(&mut out, &response, ends);
@@ -89,7 +87,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
         loop {
             let turn = body.turns.take();
             if let BodyTurn::Send(range) = &turn {
-                push_piece(&mut out, &body.bytes(range.clone()), chunked);
+                push_piece(&mut out, body.piece(range.clone()), chunked);
                 // A short answer is sent in one piece, as any server would send it.
                 if out.len() < 1024 && body.turns.is_complete() {
                     continue;
@@ -145,19 +143,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
 }
 
 /// The properties of a request that determine the form of its answer.
-pub(super) struct Manner {
+pub(super) struct Manner<'a> {
     pub(super) may_go_on: bool,
     pub(super) is_head: bool,
-    pub(super) version: HttpVersion,
-    pub(super) path: String,
-    pub(super) host: Option<String>,
-}
-
-impl Manner {
-    fn facts(&self) -> HttpRequestFacts<'_> {
-        let host = self.host.as_deref().unwrap_or_default();
-        HttpRequestFacts { version: self.version, path: &self.path, host, ..HttpRequestFacts::default() }
-    }
+    pub(super) request: &'a IncomingRequest,
 }
 
 /// An answer that was not finished: the reason, and what happens to the connection.
@@ -185,15 +174,14 @@ fn push_piece(out: &mut Vec<u8>, piece: &[u8], chunked: bool) {
 fn write_head(out: &mut Vec<u8>, response: &PlannedResponse, ends: bool) {
     let status = http::StatusCode::from_u16(response.status).ok();
     let reason = status.and_then(|status| status.canonical_reason()).unwrap_or("Status");
-    out.extend_from_slice(format!("HTTP/1.1 {} {reason}\r\n", response.status).as_bytes());
+    push_all(out, &["HTTP/1.1 ", &response.status.to_string(), " ", reason, "\r\n"]);
     for line in &response.headers {
-        out.extend_from_slice(line.as_bytes());
-        out.extend_from_slice(b"\r\n");
+        push_all(out, &[line, "\r\n"]);
     }
     match response.length {
         BodyLength::True | BodyLength::Claimed(_) => {
             let length = response.announced().unwrap_or_default();
-            out.extend_from_slice(format!("Content-Length: {length}\r\n").as_bytes());
+            push_all(out, &["Content-Length: ", &length.to_string(), "\r\n"]);
         }
         BodyLength::Chunked => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
         BodyLength::UntilClose | BodyLength::Headers(_) | BodyLength::NoBody => {}
@@ -202,4 +190,8 @@ fn write_head(out: &mut Vec<u8>, response: &PlannedResponse, ends: bool) {
         out.extend_from_slice(b"Connection: close\r\n");
     }
     out.extend_from_slice(b"\r\n");
+}
+
+fn push_all(out: &mut Vec<u8>, parts: &[&str]) {
+    parts.iter().for_each(|part| out.extend_from_slice(part.as_bytes()));
 }

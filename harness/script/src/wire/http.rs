@@ -86,7 +86,7 @@ impl PlannedResponse {
         let mut headers: Vec<String> =
             reply.headers.iter().map(|line| request.fill_in(line.text())).collect();
         if let Some(kind) = kind.filter(|_| !reply.headers.iter().any(|line| line.is("content-type"))) {
-            headers.push(format!("Content-Type: {kind}"));
+            headers.push(["Content-Type: ", kind].concat());
         }
         if let Some(extra) = reply.extra_headers {
             let value = "x".repeat(usize::try_from(extra.bytes.0.min(LONGEST_EXTRA)).unwrap_or(0));

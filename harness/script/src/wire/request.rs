@@ -78,11 +78,10 @@ impl HttpRequestFacts<'_> {
 /// The path of a request target, without the query. For the absolute form, also without scheme and authority.
 #[must_use]
 pub fn path_of(target: &str) -> &str {
-    let target = match target.split_once("://") {
-        Some((_, rest)) if !target.starts_with('/') => rest.find('/').map_or("/", |at| &rest[at..]),
-        _ => target,
-    };
-    target.split(['?', '#']).next().unwrap_or(target)
+    let absolute = if target.starts_with('/') { None } else { target.split_once("://") };
+    let target = absolute.map_or(target, |(_, rest)| rest.find('/').map_or("/", |at| &rest[at..]));
+    let end = target.bytes().position(|byte| matches!(byte, b'?' | b'#'));
+    end.map_or(target, |end| &target[..end])
 }
 
 /// The hop of a redirect chain, according to the request target. 0 if the request does not belong to a chain.

@@ -13,6 +13,7 @@ use crate::meters;
 use crate::report::{Finding, Section};
 
 const MANY: usize = 10_000;
+const MOST: f64 = 40e6;
 const CLIENTS: usize = 4;
 const SETTLE: Duration = Duration::from_secs(2);
 
@@ -43,7 +44,8 @@ pub fn idle(bench: &Bench) -> Measured {
             let was = if more { "was" } else { "was not" };
             let measured =
                 format!("{count} held with {} resident, one more request {was} answered", megabytes(after));
-            findings.push(Finding::new("10,000 idle connections held", measured, count == MANY && more));
+            let met = count == MANY && more && after <= MOST;
+            findings.push(Finding::new("10,000 idle connections in at most 40 MB", measured, met));
         }
     }
     Ok(Section {
