@@ -10,7 +10,7 @@ check_verdicts() {
         def distance($at): if $at < .from then .from - $at elif $at > .to then $at - .to else 0 end;
         ($outages | map(.from -= $log[0].beganWallUs / 1e6 | .to -= $log[0].beganWallUs / 1e6)) as $outages
         | .clauses[] | select(.verdict == "violated") | . as $clause
-        | first(.evidence[].events[].what | capture("^\\+(?<at>[0-9.]+) s").at | tonumber) as $at
+        | (first(.evidence[].events[].what | capture("^\\+(?<at>[0-9.]+) s").at | tonumber) // 0) as $at
         | ($outages | min_by(distance($at))) as $near
         | "violated: \($clause.id) in \($clause.evidence[0].case) at +\($at) s (\($clause.finding)); nearest: \($near.outage) from +\($near.from | floor) s to +\($near.to | floor) s"
     ' "$folder/report.json" 2>&1

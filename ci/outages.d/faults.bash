@@ -14,25 +14,25 @@ control() { bash ci/cluster control "$@"; }
 node() { bash ci/cluster node "$@"; }
 relay() { echo "$*" >&"$relay_input"; }
 
-# Makes OUTAGE for so many seconds; the process of the harness is RUN, and CHANCE is a number up to 32767.
+# Makes OUTAGE for so many seconds. Its parts are chained, because it is called where a failure does not end the script. The process of the harness is RUN, and CHANCE is a number up to 32767.
 disturb() {
     local outage=$1 seconds=$2 run=$3 chance=$4
     case $outage in
-        api-paused) control pause kube-apiserver; sleep "$seconds"; control resume kube-apiserver ;;
-        api-killed) control kill kube-apiserver; sleep "$seconds"; control start kube-apiserver ;;
-        api-slow) relay "delay $((50 + chance % 1950))"; sleep "$seconds"; relay go ;;
-        etcd-paused) control pause etcd; sleep "$seconds"; control resume etcd ;;
-        etcd-killed) control kill etcd; sleep "$seconds"; control start etcd ;;
+        api-paused) control pause kube-apiserver && sleep "$seconds" && control resume kube-apiserver ;;
+        api-killed) control kill kube-apiserver && sleep "$seconds" && control start kube-apiserver ;;
+        api-slow) relay "delay $((50 + chance % 1950))" && sleep "$seconds" && relay go ;;
+        etcd-paused) control pause etcd && sleep "$seconds" && control resume etcd ;;
+        etcd-killed) control kill etcd && sleep "$seconds" && control start etcd ;;
         etcd-slow) control slow etcd "$seconds" ;;
         severed) sever "$seconds" ;;
         compacted) compact_unseen "$seconds" ;;
-        half-open) relay hold; sleep "$seconds"; relay go ;;
-        black-holed) relay forget; sleep "$seconds" ;;
+        half-open) relay hold && sleep "$seconds" && relay go ;;
+        black-holed) relay forget && sleep "$seconds" ;;
         saturated) saturate "$seconds" ;;
         harness-paused) kill -STOP "$run" && sleep "$seconds" && kill -CONT "$run" ;;
         clock-moved) move_clock "$seconds" "$chance" ;;
-        scheduler-paused) control pause kube-scheduler; sleep "$seconds"; control resume kube-scheduler ;;
-        node-cut) node cut "$(node_of_recorder)"; sleep "$seconds"; node heal "$(node_of_recorder)" ;;
+        scheduler-paused) control pause kube-scheduler && sleep "$seconds" && control resume kube-scheduler ;;
+        node-cut) node cut "$(node_of_recorder)" && sleep "$seconds" && node heal "$(node_of_recorder)" ;;
         node-killed) lose_node "$(node_of_recorder)" "$seconds" ;;
         recorder-deleted)
             kubectl delete pods --all-namespaces --field-selector metadata.name=probity-recorder --wait=false ;;
@@ -53,14 +53,11 @@ sever() {
 
 # The harness sees nothing while the API server starts again without its old revisions, so its watches can't continue.
 compact_unseen() {
-    relay hold
-    control kill kube-apiserver
-    control compact etcd
-    control start kube-apiserver
-    sleep "$1"
-    control compact etcd
-    relay forget
-    relay go
+    relay hold &&
+        control kill kube-apiserver && control compact etcd && control start kube-apiserver &&
+        sleep "$1" &&
+        control compact etcd &&
+        relay forget && relay go
 }
 
 # Lists everything again and again, from many clients: more than the fairness of the API server gives one user.
@@ -89,16 +86,14 @@ node_of_recorder() { recorder_pod | jq -r '.items[0].spec.nodeName // "node1"'; 
 
 evict_recorder() {
     local namespace
-    namespace=$(recorder_pod | jq -r '.items[0].metadata.namespace')
+    namespace=$(recorder_pod | jq -er '.items[0].metadata.namespace') || return 1
     kubectl create --filename=- --raw="/api/v1/namespaces/$namespace/pods/probity-recorder/eviction" \
         <<<'{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "probity-recorder"}}'
 }
 
 # Power loss, and power again.
 lose_node() {
-    node kill "$1"
-    sleep "$2"
-    node start "$1"
+    node kill "$1" && sleep "$2" && node start "$1"
 }
 
 # The folder of the run is on a disk of its own.

@@ -137,7 +137,7 @@ fn judge_spared(pod: &PodLife<'_>, at: &At, done: &str, seen: &mut Seen) {
     if let Some(wrong) = later.into_iter().find(|shown| targets::reason(shown) == Some(BY_KUBELET)) {
         let finding = format!("{} was not {done}, but {}", pod.key, targets::in_words(wrong));
         seen.violated(finding, [at.id, wrong.id]);
-    } else {
+    } else if last.phase() == "Running" {
         seen.fine([at.id, last.id]);
         seen.facet("pod", "spared");
     }

@@ -254,9 +254,15 @@ fn verdict_files(files: &RunFiles, log: &[LogLine], checks: Vec<HistoryCheck>, f
 
 /// The differences between a stored report and the one that follows from the histories, without unreadable histories.
 fn differences(stored: &StoredReport, follows: &Report, unreadable: &Unreadable) -> Differences {
-    let (Ok(mut there), Ok(mut again)) = (serde_json::from_str(&stored.text), serde_json::to_value(follows))
-    else {
-        return Differences::default();
+    let values =
+        serde_json::from_str(&stored.text).and_then(|there| Ok((there, serde_json::to_value(follows)?)));
+    let (mut there, mut again) = match values {
+        Ok(values) => values,
+        // What readers of the report ignore can still be too deep or too large for a comparison.
+        Err(error) => {
+            let facts = vec![format!("it cannot be compared: {error}")];
+            return Differences { facts, ..Differences::default() };
+        }
     };
     for report in [&mut there, &mut again] {
         unreadable.leave_out_of(report, &stored.report);

@@ -141,6 +141,17 @@ fn an_honest_run_is_verified_and_each_status_has_its_reason() {
 }
 
 #[test]
+fn a_field_that_nobody_reads_hides_no_changed_verdict() {
+    let run = run_of(&suite());
+    let report = run.path().join("report.json");
+    change(&report, "\"holds\"", "\"violated\"");
+    change(&report, "{", "{\"unknown\":1e999,");
+    let said = verify(&[run.path()], &[]);
+    assert_eq!(said.status, 1, "{}{}", said.out, said.err);
+    assert!(said.out.contains("NOT verified") && said.out.contains("report.json: "), "{}", said.out);
+}
+
+#[test]
 fn a_run_of_another_book_is_checked_as_far_as_possible() {
     let other = Suite { digest: "sha256:0123456789abcdef".to_owned(), ..suite() };
     let folder = run_of(&other);

@@ -211,7 +211,7 @@ pub struct Noise {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Listener {
-    /// The harness's own ticker.
+    /// The harness itself: its ticker was late, or one of its watches was interrupted.
     Harness,
     /// A target's ticker.
     Target,

@@ -40,7 +40,8 @@ pub struct HarnessTold {
 pub fn run(arguments: impl Iterator<Item = String>) -> io::Result<()> {
     let told = HarnessTold::parse_from(arguments);
     let before = crate::meters::load();
-    std::fs::create_dir_all(&told.work)?;
+    // The folder is removed at the end, so nothing else may be in it.
+    std::fs::create_dir(&told.work)?;
     let measured = sizes::measure(&told.probity, &told.histories, &told.work, told.most);
     std::fs::remove_dir_all(&told.work)?;
     let page = page::page(&measured?, &[before, crate::meters::load()]);

@@ -23,14 +23,18 @@ pub(crate) fn is_fake(node: &str) -> bool {
 }
 
 /// Registers this many nodes, and renews their leases for ever.
+#[expect(clippy::print_stderr, reason = "it is a program for a script")]
 pub(crate) async fn play_all(api: Arc<Api>, nodes: usize, address: SocketAddr) -> Result<(), Failure> {
     let version = api.get("/version").await?["gitVersion"].as_str().unwrap_or_default().to_owned();
     for number in 0..nodes {
         let (api, name) = (Arc::clone(&api), format!("{PREFIX}{number:04}"));
         let object = node(&name, &version, address);
         tokio::spawn(async move {
-            let _ = api.create("/api/v1/nodes", &object).await;
-            let _ = api.create(LEASES, &lease(&name)).await;
+            for (path, object) in [("/api/v1/nodes", object), (LEASES, lease(&name))] {
+                if let Err(error) = api.create(path, &object).await {
+                    eprintln!("fake-nodes: {name}: {error}");
+                }
+            }
             // As kubelets that were not started at the same time.
             tokio::time::sleep(RENEW_EVERY.mul_f64(fastrand::f64())).await;
             loop {

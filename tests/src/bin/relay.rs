@@ -30,6 +30,8 @@ struct Treatment {
 /// The number of chunks on their way in one direction; beyond it, the sender has to wait.
 const ON_THE_WAY: usize = 1024;
 const CHUNK: usize = 16 * 1024;
+/// How long to wait before the next connection is accepted after an error.
+const AFTER_AN_ERROR: std::time::Duration = std::time::Duration::from_millis(100);
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> io::Result<()> {
@@ -40,9 +42,10 @@ async fn main() -> io::Result<()> {
     let (sender, treatment) = watch::channel(Treatment::default());
     tokio::spawn(async move {
         loop {
-            // A connection that was lost before it was accepted is nobody's loss.
-            if let Ok((client, _)) = listener.accept().await {
-                tokio::spawn(serve(client, to, treatment.clone()));
+            match listener.accept().await {
+                Ok((client, _)) => drop(tokio::spawn(serve(client, to, treatment.clone()))),
+                // The connection was lost before it was accepted, or there are too many.
+                Err(_) => tokio::time::sleep(AFTER_AN_ERROR).await,
             }
         }
     });

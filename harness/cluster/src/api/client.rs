@@ -3,7 +3,6 @@
 //! It never uses the current context: a harness that creates and deletes objects must not change a cluster by accident.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ use kube::{Client, Config, core};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::api::retry::{self, RequestCounts};
+use crate::api::retry::{self, CountingClients};
 use crate::error::{ClusterError, Refusal, RequestFailure, with_causes};
 use crate::fields::Fields as _;
 
@@ -48,20 +47,25 @@ pub struct ClusterClient {
     pub server_version: String,
     /// The client; every request through it is counted.
     pub(crate) client: Client,
-    counts: Arc<RequestCounts>,
+    clients: CountingClients,
 }
 
 impl ClusterClient {
+    /// The same client, whose requests never wait until other requests have an answer.
+    pub(crate) fn unqueued(&self) -> Self {
+        Self { client: self.clients.unqueued.clone(), ..self.clone() }
+    }
+
     /// The number of requests to the API server, including retries.
     #[must_use]
     pub fn requests(&self) -> u64 {
-        self.counts.sent.load(Ordering::Relaxed)
+        self.clients.counts.sent.load(Ordering::Relaxed)
     }
 
     /// The number of retries among these requests.
     #[must_use]
     pub fn repeated(&self) -> u64 {
-        self.counts.repeated.load(Ordering::Relaxed)
+        self.clients.counts.repeated.load(Ordering::Relaxed)
     }
 
     /// The UID of the namespace kube-system, which every cluster has and which differs between clusters; empty without
@@ -133,8 +137,9 @@ pub async fn connect(access: &Access) -> Result<ClusterClient, ClusterError> {
     config.default_retry = false;
     config.connect_timeout = Some(Duration::from_secs(10));
     let plain = Client::try_from(config).map_err(|error| unusable(error.to_string()))?;
-    let (client, counts) = retry::counting_and_retrying(plain);
-    let mut cluster = ClusterClient { context, server_version: String::new(), client, counts };
+    let clients = CountingClients::around(&plain);
+    let client = clients.queued.clone();
+    let mut cluster = ClusterClient { context, server_version: String::new(), client, clients };
     let request = http::Request::get("/version").body(Vec::new()).map_err(core::request::Error::BuildRequest);
     let version: Value = cluster.request("ask the API server for its version", request).await?;
     version.text("/gitVersion").clone_into(&mut cluster.server_version);

@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
 use kube::Api;
 use kube::api::{AttachParams, LogParams};
+use serde_json::Value;
 
 use crate::api::client::{BuiltRequest, ClusterClient, DEADLINE, in_time};
 use crate::api::kinds;
@@ -75,7 +76,8 @@ impl ClusterClient {
     }
 
     /// Reads the log like [`log`](Self::log), but only of the pod with this UID. A log is requested by the name of the
-    /// pod, which another pod can have by now. `None` if another pod had the name before or after the log was read.
+    /// pod, and another pod can have this name by now. `None` if the pod was gone before the log was read, or another pod
+    /// had its name before or after that.
     ///
     /// # Errors
     ///
@@ -87,15 +89,13 @@ impl ClusterClient {
         container: &str,
         previous: bool,
     ) -> Result<Option<String>, ClusterError> {
-        let is_there = async || {
-            let found = self.get(namespace, "Pod", pod).await?;
-            Ok::<_, ClusterError>(found.is_some_and(|found| found.text("/metadata/uid") == uid))
-        };
-        if !is_there().await? {
+        let is_it = |found: &Value| found.text("/metadata/uid") == uid;
+        if !self.get(namespace, "Pod", pod).await?.is_some_and(|found| is_it(&found)) {
             return Ok(None);
         }
         let text = self.log(namespace, pod, container, previous).await?;
-        Ok(is_there().await?.then_some(text))
+        let after = self.get(namespace, "Pod", pod).await?;
+        Ok(after.is_none_or(|found| is_it(&found)).then_some(text))
     }
 
     async fn read_log(&self, request: BuiltRequest) -> Result<String, RequestFailure> {

@@ -45,27 +45,44 @@ pub(crate) struct RequestCounts {
     answered: AtomicBool,
 }
 
-/// A client that counts and retries requests, around a client that does neither.
-pub(crate) fn counting_and_retrying(plain: Client) -> (Client, Arc<RequestCounts>) {
-    let counts = Arc::new(RequestCounts::default());
+/// Clients that count and retry requests, around a client that does neither.
+#[derive(Clone)]
+pub(crate) struct CountingClients {
+    /// For all requests but a few.
+    pub(super) queued: Client,
+    /// Its requests never wait in the queue of the harness. For requests whose delay says something about the API server.
+    pub(super) unqueued: Client,
+    pub(super) counts: Arc<RequestCounts>,
+}
+
+impl CountingClients {
+    pub(super) fn around(plain: &Client) -> Self {
+        let counts = Arc::new(RequestCounts::default());
+        let client = |at_once| counting_and_retrying(plain.clone(), Arc::clone(&counts), at_once);
+        let (queued, unqueued) = (client(MOST_AT_ONCE), client(Semaphore::MAX_PERMITS));
+        Self { queued, unqueued, counts }
+    }
+}
+
+fn counting_and_retrying(plain: Client, counts: Arc<RequestCounts>, at_once: usize) -> Client {
     let policy = RetryAsAsked {
         repeats: 0,
         waited: Duration::ZERO,
         counts: Arc::clone(&counts),
         copying: KubePolicy::default(),
     };
-    let (namespace, counting) = (plain.default_namespace().to_owned(), Arc::clone(&counts));
-    let at_once = Arc::new(Semaphore::new(MOST_AT_ONCE));
+    let namespace = plain.default_namespace().to_owned();
+    let at_once = Arc::new(Semaphore::new(at_once));
     let send = tower::service_fn(move |request: Request<Body>| {
-        let (client, counting, at_once) = (plain.clone(), Arc::clone(&counting), Arc::clone(&at_once));
+        let (client, counts, at_once) = (plain.clone(), Arc::clone(&counts), Arc::clone(&at_once));
         async move {
             // The semaphore is never closed.
             let _permit = at_once.acquire().await;
-            counting.sent.fetch_add(1, Ordering::Relaxed);
+            counts.sent.fetch_add(1, Ordering::Relaxed);
             client.send(request).await
         }
     });
-    (Client::new(Retry::new(policy, send), namespace), counts)
+    Client::new(Retry::new(policy, send), namespace)
 }
 
 /// The state of one request.

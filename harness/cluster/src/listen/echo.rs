@@ -24,6 +24,8 @@ pub(crate) fn keep_changing(
     clock: RunClock,
     out: UnboundedSender<Incoming>,
 ) -> AbortOnDropHandle<()> {
+    // A delay in the queue of the harness would seem to be an outage.
+    let cluster = cluster.unqueued();
     AbortOnDropHandle::new(tokio::spawn(async move {
         for number in 1_u64.. {
             if out.send(Incoming::EchoSent { us: clock.us(), number }).is_err() {

@@ -58,7 +58,7 @@ struct WriterState {
     readings: HashMap<String, Vec<(i64, Reading)>>,
     /// Sources that are unreachable now, each with the time at which it last sent something.
     away: Vec<(Source, i64)>,
-    /// The newest outage of the API server, for histories that begin while kubelets still feel its effects.
+    /// The outage of the API server whose effects last longest, for histories that begin while kubelets still feel its effects.
     outage: Option<(i64, Noise)>,
     /// Gaps without an end, for example because a kind may not be watched. Every history contains them.
     endless: Vec<(i64, Gap)>,
@@ -228,7 +228,8 @@ impl WriterState {
                         self.noisy.note(node_of_noise(noise), us);
                     }
                 }
-                if noise.outage().is_some() {
+                let felt = |noise: &Noise| noise.outage_felt_until();
+                if felt(noise) > self.outage.as_ref().and_then(|(_, outage)| felt(outage)) {
                     self.outage = Some((us, noise.clone()));
                 }
                 self.write_for_all(us, &what);

@@ -63,8 +63,10 @@ fn warnings(without: &[WithoutMetronome], all: bool) -> Vec<String> {
     };
     let mut warnings: Vec<String> = without.iter().take(NAMED).map(warning).collect();
     let more = without.len().saturating_sub(NAMED);
-    if more > 0 {
-        warnings.push(format!("{more} more nodes have no metronome"));
+    match more {
+        0 => {}
+        1 => warnings.push("one more node has no metronome".to_owned()),
+        _ => warnings.push(format!("{more} more nodes have no metronome")),
     }
     warnings
 }

@@ -121,6 +121,13 @@ fn a_history_that_begins_soon_after_an_outage_contains_it() {
         1,
         "the outage, but not the short noise"
     );
+    take(&writer, vec![noise(-1_500_000 - 2_000_000, -1_500_000)]);
+    assert_eq!(
+        noises(writer.open("again", Header::default(), None)),
+        1,
+        "a shorter outage does not hide a longer one"
+    );
+    let (writer, _case) = open();
     take(&writer, vec![noise(-32_000_000, -22_000_000)]);
     assert_eq!(noises(writer.open("late", Header::default(), None)), 0);
 }
