@@ -2,11 +2,11 @@
 //! leaves connections without an answer. It does not look at the bytes, so TLS passes through unchanged.
 //!
 //! `relay ADDRESS` prints the address on which it listens, and forwards each connection to ADDRESS. It takes commands
-//! from standard input, one per line, and ends with the input:
+//! from standard input, one per line, and exits when the input ends:
 //!
 //! - `delay MILLISECONDS`: from now on, bytes arrive this much later, in both directions.
 //! - `hold`: no byte passes until `go`; connections stay open.
-//! - `go`: bytes that were held back pass, without a delay.
+//! - `go`: ends `hold` and `delay`: held bytes pass, and later bytes are not delayed.
 //! - `forget`: the connections that exist now are never answered again, but stay open; new ones work.
 
 use std::io::{self, Error, Write as _};
@@ -40,7 +40,7 @@ async fn main() -> io::Result<()> {
     let (sender, treatment) = watch::channel(Treatment::default());
     tokio::spawn(async move {
         loop {
-            // A connection that was lost before it was accepted is nobody's loss.
+            // A connection that was lost before it was accepted does not matter.
             if let Ok((client, _)) = listener.accept().await {
                 tokio::spawn(serve(client, to, treatment.clone()));
             }
@@ -101,7 +101,7 @@ async fn forward(
     Ok(())
 }
 
-/// Carries one direction: each chunk leaves as late after its arrival as the treatment at that time says.
+/// Forwards the bytes of one direction. The delay in force when a chunk arrives applies to this chunk.
 async fn carry(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
