@@ -38,7 +38,7 @@ signal_component() {
 slow_down() {
     local component=$1 seconds=$2
     component_is_running "$CONTROL" "$component" || fail "$component does not run"
-    # Other commands need not wait for the end of this.
+    # Release the lock, so that other commands do not wait.
     exec 9>&-
     # shellcheck disable=SC2016  # for the inner shell
     inside "$CONTROL" bash -c 'for ((i = 0; i < 4 * $2; i++)); do

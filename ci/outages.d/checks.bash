@@ -1,6 +1,6 @@
 # What ci/outages checks after each run. Each check prints one line for each thing that is wrong.
 # shellcheck shell=bash
-# shellcheck disable=SC2154  # work, probity and access are of ci/outages and ci/lib/cluster
+# shellcheck disable=SC2154  # work, probity and access come from ci/outages and ci/lib/cluster
 
 # The clauses that a run reports as violated, each with its evidence and the outage that is nearest to it.
 check_verdicts() {
@@ -16,7 +16,7 @@ check_verdicts() {
     ' "$folder/report.json" 2>&1
 }
 
-# Every history that the log names must be there, whole, and have the digest in the log.
+# Every history that the log names must exist, be complete, and have the digest that is in the log.
 check_histories() {
     local folder=$1 history digest
     [ -f "$folder/events.ndjson" ] || return 0
@@ -36,7 +36,7 @@ check_folder() {
     fi
     "$probity" verify "$folder" >"$work/verify.log" 2>&1 || status=$?
     if has_end "$folder"; then
-        "$probity" report "$folder" --check >"$work/check.log" 2>&1 || echo "its report is not what its histories say: $(tail -n 1 "$work/check.log")"
+        "$probity" report "$folder" --check >"$work/check.log" 2>&1 || echo "its report does not match its histories: $(tail -n 1 "$work/check.log")"
         [ "$status" -eq 0 ] || echo "verify ended with $status: $(grep -v '^ *$' "$work/verify.log" | head -n 3 | tr '\n' ' ')"
     else
         [ "$status" -eq 1 ] || echo "verify ended with $status, although the log has no end: $(tail -n 1 "$work/verify.log")"

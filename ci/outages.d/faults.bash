@@ -5,9 +5,10 @@
 # After these, the run continues.
 PASSING=(api-paused api-killed api-slow etcd-paused etcd-killed etcd-slow severed compacted half-open black-holed saturated
     harness-paused clock-moved scheduler-paused)
-# After these, the run has lost something for good, so each run has one of them, and not before the tenth outage.
+# These take something away from the run permanently, so each run has at most one of them, after at least ten outages.
 FINAL=(recorder-deleted recorder-evicted disk-full memory-low node-killed)
-# Only by request: while a node has no network, its kubelet is as silent as a defective one, and clauses may be violated.
+# Only with --only: a kubelet without a network reports nothing, like a defective one, so clauses may be reported as
+# violated.
 ACCUSING=(node-cut)
 
 control() { bash ci/cluster control "$@"; }
@@ -91,7 +92,7 @@ evict_recorder() {
         <<<'{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "probity-recorder"}}'
 }
 
-# Power loss, and power again.
+# The node loses its power, and starts again.
 lose_node() {
     node kill "$1" && sleep "$2" && node start "$1"
 }

@@ -27,8 +27,8 @@ pub(super) fn evicted_pods_say_so(run: &Timeline<'_>, clause: &Clause, seen: &mu
     }
 }
 
-/// A pod that was preempted for a critical pod has the condition together with its terminal phase, and pods that do not hold
-/// what the critical pod needs stay.
+/// A pod that was preempted for a critical pod has the condition from its terminal phase on. Pods that do not hold the
+/// resource do not have the condition.
 pub(super) fn preempted_pods_say_so(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for lack in lacks_of_room(run) {
         if judge_admitted(run, clause, &lack, seen) {
@@ -89,7 +89,7 @@ fn ended_well(run: &Timeline<'_>, gone: &Member<'_, '_>) -> bool {
     gone.lives(run).all(|life| End::of(&life).and_then(|end| end.code) == Some(0))
 }
 
-/// Judges a pod that was ended since an event, the first sign of its end or of its cause.
+/// Judges a pod that the kubelet ended. `at` is the first sign of this end, or of its cause.
 fn judge_gone(
     run: &Timeline<'_>,
     clause: &Clause,

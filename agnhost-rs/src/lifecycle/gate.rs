@@ -23,7 +23,7 @@ pub struct ShutdownGate {
     open_requests: Arc<OpenRequests>,
 }
 
-/// The number of open requests. Every request changes it, so a change must cost next to nothing.
+/// The number of open requests. Every request changes it, so a change must be cheap.
 #[derive(Default)]
 struct OpenRequests {
     count: AtomicUsize,

@@ -92,7 +92,7 @@ pub(super) struct IncomingRequest {
 }
 
 impl IncomingRequest {
-    /// The requested host. A request over HTTP/2 has it in `:authority`, which is always the first line.
+    /// The requested host. HTTP/2 clients usually send it in `:authority`, which is then the first line.
     pub(super) fn host(&self) -> Option<&str> {
         let authority = self.text.lines().next().filter(|(name, _)| *name == AUTHORITY);
         authority.map(|(_, host)| host).or_else(|| self.text.all("host").next())

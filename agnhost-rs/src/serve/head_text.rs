@@ -9,7 +9,7 @@ pub(super) struct HeadText {
 }
 
 impl HeadText {
-    /// A head without header lines. `room` is the length of all its texts and the number of its lines, roughly.
+    /// A head without header lines. `room` is the approximate length of its texts and number of its lines.
     pub(super) fn new(method: &str, target: &str, room: (usize, usize)) -> Self {
         let mut head = Self { text: String::with_capacity(room.0), ends: Vec::with_capacity(2 + 2 * room.1) };
         head.push(method);
@@ -51,7 +51,7 @@ impl HeadText {
         (2..self.ends.len()).step_by(2).map(|at| (self.part(at), self.part(at + 1)))
     }
 
-    /// All values of a header, in order. Most names differ in length already, so that only few are compared.
+    /// All values of a header, in order. The lengths are compared first, because most names differ in length.
     pub(super) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let is_meant = move |at: &usize| {
             self.ends[*at] - self.ends[at - 1] == name.len() && self.part(*at).eq_ignore_ascii_case(name)

@@ -59,13 +59,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1<S> {
     /// Answers requests until the connection ends.
     pub(super) async fn run(mut self) -> ProtocolEnd<S> {
         let mut gate = self.context.listener.gate.watch();
-        // One for all requests: a new one for each would be registered and removed again each time.
+        // One future for all requests: a new one for each request would have to be registered and removed each time.
         let mut closing = pin!(gate.closing());
         loop {
             match self.head(closing.as_mut()).await {
                 Ok(Some(head)) => {
                     let open_request = self.context.listener.gate.enter();
-                    // Boxed like whatever is rare below, so that an idle connection holds no memory for it.
+                    // Boxed, like all rare futures below, so that an idle connection holds no memory for it.
                     let after = Box::pin(self.answer(head)).await;
                     drop(open_request);
                     if after != After::Next {

@@ -1,8 +1,8 @@
-//! What can become a line: a fact, or one of the two facts that every request causes, read from where its parts already
-//! are.
+//! What the witness can record: any fact, or one of the two facts of each request, with borrowed parts. The code writes
+//! the JSON of these two itself.
 //!
-//! These two are written by hand. The result is the same as serde_json's, byte for byte, without copies of the parts and
-//! with a fraction of the instructions.
+//! The result is the same as serde_json's, byte for byte, without copies of the parts and with a fraction of the
+//! instructions.
 
 use probity_script::{Endpoint, Fact};
 use serde::Serialize;
@@ -123,13 +123,13 @@ fn push_endpoint(line: &mut Vec<u8>, endpoint: Option<EndpointSeen<'_>>) {
     }
 }
 
-/// Appends what stands before a number, and the number.
+/// Appends a prefix and a number.
 pub(super) fn number(line: &mut Vec<u8>, before: &[u8], number: u64) {
     line.extend_from_slice(before);
     push_json(line, &number);
 }
 
-/// Appends what stands before a text, and the text as JSON.
+/// Appends a prefix, and a text as JSON.
 fn text(line: &mut Vec<u8>, before: &[u8], text: &str) {
     line.extend_from_slice(before);
     if is_plain(text) {
@@ -141,8 +141,8 @@ fn text(line: &mut Vec<u8>, before: &[u8], text: &str) {
     }
 }
 
-/// Whether JSON writes this text as it is. Looks at eight bytes at once: the highest bit of a byte of `found` is set if
-/// the byte is less than a space, a quote or a backslash, or is not ASCII (which is rare, and is left to serde_json).
+/// Whether JSON writes this text as it is. Looks at eight bytes at once: `found` is not zero if one of the bytes is a
+/// control character, a quote, a backslash, or not ASCII (which is rare, and is left to serde_json).
 fn is_plain(text: &str) -> bool {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x8080_8080_8080_8080;

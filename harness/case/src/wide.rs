@@ -67,7 +67,7 @@ pub struct DrainStep {
     pub timeout: Option<u64>,
 }
 
-/// An extended resource that the node of a pod offers until the case ends. Only pods of the case can request it.
+/// An extended resource that the node of a pod offers until the case ends. Only pods of cases request it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]

@@ -77,14 +77,14 @@ impl<R> ComparedReport<R> {
 pub(crate) struct Column {
     /// What the matrix shows.
     pub(crate) column: MatrixColumn,
-    /// The digest of the report, which is the same only for the same report.
+    /// The digest of the report, which is equal only for equal reports.
     digest: String,
 }
 
 /// The digest of a report, however its file is formatted.
 fn digest(report: &Report) -> String {
     let mut digest = Digested(Sha256::new());
-    // A report is always text, and the digest takes all of it.
+    // Neither serializing a report nor writing to the digest can fail.
     let _ = serde_json::to_writer(&mut digest, report);
     hex(digest.0)
 }

@@ -70,7 +70,7 @@ pub(crate) fn json(report: &Report) -> Result<String, serde_json::Error> {
     Ok(serde_json::to_string_pretty(report)? + "\n")
 }
 
-/// Whether a text is the canonical report. The report is not put into a text of its own for this.
+/// Whether a text is the canonical report. This does not build a second text.
 pub(crate) fn is_json_of(report: &Report, text: &str) -> bool {
     let Some(text) = text.strip_suffix('\n') else { return false };
     let mut rest = Expected(text.as_bytes());

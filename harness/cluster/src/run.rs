@@ -57,8 +57,8 @@ const WATCHED: [&str; 4] = ["Pod", "Event", "EndpointSlice", "Service"];
 
 /// How long the cleanup waits until deleted objects are removed.
 const CLEAR_WITHIN: Duration = Duration::from_secs(45);
-/// The maximum number of pods that exist at the same time, unless the user sets another. The history of a case is in memory
-/// until it is judged, and takes one to two megabytes.
+/// The maximum number of pods that exist at the same time, unless the user sets another number. The history of a case
+/// is in memory until it is judged, and takes one to two megabytes.
 const MOST_PODS: u32 = 1_000;
 /// When this few cases are left, the nodes are calm. Cases that are undecided because of noise then run again, without
 /// the noise of the other cases.

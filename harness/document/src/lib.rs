@@ -39,7 +39,8 @@ pub fn read<T: DeserializeOwned>(source: &str, what: &str, text: &str) -> Result
         .map_err(|error| Box::new(explain(source, what, text, error.without_snippet())))
 }
 
-/// Reads a plan. The code that reads so large a document is large, and in this crate it is built for size.
+/// Reads a plan. The generated code that parses a plan is large. It is in this crate because this crate is built for
+/// size.
 ///
 /// # Errors
 ///

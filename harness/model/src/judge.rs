@@ -277,8 +277,8 @@ fn kubelets_of<'h>(events: &[EventId], timeline: &'h Timeline<'_>) -> Vec<&'h st
 
 /// Why a conclusion across a gap in the record is not valid, if a missed event could have refuted it. A single event
 /// proves itself. Only the time between several events can hide something. If the targets were unreachable when the
-/// case ended, silence is not a violation. Neither is anything that was learned from the API server while it was away;
-/// what targets recorded by themselves still counts.
+/// case ended, silence is not a violation. A violation whose evidence comes from the API server is inconclusive if the
+/// API server could not be reached at the time; records of targets still count.
 fn hidden(cited: &[EventId], accuses: bool, timeline: &Timeline<'_>) -> Option<(EventId, String)> {
     let events: Vec<&Event> = cited.iter().filter_map(|id| timeline.history.get(*id)).collect();
     // The output of the user's command reaches the harness without the API server and the recorder.

@@ -132,8 +132,9 @@ mechanisms! {
     /// and the arrival of the probe: in a run with a load average of 75 on two processors a timeout of one second
     /// seemed 0.29 s short.
     SATURATION_DELAYS = SECOND;
-    /// If nothing passes between the API server and the harness for at least this long, and so for longer than clauses
-    /// allow for a status, the API server is away. On busy nodes it takes less than this.
+    /// If nothing passes between the API server and the harness for at least this long, which is longer than clauses
+    /// allow for a status update, the API server counts as unreachable. Even on busy nodes, a status update takes less
+    /// than this.
     OUTAGE = 2 * SECOND;
     /// A watch that had to list its objects again shows them within this time.
     LISTED_AGAIN = SECOND;

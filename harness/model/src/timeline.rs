@@ -47,7 +47,7 @@ pub struct Timeline<'h> {
     pub noise: Vec<(EventId, Noise)>,
     /// The times when probes of an idle pod arrived late on a node: the kubelet's own lateness.
     pub late_kubelet: Vec<(EventId, Noise)>,
-    /// When the API server or the path to it was away, on the harness's clock.
+    /// When the API server or the path to it could not be reached, on the harness's clock.
     pub outages: Vec<(EventId, Interval)>,
     /// The pods, in the order of their first appearance.
     pub pods: Vec<PodLife<'h>>,

@@ -19,7 +19,8 @@ use crate::html::Html;
 use crate::index::Index;
 use crate::lanes::{self, Lane, LaneGroup};
 
-/// How much the length of the first line, and what it shares with the other lines, may change what the others take.
+/// The tolerance of `surely_exceeds`, in bytes: a different first line changes the compressed size of the other lines
+/// by at most this much.
 const SLACK: usize = 64 << 10;
 
 /// The cases of a page.

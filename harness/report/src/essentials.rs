@@ -1,5 +1,5 @@
-//! What the exit status of a run needs of the conclusions from its histories, for `probity judge`, which shows each
-//! history for itself and writes no report.
+//! The part of the conclusions that determines the exit status of a run. `probity judge` keeps only this part, because
+//! it prints each history separately and writes no report.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -97,8 +97,8 @@ pub(super) struct Traces {
 }
 
 impl JudgedHistory {
-    /// Judges a history. Its events are put into words only as far as a report may cite them: `citations` knows what it
-    /// cites already.
+    /// Judges a history. Only events that a report may cite are put into words; `citations` knows how many histories
+    /// are already cited.
     #[must_use]
     pub fn of(
         registry: &Registry,

@@ -195,7 +195,7 @@ fn merged(columns: &[MatrixColumn]) -> Vec<ClauseId> {
     let mut merged: Vec<ClauseId> = Vec::new();
     let mut later: &[ClauseId] = &[];
     for column in columns.iter().rev().filter(|column| !column.order.is_empty()) {
-        // Most reports have the same book, which adds nothing again.
+        // Most reports have the same clauses in the same order, so a second one adds nothing.
         if column.order == later {
             continue;
         }

@@ -30,7 +30,7 @@ pub struct JudgedCase {
 }
 
 impl JudgedCase {
-    /// The conclusions without what [`undecided`] does not need. A run holds them until its end.
+    /// Only the conclusions that [`undecided`] needs. A run holds them until its end.
     #[must_use]
     pub fn reduced(mut self) -> Self {
         for judgement in &mut self.judgements {

@@ -1,7 +1,7 @@
 //! Work on many items at the same time, with the results in the order of the items.
 //!
-//! Histories are judged by this: each is read, judged and dropped before its thread takes the next one, so only as many
-//! are in memory as there are threads. The results do not depend on the number of threads.
+//! Histories are judged in this way: each is read, judged and dropped before its thread takes the next one, so only as
+//! many are in memory as there are threads. The results do not depend on the number of threads.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -34,9 +34,9 @@ impl Workers {
         Self { threads: threads.max(1) }
     }
 
-    /// Does the work for each item, on all threads, and calls `take` with the results on this thread, in the order of the
-    /// items. Stops at the first error of `take`. If the work panics, so does this function, when it is the turn of that
-    /// item. Without permission to start threads, this thread does the work.
+    /// Does the work for each item, on all threads, and calls `take` with the results on this thread, in the order of
+    /// the items. Stops at the first error of `take`. If the work panics, so does this function, when it is the turn of
+    /// that item. If no thread can be started, or only one is wanted, this thread does the work.
     ///
     /// # Errors
     ///

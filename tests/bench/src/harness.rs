@@ -1,5 +1,5 @@
-//! What judging and comparing cost as runs grow: wall time, CPU time and peak memory of `probity` on 100, 1,000 and
-//! 10,000 histories, with one processor and with all.
+//! What judging and comparing cost as runs grow: wall time, CPU time and peak memory of `probity` on 100 to 10,000
+//! histories, with one processor and with all.
 
 pub mod child;
 pub mod inputs;

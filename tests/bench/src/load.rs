@@ -198,8 +198,9 @@ impl Client {
 /// Sends requests at a fixed rate to each of two programs and notes how long each answer took, in nanoseconds.
 ///
 /// The programs take turns within one thread, and which of them goes first changes from turn to turn. Whatever else the
-/// machine does therefore slows both alike, and their difference repeats. A request that cannot be sent in time, because an
-/// answer was slow, is sent late: if its latency counted from when it was due, one program would pay for the other.
+/// machine does therefore slows both alike, and their difference is reproducible. A request that cannot be sent in
+/// time, because an answer was slow, is sent late: if its latency counted from when it was due, the delay of one
+/// program would count against the other.
 ///
 /// # Errors
 ///

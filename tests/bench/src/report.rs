@@ -75,8 +75,8 @@ pub fn page(setting: &Setting, sections: &[Section]) -> String {
         "# Benchmarks of the target\n\nWritten by `ci/bench target`; do not edit. The absolute figures depend on the \
          machine below. Compare the\nratios: the programs took turns on the same machine in one run. Figures are \
          medians, with the smallest and the\nlargest in parentheses. Ratios are calculated for each pair of programs \
-         in each round. A figure whose noise (the\ndistance from the smallest to the largest) is larger than itself \
-         is not measured.\n\n",
+         in each round. A figure whose noise (the\ndistance from the smallest to the largest) is larger than the \
+         figure itself is shown as\nnot measured.\n\n",
     );
     for line in &setting.machine {
         line_to(&mut page, format_args!("- {line}"));

@@ -1,4 +1,4 @@
-//! Requests to the API server, with JSON as it is, and the time of day as the API writes it.
+//! Requests to the API server, with untyped JSON, and the time of day as the API writes it.
 
 use std::path::Path;
 
@@ -10,7 +10,8 @@ use tokio::sync::Semaphore;
 
 use crate::Failure;
 
-/// Real kubelets have a connection each. This process shares a few, so that it needs no thousands of descriptors.
+/// Each real kubelet has its own connection. This process shares a few connections, so that it does not need thousands
+/// of file descriptors.
 const MOST_AT_ONCE: usize = 64;
 
 const PATCH: &str = "application/merge-patch+json";

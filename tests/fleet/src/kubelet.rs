@@ -1,5 +1,5 @@
-//! The kubelets' own server, as far as a run needs it: port-forwards to the control port of a metronome, which tells the
-//! clocks of its node. All fake nodes have the clocks of this machine.
+//! The kubelets' own server, as far as a run needs it: port-forwards to the control port of a metronome, which reports
+//! the clocks of its node. All fake nodes have the clocks of this machine.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -39,7 +39,7 @@ impl ClockTimes {
     }
 }
 
-/// What shows the API server this certificate.
+/// The TLS side of the server, with this certificate.
 pub(crate) fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, Failure> {
     let chain = CertificateDer::pem_file_iter(certificate)?.collect::<Result<_, _>>()?;
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -49,7 +49,7 @@ pub(crate) fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, Fa
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// Serves port-forwards for ever.
+/// Serves port-forwards forever.
 pub(crate) async fn serve(address: SocketAddr, acceptor: TlsAcceptor) -> Result<(), Failure> {
     let listener = TcpListener::bind(address).await?;
     loop {

@@ -22,7 +22,7 @@ pub(crate) fn is_fake(node: &str) -> bool {
     node.starts_with(PREFIX)
 }
 
-/// Registers this many nodes, and renews their leases for ever.
+/// Registers this many nodes, and renews their leases forever.
 #[expect(clippy::print_stderr, reason = "it is a program for a script")]
 pub(crate) async fn play_all(api: Arc<Api>, nodes: usize, address: SocketAddr) -> Result<(), Failure> {
     let version = api.get("/version").await?["gitVersion"].as_str().unwrap_or_default().to_owned();
@@ -35,7 +35,7 @@ pub(crate) async fn play_all(api: Arc<Api>, nodes: usize, address: SocketAddr) -
                     eprintln!("fake-nodes: {name}: {error}");
                 }
             }
-            // As kubelets that were not started at the same time.
+            // Like kubelets that did not start at the same time.
             tokio::time::sleep(RENEW_EVERY.mul_f64(fastrand::f64())).await;
             loop {
                 let _ = api.patch(&format!("{LEASES}/{name}"), &lease(&name)).await;

@@ -39,7 +39,7 @@ pub(crate) struct FakePod {
 
 impl FakePod {
     pub(crate) fn new(api: Arc<Api>, pod: Value, host: &str) -> Self {
-        // An address that hardly any other pod has, and that nobody reaches.
+        // An address that is probably unique, and that nobody connects to.
         let address = format!("198.18.{}.{}", fastrand::u8(..), fastrand::u8(1..));
         Self { api, pod, host: host.to_owned(), address, began: now(), conditions: BTreeMap::new() }
     }

@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// The pods that are played, by UID. The value becomes `true` when the pod is to end, and is dropped when it is gone.
 type Playing = HashMap<String, watch::Sender<bool>>;
 
-/// Plays all pods on fake nodes, for ever.
+/// Plays all pods on fake nodes, forever.
 pub(crate) async fn play_all(api: Arc<Api>, host: String, lines: bool) -> Result<(), Failure> {
     let mut playing = Playing::new();
     loop {

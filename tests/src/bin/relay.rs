@@ -2,11 +2,11 @@
 //! leaves connections without an answer. It does not look at the bytes, so TLS passes through unchanged.
 //!
 //! `relay ADDRESS` prints the address on which it listens, and forwards each connection to ADDRESS. It takes commands
-//! from standard input, one per line, and ends with the input:
+//! from standard input, one per line, and exits when the input ends:
 //!
 //! - `delay MILLISECONDS`: from now on, bytes arrive this much later, in both directions.
 //! - `hold`: no byte passes until `go`; connections stay open.
-//! - `go`: bytes that were held back pass, without a delay.
+//! - `go`: ends `hold` and `delay`: held bytes pass, and later bytes are not delayed.
 //! - `forget`: the connections that exist now are never answered again, but stay open; new ones work.
 
 use std::io::{self, Error, Write as _};
@@ -104,7 +104,7 @@ async fn forward(
     Ok(())
 }
 
-/// Carries one direction: each chunk leaves as late after its arrival as the treatment at that time says.
+/// Forwards the bytes of one direction. The delay in force when a chunk arrives applies to this chunk.
 async fn carry(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,

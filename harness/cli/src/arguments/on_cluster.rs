@@ -28,7 +28,8 @@ pub(crate) struct RunArgs {
     /// Run each case N times; the worst verdict counts
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repeat: u32,
-    /// Run only the cases of this shard, such as 0/4 for the first of four; `probity merge` combines the runs
+    /// Run only this shard, such as 0/4 for the first of four: some of the cases or, with --every-node, all cases on
+    /// some of the nodes; `probity merge` combines the runs
     #[arg(long, value_name = "I/N", value_parser = shards::read)]
     pub(crate) shard: Option<Shard>,
     /// Run each case on each node, or on each node selected with --node-selector
@@ -45,7 +46,7 @@ pub(crate) struct RunArgs {
     /// Start at most N pods at the same time on a node
     #[arg(long, value_name = "N", default_value_t = STARTS, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) starts: u32,
-    /// Keep at most N pods at the same time [default: the capacity of the nodes]
+    /// Keep at most N pods at the same time [default: the capacity of the nodes, at most 1000]
     #[arg(long, value_name = "N", alias = "test-threads", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) pods: Option<u32>,
     /// Run a case up to N more times if it left something undecided; has no effect with --repeat

@@ -1,6 +1,6 @@
 //! Divides the cases of a run into shards. Only the names and forecasts of the selected cases determine the shards, so
-//! all processes with the same flags get the same result. A run on every node is divided by nodes instead: each shard runs
-//! the cases on some of the nodes, so that a node costs only one shard something.
+//! all processes with the same flags get the same result. A run on every node is divided by nodes instead: each shard
+//! runs the cases on some of the nodes, so that only one shard has the costs of a node.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -64,7 +64,7 @@ struct Judging<'a> {
     runs: &'a [RunToJudge<'a>],
 }
 
-/// What to print about a history, and what counts.
+/// What to print about a history, and what it adds to the exit status.
 #[derive(Default)]
 struct JudgedFile {
     warning: Option<String>,
@@ -133,7 +133,7 @@ impl<'a> RunToJudge<'a> {
     }
 }
 
-/// What was found in a run: what its exit status needs.
+/// The conclusions about a run that determine its exit status.
 struct RunFound {
     essentials: Essentials,
     judged: Vec<Option<JudgedHistory>>,

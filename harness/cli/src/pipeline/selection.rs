@@ -35,8 +35,8 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    /// Selects the cases, each to run `repeat` times; in a divided run, those of one shard. On every node, most cases are in
-    /// all shards, because each shard has some of the nodes.
+    /// Selects the cases, each to run `repeat` times; in a divided run, those of one shard. In a run on every node,
+    /// most cases are in all shards, because the nodes are divided instead.
     pub(crate) fn of(
         book: &Book,
         filter: &CaseFilter,
@@ -174,11 +174,11 @@ struct Spread {
     bound: BTreeMap<CaseName, String>,
     /// Their names in the report, by the name of the case without a node.
     reported: BTreeMap<CaseName, Vec<CaseName>>,
-    /// Their tests of the output, by the name of the test of the case without a node.
+    /// Their lines in the output, by the name of the line of the case without a node.
     lines: BTreeMap<String, Vec<TestLine>>,
 }
 
-/// A planned case on each of its nodes, or as it is, if it has none.
+/// The planned case once for each of its nodes, or unchanged if it is not bound to nodes.
 fn planned_on(planned: Planned, reported: &mut BTreeMap<CaseName, Vec<CaseName>>) -> Vec<Planned> {
     match reported.remove(&planned.case) {
         Some(on) => on.into_iter().map(|case| Planned { case, ..planned.clone() }).collect(),

@@ -23,9 +23,9 @@ use tokio::time::Sleep;
 use tower::BoxError;
 use tower::retry::{Policy, Retry};
 
-/// The maximum number of requests that wait for an answer at the same time. More requests wait here: an API server lets a
-/// client have a few hundred at best, shared with other clients, and rejects the rest. A watch, or a port-forward, has its
-/// answer when it begins.
+/// The maximum number of requests that wait for an answer at the same time. Further requests are queued in the harness.
+/// An API server serves at most a few hundred requests at the same time, for all clients together, and rejects the
+/// rest. A watch or a port-forward counts only until it is established.
 const MOST_AT_ONCE: usize = 64;
 /// A request is retried at most this many times.
 const MOST_REPEATS: u32 = 8;

@@ -32,7 +32,7 @@ pub(crate) fn keep_changing(
                 return;
             }
             let patch = json!({ "metadata": { "annotations": { ANNOTATION: number.to_string() } } });
-            // A change that found no server, or one that could not serve it, is late until a later change comes back.
+            // A change that failed without being rejected counts as late until a later change comes back.
             let answer = cluster.patch(&namespace, "Pod", &pod, "", &patch).await;
             if answer.is_err_and(|error| error.is_rejection()) {
                 let _ = out.send(Incoming::EchoRefused { number });

@@ -37,8 +37,7 @@ pub(crate) fn keep_reading(
     AbortOnDropHandle::new(tokio::spawn(async move {
         while !out.is_closed() {
             let reading = read(&pod, clock, &node).await;
-            // The next reading would not use this connection any more. Open connections to a thousand nodes are a burden
-            // for the API server.
+            // The next reading opens a new connection: a thousand open connections would be a load on the API server.
             pod.close().await;
             let pause = match reading {
                 Some(reading) => {

@@ -291,8 +291,8 @@ impl Watch {
     }
 }
 
-/// What is kept of an object until its next revision. Events outlive their pods by an hour, so a long run has thousands of
-/// them: of these, only their names, their revisions and their objects are kept.
+/// What is kept of an object until its next revision. Events outlive their pods by an hour, so a long run has thousands
+/// of them: of an event, only the metadata that identifies it and the object that it is about are kept.
 fn remembered(kind: &str, object: &Value) -> Value {
     if kind != "Event" {
         return object.clone();

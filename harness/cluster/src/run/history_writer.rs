@@ -1,12 +1,12 @@
 //! Writes one history for each case that runs.
 //!
 //! All cases of a run share the watches, the stream of the recorder and the clocks. The writer finds the case of each
-//! entry: by the label of the case, by the pod that the entry is about, or, for gaps, noise and readings, all cases. The
-//! noise and the readings of a node are written only to the histories of cases that this node can affect. Otherwise, a
-//! run on a thousand nodes would write what all nodes say into the histories of all nodes.
-//! Pods that the harness did not name are recognized by the case label that the watch shows. Until the watch shows such
-//! a pod, events about it are kept. Entries that belong to no open case, such as late events about pods of a finished
-//! case, are left out.
+//! entry: by the label of the case, by the pod that the entry is about, or, for gaps, noise and readings, all cases.
+//! The noise and the readings of a node are written only to the histories of cases that this node can affect.
+//! Otherwise, a run on a thousand nodes would write the entries of every node into the history of every case. Pods that
+//! the harness did not name are recognized by the case label that the watch shows. Until the watch shows such a pod,
+//! events about it are kept. Entries that belong to no open case, such as late events about pods of a finished case,
+//! are left out.
 
 #[cfg(test)]
 mod tests;
@@ -77,7 +77,8 @@ struct OpenHistory {
 }
 
 impl OpenHistory {
-    /// Whether what a node says belongs in this history. What no node says belongs in all histories.
+    /// Whether an entry about this node belongs in this history. An entry that is not about a node belongs in all
+    /// histories.
     fn concerns(&self, node: Option<&str>) -> bool {
         let (Some(nodes), Some(node)) = (&self.nodes, node) else { return true };
         nodes.contains(node)
@@ -146,7 +147,7 @@ impl HistoryWriter {
         CaseHistory { writer: self.clone(), slug: slug.to_owned(), changed }
     }
 
-    /// The time of the last report that a node was stalled, or any node, if `node` is absent.
+    /// The time of the last report that this node was stalled; that any node was, if `node` is absent.
     pub(super) fn last_noise_us(&self, node: Option<&str>) -> i64 {
         self.lock().noisy.of(node)
     }

@@ -14,7 +14,7 @@ pub(super) struct LatestByNode {
 }
 
 impl LatestByNode {
-    /// A report about a node, or about all nodes, if `node` is absent, arrived at this time.
+    /// Notes the time of a report about a node; about all nodes, if `node` is absent.
     pub(super) fn note(&mut self, node: Option<&str>, us: i64) {
         self.newest = Some(us);
         match node {

@@ -11,9 +11,9 @@ use crate::run::steps::StepError;
 use crate::setup::node_changes::NodeChange;
 
 impl Director<'_> {
-    /// Taints or cordons the node of a pod, or advertises a resource for it; a drain begins with a cordon. Returns `None` for other steps. An
-    /// interruption must not cancel this function: a request that is still in transit could reach the node after the
-    /// change was undone.
+    /// Taints or cordons the node of a pod, or advertises a resource for it; a drain begins with a cordon. Returns
+    /// `None` for other steps. An interruption must not cancel this function: a request that is still in transit could
+    /// reach the node after the change was undone.
     pub(super) async fn change_node(&mut self, step: &Step) -> Option<Result<Option<Did>, StepError>> {
         let (pod, change) = match step {
             Step::Taint(of) => {

@@ -66,7 +66,7 @@ pub enum Progress {
         began_us: i64,
         /// When it ended.
         us: i64,
-        /// What its history occupies.
+        /// The capacity that the case holds until its history is stored.
         room: Room,
     },
     /// A case did not run.
@@ -86,7 +86,7 @@ pub enum Progress {
         why: String,
         /// What happened before the failure. This history is evidence, but it is not judged.
         history: Box<History>,
-        /// What its history occupies.
+        /// The capacity that the case holds until its history is stored.
         room: Room,
     },
     /// Few cases are left. The front end is asked which cases should run again now.

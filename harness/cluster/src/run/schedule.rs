@@ -49,7 +49,7 @@ pub(super) struct RunCapacity {
 }
 
 impl RunCapacity {
-    /// The capacity for this many pods, of which this many may start at the same time on each of these nodes.
+    /// The capacity for `pods` pods, of which `starts` may start at the same time on each of these nodes.
     pub(super) fn new<'n>(
         pods: u32,
         starts: u32,

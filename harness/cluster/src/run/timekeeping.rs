@@ -25,7 +25,8 @@ pub(super) struct Timekeeper {
 }
 
 impl Timekeeper {
-    /// Keeps time on these nodes until it is dropped. Sends `deployed` when each of them has a metronome or none.
+    /// Keeps time on these nodes until it is dropped. Sends `deployed` when the metronome of each node is ready or
+    /// could not start.
     pub(super) async fn work(self, nodes: Vec<String>, deployed: oneshot::Sender<()>) {
         let (mut readers, mut echoes, mut without) = (Vec::new(), None, Vec::new());
         let mut starting = metronome::deploy(&self.cluster, &self.setting, &nodes);

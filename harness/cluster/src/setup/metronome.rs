@@ -51,8 +51,8 @@ pub(crate) fn is_metronome(pod: &str) -> bool {
     pod.starts_with(PREFIX)
 }
 
-/// Starts a metronome on each of these nodes, or one on any node if `nodes` is empty. Returns each as soon as it is ready,
-/// because some nodes start none for a long time.
+/// Starts a metronome on each of these nodes, or one on any node if `nodes` is empty. Yields each result as soon as it
+/// is known, because a metronome can take long to start on some nodes.
 pub(crate) fn deploy<'d>(
     cluster: &'d ClusterClient,
     setting: &'d Setting,

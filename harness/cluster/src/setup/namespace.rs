@@ -43,7 +43,7 @@ const OTHER_KINDS: [&str; 12] = [
     "RoleBinding",
     "Role",
 ];
-/// How many objects that could not be deleted are named.
+/// The maximum number of objects named in an error about failed deletions.
 const NAMED: usize = 20;
 /// The grace period of deleted objects, in seconds.
 const GRACE_S: u64 = 1;

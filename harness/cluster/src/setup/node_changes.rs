@@ -191,7 +191,7 @@ impl NodeChange {
         match record.text("/data/change") {
             "taint" => Some(Self::Taint { key: text("key"), value: text("value"), effect: text("effect") }),
             "cordon" => Some(Self::Cordon),
-            // Nothing else was advertised by a run, whatever a record says.
+            // Runs advertise only these resources, so any other record is forged.
             "resource" if record.text("/data/name").starts_with(OWN_PREFIX) => Some(Self::Resource {
                 name: text("name"),
                 amount: text("amount").parse().unwrap_or_default(),

@@ -12,7 +12,7 @@ use crate::fields::Fields as _;
 /// The maximum time to wait until one of the harness's own pods is ready.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// How often all own pods together are read, at most, while they start.
+/// The maximum number of reads per second for all of the harness's own pods that start together.
 const LOOKS_A_SECOND: u32 = 100;
 
 /// The settings of one of the harness's own pods.
@@ -80,7 +80,7 @@ enum NotReady {
     Ever(String),
 }
 
-/// How often each of this many pods is read while it starts. A thousand pods are read less often than one.
+/// The interval between two reads of a pod that starts together with this many pods, itself included.
 fn look_every(pods: usize) -> Duration {
     let pods = u32::try_from(pods).unwrap_or(u32::MAX);
     LOOK_EVERY.max(Duration::from_secs(1).saturating_mul(pods) / LOOKS_A_SECOND)

@@ -1,7 +1,8 @@
 //! Which records of the changes that runs made to nodes are trusted.
 //!
 //! `gc` finds records by their labels, and anybody who may create an object in some namespace can give it these labels.
-//! Without a check, that person could make `gc` run the user's command on nodes, and remove taints, cordons and extended resources.
+//! Without a check, that person could make `gc` run the user's command on nodes, and remove taints, cordons and
+//! extended resources.
 
 use probity_case::manifest::RUN;
 use serde_json::Value;

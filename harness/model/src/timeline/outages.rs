@@ -1,9 +1,9 @@
-//! When the API server, its storage, or the network between it and the harness was away.
+//! When the API server, its storage, or the network between it and the harness could not be reached.
 //!
-//! The harness's own changes show this: they came back late over its watch (see [`crate::echo`]), or the watch itself
-//! was interrupted. No kubelet has a part in either, so a kubelet can't excuse itself. At such a time a kubelet can't
-//! report anything, and the harness sees nothing: statuses come late, several come as one, and events get lost. What a
-//! target recorded is not affected.
+//! Three things show this: the harness's own changes came back late over its watch (see [`crate::echo`]), the watch was
+//! interrupted, or the harness itself was stalled. No kubelet can cause any of them, so a kubelet can't excuse itself.
+//! At such a time a kubelet can't report anything, and the harness sees nothing: statuses come late, several come as
+//! one, and events get lost. What a target recorded is not affected.
 
 use super::Timeline;
 use crate::EventId;

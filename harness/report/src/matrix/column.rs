@@ -48,7 +48,7 @@ impl MatrixColumn {
         self
     }
 
-    /// Forgets what the column shares with a later one: the row of a clause has the text of the last report with it.
+    /// Drops what a later column also has: a row shows the text of the last report that contains its clause.
     pub fn leave_texts_to(&mut self, later: &Self) {
         for (id, clause) in &mut self.clauses {
             if later.clauses.contains_key(id) {

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 /// The word on the command line for the process that starts a command.
 pub const WORD: &str = "measured-child";
 
-/// The exit statuses of `probity` that mean that it did its work: the verdicts decide between them.
+/// The exit statuses of `probity` after it has done its work; which of them depends on the verdicts.
 const WORKED: [i64; 3] = [0, 1, 3];
 
 /// What a command has used.

@@ -9,7 +9,7 @@ use super::inputs::{self, Recorded};
 
 /// The sizes of the inputs.
 const SIZES: [usize; 3] = [100, 1_000, 10_000];
-/// The largest number of reports and, for commands that keep the whole report, of histories.
+/// The largest number of reports for `matrix`, and of histories for `report --check`, `verify` and `diff`.
 const MOST: usize = 1_000;
 /// The number of histories behind each report of a matrix: a report grows with its histories.
 const OF_A_REPORT: usize = 5;

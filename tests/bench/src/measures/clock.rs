@@ -1,4 +1,4 @@
-//! Measures how exact the times are that the target writes for an arrival: against the kernel's own time of the packet.
+//! Compares the times that the target writes for an arrival with the kernel's own time of the packet.
 //!
 //! The kernel stamps a request when it passes it to the loopback interface, which delivers it in the same step. The client
 //! reads this time from the error queue of its socket, so the target is measured as it is.
@@ -64,8 +64,8 @@ pub fn clock(bench: &Bench) -> Measured {
         method: format!(
             "One client sends {REQUESTS} requests, one every {} ms, {} times. Microseconds from the kernel's own time of \
              the packet (`SO_TIMESTAMPING`) to the time that the witness writes for it; negative would be too early. To \
-             compare it with the kernel's time, `first_byte_us` is converted by both times of its line. The earliest and \
-             the latest are those of all rounds.",
+             compare it with the kernel's time, `first_byte_us` is converted to the wall clock with the two times of \
+             its line. The earliest and the latest are those of all rounds.",
             PAUSE.as_millis(),
             bench.rounds
         ),

@@ -17,7 +17,8 @@ use crate::load::{Client, KEPT};
 use crate::report::Section;
 use crate::stats::{self, Series};
 
-/// How many requests the two runs differ by, and how many both have, which cancel out together with the start.
+/// The difference between the numbers of requests of the two runs, and the number that both have. The latter cancels
+/// out, as does the start.
 const COUNTED: u32 = 2_000;
 const COMMON: u32 = 500;
 
@@ -47,8 +48,8 @@ pub fn instructions(bench: &Bench) -> Measured {
         title: "Instructions for a request",
         method: format!(
             "Counted by valgrind's callgrind, in user space, with one request at a time on one open connection. The \
-             difference between a run with {COMMON} and one with {} requests, for each request; up to 3 times. Empty \
-             without valgrind.",
+             difference between a run with {COMMON} and one with {} requests, for each request; up to 3 times. Without \
+             valgrind, the table shows `-`.",
             COMMON + COUNTED
         ),
         columns: columns(["program", "instructions", "× bare hyper"]),

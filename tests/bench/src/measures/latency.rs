@@ -50,10 +50,10 @@ pub fn latency(bench: &Bench) -> Measured {
     Ok(Section {
         title: "What the witness adds to an answer",
         method: format!(
-            "The target with its witness and a second one without run at the same time. One client sends requests to \
-             both in turns, each at a fixed rate, for {} s at a time, {} times. Which of them goes first changes from \
-             turn to turn, so whatever else the machine does slows both alike. Times are in microseconds; differences \
-             are calculated for each round.",
+            "Two targets run at the same time, one with its witness and one without. One client sends requests to both \
+             in turns, each at a fixed rate, for {} s at a time, {} times. Which of them goes first changes from turn \
+             to turn, so whatever else the machine does slows both alike. Times are in microseconds; differences are \
+             calculated for each round.",
             bench.lasts.as_secs(),
             bench.rounds
         ),
