@@ -15,7 +15,8 @@ control() { bash ci/cluster control "$@"; }
 node() { bash ci/cluster node "$@"; }
 relay() { echo "$*" >&"$relay_input"; }
 
-# Makes OUTAGE for so many seconds. Its parts are chained, because it is called where a failure does not end the script. The process of the harness is RUN, and CHANCE is a number up to 32767.
+# Makes OUTAGE for SECONDS. RUN is the process of the harness, and CHANCE is a number up to 32767. Where it is called, a
+# failed command does not end the script, so the commands of an outage are chained.
 disturb() {
     local outage=$1 seconds=$2 run=$3 chance=$4
     case $outage in
@@ -61,7 +62,7 @@ compact_unseen() {
         relay forget && relay go
 }
 
-# Lists everything again and again, from many clients: more than the fairness of the API server gives one user.
+# Lists everything again and again, from many clients: more than API Priority and Fairness allows one user.
 saturate() {
     local client pids=()
     for client in {1..40}; do

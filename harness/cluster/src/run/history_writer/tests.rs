@@ -121,7 +121,7 @@ fn a_history_that_begins_soon_after_an_outage_contains_it() {
         1,
         "the outage, but not the short noise"
     );
-    take(&writer, vec![noise(-1_500_000 - 2_000_000, -1_500_000)]);
+    take(&writer, vec![noise(-3_500_000, -1_500_000)]);
     assert_eq!(
         noises(writer.open("again", Header::default(), None)),
         1,
