@@ -181,7 +181,13 @@ fn a_disk_is_filled_up_to_the_bound_or_as_far_as_it_goes() {
     let mut serving = Serving::start(&plan);
     let first = consumed(&mut serving, "disk");
     assert_eq!((first.amount, first.error), (2500 << 10, None));
-    assert_eq!(std::fs::metadata(&file).unwrap().len(), 2500 << 10);
+    let written = std::fs::read(&file).unwrap();
+    assert_eq!(written.len(), 2500 << 10);
+    assert!(written.iter().all(u8::is_ascii_graphic), "it is text");
+    let mut parts: Vec<&[u8]> = written[..1 << 16].chunks(1 << 5).collect();
+    parts.sort_unstable();
+    parts.dedup();
+    assert_eq!(parts.len(), 1 << 11, "no part is like another one, so it cannot be compressed well");
     let full = consumed(&mut serving, "disk");
     assert!(full.amount == 0 && full.error.unwrap().contains("/dev/full"), "{}", full.amount);
     assert!(serving.child.try_wait().unwrap().is_none(), "it lives on");

@@ -66,7 +66,7 @@ impl Case {
         self.steps.iter().any(|step| matches!(step, Step::Drain(_)))
     }
 
-    /// Whether a step takes a node away from the cluster for a while.
+    /// Whether a step makes a node unavailable for a while.
     #[must_use]
     pub fn takes_a_node_away(&self) -> bool {
         let takes = |step: &Step| matches!(step, Step::Node(of) if brings_back(&of.verb).is_some());

@@ -396,7 +396,8 @@ fn push(object: &mut Value, list: &str, value: Value) {
 }
 
 /// Replaces the placeholders in every string with their values: `{ip:KEY}`, `{uid:KEY}`, `{node:KEY}`,
-/// `{most-memory:KEY}`, `{service-ip:NAME}`, `{image:VARIANT}` and, with names, `{object:NAME}`.
+/// `{most-memory:KEY}`, `{service-ip:NAME}`, `{image:VARIANT}` and, with names, `{object:NAME}`. IPv6 addresses get
+/// brackets where a URL or an address with a port needs them.
 fn fill(value: Value, case: &Case, setting: &Setting) -> Value {
     let names = case.objects.iter().filter_map(|object| {
         let name = object["metadata"]["name"].as_str()?;
@@ -409,7 +410,7 @@ fn fill(value: Value, case: &Case, setting: &Setting) -> Value {
 fn fill_with(value: Value, words: &BTreeMap<String, String>) -> Value {
     match value {
         Value::String(text) => Value::String(words.iter().fold(text, |text, (name, word)| {
-            if text.contains('{') { text.replace(&format!("{{{name}}}"), word) } else { text }
+            if text.contains('{') { known_later::fill_one(&text, &format!("{{{name}}}"), word) } else { text }
         })),
         Value::Array(values) => values.into_iter().map(|value| fill_with(value, words)).collect(),
         Value::Object(map) => map.into_iter().map(|(key, value)| (key, fill_with(value, words))).collect(),

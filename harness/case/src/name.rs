@@ -102,7 +102,7 @@ pub enum Profile {
     Extended,
     /// Cases that act on a node, such as restarting its kubelet, and leave it in the cluster.
     Node,
-    /// Cases that touch the whole cluster: they write outside the namespace of the run, or take a node away for a while.
+    /// Cases that touch the whole cluster: they write outside the namespace of the run, or make a node unavailable for a while.
     Cluster,
     /// Cases that take minutes.
     Slow,

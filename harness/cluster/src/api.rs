@@ -3,6 +3,7 @@
 pub(crate) mod client;
 mod containers;
 pub(crate) mod kinds;
+mod kubelet_settings;
 mod kubelet_signs;
 pub(crate) mod nodes;
 pub(crate) mod objects;

@@ -143,8 +143,9 @@ impl RunInProgress {
         let image = recorder.image_digest.clone();
         let UsableNodes { facts: mut nodes, control_plane } =
             self.cluster.nodes(&self.options.placement).await?;
-        self.leave_out_unused(&cases, &mut nodes);
+        self.leave_out_unused(&cases, &control_plane, &mut nodes);
         self.bind_to_nodes(&cases, &nodes.keys().cloned().collect::<Vec<_>>(), &recorder.node);
+        let _ = stop.run_until_cancelled(self.cluster.add_settings(&mut nodes)).await;
         let _stream = recorder.listen(self.clock, incoming.clone());
         let (told, deployed) = oneshot::channel();
         let _metronomes = self.keep_time(setting.clone(), nodes.keys().cloned().collect(), incoming, told);
@@ -198,16 +199,21 @@ impl RunInProgress {
     }
 
     /// Leaves out the nodes on which no case runs, if every case with pods is bound to a node: for example, the nodes of
-    /// other shards. They need no metronome.
-    fn leave_out_unused(&self, cases: &[Case], nodes: &mut BTreeMap<String, NodeFacts>) {
+    /// other shards. They need no metronome. A node of the control plane affects all cases.
+    fn leave_out_unused(
+        &self,
+        cases: &[Case],
+        control_plane: &BTreeSet<String>,
+        nodes: &mut BTreeMap<String, NodeFacts>,
+    ) {
         let bound = |case: &Case| self.options.bound.contains_key(&case.name);
         if !self.options.bound.is_empty() && cases.iter().all(|case| case.most_pods() == 0 || bound(case)) {
             let used: BTreeSet<&String> = self.options.bound.values().collect();
-            nodes.retain(|node, _| used.contains(node));
+            nodes.retain(|node, _| used.contains(node) || control_plane.contains(node));
         }
     }
 
-    /// Binds some cases to one node. The cases that take a node away, or taint it, run on a node without the recorder,
+    /// Binds some cases to one node. The cases that make a node unavailable, or taint it, run on a node without the recorder,
     /// which all other cases need. The cases that configure a node all run on the same node.
     fn bind_to_nodes(&mut self, cases: &[Case], nodes: &[String], recorder: &str) {
         let spare = nodes.iter().rfind(|node| *node != recorder);

@@ -1,5 +1,6 @@
 //! What a run needs before its cases, and how it is removed: permissions, a namespace, the recorder, the metronomes.
 
+pub(crate) mod echo_pod;
 pub mod gc;
 pub mod job;
 pub(crate) mod metronome;

@@ -13,6 +13,7 @@ use probity_script::problem::{Problem, pin};
 use serde::{Deserialize, Serialize};
 
 use crate::facets::{self, Needed};
+use crate::kubelet_settings::KUBELET_SETTINGS;
 use crate::measure::Bound;
 use crate::stage::Stage;
 use crate::stamp::counted;
@@ -170,6 +171,11 @@ pub struct Clause {
     /// What the clause needs beyond a plain cluster.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<Need>,
+    /// Settings of the kubelet on which the promise depends, by their names in
+    /// [`KUBELET_SETTINGS`](crate::kubelet_settings::KUBELET_SETTINGS). If a kubelet does not have the default, a
+    /// violation is inconclusive.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unless_configured: Vec<String>,
     /// Why no judge exists: required for advice, and not allowed for other levels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub untestable: Option<String>,
@@ -381,6 +387,14 @@ impl Catalogue {
             }
             if let Some(field) = clause.actual_field_without_actual() {
                 return refuse(format!("`{field}` needs `actual`, which is missing"), field);
+            }
+            let unknown = |name: &&String| !KUBELET_SETTINGS.contains(&name.as_str());
+            if let Some(name) = clause.unless_configured.iter().find(unknown) {
+                let known = KUBELET_SETTINGS.join(", ");
+                return refuse(
+                    format!("`{name}` is not a known setting; known are: {known}"),
+                    "unless-configured",
+                );
             }
             if let Some(why) = facets::problem(&clause.facets) {
                 return refuse(why, "facets");

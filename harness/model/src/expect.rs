@@ -13,6 +13,7 @@ use crate::clause::micros;
 use crate::clocks::{Order, Stamp};
 use crate::expectation::{Expectation, Occurrence, Only, Since};
 use crate::history::{Did, EventId, Happening, History};
+use crate::judge::hidden_by_outage;
 use crate::measure::{Bound, Fit, seconds};
 use crate::timeline::{PodLife, Timeline};
 use crate::verdict::{Doubt, Seen, Verdict};
@@ -53,6 +54,8 @@ fn judge_one(expectation: &Expectation, run: &Timeline<'_>) -> Expected {
             Expectation::Always(of) => view.always(of, &mut seen),
         }
     }
+    // Gaps have been considered for each expectation.
+    seen.without_hidden(|events, accuses| hidden_by_outage(events, accuses, run));
     let verdict = seen.verdict().map(|(verdict, _)| verdict).unwrap_or_else(|| Verdict::Inconclusive {
         doubt: Doubt::Unseen,
         why: "the expectation could not be checked: nothing about it was recorded".to_owned(),

@@ -86,6 +86,10 @@ pub struct NodeFacts {
     /// [`RESTART_ALL_GATE`], with whether the node declares it.
     #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
     pub features: std::collections::BTreeMap<String, bool>,
+    /// The settings of the kubelet that matter and that do not have their defaults, if the harness may read them; see
+    /// [`crate::kubelet_settings`].
+    #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
+    pub settings: std::collections::BTreeMap<String, String>,
 }
 
 impl NodeFacts {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clause::{Catalogue, Clause, ClauseId};
 use crate::facets::{self, FacetSeen, Sight};
-use crate::history::{Did, Event, EventId, Gap, Happening, History, Source};
+use crate::history::{Did, Event, EventId, Gap, Happening, History, NodeFacts, Source};
 use crate::measure::{Measurement, seconds};
 use crate::mechanisms::LISTED_AGAIN;
 use crate::stamp::Stamp;
@@ -224,7 +224,8 @@ fn conclude(mut seen: Seen, clause: &Clause, timeline: &Timeline<'_>, index: &Fa
     facets.retain(|one| one.seen != Sight::Unseen);
     let (verdict, measured) = seen.verdict()?;
     let verdict = unless_lines_are_missing(verdict, clause, timeline);
-    Some((without_excuse(verdict, clause, timeline), measured, facets))
+    let verdict = without_excuse(verdict, clause, timeline);
+    Some((unless_configured(verdict, clause, timeline), measured, facets))
 }
 
 /// A clause that held wherever it was observed may have been violated where lines are missing, so such a history does
@@ -259,9 +260,33 @@ fn without_excuse(verdict: Verdict, clause: &Clause, timeline: &Timeline<'_>) ->
     }
 }
 
+/// What violates a promise about the default of a setting may be what the administrator of the node wants.
+fn unless_configured(verdict: Verdict, clause: &Clause, timeline: &Timeline<'_>) -> Verdict {
+    let Verdict::Violated { finding, evidence } = &verdict else { return verdict };
+    let nodes = nodes_of(evidence.events(), timeline);
+    let settings = nodes.iter().flat_map(|node| &node.settings);
+    let Some((name, value)) = settings.into_iter().find(|(name, _)| clause.unless_configured.contains(name))
+    else {
+        return verdict;
+    };
+    let why =
+        format!("the kubelet is configured with {name}: {value}, on which the promise depends: {finding}");
+    Verdict::Inconclusive { doubt: Doubt::Configured, why, events: evidence.events().to_vec() }
+}
+
 /// The versions of the kubelets that ran the pods of these events; the versions on all nodes if they cannot be
 /// determined.
 fn kubelets_of<'h>(events: &[EventId], timeline: &'h Timeline<'_>) -> Vec<&'h str> {
+    let kubelets: Vec<&str> = nodes_of(events, timeline).iter().map(|node| node.kubelet.as_str()).collect();
+    if kubelets.iter().all(|kubelet| kubelet.is_empty()) {
+        vec![&timeline.history.header.server]
+    } else {
+        kubelets
+    }
+}
+
+/// The nodes that ran the pods of these events; all nodes if they cannot be determined.
+fn nodes_of<'h>(events: &[EventId], timeline: &'h Timeline<'_>) -> Vec<&'h NodeFacts> {
     let header = &timeline.history.header;
     let node = |id: &EventId| match &timeline.history.get(*id)?.what {
         Happening::Witness(heard) => Some(heard.node.as_str()),
@@ -270,9 +295,7 @@ fn kubelets_of<'h>(events: &[EventId], timeline: &'h Timeline<'_>) -> Vec<&'h st
     };
     let named: BTreeSet<&str> = events.iter().filter_map(node).collect();
     let ran = |name: &str| named.is_empty() || named.contains(name);
-    let nodes = header.nodes.iter().filter(|(name, _)| ran(name));
-    let kubelets: Vec<&str> = nodes.map(|(_, node)| node.kubelet.as_str()).collect();
-    if kubelets.iter().all(|kubelet| kubelet.is_empty()) { vec![&header.server] } else { kubelets }
+    header.nodes.iter().filter(|(name, _)| ran(name)).map(|(_, node)| node).collect()
 }
 
 /// Why a conclusion across a gap in the record is not valid, if a missed event could have refuted it. A single event
@@ -298,12 +321,22 @@ fn hidden(cited: &[EventId], accuses: bool, timeline: &Timeline<'_>) -> Option<(
     if let Some((id, gap)) = timeline.gaps.iter().find(|(_, gap)| hides(gap)) {
         return Some((*id, format!("{} at the time ({})", what_was_missed(gap), gap.why)));
     }
-    let by_api = |event: &&Event| !matches!(event.what, Happening::Witness(_));
-    let (id, lasted) = timeline.outage_between(from, to).filter(|_| accuses && events.iter().any(by_api))?;
-    Some((
-        id,
-        format!("nothing passed between the API server and the harness for {} at the time", seconds(lasted)),
-    ))
+    hidden_by_outage(cited, accuses, timeline)
+}
+
+/// The part of [`hidden`] that is about outages of the API server.
+pub(crate) fn hidden_by_outage(
+    cited: &[EventId],
+    accuses: bool,
+    timeline: &Timeline<'_>,
+) -> Option<(EventId, String)> {
+    let events = || cited.iter().filter_map(|id| timeline.history.get(*id));
+    let by_api = events().any(|event| !matches!(event.what, Happening::Witness(_)));
+    let (from, to) = (events().map(|event| event.us).min()?, events().map(|event| event.us).max()?);
+    let (id, lasted) = timeline.outage_between(from, to).filter(|_| accuses && by_api)?;
+    let why =
+        format!("nothing passed between the API server and the harness for {} at the time", seconds(lasted));
+    Some((id, why))
 }
 
 /// Whether a gap is in a source on which the conclusion is based. Every conclusion is based on pods and events. It is

@@ -16,6 +16,7 @@ pub mod expectation;
 pub mod facets;
 pub mod history;
 pub mod judge;
+pub mod kubelet_settings;
 pub mod measure;
 pub mod mechanisms;
 pub mod metronome;

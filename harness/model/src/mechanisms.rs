@@ -90,6 +90,9 @@ mechanisms! {
     VOLUMES_CHECKED = SECOND;
     /// After an EndpointSlice has changed, the proxy of a node may take this long to apply the change.
     PROXY = 2 * SECOND;
+    /// The proxy of a node may gather the changes of EndpointSlices for this long before it applies them: some clusters
+    /// set kube-proxy's minSyncPeriod to ten seconds.
+    PROXY_GATHERS = 10 * SECOND;
     /// After a pod has changed, the EndpointSlice controller may take this long to update the EndpointSlices.
     SLICES = SECOND;
     /// Pods and slices have separate watches: the harness may receive an effect this much earlier than its cause.

@@ -69,6 +69,8 @@ pub enum Doubt {
     Ambiguous,
     /// Some facets of the clause were observed, and some were not; see [`crate::facets`].
     HalfSeen,
+    /// The kubelet has a setting on which the promise depends.
+    Configured,
     /// A step of the case failed.
     StepFailed,
     /// The judge itself failed.

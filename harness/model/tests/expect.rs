@@ -5,7 +5,7 @@
 use probity_composer::{Composer, NODE, ZERO_WALL_US};
 use probity_model::expect::{Expected, judge};
 use probity_model::expectation::{Expectation, Occurrence};
-use probity_model::history::{Did, NodeFacts};
+use probity_model::history::{Did, Listener, NodeFacts};
 use probity_model::{Doubt, Header, Verdict};
 use serde_json::json;
 
@@ -58,6 +58,18 @@ fn a_lost_watch_makes_never_a_doubt_and_a_lost_watch_of_events_does_not() {
     let mut run = plain(json!({ "never": "restart" }));
     run.gap(3.0, 4.0, "Event");
     assert_eq!(word(run), "holds");
+}
+
+#[test]
+fn what_the_api_server_shows_during_an_outage_is_a_doubt() {
+    let with = |from, to| {
+        let mut run = plain(json!({ "never": "restart" }));
+        run.running(4.0, false, true, 1);
+        run.noise_by(Listener::Echo, from, to);
+        word(run)
+    };
+    assert_eq!(with(3.0, 6.0), "inconclusive");
+    assert_eq!(with(20.0, 30.0), "violated", "long after");
 }
 
 #[test]

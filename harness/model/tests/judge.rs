@@ -94,6 +94,37 @@ fn deviate(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     seen.diverges("it came late", revisions.map(|first| first.id));
 }
 
+/// The verdict on a pod of a node, if the kubelets of two nodes have these settings and the clause depends on
+/// `syncFrequency`.
+fn configured(settings: [Option<&str>; 2]) -> &'static str {
+    let mut catalogue = Catalogue::default();
+    let promise = CLAUSES.trim_end_matches(" }");
+    catalogue.add_chapter("test", &format!("{promise}, unless-configured: [syncFrequency] }}")).unwrap();
+    let registry = Registry::new(catalogue, [Judge { clause: "a.silence", judge: accuse }]).unwrap();
+    let facts = |setting: Option<&str>| NodeFacts {
+        settings: setting.map(|name| (name.to_owned(), "10m0s".to_owned())).into_iter().collect(),
+        ..NodeFacts::default()
+    };
+    let nodes = [("here", facts(settings[0])), ("elsewhere", facts(settings[1]))];
+    let mut run = Composer::with_header(Header {
+        judges: vec!["a.silence".parse().unwrap()],
+        nodes: nodes.into_iter().map(|(name, facts)| (name.to_owned(), facts)).collect(),
+        ..Header::default()
+    });
+    let spec = json!({ "nodeName": "here", "containers": [{ "name": "target" }] });
+    run.pod_seen(1.0, &spec, &json!({ "phase": "Pending" }), Change::Added);
+    run.deed(9.0, Did::Over { why: "done".to_owned() });
+    registry.judge(&run.done())[0].verdict.word()
+}
+
+#[test]
+fn a_setting_on_which_a_promise_depends_makes_a_violation_inconclusive() {
+    assert_eq!(configured([None, None]), "violated");
+    assert_eq!(configured([Some("syncFrequency"), None]), "inconclusive");
+    assert_eq!(configured([Some("eventRecordQPS"), None]), "violated", "it does not depend on this one");
+    assert_eq!(configured([None, Some("syncFrequency")]), "violated", "the setting of another node");
+}
+
 /// The verdict on a pod of a node, in a cluster with a kubelet of version 1.34 and a kubelet of version 1.36. Only
 /// version 1.36 has the known deviation.
 fn excused_on(node: &str) -> &'static str {

@@ -1,6 +1,7 @@
 //! Placeholders whose values are known only when other pods or objects exist.
 
 use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
 
 use probity_script::Plan;
 use serde_json::Value;
@@ -50,9 +51,44 @@ pub fn placeholders_in(object: &Value, plans: &BTreeMap<String, Plan>) -> Vec<St
     found
 }
 
+/// Replaces a placeholder with its value. An IPv6 address gets brackets where it is the host of a URL, which begins
+/// after `//`, or is followed by a port, unless the text has brackets itself.
+pub(super) fn fill_one(text: &str, placeholder: &str, word: &str) -> String {
+    if word.parse::<Ipv6Addr>().is_err() {
+        return text.replace(placeholder, word);
+    }
+    let mut parts = text.split(placeholder);
+    let mut filled = parts.next().unwrap_or_default().to_owned();
+    for after in parts {
+        let port = after.strip_prefix(':').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+        let host = filled.ends_with("//") || (port && !filled.ends_with('['));
+        let (open, close) = if host { ("[", "]") } else { ("", "") };
+        for part in [open, word, close, after] {
+            filled.push_str(part);
+        }
+    }
+    filled
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_ipv6_address_gets_brackets_in_a_url_and_before_a_port() {
+        let fill = |text: &str, word: &str| fill_one(text, "{ip:a}", word);
+        for (text, filled) in [
+            ("{ip:a}", "fd00::7"),
+            ("Location: http://{ip:a}:8080/x", "Location: http://[fd00::7]:8080/x"),
+            ("http://{ip:a}/x http://{ip:a}", "http://[fd00::7]/x http://[fd00::7]"),
+            ("http://[{ip:a}]:8080/", "http://[fd00::7]:8080/"),
+            ("{ip:a}:80", "[fd00::7]:80"),
+            ("{ip:a}: the address", "fd00::7: the address"),
+        ] {
+            assert_eq!(fill(text, "fd00::7"), filled, "{text}");
+            assert_eq!(fill(text, "10.0.0.7"), text.replace("{ip:a}", "10.0.0.7"));
+        }
+    }
 
     #[test]
     fn most_of_the_memory_is_more_than_a_half() {

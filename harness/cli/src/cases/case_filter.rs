@@ -35,7 +35,7 @@ pub(crate) enum ProfileWord {
     Extended,
     /// Cases that act on a node, such as restarting its kubelet; needs --node-command
     Node,
-    /// Cases that affect the whole cluster: they take a node away, or write outside the namespace of the run
+    /// Cases that affect the whole cluster: they make a node unavailable, or write outside the namespace of the run
     Cluster,
     /// Cases that take minutes
     Slow,

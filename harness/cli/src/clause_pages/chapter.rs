@@ -63,6 +63,10 @@ fn entry(context: &PageContext<'_>, facts: &ClauseFacts<'_>) -> String {
         return text;
     }
     part("Tested:", &context.sentences(&clause.tested));
+    if !clause.unless_configured.is_empty() {
+        let settings: Vec<String> = clause.unless_configured.iter().map(|name| format!("`{name}`")).collect();
+        part("Inconclusive if the kubelet is configured with:", &settings.join(", "));
+    }
     if let Some(slack) = &clause.slack {
         part("Slack:", &format!("{}. {}", slack.by, context.sentences(&slack.because)));
     }

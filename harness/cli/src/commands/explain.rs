@@ -98,6 +98,9 @@ fn of_clause(facts: &ClauseFacts<'_>) -> String {
         part("versions", &versions);
     }
     part("tested", &clause.tested);
+    if !clause.unless_configured.is_empty() {
+        part("unless", &format!("the kubelet is configured with {}", clause.unless_configured.join(", ")));
+    }
     if let Some(known) = clause.known() {
         part("actual", &known);
     }

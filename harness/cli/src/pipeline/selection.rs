@@ -114,7 +114,10 @@ impl Selection {
             match self.awaited.remove(&case.name) {
                 Some(awaited) if runs_on_a_node(&case) => {
                     let nodes = if is_divided_by_node(&case) { &nodes_of_shard } else { nodes };
-                    self.place(&case, &awaited, nodes, &mut spread);
+                    match nodes {
+                        [] => self.skip(awaited, Skip::OtherShard, "this shard has no node"),
+                        nodes => self.place(&case, &awaited, nodes, &mut spread),
+                    }
                 }
                 awaited => {
                     self.awaited.extend(awaited.map(|awaited| (case.name.clone(), awaited)));
@@ -160,8 +163,15 @@ impl Selection {
     pub(crate) fn leave_out(&mut self, name: &CaseName, why: &str) {
         self.cases.retain(|case| case.name != *name);
         if let Some(awaited) = self.awaited.remove(name) {
-            let (reason, why) = (Skip::Precondition, why.to_owned());
-            let _ = awaited.result.send(TestResult::Ignored(why.clone()));
+            self.skip(awaited, Skip::Precondition, why);
+        }
+    }
+
+    fn skip(&mut self, awaited: AwaitedCase, reason: Skip, why: &str) {
+        let why = why.to_owned();
+        let _ = awaited.result.send(TestResult::Ignored(why.clone()));
+        // All repetitions have one name in the report.
+        if awaited.repetition.is_none_or(|nth| nth == 1) {
             self.left_out.push(LogLine::CaseSkipped { case: awaited.case, reason, why });
         }
     }
@@ -334,5 +344,22 @@ mod tests {
         let mut counts = [acting(&first), acting(&second)];
         counts.sort_unstable();
         assert_eq!(counts, [0, 40], "cases that act on nodes stay in one shard");
+    }
+
+    #[test]
+    fn a_shard_without_a_node_reports_that_another_shard_runs_the_cases() {
+        let nodes = ["n1".to_owned()];
+        for index in [0, 1] {
+            let shard = Some(Shard { index, of: 2 });
+            let mut selection = Selection::of(&book(), &CaseFilter::default(), true, 1, shard, true);
+            selection.on_each(&nodes, shard);
+            let runs = selection.cases.iter().any(|case| case.name.0.starts_with("a/plain"));
+            let elsewhere = selection.left_out.iter().any(|line| {
+                matches!(line, LogLine::CaseSkipped { case, reason: Skip::OtherShard, .. } if case.0 == "a/plain")
+            });
+            assert_eq!(runs, !elsewhere, "shard {index}");
+            let planned = selection.planned.iter().filter(|planned| planned.case.0.starts_with("a/plain"));
+            assert_eq!(planned.count(), 1, "shard {index}");
+        }
     }
 }

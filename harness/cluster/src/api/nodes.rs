@@ -111,6 +111,7 @@ fn facts(node: &Value) -> NodeFacts {
         architecture: info("architecture"),
         allocatable: serde_json::from_value(node["status"]["allocatable"].clone()).unwrap_or_default(),
         features: features(node),
+        settings: BTreeMap::new(),
     }
 }
 

@@ -39,6 +39,13 @@ pub enum Incoming {
     },
     /// The API server examined the harness's own change and rejected it.
     EchoRefused {
+        /// When.
+        us: i64,
+        /// Its number.
+        number: u64,
+    },
+    /// The harness's own change failed, but the API server did not examine it.
+    EchoFailed {
         /// Its number.
         number: u64,
     },

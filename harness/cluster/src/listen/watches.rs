@@ -55,13 +55,15 @@ pub fn watch(
 ) -> AbortOnDropHandle<()> {
     let reporter = Reporter::new(Source::Watch(kind.to_owned()), clock, out);
     let kind = kinds::find(kind);
-    let (cluster, namespace) = (cluster.clone(), namespace.to_owned());
+    // A delay in the queue of the harness would seem to be an outage.
+    let (cluster, namespace) = (cluster.unqueued(), namespace.to_owned());
     let labels = labels.map(str::to_owned);
     AbortOnDropHandle::new(tokio::spawn(async move {
         match kind {
             Ok(kind) => {
                 let known = BTreeMap::new();
-                Watch { cluster, namespace, kind, labels, reporter, known, broken_since_us: None }
+                let (ended_us, broken_since_us) = (reporter.heard_us, None);
+                Watch { cluster, namespace, kind, labels, reporter, known, ended_us, broken_since_us }
                     .run()
                     .await;
             }
@@ -78,6 +80,8 @@ struct Watch {
     reporter: Reporter,
     /// The last revision of each object, by its name.
     known: BTreeMap<String, Value>,
+    /// When the server last ended the watch in order.
+    ended_us: i64,
     /// When the watch was interrupted.
     broken_since_us: Option<i64>,
 }
@@ -175,7 +179,8 @@ impl Watch {
         let body = match in_time(LONGEST_SILENCE, self.open(revision)).await {
             Ok(body) => body,
             Err(failure) => {
-                self.interrupted(self.reporter.heard_us);
+                // Until the server ended the last watch, this watch worked, however long nothing was reported.
+                self.interrupted(self.reporter.heard_us.max(self.ended_us));
                 return match failure {
                     RequestFailure::Refused(refusal) if refusal.code == 410 => {
                         WatchEnd::Forgotten(refusal.message.clone())
@@ -202,9 +207,17 @@ impl Watch {
             // A line without an end was cut off, and will be sent again.
             let ended = match read {
                 Ok(Ok(_)) if line.ends_with(b"\n") => self.line(&line, revision),
-                Ok(Ok(_)) => return WatchEnd::InOrder,
-                Ok(Err(_)) | Err(_) => {
+                Ok(Ok(_)) => {
+                    self.ended_us = self.reporter.clock.us();
+                    return WatchEnd::InOrder;
+                }
+                Ok(Err(_)) => {
                     self.interrupted(self.reporter.clock.us());
+                    return WatchEnd::Broken;
+                }
+                // Nobody knows since when a silent watch has been dead.
+                Err(_) => {
+                    self.interrupted(self.reporter.heard_us);
                     return WatchEnd::Broken;
                 }
             };

@@ -12,6 +12,7 @@ use probity_case::{Case, wait};
 use probity_case::{ONLY, Wait};
 use probity_model::clocks::Stamp;
 use probity_model::history::{Did, Happening, Header, NodeFacts};
+use probity_model::timeline::PodLife;
 use probity_model::{EventId, History, Timeline};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::UnboundedSender;
@@ -249,8 +250,12 @@ impl Director<'_> {
                 plans.is_some_and(|plans| plans.contains_key(&container.name))
                     && (container.attempts.is_empty() || !whole)
             });
+            // The kubelet serves the log of a static pod under the UID of its present mirror pod.
+            let uid = |pod: &PodLife<'_>| pod.mirrors.last().map_or(&pod.uid, |mirror| &mirror.uid).clone();
             targets
-                .map(|(pod, container)| [&pod.name, &pod.uid, &container.name, &pod.node].map(Clone::clone))
+                .map(|(pod, container)| {
+                    [pod.name.clone(), uid(pod), container.name.clone(), pod.node.clone()]
+                })
                 .collect()
         });
         for [pod, uid, container, node] in incomplete {

@@ -12,6 +12,7 @@
 mod tests;
 
 use std::collections::{BTreeSet, HashMap};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use probity_case::manifest::CASE;
@@ -27,6 +28,7 @@ use crate::listen::echo::ANNOTATION;
 use crate::listen::incoming::Incoming;
 use crate::run::latest::LatestByNode;
 use crate::run_clock::RunClock;
+use crate::setup::echo_pod;
 use crate::setup::metronome::{self, is_metronome};
 
 /// The maximum time that a line takes from a target to the harness, on a machine that is not stalled.
@@ -157,10 +159,17 @@ impl HistoryWriter {
         self.lock().busy.of(node)
     }
 
-    /// Writes everything that arrives, until the senders are gone.
+    /// Writes everything that arrives, until the senders are gone. An entry comes from the cluster under test. If one of
+    /// them made the writer panic and nothing else happened, the histories would have no entries after it, as if the
+    /// cluster were silent.
     pub(super) async fn write(self, mut incoming: mpsc::UnboundedReceiver<Incoming>) {
         while let Some(next) = incoming.recv().await {
-            self.lock().take(next);
+            let mut state = self.lock();
+            if catch_unwind(AssertUnwindSafe(|| state.take(next))).is_err() {
+                let why = "the harness itself failed to process an entry: please report this bug".to_owned();
+                let (us, of) = (self.clock.us(), Source::Recorder);
+                state.write(us, Happening::Gap(Gap { of, from_us: us, to_us: i64::MAX, why }));
+            }
         }
     }
 }
@@ -175,7 +184,18 @@ impl WriterState {
                 place.map(|place| self.away.swap_remove(place));
             }
             Incoming::EchoSent { us, number } => self.echoes.sent(number, us),
-            Incoming::EchoRefused { number } => self.echoes.refused(number),
+            Incoming::EchoRefused { us, number } => {
+                let late = self.echoes.refused(number, us);
+                self.write_late(us, late);
+            }
+            Incoming::EchoFailed { number } => self.echoes.failed(number),
+        }
+    }
+
+    /// Writes that the path to the watch was late, if it was.
+    fn write_late(&mut self, us: i64, late: Option<Noise>) {
+        if let Some(noise) = late {
+            self.write(us, Happening::Noise(noise));
         }
     }
 
@@ -185,14 +205,17 @@ impl WriterState {
                 let pod = seen.object.text("/involvedObject/name").to_owned();
                 self.write_about_pod(&pod, us, what);
             }
-            Happening::Sighting(seen) if is_metronome(&seen.name) => {
+            Happening::Sighting(seen) if seen.name == echo_pod::NAME => {
                 let echo = seen.object["metadata"]["annotations"][ANNOTATION].as_str();
                 let number = echo.and_then(|number| number.parse().ok());
-                if let Some(noise) = number.and_then(|number| self.echoes.heard(number, us)) {
-                    self.write(us, Happening::Noise(noise));
-                }
+                let late = number.and_then(|number| self.echoes.heard(number, us));
+                self.write_late(us, late);
             }
             Happening::Sighting(seen) => {
+                if seen.kind == "Pod" {
+                    let late = self.echoes.passed(us);
+                    self.write_late(us, late);
+                }
                 let slug = seen.object["metadata"]["labels"][CASE].as_str().map(str::to_owned);
                 let pod = (seen.kind == "Pod").then(|| seen.name.clone());
                 self.write_for(slug.as_deref(), us, what);

@@ -1,15 +1,18 @@
-//! Keeps the time of a run: starts the metronomes while the first cases start, and reads the clocks of each node as soon as
-//! its metronome is ready.
+//! Keeps the time of a run: measures how late the watch is, starts the metronomes while the first cases start, and reads the
+//! clocks of each node as soon as its metronome is ready.
 
 use futures_util::StreamExt as _;
 use probity_case::manifest::Setting;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::api::client::ClusterClient;
+use crate::listen::echo;
 use crate::listen::incoming::Incoming;
 use crate::run::progress::Progress;
 use crate::run_clock::RunClock;
+use crate::setup::echo_pod;
 use crate::setup::metronome::{self, WithoutMetronome};
 
 /// How many nodes without a metronome are named, each with the reason.
@@ -28,16 +31,14 @@ impl Timekeeper {
     /// Keeps time on these nodes until it is dropped. Sends `deployed` when the metronome of each node is ready or
     /// could not start.
     pub(super) async fn work(self, nodes: Vec<String>, deployed: oneshot::Sender<()>) {
-        let (mut readers, mut echoes, mut without) = (Vec::new(), None, Vec::new());
+        let _echoes = self.send_echoes().await;
+        let (mut readers, mut without) = (Vec::new(), Vec::new());
         let mut starting = metronome::deploy(&self.cluster, &self.setting, &nodes);
         while let Some(started) = starting.next().await {
             match started {
                 Ok(metronome) => {
                     let (cluster, setting, clock) = (&self.cluster, &self.setting, self.clock);
                     readers.push(metronome.read_clocks(cluster, setting, clock, &self.incoming));
-                    echoes.get_or_insert_with(|| {
-                        metronome.send_echoes(cluster, setting, clock, &self.incoming)
-                    });
                 }
                 Err(missing) => without.push(missing),
             }
@@ -49,6 +50,22 @@ impl Timekeeper {
         // Most runs do not wait for this signal.
         let _ = deployed.send(());
         std::future::pending::<()>().await;
+    }
+
+    /// Starts to measure how long changes take to return on the watch, until the handle is dropped.
+    async fn send_echoes(&self) -> Option<AbortOnDropHandle<()>> {
+        let manifest = echo_pod::manifest(&self.setting);
+        match self.cluster.create(&self.setting.namespace, &manifest, false).await {
+            Err(error) if error.is_rejection() => {
+                let warning = format!(
+                    "delays of the API server cannot be measured, so they cannot be distinguished from delays of the kubelet: {error}"
+                );
+                let _ = self.out.send(Progress::Warning(warning));
+                None
+            }
+            // After any other failure, the first change finds no pod, and creates it.
+            _ => Some(echo::keep_changing(&self.cluster, manifest, self.clock, self.incoming.clone())),
+        }
     }
 }
 

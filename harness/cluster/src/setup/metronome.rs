@@ -1,9 +1,8 @@
 //! The metronome: one idle pod on each node, with plain probes and nothing else.
 //!
-//! It does four things for the whole run. Its probes show when the kubelet of a node is late for every pod (see
+//! It does three things for the whole run. Its probes show when the kubelet of a node is late for every pod (see
 //! [`probity_model::metronome`]). It reports when all processors of the node are busy. The clocks of the node are read
-//! at its control port. The harness changes its annotation at regular intervals, to measure how long a change takes to
-//! return on the watch (see [`crate::listen::echo`]). It has no exec probe, which would cost more than it would show.
+//! at its control port. It has no exec probe, which would cost more than it would show.
 
 use futures_util::Stream;
 use futures_util::stream::FuturesUnordered;
@@ -18,7 +17,7 @@ use crate::api::port_forward::PortForwardClient;
 use crate::error::ClusterError;
 use crate::fields::Fields as _;
 use crate::listen::incoming::Incoming;
-use crate::listen::{echo, node_clocks};
+use crate::listen::node_clocks;
 use crate::run_clock::RunClock;
 use crate::setup::own_pod::OwnPod;
 
@@ -94,17 +93,6 @@ impl Metronome {
         let client =
             PortForwardClient::new(cluster, &setting.namespace, &self.pod, CONTROL_PORT, &setting.token);
         node_clocks::keep_reading(client, clock, self.node.clone(), out.clone())
-    }
-
-    /// Sends changes to the API server, to measure how long they take to return.
-    pub(crate) fn send_echoes(
-        &self,
-        cluster: &ClusterClient,
-        setting: &Setting,
-        clock: RunClock,
-        out: &UnboundedSender<Incoming>,
-    ) -> AbortOnDropHandle<()> {
-        echo::keep_changing(cluster.clone(), setting.namespace.clone(), self.pod.clone(), clock, out.clone())
     }
 }
 

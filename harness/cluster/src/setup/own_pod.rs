@@ -41,7 +41,8 @@ impl OwnPod<'_> {
         until_ready(cluster, namespace, name, every).await
     }
 
-    fn manifest(self, namespace: &str, setting: &Setting) -> Value {
+    /// The manifest of the pod.
+    pub(super) fn manifest(self, namespace: &str, setting: &Setting) -> Value {
         let Self { name, app, mut container, node, of: _ } = self;
         container["name"] = json!(app.trim_start_matches("probity-"));
         container["image"] = json!(setting.image);

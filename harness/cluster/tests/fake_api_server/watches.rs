@@ -53,7 +53,9 @@ fn short(incoming: &Incoming) -> String {
             assert_eq!(*of, Source::Watch("Pod".to_owned()));
             return if matches!(incoming, Incoming::Back { .. }) { "back" } else { "away" }.to_owned();
         }
-        Incoming::EchoSent { .. } | Incoming::EchoRefused { .. } => panic!("a watch sends no change"),
+        Incoming::EchoSent { .. } | Incoming::EchoRefused { .. } | Incoming::EchoFailed { .. } => {
+            panic!("a watch sends no change")
+        }
     };
     match what {
         Happening::Sighting(sighting) => {
@@ -219,6 +221,37 @@ async fn a_watch_that_is_resumed_late_is_noise_and_not_a_gap() {
     .await;
     assert_eq!(lines, ["noise", "Added b 12"]);
     assert_eq!(revisions(&server), ["10", "10", "10"]);
+}
+
+/// How long the noise lasted that a watch of pods reports first, in microseconds.
+async fn first_noise(
+    script: impl Fn(&ReceivedRequest) -> Option<ScriptedAnswer> + Send + Sync + 'static,
+) -> i64 {
+    let server = FakeApiServer::start(script).await;
+    let client = server.client().await;
+    let (out, mut incoming) = unbounded_channel();
+    let _watch = watch(&client, "n", "Pod", None, RunClock::now(), out);
+    loop {
+        let next = tokio::time::timeout(Duration::from_secs(20), incoming.recv()).await.unwrap().unwrap();
+        if let Incoming::Happening { what: Happening::Noise(noise), .. } = next {
+            return noise.to_us - noise.from_us;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_watch_that_ended_in_order_was_not_interrupted_before_its_end() {
+    let quiet = Duration::from_secs(2);
+    let lasted = first_noise(lists(vec![], vec![], move |asked| match asked.nth {
+        0 => ScriptedAnswer::Pieces(vec![
+            Piece::Bytes(event("BOOKMARK", &object("", 17))),
+            Piece::Pause(quiet),
+        ]),
+        1 => refused(500, "InternalError", "not now"),
+        _ => stream(&[], Piece::Hang),
+    }))
+    .await;
+    assert!(lasted < 2_000_000, "the quiet time before the end is not an interruption: {lasted} us");
 }
 
 #[tokio::test]

@@ -30,6 +30,13 @@ fn a_kubelet_older_than_the_catalogued_behavior_is_not_excused() {
 }
 
 #[test]
+fn only_settings_that_the_harness_reads_can_matter() {
+    assert!(clause("level: must, unless-configured: [syncFrequency]").is_ok());
+    let refused = clause("level: must, unless-configured: [syncfrequency]").unwrap_err();
+    assert!(refused.contains("`syncfrequency` is not a known setting"), "{refused}");
+}
+
+#[test]
 fn a_kubelet_that_has_the_fix_is_not_excused() {
     let more = "level: must, actual: otherwise, actual-since: '1.35', actual-until: ['1.36.4', '1.37.0']";
     let known = clause(more).unwrap();

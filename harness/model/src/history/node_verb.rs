@@ -62,7 +62,7 @@ const PLAIN: NodeVerb = NodeVerb {
     needs: None,
 };
 
-/// A verb that takes a node away, with the verb that brings the node back.
+/// A verb that makes a node unavailable, with the verb that brings the node back.
 const fn takes_away(word: &'static str, back: &'static str) -> NodeVerb {
     NodeVerb { word, undo: Some(back), takes_away: true, needs: Some(Need::MultiNode), ..PLAIN }
 }
@@ -110,7 +110,7 @@ impl NodeVerb {
     }
 }
 
-/// The verb that brings back a node that this verb takes away; `None` for verbs that do not take a node away.
+/// The verb that brings back the node; `None` for verbs that do not make a node unavailable.
 #[must_use]
 pub fn brings_back(verb: &str) -> Option<&'static str> {
     let verb = NodeVerb::of(verb);

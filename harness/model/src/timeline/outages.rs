@@ -5,7 +5,7 @@
 //! At such a time a kubelet can't report anything, and the harness sees nothing: statuses come late, several come as
 //! one, and events get lost. What a target recorded is not affected.
 
-use super::Timeline;
+use super::{Timeline, covered};
 use crate::EventId;
 use crate::history::{Happening, History, Listener, Noise};
 use crate::mechanisms::{CATCH_UP, OUTAGE};
@@ -45,7 +45,7 @@ impl Timeline<'_> {
     /// For how long outages between two instants of the harness's clock had effects after their ends.
     pub(super) fn effects_of_outages(&self, from_us: i64, to_us: i64) -> i64 {
         let felt = self.outages.iter().filter(|(_, away)| away.lo <= to_us && from_us <= felt_until(*away));
-        felt.map(|(_, away)| felt_until(*away) - away.hi).sum()
+        covered(felt.map(|(_, away)| Interval::new(away.hi, felt_until(*away))).collect())
     }
 }
 
@@ -61,4 +61,22 @@ pub(super) fn outages(history: &History) -> Vec<(EventId, Interval)> {
         }
     }
     outages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::Header;
+    use crate::stamp::Clock;
+
+    #[test]
+    fn effects_of_outages_that_overlap_count_once() {
+        let mut history = History::new(Header::default());
+        for (from_us, to_us) in [(10_000_000, 20_000_000), (25_000_000, 28_000_000)] {
+            let noise = Noise { by: Listener::Echo, clock: Clock::Harness, from_us, to_us };
+            history.push(to_us, Happening::Noise(noise));
+        }
+        let run = Timeline::of(&history);
+        assert_eq!(run.effects_of_outages(0, 60_000_000), 11_000_000, "from 20 s to 31 s");
+    }
 }

@@ -64,7 +64,7 @@ fn a_clause_cites_the_first_histories_with_its_verdict() {
 }
 
 #[test]
-fn no_more_histories_are_in_memory_than_there_are_threads() {
+fn no_more_histories_are_judged_at_a_time_than_there_are_threads() {
     let run = long_run();
     let log = run.log();
     let counted = Counted { run: &run, now: AtomicUsize::new(0), most: AtomicUsize::new(0) };

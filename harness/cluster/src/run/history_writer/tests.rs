@@ -93,7 +93,7 @@ fn a_change_of_ours_that_comes_back_late_is_noise_in_every_history() {
     let (writer, case) = open();
     let echo = json!({ "metadata": { "annotations": { "probity.dev/echo": "1" } } });
     take(&writer, vec![Incoming::EchoSent { us: -2_000_000, number: 1 }]);
-    take(&writer, vec![sighting("Pod", "probity-metronome-0", echo)]);
+    take(&writer, vec![sighting("Pod", "probity-echo", echo)]);
     take(&writer, vec![Incoming::EchoSent { us: -3_000_000, number: 2 }]);
     let spans = |history: &probity_model::History| {
         let noise = history.events().filter_map(|(_, event)| match &event.what {
