@@ -5,6 +5,7 @@
 //! documentation are in the chapters, and a reading decides a clause only on behalf of the judge that calls it.
 
 pub(crate) mod absence;
+pub(crate) mod admission;
 pub(crate) mod alive;
 pub(crate) mod answers;
 pub(crate) mod arrivals;
@@ -18,6 +19,7 @@ pub(crate) mod described;
 pub(crate) mod dumps;
 pub(crate) mod endpoints;
 pub(crate) mod ends;
+pub(crate) mod event_queue;
 pub(crate) mod expansion;
 pub(crate) mod health;
 pub(crate) mod heard;

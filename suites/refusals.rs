@@ -14,6 +14,7 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 use serde_json::Value;
 
+use crate::reading::admission::stored_pods;
 use rules::{DEFAULTS, FieldDefault, FieldRule, RULES};
 
 /// A field of a manifest, set or not.
@@ -182,33 +183,25 @@ fn judge_trial(id: EventId, tried: &Tried, applied: &[Applied<'_>], seen: &mut S
     }
 }
 
+/// A field that is not set must be stored with its default. If admission changed the pod, it may also have set the field.
 fn judge_default(run: &Timeline<'_>, default: &FieldDefault, seen: &mut Seen) {
-    for (events, sent, shown) in sent_and_shown(run) {
-        let read_back = fields(shown, default.field);
-        for unset in fields(sent, default.field).into_iter().filter(|field| is_unset(field.value)) {
+    for pod in stored_pods(run) {
+        let read_back = fields(pod.stored, default.field);
+        for unset in fields(pod.sent, default.field).into_iter().filter(|field| is_unset(field.value)) {
             let Some(filled) = read_back.iter().find(|filled| filled.place == unset.place) else { continue };
-            if !default.allows(filled.value) {
+            if default.allows(filled.value) {
+                if !default.allows(&Value::Null) && (default.pods_prove || pod.is_dry_run) {
+                    seen.fine(pod.events.iter().copied());
+                }
+            } else if pod.keeps_resources() && pod.keeps_images() {
                 let (place, value, expected) = (&unset.place, filled.value, default.read_back.join(" or "));
                 let finding = format!("{place} was stored as {value} instead of {expected}");
-                seen.violated(finding, events.iter().copied());
-            } else if !default.allows(&Value::Null) && (default.pods_prove || events.len() == 1) {
-                seen.fine(events.iter().copied());
+                seen.violated(finding, pod.events.iter().copied());
+            } else {
+                pod.doubt(seen);
             }
         }
     }
-}
-
-/// The spec of each pod as sent and as shown by the API server, with the events: one event for a dry run, two for a
-/// pod.
-fn sent_and_shown<'h>(run: &Timeline<'h>) -> Vec<(Vec<EventId>, &'h Value, &'h Value)> {
-    let created = run.pods.iter().filter_map(|pod| {
-        let ((id, manifest), first) = (pod.created?, pod.revisions.first()?);
-        Some((vec![id, first.id], manifest.get("spec")?, first.object.get("spec")?))
-    });
-    let accepted = run.tried.iter().filter(|(_, tried)| tried.code < 300);
-    let tried = accepted
-        .filter_map(|(id, tried)| Some((vec![*id], tried.manifest.get("spec")?, tried.stored.get("spec")?)));
-    created.chain(tried).collect()
 }
 
 #[cfg(test)]

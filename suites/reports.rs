@@ -17,6 +17,7 @@ mod images;
 mod messages;
 mod mounts;
 mod optional;
+mod pull_times;
 mod pulls;
 mod references;
 mod restarts;

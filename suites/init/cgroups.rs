@@ -6,6 +6,7 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
+use crate::reading::cgroups::{NO_CPU_LIMITS, sets_cpu_limits};
 use crate::reading::described::{Described, descriptions};
 use crate::reading::patches::{Patch, RESIZE, is_resizing, of_part};
 use crate::reading::qos::{Effective, effective};
@@ -22,14 +23,24 @@ fn effective_of(spec: &Value, kind: &str, resource: &str) -> Option<Effective> {
 /// The control group of a pod has the values that follow from the pod's effective amounts.
 pub(super) fn are_the_same(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let resizes = of_part(run, RESIZE);
+    let mut all = Vec::new();
     for pod in run.pods.iter().filter(|pod| pod.spec["initContainers"].is_array()) {
+        all.extend(descriptions(run, pod, seen).into_iter().map(|described| (pod, described)));
+    }
+    for (pod, described) in &all {
         let own: Vec<&Patch<'_, '_>> = resizes.iter().filter(|resize| resize.pod.uid == pod.uid).collect();
-        for described in descriptions(run, pod, seen) {
-            if let Some((spec, after)) = spec_at(run, clause, (pod, &own), &described) {
-                judge((pod, spec), &described, after, seen);
-            }
+        if let Some((spec, after)) = spec_at(run, clause, (*pod, &own), described) {
+            let of_node = all.iter().filter(|(other, _)| other.node == pod.node);
+            let limits = of_node.map(|(_, other)| other).any(has_quota) || sets_cpu_limits(run, &pod.node);
+            judge((*pod, spec, limits), described, after, seen);
         }
     }
+}
+
+/// Whether the control group of a pod has a CPU limit, whatever its amount.
+fn has_quota(described: &Described<'_>) -> bool {
+    let quota = described.facts.get("cgroup").and_then(|values| values.get("cpuQuota")?.as_i64());
+    quota.is_some_and(|quota| quota > 0)
 }
 
 /// The spec that a pod has when it is described, and whether a resize came before that. None if a resize may not be
@@ -54,8 +65,10 @@ fn spec_at<'h>(
     if is_resizing(shown) || behind { None } else { Some((&shown.object["spec"], "resize")) }
 }
 
+/// Judges the values of a control group. If no CPU limit is known on the node of the pod, the kubelet may have been
+/// configured to set none.
 fn judge(
-    (pod, spec): (&PodLife<'_>, &Value),
+    (pod, spec, limits): (&PodLife<'_>, &Value, bool),
     described: &Described<'_>,
     after: &'static str,
     seen: &mut Seen,
@@ -80,6 +93,11 @@ fn judge(
     ] {
         let Some((effective, Some(wanted))) = wanted else { continue };
         let found = value(field);
+        if word == "cpu-limit" && found != Some(wanted) && !limits {
+            let why = format!("the control group of {} has no CPU limit, but {NO_CPU_LIMITS}", pod.key);
+            seen.doubt(Doubt::Ambiguous, why, [described.id]);
+            continue;
+        }
         let finding = || {
             let found = found.map_or("not set".to_owned(), |found| found.to_string());
             format!("{field} of the control group of {} is {found}, not {wanted}", pod.key)

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::reading::inits::touched_after;
 use crate::reading::mains::{first_lives, mains};
-use crate::reading::patches::changes_image;
+use crate::reading::patches::{changes_image, is_renamed};
 
 /// The fields of an init container, other than its image, that a patch may try to change.
 const OTHERS: [&str; 4] = ["command", "args", "env", "resources"];
@@ -26,11 +26,16 @@ fn is_patch(what: &str) -> bool {
     what.starts_with("patch ") && !what.contains(" (resize) ")
 }
 
-/// The revision that shows the image from a patch.
-fn shown_image(pod: &PodLife<'_>, since: EventId, entry: &Value) -> Option<EventId> {
+/// The revision that shows the image from a patch, or an image that is the same according to a comparison.
+fn shown_image(
+    pod: &PodLife<'_>,
+    since: EventId,
+    entry: &Value,
+    is_image: impl Fn(&Value, &Value) -> bool,
+) -> Option<EventId> {
     let shows = |list: &Value| {
         let mut of = list.as_array().into_iter().flatten();
-        of.any(|one| one["name"] == entry["name"] && one["image"] == entry["image"])
+        of.any(|one| one["name"] == entry["name"] && is_image(&entry["image"], &one["image"]))
     };
     // The watch may show the image before the answer to the patch comes.
     let shown = pod.revisions.iter().filter(|shown| shows(&shown.object["spec"]["initContainers"]));
@@ -90,19 +95,27 @@ pub(super) fn image_alone(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                 }
                 let pod = run.pods.iter().rfind(|pod| pod.name == name);
                 for entry in list.iter().filter(|entry| entry.get("image").is_some()) {
-                    match pod.and_then(|pod| shown_image(pod, *id, entry)) {
-                        Some(shown) => {
-                            seen.fine([*id, shown]);
-                            seen.facet("patch", "image");
-                        }
-                        None => seen.violated(
-                            "the API server accepted a patch of an image, but the pod does not show it",
-                            [*id],
-                        ),
-                    }
+                    judge_image(pod, *id, entry, seen);
                 }
             }
         }
+    }
+}
+
+/// Judges an accepted patch of an image. Admission can store an image under another name.
+fn judge_image(pod: Option<&PodLife<'_>>, id: EventId, entry: &Value, seen: &mut Seen) {
+    let renamed = |asked: &Value, shown: &Value| {
+        asked.as_str().zip(shown.as_str()).is_some_and(|(asked, shown)| is_renamed(asked, shown))
+    };
+    if let Some(shown) = pod.and_then(|pod| shown_image(pod, id, entry, |asked, shown| asked == shown)) {
+        seen.fine([id, shown]);
+        seen.facet("patch", "image");
+    } else if let Some(shown) = pod.and_then(|pod| shown_image(pod, id, entry, renamed)) {
+        let why = "the pod shows the new image under another name: admission may have replaced it";
+        seen.doubt(Doubt::Ambiguous, why, [id, shown]);
+    } else {
+        let finding = "the API server accepted a patch of an image, but the pod does not show it";
+        seen.violated(finding, [id]);
     }
 }
 

@@ -6,7 +6,7 @@ use probity_model::history::{Happening, Tried};
 use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
 
-use crate::reading::qos::class_of;
+use crate::reading::admission::{Admission, stored_pods};
 
 /// The quota resource that is evaluated.
 const RESOURCE: &str = "requests.cpu";
@@ -115,15 +115,20 @@ fn used(amount: &Value) -> Option<i64> {
 }
 
 fn judge(run: &Timeline<'_>, seen: &mut Seen, of: impl Fn(&Asked) -> bool) {
+    let admission = Admission::of(run);
     for met in met(run).into_iter().filter(|met| of(&met.asked)) {
+        if admission.is_in_doubt(&met.tried.name, met.id, seen) {
+            continue;
+        }
         let fits = met.asked.all() <= met.left;
         let (name, all, left) = (&met.tried.name, met.asked.all(), met.left);
-        let finding = || {
+        if met.refused == fits {
             let done = if met.refused { "was rejected by" } else { "was admitted by" };
-            format!("`{name}`, which requests {all}m in total, {done} a quota that had {left}m left")
-        };
-        seen.check(met.refused != fits, finding, [met.quota, met.id]);
-        if met.refused != fits {
+            let finding =
+                format!("`{name}`, which requests {all}m in total, {done} a quota that had {left}m left");
+            admission.accuse(met.refused, finding, [met.quota, met.id], seen);
+        } else {
+            seen.fine([met.quota, met.id]);
             seen.facet("fits", if fits { "yes" } else { "no" });
             seen.facet("decided", met.asked.decided());
         }
@@ -147,19 +152,20 @@ pub(super) fn quota_applies(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     judge(run, seen, |asked| asked.count > 0);
 }
 
-/// The QoS class of a pod follows from all of its containers.
+/// The QoS class of a pod follows from all of its stored containers.
 pub(super) fn one_class(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    for (id, tried) in &run.tried {
-        let Some(spec) = tried.manifest.get("spec").filter(|spec| spec["initContainers"].is_array()) else {
-            continue;
-        };
-        let Some(shown) = tried.stored["status"]["qosClass"].as_str() else { continue };
-        let class = class_of(spec);
-        let finding =
-            || format!("the status shows `{}` as {shown}, but its containers make it {class}", tried.name);
-        seen.check(shown == class, finding, [*id]);
-        if shown == class {
+    let with_inits = |spec: &Value| spec["initContainers"].is_array();
+    for pod in stored_pods(run).into_iter().filter(|pod| pod.is_dry_run && with_inits(pod.sent)) {
+        let (Some(shown), Some(class)) = (pod.class, pod.class_of_containers()) else { continue };
+        if shown != class {
+            let name = pod.name;
+            let finding = format!("the status shows `{name}` as {shown}, but its containers make it {class}");
+            seen.violated(finding, pod.events);
+        } else if pod.keeps_resources() {
+            seen.fine(pod.events);
             seen.facet("class", class);
+        } else {
+            pod.doubt(seen);
         }
     }
 }

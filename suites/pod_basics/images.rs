@@ -49,7 +49,9 @@ fn judge_waiting(
     let wanted = image_in(&patch.asked, &container.name).filter(|wanted| container.spec["image"] != *wanted);
     let busy = may_be_busy(patch.pod, None);
     let waited = patch.before(run).is_some_and(waits);
-    if busy || !waited || !wanted.is_some_and(|image| is_of_target(others(), image)) {
+    // The node may lack the image under its other name.
+    let renamed = patch.is_renamed(run, &container.name);
+    if busy || renamed || !waited || !wanted.is_some_and(|image| is_of_target(others(), image)) {
         return false;
     }
     let begun = |shown: &&Revision<'_>| {
@@ -73,6 +75,12 @@ fn judge_waiting(
 fn is_of_target<'t, 'h: 't>(of: impl Iterator<Item = &'t ContainerLife<'h>>, image: &str) -> bool {
     let targets = of.filter(|of| of.plan().is_some());
     targets.filter_map(|of| of.spec["image"].as_str()).any(|of| repository(of) == repository(image))
+}
+
+/// Whether an image has the name of a target's image, perhaps in another registry. A node may have it.
+fn is_named_like_target(pod: &PodLife<'_>, image: &str) -> bool {
+    let targets = pod.containers.iter().filter(|of| of.plan().is_some());
+    targets.filter_map(|of| of.spec["image"].as_str()).any(|of| patches::is_named_alike(of, image))
 }
 
 /// An image without its tag.
@@ -148,12 +156,15 @@ fn judge(clause: &Clause, patch: &Patch<'_, '_>, life: &Life<'_, '_>, seen: &mut
 }
 
 /// The container starts again with its new image. No node has the new image unless it is the image of a target. If the
-/// node lacks the image, nothing starts in place of the stopped container.
+/// node lacks the image, nothing starts in place of the stopped container. If admission gives an image another name, it is
+/// not known whether the node has the image.
 fn judge_next(clause: &Clause, patch: &Patch<'_, '_>, life: &Life<'_, '_>, seen: &mut Seen) {
-    let Some(image) = image_in(&patch.asked, &life.container.name) else { return };
+    let name = &life.container.name;
+    let image = image_in(&patch.asked, name).filter(|_| !patch.is_renamed(life.run, name));
+    let Some(image) = image else { return };
     if is_of_target(patch.pod.containers.iter(), image) {
         judge_start(clause, (patch, image), life, seen);
-    } else if let Some(again) = life.lives_again() {
+    } else if let Some(again) = life.lives_again().filter(|_| !is_named_like_target(patch.pod, image)) {
         let finding = format!("{} was started again with its old image", life.name());
         seen.violated(finding, [patch.id, again]);
     }
@@ -186,9 +197,10 @@ fn judge_start(
     judge_content(patch, image, (life, &next), seen);
 }
 
-/// The status of the new instance shows the image ID that the status shows for containers that had this image from the
-/// start, and it no longer shows the name of the old image. A runtime may know an image by several names, but does not
-/// use one name for two images.
+/// The status of the new instance shows the image ID that the status shows for containers on the same node that had this
+/// image from the start, and it no longer shows the name of the old image. A runtime may know an image by several names,
+/// but does not use one name for two images. On another node, the same image can have another ID: if it was loaded and
+/// not pulled, or for another architecture.
 fn judge_content(
     patch: &Patch<'_, '_>,
     image: &str,
@@ -196,7 +208,8 @@ fn judge_content(
     seen: &mut Seen,
 ) {
     let has_it = |pod: &PodLife<'_>, of: &ContainerLife<'_>| {
-        of.spec["image"] == image && !patches::changes_image(next.run, pod, of)
+        let here = pod.node == next.pod.node;
+        here && of.spec["image"] == image && !patches::changes_image(next.run, pod, of)
     };
     let all = next.run.containers().filter(|(pod, of)| has_it(pod, of));
     let (known, names): (BTreeSet<&str>, BTreeSet<&str>) =

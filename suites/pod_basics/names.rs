@@ -1,6 +1,7 @@
 //! The names of pods, and the operating systems in their specs.
 
 use probity_model::timeline::State;
+use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
@@ -19,6 +20,8 @@ const NAME_FIELD: &str = "metadata.name: ";
 const FIELD: &str = "spec.os";
 /// The operating system of the target, and of every node on which the target runs.
 const OURS: &str = "linux";
+/// A word in the operating system's image of each Windows node, as the status of the node shows it.
+const THEIR_IMAGE: &str = "Windows";
 
 /// The kind of a name that is a valid DNS subdomain, or else what is wrong with it.
 fn kind_of(name: &str) -> Result<&'static str, &'static str> {
@@ -68,6 +71,15 @@ fn system(spec: &Value) -> Option<&str> {
     spec.get("os")?.get("name")?.as_str()
 }
 
+/// Whether a node is known to run our operating system: a target ran there, or the node shows an image of an operating
+/// system other than Windows.
+fn is_ours(run: &Timeline<'_>, node: &str) -> bool {
+    let mut attempts = run.containers().flat_map(|(_, of)| &of.attempts);
+    let facts = run.history.header.nodes.get(node);
+    attempts.any(|attempt| attempt.node == node && !attempt.lines.is_empty())
+        || facts.is_some_and(|facts| !facts.os_image.contains(THEIR_IMAGE))
+}
+
 /// A pod can name one of two operating systems, and a kubelet on the other operating system rejects the pod.
 pub(super) fn systems(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (id, tried) in &run.tried {
@@ -96,6 +108,11 @@ pub(super) fn systems(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         else {
             continue;
         };
+        if !is_ours(run, &pod.node) {
+            let why = format!("{} was bound to a node that may run the operating system it names", pod.key);
+            seen.doubt(Doubt::Ambiguous, why, [bound.id]);
+            continue;
+        }
         let ran = pod.revisions.iter().find(|shown| {
             pod.containers.iter().any(|of| {
                 shown.container(&of.name).is_some_and(|seen| matches!(seen.state, State::Running { .. }))

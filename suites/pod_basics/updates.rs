@@ -15,6 +15,8 @@ const NAME: &str = "name";
 const IMAGE: &str = "image";
 const DEADLINE: &str = "activeDeadlineSeconds";
 const TOLERATIONS: &str = "tolerations";
+/// The facet of a patch that removes a toleration.
+const REMOVED: &str = "toleration-removed";
 /// The fields that other clauses cover.
 const ELSEWHERE: [&str; 1] = ["schedulingGates"];
 
@@ -45,7 +47,7 @@ fn wishes(spec: &Value, asked: &Value) -> Vec<Wish> {
             DEADLINE => all.push(Wish::of("deadline", field, may_be_deadline(&spec[DEADLINE], wanted))),
             TOLERATIONS => {
                 let allowed = keeps_tolerations(&spec[TOLERATIONS], wanted);
-                let what = if allowed { "toleration-added" } else { "toleration-removed" };
+                let what = if allowed { "toleration-added" } else { REMOVED };
                 all.push(Wish::of(what, field, allowed));
             }
             _ => all.push(Wish::of("other-of-pod", field, false)),
@@ -97,8 +99,10 @@ fn judged<'t, 'h>(run: &'t Timeline<'h>) -> Vec<(Patch<'t, 'h>, &'t Revision<'h>
         // If a patch comes before the watch has shown an earlier patch, the state of the pod before the later patch is
         // not known.
         let known = all.iter().all(|(earlier, _)| {
-            let seen =
-                |shown: &Revision<'_>| shown.id <= before.id && is_shown(shown, &earlier.asked["spec"]);
+            let seen = |shown: &Revision<'_>| {
+                let asked = &earlier.asked["spec"];
+                shown.id <= before.id && (is_shown(shown, asked) || is_renamed(shown, asked))
+            };
             earlier.pod.uid != patch.pod.uid || earlier.refused.is_some() || earlier.after(run).any(seen)
         });
         if !gated && !elsewhere && !before.terminating() && known {
@@ -110,11 +114,24 @@ fn judged<'t, 'h>(run: &'t Timeline<'h>) -> Vec<(Patch<'t, 'h>, &'t Revision<'h>
 
 /// Whether a patched pod shows what was asked for, field by field.
 fn is_shown(shown: &Revision<'_>, asked: &Value) -> bool {
+    shows(shown, asked, |asked, shown| asked == shown)
+}
+
+/// Whether a patched pod shows what was asked for, but has the image under the same or another name.
+fn is_renamed(shown: &Revision<'_>, asked: &Value) -> bool {
+    shows(shown, asked, |asked, shown| {
+        let names = asked.as_str().zip(shown.as_str());
+        names.is_some_and(|(asked, shown)| asked == shown || patches::is_renamed(asked, shown))
+    })
+}
+
+/// Whether a patched pod shows what was asked for, with this comparison of images.
+fn shows(shown: &Revision<'_>, asked: &Value, is_image: impl Fn(&Value, &Value) -> bool) -> bool {
     let spec = &shown.object["spec"];
     asked.as_object().into_iter().flatten().all(|(field, wanted)| match field.as_str() {
         list if LISTS.contains(&list) => wanted.as_array().into_iter().flatten().all(|entry| {
             let known = spec[list].as_array().into_iter().flatten().find(|known| known[NAME] == entry[NAME]);
-            known.is_some_and(|known| known[IMAGE] == entry[IMAGE])
+            known.is_some_and(|known| is_image(&entry[IMAGE], &known[IMAGE]))
         }),
         TOLERATIONS => {
             let shown = spec[TOLERATIONS].as_array();
@@ -145,20 +162,36 @@ fn judge(
             seen.violated(format!("a valid change of {fields} of {key} was rejected: {why}"), [patch.id]);
             false
         }
-        (None, Some(wish)) => {
-            let finding = format!("the API server accepted a change of {} of {key}", wish.field);
-            seen.violated(finding, [patch.id]);
+        (None, Some(first)) => {
+            let removed = loses_toleration(run, patch);
+            let mut forbidden = wishes.iter().filter(|wish| !wish.allowed);
+            if let Some(wish) = forbidden.find(|wish| wish.what != REMOVED || removed) {
+                let finding = format!("the API server accepted a change of {} of {key}", wish.field);
+                seen.violated(finding, [patch.id]);
+            } else {
+                let field = &first.field;
+                let why =
+                    format!("{key} keeps its {field} after a patch: admission may have added them again");
+                seen.doubt(Doubt::Ambiguous, why, [patch.id]);
+            }
             false
         }
         (Some(_), Some(_)) => {
             seen.fine([patch.id]);
             true
         }
-        (None, None) => shows(run, clause, (patch, &fields), seen),
+        (None, None) => judge_shown(run, clause, (patch, &fields), seen),
     }
 }
 
-fn shows(
+/// Whether a toleration that the pod had before a patch is missing afterwards.
+fn loses_toleration(run: &Timeline<'_>, patch: &Patch<'_, '_>) -> bool {
+    let of = |shown: &Revision<'_>| shown.object["spec"][TOLERATIONS].clone();
+    let Some(before) = patch.before(run).map(of) else { return false };
+    patch.after(run).any(|shown| !keeps_tolerations(&before, &of(shown)))
+}
+
+fn judge_shown(
     run: &Timeline<'_>,
     clause: &Clause,
     (patch, fields): (&Patch<'_, '_>, &str),
@@ -169,9 +202,12 @@ fn shows(
         seen.fine([patch.id, shown.id]);
         return true;
     }
-    if run.watched_for(patch.pod, &patch.done, clause.slack_us()) {
-        let finding =
-            format!("a change of {fields} of {} was accepted, but the pod does not show it", patch.pod.key);
+    let key = &patch.pod.key;
+    if let Some(shown) = patch.after(run).find(|shown| is_renamed(shown, asked)) {
+        let why = format!("{key} shows the new image under another name: admission may have replaced it");
+        seen.doubt(Doubt::Ambiguous, why, [patch.id, shown.id]);
+    } else if run.watched_for(patch.pod, &patch.done, clause.slack_us()) {
+        let finding = format!("a change of {fields} of {key} was accepted, but the pod does not show it");
         seen.violated(finding, run.to_the_end([patch.id]));
     }
     false

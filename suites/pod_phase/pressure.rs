@@ -2,6 +2,7 @@
 
 use probity_model::measure::Fit;
 use probity_model::timeline::{ContainerKind, ContainerLife, Life, Line, PodLife, Revision};
+use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::Fact;
 use serde_json::Value;
@@ -23,6 +24,11 @@ pub(super) fn is_not_survived(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
             continue;
         }
         let name = life.name();
+        if !counts_storage(run, &life.pod.node) {
+            let why = format!("{name} used more storage than its limit, but its node does not count storage");
+            seen.doubt(Doubt::Ambiguous, why, [line.id]);
+            continue;
+        }
         if let Some(again) = life.lives_again() {
             let finding = format!("{name} used more storage than its limit, but was restarted in place");
             seen.violated(finding, [line.id, again]);
@@ -38,6 +44,16 @@ pub(super) fn is_not_survived(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
             seen.violated(finding, run.to_the_end([line.id]));
         }
     }
+}
+
+/// The resource name of local storage, according to the Kubernetes documentation.
+const STORAGE: &str = "ephemeral-storage";
+
+/// Whether a node counts local storage. A kubelet with the setting `localStorageCapacityIsolation: false`, which is needed
+/// in a user namespace, has no local storage to allocate, and enforces no limit.
+fn counts_storage(run: &Timeline<'_>, node: &str) -> bool {
+    let known = run.history.header.nodes.get(node).map(|facts| &facts.allocatable);
+    known.is_none_or(|all| all.is_empty() || all.contains_key(STORAGE))
 }
 
 /// Judges the status of a pod that was evicted. If all of its containers exit with 0, the reference implementation
@@ -122,8 +138,7 @@ fn limit_of(pod: &PodLife<'_>, volume: &Value) -> Option<(u64, &'static str)> {
         return Some((bytes(limit)?, VOLUME));
     }
     let mains = pod.containers.iter().filter(|of| of.kind == ContainerKind::Main);
-    let mut limits =
-        mains.map(|of| of.spec.get("resources")?.get("limits")?.get("ephemeral-storage")?.as_str());
+    let mut limits = mains.map(|of| of.spec.get("resources")?.get("limits")?.get(STORAGE)?.as_str());
     let (only, None) = (limits.next()??, limits.next()) else { return None };
     Some((bytes(only)?, "container"))
 }

@@ -1,11 +1,13 @@
 //! How probes of one kind follow each other: once per period, never later while a container is not ready, and never two
 //! at the same time.
 
+use std::collections::BTreeMap;
+
 use probity_model::clocks::{Clock, Stamp};
 use probity_model::measure::{Bound, Fit, Measurement, seconds};
 use probity_model::mechanisms::{NEAR, OFF_BEAT, ONE_MISSED, QUICK, UNDER_WAY};
 use probity_model::timeline::{At, Probe, ProbeKind, ProbeOutcome, ProbedLife};
-use probity_model::{Clause, Seen, Timeline};
+use probity_model::{Clause, EventId, Seen, Timeline};
 
 use super::schedule::{
     countable, countable_of_all, distribution, is_command, is_followed, judge_each, neighbors, watched,
@@ -21,9 +23,9 @@ pub(super) fn is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let lives = run.lives().of_each(&ProbeKind::ALL).countable();
     let mut all = Vec::new();
     for life in lives {
-        let pairs = regular(&life, neighbors(&life));
-        all.extend(pairs.iter().filter_map(|pair| distance(clause, &life, pair)));
-        all.extend(drifts(clause, &life, &pairs));
+        let (pairs, late) = (regular(&life, neighbors(&life)), Lateness::of(&life));
+        all.extend(pairs.iter().filter_map(|pair| distance(clause, &life, &late, pair)));
+        all.extend(drifts(clause, &life, &late, &pairs));
         all.extend(after_slow(&life).iter().filter_map(|pair| at_most_a_period(clause, &life, pair)));
         let spans = pairs.iter().map(|(a, b)| b.at.at.lo - a.at.at.hi).collect();
         let events = pairs.iter().map(|(a, _)| a.id).collect();
@@ -118,33 +120,50 @@ fn judge_metronome(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 }
 
 /// The time between two consecutive probes: one period, plus or minus the slack.
-fn distance(clause: &Clause, life: &ProbedLife<'_, '_>, pair: &Pair<'_, '_>) -> Option<Measurement> {
+fn distance(
+    clause: &Clause,
+    life: &ProbedLife<'_, '_>,
+    late: &Lateness,
+    pair: &Pair<'_, '_>,
+) -> Option<Measurement> {
     let quantity = format!("the time between two consecutive probes: {}", life.words());
     let bound = around(life.spec.period, "periodSeconds", slack(clause, life));
-    measure(life, quantity, *pair, catching_up(clause, life, pair.0, bound))
+    measure(life, quantity, *pair, late.catching_up(slack(clause, life), pair.0, bound))
 }
 
-/// A late probe does not move the schedule, so the next one comes sooner. The lateness of the first probe of an
-/// instance is not known: before that probe, the kubelet must notify its own prober of the new container, and this may
-/// be delayed.
-fn catching_up(clause: &Clause, life: &ProbedLife<'_, '_>, from: &Probe<'_>, bound: Bound) -> Bound {
-    let (Some(before), Some(lower)) = (before(life, from), &bound.lower) else {
-        return Bound { lower: None, ..bound };
-    };
-    let late = from.at.at.hi - before.at.at.lo - life.spec.period;
-    // Any probe without a record between the two was also on schedule.
-    if late <= slack(clause, life) || !is_followed(life, (before, from)) {
-        return bound;
+/// How late each probe of an instance was, at least, according to the earlier probes: to the previous one or, on an
+/// overloaded node, to those before it, because there several probes in a row are late. The first probe is missing.
+struct Lateness(BTreeMap<EventId, i64>);
+
+impl Lateness {
+    fn of(life: &ProbedLife<'_, '_>) -> Self {
+        let mut late = 0_i64;
+        let pairs = life.probes.windows(2).filter_map(|pair| Some((*pair.first()?, *pair.get(1)?)));
+        let each = pairs.map(|(a, b)| {
+            let overloaded = life.run.overloaded_between(&life.node, &a.at, &b.at) > 0;
+            let before = if overloaded { late.max(0) } else { 0 };
+            // Any probe without a record between the two was also on schedule.
+            let more = b.at.at.hi - a.at.at.lo - life.spec.period;
+            late = if is_followed(life, (a, b)) { before.saturating_add(more) } else { 0 };
+            (b.id, late)
+        });
+        Self(each.collect())
     }
-    let formula = format!("{} - {} by which the first probe came late", lower.formula, seconds(late));
-    let value = lower.value - late;
-    bound.and_at_least(value, formula)
-}
 
-/// The previous probe in the same instance.
-fn before<'t, 'h>(life: &ProbedLife<'t, 'h>, probe: &Probe<'h>) -> Option<&'t Probe<'h>> {
-    let at = life.probes.iter().position(|other| other.id == probe.id)?;
-    life.probes.get(at.checked_sub(1)?).copied()
+    /// A late probe does not move the schedule, so the next one comes sooner. The lateness of the first probe of an
+    /// instance is not known: before that probe, the kubelet must notify its own prober of the new container, and this
+    /// may be delayed.
+    fn catching_up(&self, slack: i64, from: &Probe<'_>, bound: Bound) -> Bound {
+        let (Some(late), Some(lower)) = (self.0.get(&from.id).copied(), &bound.lower) else {
+            return Bound { lower: None, ..bound };
+        };
+        if late <= slack {
+            return bound;
+        }
+        let formula = format!("{} - {} by which the first probe came late", lower.formula, seconds(late));
+        let value = lower.value - late;
+        bound.and_at_least(value, formula)
+    }
 }
 
 /// The slack of the clause, or a larger one for commands: a command is recorded only when the runtime has started it,
@@ -156,14 +175,19 @@ fn slack(clause: &Clause, life: &ProbedLife<'_, '_>) -> i64 {
 /// The time over several consecutive probes is as many periods. Each probe has its own scheduled time, so only a delay
 /// of the last probe can excuse a longer time, and earlier delays cannot. On an overloaded node probes are skipped
 /// entirely.
-fn drifts(clause: &Clause, life: &ProbedLife<'_, '_>, pairs: &[Pair<'_, '_>]) -> Vec<Measurement> {
+fn drifts(
+    clause: &Clause,
+    life: &ProbedLife<'_, '_>,
+    late: &Lateness,
+    pairs: &[Pair<'_, '_>],
+) -> Vec<Measurement> {
     let is_steady = |pair: &&Pair<'_, '_>| life.spec.kind != ProbeKind::Readiness || !misses_one(life, pair);
     let steady: Vec<Pair<'_, '_>> = pairs.iter().filter(is_steady).copied().collect();
     let chains = steady.chunk_by(|(_, b), (next, _)| b.id == next.id);
     // A total that starts with the first probe of an instance has no lower bound, so another total starts with the
     // second probe.
     let chains = chains.flat_map(|chain| {
-        let from_second = chain.first().is_some_and(|pair| before(life, pair.0).is_none());
+        let from_second = chain.first().is_some_and(|pair| !late.0.contains_key(&pair.0.id));
         [Some(chain), chain.get(1..).filter(|_| from_second)].into_iter().flatten()
     });
     let chains = chains.filter(|chain| chain.len() > 1);
@@ -172,7 +196,7 @@ fn drifts(clause: &Clause, life: &ProbedLife<'_, '_>, pairs: &[Pair<'_, '_>]) ->
         let bound =
             around(count * life.spec.period, &format!("{count} × periodSeconds"), slack(clause, life));
         let quantity = format!("the total time between {count} consecutive probes: {}", life.words());
-        let bound = catching_up(clause, life, first.0, bound);
+        let bound = late.catching_up(slack(clause, life), first.0, bound);
         let mut measured = measure(life, quantity, (first.0, last.1), bound)?;
         let late = life.run.stalled_at(&last.1.at).max(life.run.saturated_before(&life.node, &last.1.at));
         let left_out = life.run.overloaded_between(&life.node, &first.0.at, &last.1.at);

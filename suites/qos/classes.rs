@@ -5,34 +5,13 @@ use std::collections::BTreeSet;
 use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
 
+use crate::reading::admission::stored_pods;
 use crate::reading::qos::{
-    BEST_EFFORT, BURSTABLE, DECIDING, GUARANTEED, amount, asks, class_of, containers, is_limited,
+    BEST_EFFORT, BURSTABLE, DECIDING, GUARANTEED, amount, asks, containers, is_limited,
 };
 
 /// All classes.
 const CLASSES: [&str; 3] = [GUARANTEED, BURSTABLE, BEST_EFFORT];
-
-/// A pod, or a dry run of one: what was sent, and the class that the API server gave it.
-struct Sent<'h> {
-    name: &'h str,
-    spec: &'h Value,
-    shown: &'h str,
-    events: [EventId; 2],
-}
-
-/// All pods and dry runs with a class, except those with pod-level resources.
-fn sent<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Sent<'t>> {
-    let pods = run.pods.iter().filter_map(|pod| {
-        let ((id, manifest), first) = (pod.created?, pod.revisions.first()?);
-        let shown = first.object.pointer("/status/qosClass")?.as_str()?;
-        Some(Sent { name: &pod.key, spec: manifest.get("spec")?, shown, events: [id, first.id] })
-    });
-    let tried = run.tried.iter().filter_map(|(id, tried)| {
-        let shown = tried.stored.pointer("/status/qosClass")?.as_str()?;
-        Some(Sent { name: &tried.name, spec: tried.manifest.get("spec")?, shown, events: [*id, *id] })
-    });
-    pods.chain(tried).filter(|sent| sent.spec.get("resources").is_none()).collect()
-}
 
 /// Each pod has one of the three classes from its creation on, and keeps it.
 pub(super) fn one_of_three(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
@@ -65,25 +44,29 @@ pub(super) fn one_of_three(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Compares the class that is shown with the class that follows from the containers. `facets` returns which facets of
-/// the clause a pod shows.
+/// Compares the class that is shown with the class that follows from the stored containers. `facets` returns which
+/// facets of the clause a pod shows. They follow from the containers as sent, because the API server adds requests that
+/// equal a limit. A pod that admission changed does not show what the case tests.
 fn judge(
     run: &Timeline<'_>,
     seen: &mut Seen,
     facets: impl Fn(&Value, &str) -> Vec<(&'static str, &'static str)>,
 ) {
-    for Sent { name, spec, shown, events } in sent(run) {
-        let class = class_of(spec);
-        let facets = facets(spec, class);
+    for pod in stored_pods(run) {
+        let (Some(shown), Some(class)) = (pod.class, pod.class_of_containers()) else { continue };
+        let kept = pod.keeps_resources();
+        let facets = facets(if kept { pod.sent } else { pod.stored }, class);
         if facets.is_empty() {
             continue;
         }
-        if shown == class {
-            seen.fine(events);
+        if shown != class {
+            let finding = format!("`{}` is shown as {shown}, but its containers make it {class}", pod.name);
+            seen.violated(finding, pod.events);
+        } else if kept {
+            seen.fine(pod.events);
             facets.into_iter().for_each(|(of, value)| seen.facet(of, value));
         } else {
-            let finding = format!("`{name}` is shown as {shown}, but its containers make it {class}");
-            seen.violated(finding, events);
+            pod.doubt(seen);
         }
     }
 }

@@ -2,9 +2,11 @@
 
 use probity_model::measure::{Bound, Fit, Interval, Measurement, Unit, seconds};
 use probity_model::timeline::Life;
+use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use super::processors::{self, ROUNDED, Used, burnt};
+use crate::reading::cgroups::{NO_CPU_LIMITS, sets_cpu_limits};
 use crate::reading::ends::End;
 use crate::reading::memory::{Taking, killed};
 use crate::reading::qos::{BURSTABLE, GUARANTEED, class_of};
@@ -45,13 +47,29 @@ pub(super) fn of_guaranteed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
         let Some((used, share)) = burnt(&life).zip(processors::share(&life, "limits")) else { continue };
         let Some(bound) = at_most_its_limit(clause, used.elapsed, share) else { continue };
         let measured = usage(&life, &used, bound);
-        let kept = measured.fit() == Fit::Met;
+        let fit = measured.fit();
+        if fit == Fit::Missed {
+            report_excess(&life, measured, seen);
+            continue;
+        }
         seen.measure(measured);
+        let kept = fit == Fit::Met;
         if kept && is_held_back(&life, &used, clause, share) {
             seen.facet("limit", "cpu");
         } else if kept {
             judge_starved(&life, &used, share, seen);
         }
+    }
+}
+
+/// Reports that an instance used more CPU time than its limit. This is a violation only if its node is known to enforce CPU
+/// limits.
+fn report_excess(life: &Life<'_, '_>, measured: Measurement, seen: &mut Seen) {
+    if sets_cpu_limits(life.run, &life.pod.node) {
+        seen.measure(measured);
+    } else {
+        let why = format!("{} used more CPU time than its limit, but {NO_CPU_LIMITS}", life.name());
+        seen.doubt(Doubt::Ambiguous, why, measured.events);
     }
 }
 
@@ -206,7 +224,7 @@ fn judge_processors(life: &Life<'_, '_>, clause: &Clause, seen: &mut Seen) {
     let Some(bound) = at_most_its_limit(clause, used.elapsed, share) else { return };
     let measured = usage(life, &used, bound);
     if measured.fit() == Fit::Missed {
-        seen.measure(measured);
+        report_excess(life, measured, seen);
     } else if let Some(end) = stopped(life) {
         seen.fine([used.to.id, end]);
         seen.facet("limit", "cpu");

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use probity_model::timeline::{ContainerKind, ContainerLife};
+use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
@@ -27,15 +28,15 @@ const FOR_THE_NODE: &str = "system-node-critical";
 /// than its request allows would let the kernel kill another container first. One that its request does not protect would
 /// be killed too early.
 pub(super) fn score_follows_class(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for look in looks(run) {
+    let all = looks(run);
+    for look in &all {
         let spec = look.life.pod.spec;
         if spec.get("resources").is_some()
             || spec.get("priorityClassName").and_then(Value::as_str) == Some(FOR_THE_NODE)
         {
             continue;
         }
-        let score = look.dump.files.get(SCORE).and_then(|text| text.trim().parse::<i64>().ok());
-        let Some(score) = score else { continue };
+        let Some(score) = score_of(look) else { continue };
         let class = class_of(spec);
         let allowed = allowed(class, look.life.container);
         let (lowest, highest) = (*allowed.start(), *allowed.end());
@@ -43,8 +44,8 @@ pub(super) fn score_follows_class(run: &Timeline<'_>, clause: &Clause, seen: &mu
             let of_request = of_request.filter(|_| class == BURSTABLE);
             of_request.map_or(otherwise, |of_request| of_request.clamp(lowest, highest))
         };
-        let least = bound(least_for_request(run, &look), lowest);
-        let most = bound(most_for_request(run, clause, &look), highest);
+        let least = bound(least_for_request(run, look), lowest);
+        let most = bound(most_for_request(run, clause, look), highest);
         let bound = if least == most { format!("{least}") } else { format!("from {least} to {most}") };
         let finding = || {
             format!(
@@ -53,11 +54,30 @@ pub(super) fn score_follows_class(run: &Timeline<'_>, clause: &Clause, seen: &mu
             )
         };
         let fits = (least..=most).contains(&score);
+        if !fits && class == GUARANTEED && is_of_runtime(run, &all, look, score) {
+            let why = format!("{} has the score {score}: the runtime may not lower scores", look.life.name());
+            seen.doubt(Doubt::Ambiguous, why, [look.line.id]);
+            continue;
+        }
         seen.check(fits, finding, [look.line.id]);
         if fits {
             seen.facet("class", class);
         }
     }
+}
+
+fn score_of(look: &Look<'_, '_>) -> Option<i64> {
+    look.dump.files.get(SCORE).and_then(|text| text.trim().parse().ok())
+}
+
+/// Whether a container in a Guaranteed pod can have the score of its runtime, because the runtime is not allowed to lower
+/// scores, as in a user namespace. Then no container on the node has a lower score. A container that is treated as if its
+/// pod had another class has a higher score, which follows from its request.
+fn is_of_runtime(run: &Timeline<'_>, all: &[Look<'_, '_>], look: &Look<'_, '_>, score: i64) -> bool {
+    let of_node = all.iter().filter(|other| other.life.pod.node == look.life.pod.node);
+    let lowest = of_node.filter_map(score_of).min();
+    let below = least_for_request(run, look).is_none_or(|least| score < least);
+    score > UNDER_BURSTABLE && lowest == Some(score) && below
 }
 
 fn allowed(class: &str, container: &ContainerLife<'_>) -> RangeInclusive<i64> {

@@ -4,6 +4,7 @@ use probity_model::history::Happening;
 use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
 
+use crate::reading::admission::Admission;
 use crate::reading::qos::amount;
 use crate::reading::quantities::thousandths;
 
@@ -47,7 +48,7 @@ fn told(message: &str, resource: &str) -> Option<i128> {
 /// A quota admits a pod if and only if the pod's containers together request no more than the quota has left. A
 /// rejection reports the total of the requests.
 pub(super) fn as_a_quota_counts(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    let quotas = quotas(run);
+    let (quotas, admission) = (quotas(run), Admission::of(run));
     for (id, tried) in &run.tried {
         let Some(quota) = quotas.iter().rfind(|quota| quota.id < *id) else { continue };
         let Some(spec) = tried.manifest.get("spec").filter(|spec| spec.get("initContainers").is_none())
@@ -67,9 +68,13 @@ pub(super) fn as_a_quota_counts(run: &Timeline<'_>, _: &Clause, seen: &mut Seen)
             _ => continue,
         };
         let (name, events) = (&tried.name, [quota.id, *id]);
+        if admission.is_in_doubt(name, *id, seen) {
+            continue;
+        }
         if refused == too_much.is_empty() {
             let (done, why) = if refused { ("rejected", "fits into") } else { ("admitted", "exceeds") };
-            seen.violated(format!("`{name}` was {done}, although it {why} what the quota has left"), events);
+            let finding = format!("`{name}` was {done}, although it {why} what the quota has left");
+            admission.accuse(refused, finding, events, seen);
             continue;
         }
         let wrong =
@@ -77,7 +82,7 @@ pub(super) fn as_a_quota_counts(run: &Timeline<'_>, _: &Clause, seen: &mut Seen)
         if let Some((of, ..)) = wrong {
             let finding =
                 format!("the quota counts a different amount of {of} for `{name}`: {}", tried.message);
-            seen.violated(finding, events);
+            admission.accuse(refused, finding, events, seen);
             continue;
         }
         seen.fine(events);

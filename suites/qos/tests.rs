@@ -16,9 +16,15 @@ use crate::tests::verdict;
 
 /// A dry run of a pod with these containers, which is shown with a class.
 fn classed(clause: &str, containers: &Value, class: &str) -> &'static str {
+    stored(clause, containers, containers, class)
+}
+
+/// A dry run of a pod with these containers, which is stored with other containers and shown with a class.
+fn stored(clause: &str, sent: &Value, stored: &Value, class: &str) -> &'static str {
     let mut run = Composer::new(&[clause]);
-    let manifest = json!({ "kind": "Pod", "spec": { "containers": containers } });
-    run.tried(1.0, "sent", manifest, 201, "", json!({ "status": { "qosClass": class } }));
+    let manifest = json!({ "kind": "Pod", "spec": { "containers": sent } });
+    let stored = json!({ "spec": { "containers": stored }, "status": { "qosClass": class } });
+    run.tried(1.0, "sent", manifest, 201, "", stored);
     verdict(&run.done(), clause)
 }
 
@@ -44,6 +50,27 @@ fn a_class_that_the_containers_do_not_make_is_noticed() {
 }
 
 #[test]
+fn a_class_follows_from_the_containers_that_admission_left() {
+    let clause = "qos.burstable";
+    let (none, memory) = (limits(&json!({})), limits(&json!({ "requests": { "memory": "1Gi" } })));
+    assert_ne!(
+        stored("qos.besteffort", &none, &memory, "Burstable"),
+        "violated",
+        "a default of a LimitRange"
+    );
+    assert_eq!(stored(clause, &none, &memory, "Burstable"), "inconclusive");
+    assert_eq!(stored(clause, &none, &memory, "BestEffort"), "violated", "not the class of what is stored");
+    let full = limits(&json!({ "limits": { "cpu": "1", "memory": "1Gi" } }));
+    let injected = json!([full[0], { "name": "proxy" }]);
+    assert_eq!(
+        stored("qos.guaranteed", &full, &injected, "Burstable"),
+        "inconclusive",
+        "an injected sidecar"
+    );
+    assert_eq!(stored("qos.guaranteed", &full, &injected, "Guaranteed"), "violated");
+}
+
+#[test]
 fn a_class_that_changes_or_is_missing_is_noticed() {
     let clause = "qos.three-classes";
     let shown = |later: Value| {
@@ -62,16 +89,27 @@ fn a_class_that_changes_or_is_missing_is_noticed() {
 
 /// The verdict on a process with this score in a container with these resources, on a node whose pods can use 4000Mi.
 fn scored(resources: &Value, score: i64) -> &'static str {
+    scored_beside(resources, score, None)
+}
+
+/// The same if a Guaranteed pod on the same node has another score.
+fn scored_beside(resources: &Value, score: i64, other: Option<i64>) -> &'static str {
     let clause = "qos.oom-score";
     let mut header = Composer::new(&[clause]).done().header;
     for facts in header.nodes.values_mut() {
         facts.allocatable.insert("memory".to_owned(), "4000Mi".to_owned());
     }
     let mut run = Composer::with_header(header);
-    run.create(0.0, &json!({ "containers": [{ "name": "target", "resources": resources }] }));
-    run.start(1.0, 0);
-    let files = BTreeMap::from([("/proc/self/oom_score_adj".to_owned(), format!("{score}\n"))]);
-    run.fact(1.1, Fact::Dump(Dump { files, ..Dump::default() }));
+    let limited = json!({ "limits": { "cpu": "50m", "memory": "64Mi" } });
+    let other = other.map(|score| ("other", &limited, score));
+    let pods = other.into_iter().chain([("pod", resources, score)]);
+    for (at, (pod, resources, score)) in [0.0, 2.0].into_iter().zip(pods) {
+        run.of(pod, "target");
+        run.create(at, &json!({ "containers": [{ "name": "target", "resources": resources }] }));
+        run.start(at + 1.0, 0);
+        let files = BTreeMap::from([("/proc/self/oom_score_adj".to_owned(), format!("{score}\n"))]);
+        run.fact(at + 1.1, Fact::Dump(Dump { files, ..Dump::default() }));
+    }
     run.reading(5.0);
     verdict(&run.done(), clause)
 }
@@ -100,6 +138,20 @@ fn a_container_that_requests_most_of_the_memory_is_protected() {
     assert_eq!(scored(&most, 999), "violated", "the request is ignored");
     let limited = json!({ "requests": { "memory": "0" }, "limits": { "memory": "2400Mi" } });
     assert!(RIGHT.contains(&scored(&limited, 999)), "it requests nothing");
+}
+
+#[test]
+fn a_runtime_may_not_be_allowed_to_lower_scores() {
+    let limited = json!({ "limits": { "cpu": "50m", "memory": "64Mi" } });
+    for score in [-997, 0, 1] {
+        assert!(RIGHT.contains(&scored(&limited, score)));
+    }
+    assert_eq!(scored(&limited, 200), "inconclusive", "it may be the score of the runtime");
+    assert_eq!(scored_beside(&limited, 200, Some(200)), "inconclusive");
+    assert_eq!(scored_beside(&limited, 200, Some(-997)), "violated", "the runtime can lower scores");
+    assert_eq!(scored(&limited, 984), "violated", "the score of a Burstable pod");
+    assert_eq!(scored(&limited, 999), "violated");
+    assert_eq!(scored(&limited, 1000), "violated");
 }
 
 const MI: u64 = 1 << 20;
@@ -155,6 +207,11 @@ fn memory_beyond_a_limit_and_within_it() {
 /// The verdict on a container with a limit of half a CPU that used this many hundredths of a second of CPU time in ten
 /// seconds.
 fn burning(clause: &str, ticks: u64) -> &'static str {
+    burning_under(clause, ticks, "50000 100000")
+}
+
+/// The same if the container finds this quota in its cgroup.
+fn burning_under(clause: &str, ticks: u64, quota: &str) -> &'static str {
     let mut run = Composer::new(&[clause]);
     let plan = r#"{"process":{"consume":[{"cpu":{"threads":1,"for":"30s"}}]}}"#;
     let target = json!({
@@ -165,7 +222,8 @@ fn burning(clause: &str, ticks: u64) -> &'static str {
     run.fact(2.0, Fact::Consumed(Consumed { resource: "cpu".to_owned(), amount: 1, error: None }));
     for (at, ticks) in [(3.0, 40), (13.0, 40 + ticks)] {
         let stat = format!("1 (a b) S 0 0 0 0 0 0 0 0 0 0 {ticks} 0 0 0");
-        let files = BTreeMap::from([("/proc/self/stat".to_owned(), stat)]);
+        let quota = ("/sys/fs/cgroup/cpu.max".to_owned(), quota.to_owned());
+        let files = BTreeMap::from([("/proc/self/stat".to_owned(), stat), quota]);
         run.fact(at, Fact::Dump(Dump { files, ..Dump::default() }));
     }
     run.reading(20.0);
@@ -184,21 +242,49 @@ fn processor_time_is_compared_with_the_limit() {
     assert_eq!(burning(clause, 100), "inconclusive", "it was not held back by its limit");
 }
 
+#[test]
+fn a_node_may_enforce_no_cpu_limits() {
+    for clause in ["qos.guaranteed-protection", "qos.limit-exceeded-kills-container-only"] {
+        assert_eq!(burning_under(clause, 1000, "max 100000"), "inconclusive");
+        assert_eq!(burning_under(clause, 1000, "55000 100000"), "violated", "a limit, but a wrong one");
+    }
+}
+
 /// The verdict on a pod whose two containers request 100m of CPU each, under a quota of `hard`. `refused` is the
-/// message of the API server if it rejects the pod.
+/// amount in the message of the API server if it rejects the pod.
 fn under_a_quota(hard: &str, refused: Option<&str>) -> &'static str {
+    beside_another(hard, refused, Some("100m"))
+}
+
+/// Like [`under_a_quota`]. Another pod, which requests 100m and to which the quota does not apply, is stored with this
+/// request, if it is stored.
+fn beside_another(hard: &str, refused: Option<&str>, other: Option<&str>) -> &'static str {
     let clause = "qos.pod-sums";
     let mut run = Composer::new(&[clause]);
     let status = json!({ "hard": { "requests.cpu": hard }, "used": { "requests.cpu": "0" } });
     run.sighting(0.5, "ResourceQuota", "sums", Change::Added, json!({ "status": status }));
-    let one = |name: &str| json!({ "name": name, "resources": { "requests": { "cpu": "100m" } } });
-    let manifest = json!({ "kind": "Pod", "spec": { "containers": [one("c"), one("d")] } });
+    let one = |name: &str, cpu: &str| json!({ "name": name, "resources": { "requests": { "cpu": cpu } } });
+    let alone = |cpu: &str| json!({ "kind": "Pod", "spec": { "containers": [one("c", cpu)] } });
+    if let Some(cpu) = other {
+        run.tried(0.8, "other", alone("100m"), 201, "", alone(cpu));
+    }
+    let manifest = json!({ "kind": "Pod", "spec": { "containers": [one("c", "100m"), one("d", "100m")] } });
+    let stored = if refused.is_some() { Value::Null } else { manifest.clone() };
     let code = if refused.is_some() { 403 } else { 201 };
     let message = refused.map_or_else(String::new, |asked| {
         format!("exceeded quota: sums, requested: requests.cpu={asked}, used: requests.cpu=0, limited: requests.cpu={hard}")
     });
-    run.tried(1.0, "sent", manifest, code, &message, json!({}));
+    run.tried(1.0, "sent", manifest, code, &message, stored);
     verdict(&run.done(), clause)
+}
+
+#[test]
+fn a_quota_counts_what_admission_left() {
+    let with = |other| beside_another("200m", Some("500m"), other);
+    assert_eq!(with(Some("100m")), "violated", "the other pod was stored as it was sent");
+    assert_eq!(with(Some("250m")), "inconclusive", "admission raises requests");
+    assert_eq!(with(None), "inconclusive", "nothing shows what admission does");
+    assert_eq!(beside_another("199m", None, None), "violated", "the pod itself was stored as it was sent");
 }
 
 #[test]

@@ -2,7 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use probity_model::Timeline;
+
+use super::dumps::looks;
 use super::quantities::{WHOLE, thousandths};
+
+/// Why an amount of CPU beyond a limit proves nothing if [`sets_cpu_limits`] does not apply.
+pub(crate) const NO_CPU_LIMITS: &str = "no container shows that its node enforces CPU limits";
 
 /// More than any limit.
 const UNLIMITED: i128 = i128::MAX;
@@ -19,29 +25,44 @@ pub(crate) fn in_cgroup(
     amount: &str,
 ) -> Option<(i128, i128)> {
     let wanted = thousandths(amount)?;
-    let file = |name: &str| files.iter().find_map(|(path, text)| path.ends_with(name).then(|| text.trim()));
-    let number = |text: &str| if text == "max" { Some(UNLIMITED) } else { text.parse::<i128>().ok() };
     match (list, resource) {
         ("limits", "memory") => {
-            let bytes = file("/memory.max").or_else(|| file("/memory.limit_in_bytes")).and_then(number)?;
-            Some((bytes.saturating_mul(WHOLE), wanted))
+            let bytes = file(files, "/memory.max").or_else(|| file(files, "/memory.limit_in_bytes"));
+            Some((bytes.and_then(number)?.saturating_mul(WHOLE), wanted))
         }
-        ("limits", "cpu") => {
-            let (quota, period) = match file("/cpu.max").and_then(|text| text.split_once(' ')) {
-                Some((quota, period)) => (number(quota)?, number(period)?),
-                None => (
-                    file("/cpu.cfs_quota_us").and_then(number)?,
-                    file("/cpu.cfs_period_us").and_then(number)?,
-                ),
-            };
-            let limited = (0..UNLIMITED).contains(&quota);
-            let is = if limited { quota.checked_mul(WHOLE)?.checked_div(period)? } else { UNLIMITED };
-            Some((is, wanted))
-        }
+        ("limits", "cpu") => Some((cpu_limit(files)?, wanted)),
         ("requests", "cpu") => {
-            let shares = file("/cpu.shares").and_then(number)?;
+            let shares = file(files, "/cpu.shares").and_then(number)?;
             Some((shares, wanted.checked_mul(SHARES)?.checked_div(WHOLE)?.max(LEAST_SHARES)))
         }
         _ => None,
     }
+}
+
+fn file<'f>(files: &'f BTreeMap<String, String>, name: &str) -> Option<&'f str> {
+    files.iter().find_map(|(path, text)| path.ends_with(name).then(|| text.trim()))
+}
+
+fn number(text: &str) -> Option<i128> {
+    if text == "max" { Some(UNLIMITED) } else { text.parse().ok() }
+}
+
+/// The CPU limit in a cgroup, in thousandths of a CPU.
+fn cpu_limit(files: &BTreeMap<String, String>) -> Option<i128> {
+    let (quota, period) = match file(files, "/cpu.max").and_then(|text| text.split_once(' ')) {
+        Some((quota, period)) => (number(quota)?, number(period)?),
+        None => (
+            file(files, "/cpu.cfs_quota_us").and_then(number)?,
+            file(files, "/cpu.cfs_period_us").and_then(number)?,
+        ),
+    };
+    let limited = (0..UNLIMITED).contains(&quota);
+    if limited { quota.checked_mul(WHOLE)?.checked_div(period) } else { Some(UNLIMITED) }
+}
+
+/// Whether a container on a node found a CPU limit in its own cgroup, whatever its amount. A kubelet with the setting
+/// `cpuCFSQuota: false` gives no container a CPU limit, and does what it was told. One limit on the node rules this out.
+pub(crate) fn sets_cpu_limits(run: &Timeline<'_>, node: &str) -> bool {
+    let of_node = looks(run).into_iter().filter(|look| look.life.pod.node == node);
+    of_node.filter_map(|look| cpu_limit(&look.dump.files)).any(|limit| limit < UNLIMITED)
 }

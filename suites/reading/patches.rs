@@ -108,6 +108,28 @@ pub(crate) fn image_in<'v>(pod: &'v Value, name: &str) -> Option<&'v str> {
     container_in(pod, name)?["image"].as_str()
 }
 
+/// The last part of an image's name, without its tag and its digest, and these two if it has them.
+fn parts_of(image: &str) -> (&str, Option<&str>, Option<&str>) {
+    let last = image.rsplit_once('/').map_or(image, |(_, last)| last);
+    let (tagged, digest) =
+        last.split_once('@').map_or((last, None), |(tagged, digest)| (tagged, Some(digest)));
+    let (name, tag) = tagged.split_once(':').map_or((tagged, None), |(name, tag)| (name, Some(tag)));
+    (name, tag, digest)
+}
+
+/// Whether two images have the same name, perhaps in different registries.
+pub(crate) fn is_named_alike(one: &str, other: &str) -> bool {
+    parts_of(one).0 == parts_of(other).0
+}
+
+/// Whether an image that was asked for is shown under another name. Admission can replace the registry of an image, and
+/// can add the digest of an image or replace its tag with it.
+pub(crate) fn is_renamed(asked: &str, shown: &str) -> bool {
+    let ((name, tag, digest), (shown_name, shown_tag, shown_digest)) = (parts_of(asked), parts_of(shown));
+    let keeps_tag = shown_tag == tag || shown_tag.is_none() && shown_digest.is_some();
+    asked != shown && shown_name == name && keeps_tag && (digest.is_none() || shown_digest == digest)
+}
+
 /// Whether a patch of the pod names an image for a container: in that case, the process of the container is replaced.
 pub(crate) fn changes_image(run: &Timeline<'_>, pod: &PodLife<'_>, container: &ContainerLife<'_>) -> bool {
     is_accepted(run, pod, "", |asked| image_in(asked, &container.name).is_some())
@@ -167,6 +189,19 @@ impl<'t, 'h> Patch<'t, 'h> {
         self.pod.revisions.iter().filter(move |shown| known.is_none_or(|known| shown.id > known))
     }
 
+    /// Whether the pod shows the image from the patch for a container, but only under another name.
+    pub(crate) fn is_renamed(&self, run: &Timeline<'_>, container: &str) -> bool {
+        let Some(asked) = image_in(&self.asked, container) else { return false };
+        let mut renamed = false;
+        for image in self.after(run).filter_map(|shown| image_in(shown.object, container)) {
+            if image == asked {
+                return false;
+            }
+            renamed |= is_renamed(asked, image);
+        }
+        renamed
+    }
+
     /// Whether the API server rejected the patch because it is invalid, and not for another reason.
     pub(crate) fn is_invalid(&self) -> bool {
         self.refused.is_some_and(|why| why.contains("422 Invalid"))
@@ -178,6 +213,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn an_image_keeps_its_name_in_another_registry() {
+        assert!(is_renamed("a.local/b:1", "mirror:5000/a.local/b:1"));
+        assert!(is_renamed("b:1", "b:1@sha256:0"));
+        assert!(is_renamed("b:1", "mirror/b@sha256:0"));
+        assert!(!is_renamed("b:1", "b:1"), "it is the same name");
+        assert!(!is_renamed("b:1", "b:2"), "it is another image");
+        assert!(!is_renamed("b:1", "mirror/c:1"));
+        assert!(!is_renamed("b:1", "b"));
+        assert!(!is_renamed("b@sha256:0", "b@sha256:1"));
+    }
 
     #[test]
     fn a_failed_patch_is_read_from_its_sentence() {

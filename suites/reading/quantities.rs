@@ -29,9 +29,12 @@ pub(crate) fn thousandths(quantity: &str) -> Option<i128> {
     (all.checked_rem(parts)? == 0).then(|| all.checked_div(parts))?
 }
 
-/// Whether two quantities are the same amount.
+/// Whether two quantities are the same amount. A manifest may have a number where the API server shows a text.
 pub(crate) fn is_same(one: &Value, other: &Value) -> bool {
-    let amount = |of: &Value| of.as_str().and_then(thousandths);
+    let amount = |of: &Value| match of {
+        Value::Number(number) => thousandths(&number.to_string()),
+        _ => of.as_str().and_then(thousandths),
+    };
     one == other || amount(one).is_some_and(|one| amount(other) == Some(one))
 }
 
@@ -50,6 +53,7 @@ mod tests {
         assert_eq!(thousandths("0.0001"), None, "it is less than a thousandth");
         assert_eq!(thousandths("many"), None);
         assert!(is_same(&json!("1"), &json!("1000m")));
+        assert!(is_same(&json!(1), &json!("1")));
         assert!(is_same(&json!("1e3"), &json!("1e3")), "it is written in the same way");
         assert!(!is_same(&json!("1"), &json!("1m")));
         assert!(!is_same(&json!("1"), &json!(null)));

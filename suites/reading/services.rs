@@ -160,6 +160,8 @@ pub(crate) fn has_labels(pod: &PodLife<'_>, wanted: &Value) -> bool {
 }
 
 fn without_port(authority: &str) -> &str {
-    let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
-    host.trim_start_matches('[').trim_end_matches(']')
+    match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((host, _)) => host,
+        None => authority.rsplit_once(':').map_or(authority, |(host, _)| host),
+    }
 }

@@ -159,7 +159,7 @@ impl UnreachableProbe<'_, '_> {
 
     /// A revision that shows what only a success can cause. A restarted kubelet shows containers from before its
     /// restart as started.
-    fn succeeded(&self, run: &Timeline<'_>) -> Option<EventId> {
+    pub(crate) fn succeeded(&self, run: &Timeline<'_>) -> Option<EventId> {
         if self.spec.kind == ProbeKind::Startup && run.node_was_touched() {
             return None;
         }

@@ -3,17 +3,22 @@
 
 use std::collections::BTreeSet;
 
-use probity_model::timeline::{ContainerKind, ContainerLife, PodLife, Revision, State};
+use probity_model::timeline::{At, ContainerKind, ContainerLife, KubeEvent, PodLife, Revision, State};
+use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
-use super::tally::{Tally, Told};
+use super::pull_times::{FAILED_PULL, PULLING, Pulls};
+use super::tally::Told;
 use super::{NORMAL, WARNING};
 use crate::reading::patches::changes_image;
 use crate::reading::statuses::of_kubelet;
 
 /// The registry of images that no node can have: port 9 is the discard service (RFC 863), which serves no images.
 const NOWHERE: &str = "localhost:9/";
+
+/// Why it is not known when the status and the events are due.
+const UNENDED: &str = "nothing shows that a pull for the pod has ended";
 
 /// Why the image of a container cannot be used.
 #[derive(Clone, Copy)]
@@ -43,8 +48,7 @@ impl Lack {
         match self {
             Self::Unpulled => &["ErrImageNeverPull"],
             Self::Misnamed => &["InvalidImageName"],
-            // Some runtimes report that the registry does not answer.
-            Self::Unserved => &["ErrImagePull", "ImagePullBackOff", "RegistryUnavailable"],
+            Self::Unserved => &FAILED_PULL,
         }
     }
 
@@ -53,7 +57,7 @@ impl Lack {
         match self {
             Self::Unpulled => &[("ErrImageNeverPull", WARNING), ("Failed", WARNING)],
             Self::Misnamed => &[("InspectFailed", WARNING), ("Failed", WARNING)],
-            Self::Unserved => &[("Pulling", NORMAL), ("Failed", WARNING), ("BackOff", NORMAL)],
+            Self::Unserved => &[(PULLING, NORMAL), ("Failed", WARNING), ("BackOff", NORMAL)],
         }
     }
 }
@@ -129,7 +133,13 @@ pub(super) fn waits(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             }
         }
         let Some(first) = first.filter(|_| said.is_empty()) else { continue };
-        if run.watched_for(pod, &first.at, clause.slack_us()) {
+        let delay = Pulls::of(run, pod).delay(&first.at, clause.slack_us());
+        if !run.watched_for(pod, &first.at, clause.slack_us().saturating_add(delay.unwrap_or_default())) {
+            continue;
+        }
+        if delay.is_none() {
+            seen.doubt(Doubt::TooShort, format!("{name} has no image, but {UNENDED}"), [first.id]);
+        } else {
             let finding = format!("{name} has no image, but its status does not show this");
             seen.violated(finding, run.to_the_end([first.id]));
         }
@@ -139,12 +149,20 @@ pub(super) fn waits(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 /// Each attempt to get an image is reported, with its result.
 pub(super) fn reported(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (pod, container, lack) in lacking(run) {
-        let (tally, Some(first)) = (Tally::of(run, pod), begun(pod)) else { continue };
+        let (pulls, Some(first)) = (Pulls::of(run, pod), begun(pod)) else { continue };
+        let delay = pulls.delay(&first.at, clause.slack_us());
+        let from = At::new(first.id, first.at.later(delay.unwrap_or_default()));
         for (reason, kind) in lack.events() {
-            match tally.told(clause, first, (kind, 1), |event| event.is_of(&container.name, reason)) {
+            let says = |event: &KubeEvent<'_>| event.is_of(&container.name, reason);
+            match pulls.tally.told(clause, &from, (kind, 1), says) {
                 Told::Yes(event) => {
                     seen.fine([first.id, event]);
                     seen.facet("reason", *reason);
+                }
+                Told::No if delay.is_none() => {
+                    let why =
+                        format!("no event {reason} is about {}/{}, but {UNENDED}", pod.key, container.name);
+                    seen.doubt(Doubt::TooShort, why, [first.id]);
                 }
                 Told::No => {
                     let finding = format!(

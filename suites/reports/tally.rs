@@ -11,6 +11,8 @@ use probity_model::mechanisms::{CROWD, NEAR};
 use probity_model::timeline::{Happened, KubeEvent, PodLife};
 use probity_model::{Clause, EventId, Stamp, Timeline};
 
+use crate::reading::event_queue::{is_behind, is_recorded_by};
+
 /// The revisions of a pod's events, each with how often the event occurred since its previous revision.
 pub(super) struct Tally<'t, 'h> {
     run: &'t Timeline<'h>,
@@ -51,7 +53,9 @@ impl<'t, 'h> Tally<'t, 'h> {
         })
     }
 
-    /// Whether something that happened was followed in time by the nth of the matching events, which have this type.
+    /// Whether something that happened was followed in time by the nth of the matching events, which have this type. An event
+    /// that arrives late may have been recorded in time. If none arrives, it may still be in the kubelet's queue, but only
+    /// if other events of the kubelet were late.
     pub(super) fn told(
         &self,
         clause: &Clause,
@@ -62,8 +66,11 @@ impl<'t, 'h> Tally<'t, 'h> {
         let found = self.nth(nth, wanted);
         let by = self.due(clause, happened.when(), found);
         let late = |event: &KubeEvent<'_>| by.as_ref().is_some_and(|by| self.run.before(by, &event.at));
+        let (run, node) = (self.run, self.pod.node.as_str());
         match (found, &by) {
             (Some(event), _) if !late(event) => Told::Yes(event.id),
+            (Some(event), Some(by)) if is_recorded_by(run, node, event, by) => Told::Unknown,
+            (None, Some(_)) if is_behind(run, node, happened.when(), clause.slack_us()) => Told::Unknown,
             (_, Some(by)) if !self.is_crowded(kind, by) => Told::No,
             _ => Told::Unknown,
         }

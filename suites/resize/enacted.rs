@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::asked::{Amount, Resize, feasible};
 use super::deferred::has_no_room;
-use crate::reading::cgroups::in_cgroup;
+use crate::reading::cgroups::{NO_CPU_LIMITS, in_cgroup, sets_cpu_limits};
 use crate::reading::patches::{IN_PROGRESS, PENDING, is_resizing};
 use crate::reading::qos::{DECIDING, total_request};
 use crate::reading::quantities::{is_same, thousandths};
@@ -89,6 +89,12 @@ fn judge_limit(
     let all: Vec<(&Line<'_>, (i128, i128))> = readings(container).filter_map(read).collect();
     let late = || all.iter().filter(|(line, _)| resize.is_complete(run, clause, &line.at));
     if let Some((line, _)) = late().find(|(_, (is, wanted))| is != wanted) {
+        if (amount.list, amount.resource) == ("limits", "cpu") && !sets_cpu_limits(run, &resize.pod().node) {
+            let why =
+                format!("{}/{} has no CPU limit, but {NO_CPU_LIMITS}", resize.pod().key, container.name);
+            seen.doubt(Doubt::Ambiguous, why, [resize.patch.id, line.id]);
+            return;
+        }
         let finding = format!(
             "{}/{} was resized, and {} of {} are in its {}, but its cgroup does not have them",
             resize.pod().key,

@@ -139,6 +139,25 @@ fn the_cgroup_has_the_new_limits() {
 }
 
 #[test]
+fn a_node_may_enforce_no_cpu_limits() {
+    const CLAUSE: &str = "resize.enacted";
+    for files in [
+        &[("/sys/fs/cgroup/cpu.max", "max 100000")][..],
+        &[("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1"), ("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000")],
+    ] {
+        for (limited_before, word) in [(false, "inconclusive"), (true, "violated")] {
+            let mut run = grown(CLAUSE, "");
+            if limited_before {
+                dump(&mut run, 11.0, &[("/sys/fs/cgroup/cpu.max", "10000 100000")]);
+            }
+            patched(&mut run, 12.0, &json!({ "cpu": "50m" }));
+            dump(&mut run, 23.0, files);
+            assert_eq!(verdict(&end(run), CLAUSE), word, "{files:?} {limited_before}");
+        }
+    }
+}
+
+#[test]
 fn the_status_shows_a_complete_resize() {
     const CLAUSE: &str = "resize.completed";
     let going = json!([{ "type": "PodResizeInProgress", "status": "True" }]);

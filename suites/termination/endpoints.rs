@@ -9,6 +9,7 @@ use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::{Call, Fact};
 
 use super::asked::{Going, going};
+use crate::reading::endpoints::measure_last_request;
 use crate::reading::ends::{End, alive_until};
 use crate::reading::services::{Entry, Service, services};
 
@@ -107,7 +108,8 @@ pub(super) fn is_not_ready(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
             return;
         };
         let quantity = format!("from the deletion to ready=false in `{name}`");
-        if seen.within(run, node, quantity, (leaving.shown, down), clause.in_time()) == Some(Fit::Met) {
+        let fit = seen.within(run, node, quantity, (leaving.shown, down), clause.in_time());
+        if fit == Some(Fit::Met) {
             seen.facet("seen", "condition");
         }
         // The pod may have become ready just before its deletion.
@@ -122,12 +124,19 @@ pub(super) fn is_not_ready(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
             seen.violated(finding, [down.id, again.id]);
         }
         if leaving.service.has_another(run, leaving.going.pod, &leaving.shown.at) {
-            judge_traffic(clause, leaving, seen);
+            let changed = (fit != Some(Fit::Missed)).then_some(down);
+            judge_traffic(clause, leaving, changed, seen);
         }
     });
 }
 
-fn judge_traffic(clause: &Clause, leaving: &Leaving<'_, '_>, seen: &mut Seen) {
+/// Judges the traffic of a terminating pod. `changed` is the entry that shows it as not ready, if that came in time.
+fn judge_traffic(
+    clause: &Clause,
+    leaving: &Leaving<'_, '_>,
+    changed: Option<&Entry<'_, '_>>,
+    seen: &mut Seen,
+) {
     let (run, pod, shown) = (leaving.going.run, leaving.going.pod, leaving.shown);
     let most = clause.slack_us() + PROXY;
     let attempts = pod.containers.iter().flat_map(|container| &container.attempts);
@@ -139,7 +148,8 @@ fn judge_traffic(clause: &Clause, leaving: &Leaving<'_, '_>, seen: &mut Seen) {
         let words = format!("the slack + {} for the node's proxy", seconds(PROXY));
         let quantity =
             format!("from the deletion to the last new request through `{}`", leaving.service.name);
-        let fit = seen.within(run, &pod.node, quantity, (shown, late), Bound::at_most(most, words));
+        let measured = run.measure(quantity, &pod.node, shown, late, Bound::at_most(most, words));
+        let fit = measured.map(|of| measure_last_request(run, seen, of, (pod, changed, late)));
         if fit != Some(Fit::Met) {
             return;
         }

@@ -4,7 +4,7 @@ use probity_model::timeline::{Life, PodLife};
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
-use super::asks;
+use super::{asks, maps};
 use crate::reading::dumps::{looks, trials};
 use crate::reading::volumes::{list, volume_of};
 
@@ -79,13 +79,17 @@ fn is_emptied(life: &Life<'_, '_>, path: &str) -> bool {
     volume.is_some_and(|volume| volume.get("emptyDir").is_some())
 }
 
-/// A container whose user does not exist inside does not start, although another pod with its own user namespace does.
+/// A container whose user does not exist inside does not start, although another pod with its own user namespace does. A
+/// kubelet can be configured to give each pod more users than usual: then the kernel shows that the user exists inside.
 fn judge_missing(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let all = looks(run);
     let Some(works) = all.iter().find(|look| asks(look.life.pod.spec)) else { return };
     let most = clause.tolerance_times("ids") as u64;
     for pod in run.pods.iter().filter(|pod| asks(pod.spec) && largest_user(pod) >= most) {
         let user = largest_user(pod);
+        if all.iter().any(|look| std::ptr::eq(look.life.pod, pod) && maps::has_own_user(look, user)) {
+            continue;
+        }
         if let Some(line) = pod.containers.iter().flat_map(|of| &of.attempts).find_map(|of| of.lines.first())
         {
             let finding =

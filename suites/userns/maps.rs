@@ -60,6 +60,12 @@ fn ranges_of(look: &Look<'_, '_>, file: &str) -> Vec<Range> {
     look.dump.files.get(file).map(|map| ranges(map)).unwrap_or_default()
 }
 
+/// Whether a container has a user, and has it in a user namespace of its own.
+pub(super) fn has_own_user(look: &Look<'_, '_>, user: u64) -> bool {
+    let map = look.dump.files.get(USERS).filter(|map| !is_identity(map));
+    map.is_some_and(|map| outside_of(&ranges(map), user).is_some())
+}
+
 /// The id of a user outside.
 fn outside_of(ranges: &[Range], id: u64) -> Option<u64> {
     ranges.iter().find_map(|range| range.outside_of(id))

@@ -38,10 +38,26 @@ fn patched(entry: &Value, refused: Option<&str>, shown: bool) -> &'static str {
         }
     }
     if shown {
-        let mut of = super::spec("Always", &["one"], &["main"]);
-        of["initContainers"][0]["image"] = entry["image"].clone();
-        run.pod_seen(5.1, &of, &json!({ "phase": "Running" }), Change::Modified);
+        shows(&mut run, &entry["image"]);
     }
+    run.reading(20.0);
+    verdict(&run.done(), MUTABLE)
+}
+
+/// The pod shows this image of its init container.
+fn shows(run: &mut Composer, image: &Value) {
+    let mut of = super::spec("Always", &["one"], &["main"]);
+    of["initContainers"][0]["image"] = image.clone();
+    run.pod_seen(5.1, &of, &json!({ "phase": "Running" }), Change::Modified);
+}
+
+/// A pod whose init container gets a new image, which the pod shows under this name.
+fn renamed(shown: &str) -> &'static str {
+    let mut run = pod(MUTABLE, "Always", &["one"], &["main"]);
+    runs(&mut run, "one", 0, (1.0, 2.0), 0);
+    begins(&mut run, "main", 3.0);
+    patch(&mut run, 5.0, &json!({ "name": "one", "image": "registry/other:2" }));
+    shows(&mut run, &json!(shown));
     run.reading(20.0);
     verdict(&run.done(), MUTABLE)
 }
@@ -58,9 +74,26 @@ fn only_the_image_of_an_init_container_can_be_changed() {
     assert_eq!(patched(&command, Some("connection refused"), false), "inconclusive");
 }
 
+#[test]
+fn an_image_may_be_stored_under_another_name() {
+    assert_eq!(renamed("mirror/registry/other:2"), "inconclusive");
+    assert_eq!(renamed("registry/other:1"), "violated");
+}
+
 fn tried(clause: &str, spec: &Value, code: u16, message: &str, class: &str) -> &'static str {
+    stored(clause, (spec, spec), code, message, class)
+}
+
+/// A dry run of a pod that is sent and stored with these specs.
+fn stored(
+    clause: &str,
+    (spec, stored): (&Value, &Value),
+    code: u16,
+    message: &str,
+    class: &str,
+) -> &'static str {
     let mut run = Composer::new(&[clause]);
-    let stored = json!({ "spec": spec, "status": { "qosClass": class } });
+    let stored = json!({ "spec": stored, "status": { "qosClass": class } });
     run.tried(1.0, "trial", json!({ "kind": "Pod", "spec": spec }), code, message, stored);
     verdict(&run.done(), clause)
 }
@@ -102,27 +135,64 @@ fn the_class_follows_from_all_containers() {
     assert_eq!(tried(CLASS, &of(&limits), 201, "", "Guaranteed"), "holds");
     assert_eq!(tried(CLASS, &of(&json!({})), 201, "", "Burstable"), "holds");
     assert_eq!(tried(CLASS, &of(&json!({})), 201, "", "Guaranteed"), "violated");
+    let admitted = |sent: &Value, class: &str| stored(CLASS, (&of(sent), &of(&limits)), 201, "", class);
+    assert_eq!(admitted(&json!({}), "Guaranteed"), "inconclusive", "a LimitRange sets limits");
+    assert_eq!(admitted(&json!({}), "Burstable"), "violated", "not the class of what is stored");
 }
 
 /// A quota of 500m, and a dry run of a pod whose containers request these amounts.
 fn quota(clause: &str, inits: &[(&str, i64)], main: i64, refused: bool) -> &'static str {
+    beside_another(clause, inits, main, (refused, Some(100)))
+}
+
+/// Like [`quota`]. Another pod, which requests 100m and to which the quota does not apply, is stored with this request,
+/// if it is stored.
+fn beside_another(
+    clause: &str,
+    inits: &[(&str, i64)],
+    main: i64,
+    (refused, other): (bool, Option<i64>),
+) -> &'static str {
     let mut run = Composer::new(&[clause]);
     let status = json!({ "hard": { "requests.cpu": "500m" }, "used": { "requests.cpu": "0" } });
     run.sighting(1.0, "ResourceQuota", "half", Change::Added, json!({ "status": status }));
     let asks = |amount: i64| json!({ "requests": { "cpu": format!("{amount}m") } });
     let inits: Vec<Value> = inits
         .iter()
-        .map(|(policy, amount)| match *policy {
-            "" => json!({ "name": "i", "resources": asks(*amount) }),
-            policy => json!({ "name": "i", "restartPolicy": policy, "resources": asks(*amount) }),
+        .enumerate()
+        .map(|(nth, (policy, amount))| match *policy {
+            "" => json!({ "name": format!("i{nth}"), "resources": asks(*amount) }),
+            policy => {
+                json!({ "name": format!("i{nth}"), "restartPolicy": policy, "resources": asks(*amount) })
+            }
         })
         .collect();
     let mains = json!([{ "name": "c", "resources": asks(main) }]);
     let manifest =
         json!({ "spec": { "activeDeadlineSeconds": 60, "initContainers": inits, "containers": mains } });
+    let alone =
+        |amount: i64| json!({ "spec": { "containers": [{ "name": "c", "resources": asks(amount) }] } });
+    if let Some(other) = other {
+        run.tried(1.5, "other", alone(100), 201, "", alone(other));
+    }
     let (code, message) = if refused { (403, "exceeded quota: half") } else { (201, "") };
-    run.tried(2.0, "trial", manifest, code, message, json!({}));
+    let stored = if refused { Value::Null } else { manifest.clone() };
+    run.tried(2.0, "trial", manifest, code, message, stored);
     verdict(&run.done(), clause)
+}
+
+#[test]
+fn a_quota_counts_what_admission_left() {
+    let with = |other| beside_another(HIGHEST, &[("", 300), ("", 500)], 100, (true, other));
+    assert_eq!(with(Some(100)), "violated", "the other pod was stored as it was sent");
+    assert_eq!(with(Some(250)), "inconclusive", "admission raises requests");
+    assert_eq!(with(None), "inconclusive", "nothing shows what admission does");
+    let exceeds = [("", 300), ("", 501)];
+    assert_eq!(
+        beside_another(HIGHEST, &exceeds, 100, (false, None)),
+        "violated",
+        "it was stored as it was sent"
+    );
 }
 
 #[test]

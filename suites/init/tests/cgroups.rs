@@ -49,6 +49,8 @@ fn the_control_group_has_the_effective_limits() {
     assert_eq!(judged((Some(40_000), 128), sum), "violated");
     assert_eq!(judged(init, (Some(50_000), 128)), "violated", "all containers at once");
     assert_eq!(judged(init, (None, 128)), "violated", "no limit");
+    assert_eq!(judged((None, 256), (None, 128)), "inconclusive", "the node may enforce no CPU limits");
+    assert_eq!(judged((None, 256), (None, 64)), "violated", "the memory");
 }
 
 #[test]

@@ -51,8 +51,16 @@ fn systems_are_two() {
 #[test]
 fn a_pod_of_another_system_is_refused() {
     let clause = "pod.os-field";
-    let judged = |phase: &str, state: Value| {
-        let mut run = Composer::new(&[clause]);
+    let on = |image: &str, linux: bool, phase: &str, state: Value| {
+        let mut header = Composer::new(&[clause]).done().header;
+        if let Some(facts) = header.nodes.get_mut(NODE) {
+            image.clone_into(&mut facts.os_image);
+        }
+        let mut run = Composer::with_header(header);
+        if linux {
+            run.of("target", "target").create(0.0, &json!({ "containers": [{ "name": "target" }] }));
+            run.start(0.4, 0).of("pod", "target");
+        }
         let spec =
             json!({ "os": { "name": "windows" }, "nodeName": NODE, "containers": [{ "name": "target" }] });
         run.create(0.0, &spec);
@@ -61,9 +69,15 @@ fn a_pod_of_another_system_is_refused() {
         run.pod_seen(2.0, &spec, &status, Change::Modified).reading(40.0);
         verdict(&run.done(), clause)
     };
+    let waiting = json!({ "waiting": { "reason": "ContainerCreating" } });
+    let judged = |phase: &str, state: Value| on("Debian GNU/Linux 12", false, phase, state);
     assert!(RIGHT.contains(&judged("Failed", json!({}))));
     assert_eq!(judged("Running", json!({ "running": {} })), "violated");
-    assert_eq!(judged("Pending", json!({ "waiting": { "reason": "ContainerCreating" } })), "violated");
+    assert_eq!(judged("Pending", waiting.clone()), "violated");
+    let windows = "Windows Server 2022 Datacenter";
+    assert_eq!(on(windows, false, "Pending", waiting.clone()), "inconclusive", "it is the right system");
+    assert_eq!(on(windows, false, "Running", json!({ "running": {} })), "inconclusive");
+    assert_eq!(on(windows, true, "Pending", waiting), "violated", "a program for Linux ran there");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Hand-written histories of containers that get a new image.
 
-use probity_composer::{Composer, Told, running_status};
-use probity_model::history::Did;
+use probity_composer::{Composer, NODE, Told, running_status};
+use probity_model::history::{Change, Did};
 use probity_script::witness::{Exiting, Fact, Listening};
 use serde_json::{Value, json};
 
@@ -116,6 +116,11 @@ fn a_container_that_waits_for_its_image_gets_the_corrected_one() {
 /// The verdict on a container that gets the image of another pod, and whose new instance is shown with this ID and this
 /// name of its image.
 fn replaced(id: &str, name: &str) -> &'static str {
+    beside(NODE, id, name)
+}
+
+/// Like [`replaced`]. The other pod runs on this node.
+fn beside(node: &str, id: &str, name: &str) -> &'static str {
     let spec = |image: &str| {
         let plan = json!([{ "name": "AGNHOST_PLAN", "value": "{}" }]);
         json!({ "containers": [{ "name": "target", "image": image, "env": plan }] })
@@ -128,7 +133,9 @@ fn replaced(id: &str, name: &str) -> &'static str {
     };
     let (old, new) = ("registry/target:1", "registry/target:2");
     let mut run = Composer::new(&[REPLACES]);
-    run.of("reference", "target").create(0.0, &spec(new)).start(0.4, 0);
+    let mut reference = spec(new);
+    reference["nodeName"] = json!(node);
+    run.of("reference", "target").pod_seen(0.0, &reference, &json!({ "phase": "Pending" }), Change::Added);
     run.status(0.8, &status(0.8, 0, "sha256:2", new));
     run.of("pod", "target").create(1.0, &spec(old)).start(1.4, 0);
     run.status(1.8, &status(1.8, 0, "sha256:1", old));
@@ -145,4 +152,10 @@ fn the_status_shows_the_new_image() {
     assert_ne!(replaced("sha256:2", "registry/another-name:2"), "violated", "another name of the image");
     assert_eq!(replaced("sha256:1", "registry/target:1"), "violated", "the image is the old one");
     assert_eq!(replaced("sha256:2", "registry/target:1"), "violated", "only the name is the old one");
+}
+
+#[test]
+fn an_image_has_other_ids_on_other_nodes() {
+    assert_ne!(beside("another", "sha256:3", "registry/target:2"), "violated");
+    assert_eq!(beside(NODE, "sha256:3", "registry/target:2"), "violated");
 }

@@ -89,6 +89,23 @@ fn some_fields_can_be_changed_and_all_others_cannot() {
 }
 
 #[test]
+fn admission_may_store_an_accepted_patch_differently() {
+    let judged =
+        |asked: &Value, after: &Value| patched(FIELDS, &object(), &json!({ "spec": asked }), None, after);
+    let image = |image: &str| json!([{ "name": "target", "image": image }]);
+    let asked = json!({ "containers": image("registry/new:1") });
+    let shown = |name: &str| judged(&asked, &with("containers", image(name)));
+    assert_eq!(shown("mirror/registry/new:1"), "inconclusive", "another registry");
+    assert_eq!(shown("registry/new:1@sha256:0"), "inconclusive", "a digest");
+    assert_eq!(shown("registry/new:2"), "violated", "another image");
+    let none = json!({ "tolerations": [] });
+    let again = json!([{ "key": "a", "tolerationSeconds": 200 }, { "key": "b" }]);
+    assert_eq!(judged(&none, &object()), "inconclusive", "the tolerations were added again");
+    assert_eq!(judged(&none, &with("tolerations", again)), "inconclusive", "and another one");
+    assert_eq!(judged(&none, &with("tolerations", json!([{ "key": "b" }]))), "violated", "one is gone");
+}
+
+#[test]
 fn a_deadline_can_only_become_shorter() {
     let none = with("activeDeadlineSeconds", Value::Null);
     let judged = |before: &Value, asked: Value, refused: bool| {

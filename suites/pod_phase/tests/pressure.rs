@@ -100,6 +100,23 @@ fn a_pod_that_goes_on_or_comes_back_is_noticed() {
 }
 
 #[test]
+fn a_node_may_not_count_local_storage() {
+    let judged = |resources: &[&str]| {
+        let mut run = writing("4Mi");
+        run.reading(200.0);
+        let mut history = run.done();
+        for facts in history.header.nodes.values_mut() {
+            let all = resources.iter().map(|resource| ((*resource).to_owned(), "8Gi".to_owned()));
+            facts.allocatable = all.collect();
+        }
+        verdict(&history, CLAUSE)
+    };
+    assert_eq!(judged(&["memory"]), "inconclusive");
+    assert_eq!(judged(&["memory", "ephemeral-storage"]), "violated");
+    assert_eq!(judged(&[]), "violated", "the harness may not read nodes");
+}
+
+#[test]
 fn a_pod_within_its_limit_is_left_alone() {
     let mut run = writing("64Mi");
     run.reading(200.0);

@@ -51,6 +51,25 @@ fn what_is_not_written_is_read_back_as_its_default() {
 }
 
 #[test]
+fn admission_may_fill_in_what_is_not_written() {
+    let judged = |containers: &[Value]| {
+        let mut run = Composer::new(&[DEFAULTS]);
+        let spec = json!({ "containers": [{ "name": "c", "image": "registry/c:1" }] });
+        let stored = json!({ "terminationGracePeriodSeconds": 25, "containers": containers });
+        let pod = |spec: Value| json!({ "kind": "Pod", "spec": spec });
+        run.tried(0.0, "plain", pod(spec), 201, "", pod(stored));
+        verdict(&run.done(), DEFAULTS)
+    };
+    let as_sent = json!({ "name": "c", "image": "registry/c:1" });
+    assert_eq!(judged(std::slice::from_ref(&as_sent)), "violated");
+    assert_eq!(judged(&[as_sent, json!({ "name": "proxy" })]), "inconclusive", "an injected sidecar");
+    let asks = json!({ "requests": { "cpu": "50m" } });
+    let raised = json!({ "name": "c", "image": "registry/c:1", "resources": asks });
+    assert_eq!(judged(&[raised]), "inconclusive", "a raised request");
+    assert_eq!(judged(&[json!({ "name": "c", "image": "mirror/c:1" })]), "inconclusive", "another registry");
+}
+
+#[test]
 fn less_than_the_least_is_refused_by_name() {
     assert_eq!(tried(MINIMUMS, "livenessProbe", "periodSeconds", -1, 422, None), "holds");
     assert_eq!(tried(MINIMUMS, "livenessProbe", "periodSeconds", -1, 201, Some(-1)), "violated");

@@ -1,6 +1,7 @@
 //! Hand-written histories for the judges of redirects.
 
-use probity_composer::{Composer, Told};
+use probity_composer::{Composer, Told, timestamp};
+use probity_model::history::Change;
 use serde_json::{Value, json};
 
 use crate::reading::http::scene::{led, redirect};
@@ -233,6 +234,23 @@ fn a_warning_that_may_have_been_dropped_or_is_yet_to_come_is_doubt() {
         scene.run.event(2.0 + f64::from(nth) / 10.0, "Warning", "Unhealthy", &format!("Liveness {nth}"));
     }
     assert_eq!(scene.at(9.0), "inconclusive");
+}
+
+#[test]
+fn a_warning_may_wait_in_the_queue_of_its_kubelet() {
+    let judged = |arrives: f64| {
+        let mut scene = readiness(CROSS_HOST, "http://10.9.9.9:8080/x");
+        scene.probes(2..8, &[Told::get("/r", 302)]).ready(2.2, true);
+        let event = json!({
+            "metadata": { "name": "pod.other" }, "involvedObject": { "kind": "Pod", "name": "pod", "uid": "uid-pod" },
+            "reason": "Unhealthy", "message": "Liveness probe failed", "type": "Warning", "count": 1,
+            "source": { "component": "kubelet" }, "lastTimestamp": timestamp(8.0),
+        });
+        scene.run.sighting(arrives, "Event", "pod.other", Change::Added, event);
+        scene.at(30.0)
+    };
+    assert_eq!(judged(25.0), "inconclusive");
+    assert_eq!(judged(8.5), "violated");
 }
 
 #[test]

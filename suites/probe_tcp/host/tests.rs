@@ -43,7 +43,27 @@ fn named(host: &str, ready: bool) -> &'static str {
 #[test]
 fn the_name_of_a_service_fails() {
     assert_eq!(named("web.default.svc", false), "holds");
-    assert_eq!(named("web.default.svc", true), "violated");
+    assert_eq!(named("no_web.default.svc", false), "holds");
+}
+
+#[test]
+fn a_node_that_resolves_the_names_of_services_is_doubt() {
+    assert_eq!(named("web.default.svc", true), "inconclusive");
+    assert_eq!(named("_http._tcp.web.default.svc", true), "inconclusive", "the name of a port");
+    assert_eq!(named("no_web.default.svc", true), "violated", "no resolver knows this name");
+    assert_eq!(named("no_web.default.svc.cluster.local.", true), "violated");
+}
+
+/// The verdict if a liveness probe never stops its container.
+fn alive(host: &str) -> &'static str {
+    let handler = json!({ "tcpSocket": { "port": 80, "host": host } });
+    Scene::new(NAME, "livenessProbe", &handler, &json!({})).at(60.0)
+}
+
+#[test]
+fn a_liveness_probe_may_find_the_service() {
+    assert_eq!(alive("web.default.svc"), "inconclusive");
+    assert_eq!(alive("no_web.default.svc"), "violated");
 }
 
 #[test]

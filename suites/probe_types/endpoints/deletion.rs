@@ -11,8 +11,8 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::Fact;
 
 use super::leaving::{calls_after, requests};
-use crate::reading::endpoints::{Fall, no_longer_ready};
-use crate::reading::services::{Service, services};
+use crate::reading::endpoints::{Fall, measure_last_request, no_longer_ready};
+use crate::reading::services::{Entry, Service, services};
 
 /// A ready pod whose deletion was requested, while its containers keep running.
 struct Leaving<'t, 'h> {
@@ -180,7 +180,7 @@ pub(super) fn drain_without_probe(run: &Timeline<'_>, clause: &Clause, seen: &mu
                 seen.fine([Some(leaving.shown.id), Some(entry.id), leaving.until].into_iter().flatten());
             }
             if service.has_another(run, leaving.pod, &leaving.shown.at) {
-                traffic_goes_elsewhere(run, clause, seen, leaving, service);
+                traffic_goes_elsewhere(run, clause, seen, leaving, (service, &entry));
             }
         }
     }
@@ -191,7 +191,7 @@ fn traffic_goes_elsewhere(
     clause: &Clause,
     seen: &mut Seen,
     leaving: &Leaving<'_, '_>,
-    service: &Service<'_, '_>,
+    (service, changed): (&Service<'_, '_>, &Entry<'_, '_>),
 ) {
     let most = clause.slack_us() + PROXY;
     let shown = leaving.shown;
@@ -201,7 +201,9 @@ fn traffic_goes_elsewhere(
     if let Some(late) = late {
         let bound = Bound::at_most(most, "slack + 2 s for the node's proxy");
         let quantity = format!("from the deletion to the last new connection through `{}`", service.name);
-        seen.within(run, &leaving.pod.node, quantity, (shown, *late), bound);
+        if let Some(measured) = run.measure(quantity, &leaving.pod.node, shown, *late, bound) {
+            measure_last_request(run, seen, measured, (leaving.pod, Some(changed), *late));
+        }
     }
     let calls = calls_after(run, leaving.pod, service, (&shown.at, most, leaving.lasted));
     let enough = calls.len() >= clause.tolerance_times("calls");

@@ -2,12 +2,13 @@
 
 use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::Fit;
+use probity_model::mechanisms::PROXY;
 use probity_model::stamp::counted;
 use probity_model::timeline::{Asked, PodLife, ProbeKind, ProbeOutcome, Revision};
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::{Call, Fact};
 
-use crate::reading::endpoints::{Fall, no_longer_ready};
+use crate::reading::endpoints::{Fall, measure_last_request, no_longer_ready};
 use crate::reading::mains::lives_of;
 use crate::reading::services::{Service, services};
 
@@ -83,8 +84,11 @@ fn no_request_after(
     let Some(before) = before else { return };
     if let Some(late) = late {
         let quantity = format!("from Ready=False to the last request through `{}`", service.name);
-        let fit = seen.within(run, &fall.pod.node, quantity, (shown, *late), clause.in_time());
-        if fit.is_some_and(|fit| fit != Fit::Met) {
+        let measured = run.measure(quantity, &fall.pod.node, shown, *late, clause.in_time());
+        // The slack includes the time of the proxy.
+        let changed = fall.entry_within(run, clause.slack_us() - PROXY, service);
+        let parts = (fall.pod, changed.as_ref(), *late);
+        if measured.is_some_and(|of| measure_last_request(run, seen, of, parts) != Fit::Met) {
             return;
         }
     }

@@ -88,6 +88,26 @@ mod service_traffic_stops {
         assert_eq!(failing(CLAUSE, false, |run, second| request(run, second, second < 13)), "violated");
     }
 
+    /// The slice changes at 5.5 s, and requests arrive until this second.
+    fn proxied(until: u16) -> &'static str {
+        failing(CLAUSE, false, |run, second| {
+            if second == 5 {
+                endpoint(run, second, &json!({ "ready": false, "serving": false }));
+            }
+            request(run, second, second < until);
+            if second == 14 {
+                (15..24).for_each(|second| request(run, second, second < until));
+            }
+        })
+    }
+
+    #[test]
+    fn a_proxy_that_gathers_its_changes_is_doubt() {
+        assert_eq!(proxied(6), "holds");
+        assert_eq!(proxied(15), "inconclusive");
+        assert_eq!(proxied(24), "violated", "no proxy takes that long");
+    }
+
     #[test]
     fn without_calls_there_is_doubt() {
         assert_eq!(failing(CLAUSE, false, |_, _| ()), "inconclusive");
@@ -280,12 +300,18 @@ mod drain_without_probe {
 
     #[test]
     fn connections_to_a_leaving_pod_are_a_violation_if_there_is_another() {
-        assert_eq!(with_another(true), "violated");
-        assert_eq!(with_another(false), "holds");
+        assert_eq!(with_another(22), "violated");
+        assert_eq!(with_another(0), "holds");
     }
 
-    /// A second ready pod in the same Service, and a client that still reaches the first pod, or no longer does.
-    fn with_another(arrives: bool) -> &'static str {
+    #[test]
+    fn a_proxy_that_gathers_its_changes_is_doubt() {
+        assert_eq!(with_another(15), "inconclusive");
+    }
+
+    /// A second ready pod in the same Service, and a client that still reaches the first pod until this second. The slice
+    /// changes at 4.5 s.
+    fn with_another(until: u16) -> &'static str {
         let mut run = ready_pod(CLAUSE, false, false);
         let both = |ready: bool| {
             let entry = |pod: &str, ready: bool| {
@@ -305,11 +331,11 @@ mod drain_without_probe {
         terminating(&mut run, 4.0, true);
         run.signal(4.1, "SIGTERM");
         run.sighting(4.5, "EndpointSlice", "web-abcde", Change::Modified, both(false));
-        for second in 5..18 {
-            request(&mut run, second, arrives && second > 10);
+        for second in 5..22 {
+            request(&mut run, second, second < until);
         }
-        run.fact(18.0, Fact::Exiting(Exiting { code: 0, why: "stop".to_owned() }));
-        run.left(18.1);
+        run.fact(22.0, Fact::Exiting(Exiting { code: 0, why: "stop".to_owned() }));
+        run.left(22.1);
         verdict(&run.done(), CLAUSE)
     }
 

@@ -74,7 +74,15 @@ fn with_authority(scheme: &str, rest: &str) -> Reference {
             Some((host, port)) => (host, port),
             None => return Reference::Malformed,
         },
-        None => authority.split_at(authority.find(':').unwrap_or(authority.len())),
+        None => {
+            let (host, port) = authority.split_at(authority.rfind(':').unwrap_or(authority.len()));
+            // Go up to 1.25 takes what follows the last colon for the port, as in an IPv6 address without brackets.
+            // Go 1.26 rejects such a URL.
+            if host.contains(':') && port.chars().skip(1).all(|c| c.is_ascii_digit()) {
+                return Reference::Odd;
+            }
+            (host, port)
+        }
     };
     if host.is_empty() || authority.contains('@') {
         return Reference::Odd;

@@ -4,12 +4,13 @@
 //! started. A state that did not change proves less than one that did, so [`PossibleResults`] has every result that the
 //! run *can* have had. If the run is too short for its result to be seen, there is no answer.
 
-use std::collections::BTreeMap;
+mod warnings;
+
 use std::ops::Range;
 
 use probity_model::history::Source;
-use probity_model::mechanisms::{CROWD, NEAR, TO_STOP, YOUNG};
-use probity_model::timeline::{ContainerSeen, KubeEvent, ProbeKind, ProbeOutcome, Revision};
+use probity_model::mechanisms::{NEAR, TO_STOP, YOUNG};
+use probity_model::timeline::{ContainerSeen, ProbeKind, ProbeOutcome, Revision};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Interval, Seen, Stamp, Timeline};
 
@@ -162,62 +163,6 @@ impl<'a, 't, 'h> Reaction<'a, 't, 'h> {
             ProbeKind::Liveness => self.by_life(range, due),
             ProbeKind::Startup => self.by_start(range, due),
         }
-    }
-
-    /// Judges whether the kubelet recorded a `ProbeWarning` for a run of probes.
-    pub(crate) fn expect_warning(&self, range: &Range<usize>, seen: &mut Seen) {
-        let Some(first) = self.first(range) else { return };
-        let Some(from) = self.run.clocks.on_harness(&first.at) else { return };
-        if let Some(id) = self.warning(range) {
-            return seen.fine([first.id, id]);
-        }
-        let end = self.run.end();
-        let waited = self.run.ended_us - from.hi - self.course.noise(&first.at, &end);
-        let events = self.course.events(range);
-        let of = format!("{} of {}", self.course.spec.kind.word(), self.course.container.name);
-        if self.hidden(&first.at, &end) {
-            seen.doubt(Doubt::Gap, format!("a warning about the {of} may have been missed"), events);
-        } else if waited < self.lag {
-            seen.doubt(Doubt::TooShort, format!("the case ended before a warning about the {of}"), events);
-        } else if self.course.stop().is_some_and(|stop| stop.at.at.lo <= first.at.at.hi) {
-            let why = format!("the container was being stopped, and the kubelet may drop its {of} then");
-            seen.doubt(Doubt::Ambiguous, why, events);
-        } else if self.is_crowded(first) {
-            let why = format!("there were so many events that one about the {of} may have been dropped");
-            seen.doubt(Doubt::Ambiguous, why, events);
-        } else {
-            seen.violated(format!("no ProbeWarning was recorded about the {of}"), events);
-        }
-    }
-
-    /// The first warning about the probe that a run of probes can have caused.
-    pub(crate) fn warning(&self, range: &Range<usize>) -> Option<EventId> {
-        let from = self.run.clocks.on_harness(&self.first(range)?.at)?.lo;
-        let to = self.run.clocks.on_harness(&self.until(range)?)?.hi.saturating_add(self.lag);
-        let text = format!("{} probe warning: ", self.course.word());
-        let fits = |event: &&KubeEvent<'_>| {
-            event.is_of(&self.course.container.name, "ProbeWarning")
-                && event.kind == "Warning"
-                && event.message.contains(&text)
-                && (from..=to).contains(&event.at.at.hi)
-        };
-        self.course.pod.events.iter().find(fits).map(|event| event.id)
-    }
-
-    /// Whether the kubelet may have dropped the event about a probe because there were too many events about its pod. Events of
-    /// every kind count if the harness received them before the event was due: after the slack, plus the noise.
-    pub(crate) fn is_crowded(&self, probe: &Exchange<'_, '_>) -> bool {
-        let known = probe.done.as_ref().unwrap_or(&probe.at);
-        let Some(from) = self.run.clocks.on_harness(known) else { return true };
-        let seen = Stamp::harness(from.hi.saturating_add(self.lag));
-        let noise = self.run.noise_between(&self.course.pod.node, known, &seen);
-        let by = seen.later(noise.max(self.course.noise(known, &known.later(self.lag))));
-        let mut most: BTreeMap<_, u64> = BTreeMap::new();
-        for event in self.course.pod.events.iter().filter(|event| !self.run.before(&by, &event.at)) {
-            let count = most.entry((event.reason, event.message, event.container)).or_default();
-            *count = event.count.max(*count);
-        }
-        most.values().sum::<u64>() >= CROWD
     }
 
     fn first(&self, range: &Range<usize>) -> Option<&'a Exchange<'t, 'h>> {

@@ -353,7 +353,8 @@ fn a_wait_for_the_back_off_is_reported() {
     let clause = "report.event.back-off";
     let waits =
         event(6.0, "target", "Warning", "BackOff", "Back-off restarting failed container target in pod pod");
-    let judged = |at: Option<f64>| {
+    let judged_at = |at: Option<f64>, recorded: f64| {
+        let waits = with(waits.clone(), "/lastTimestamp", json!(timestamp(recorded)));
         let mut run = pod(clause, &one(json!({ "name": "target" })));
         run.start(1.0, 0).running(1.5, true, true, 0);
         if let Some(at) = at.filter(|at| *at < 3.0) {
@@ -369,9 +370,11 @@ fn a_wait_for_the_back_off_is_reported() {
         }
         concluded(run, clause)
     };
+    let judged = |at: Option<f64>| judged_at(at, at.unwrap_or_default());
     assert_eq!(judged(Some(6.0)), "holds");
     assert_eq!(judged(None), "violated");
     assert_eq!(judged(Some(20.0)), "violated", "it is late");
+    assert_eq!(judged_at(Some(20.0), 6.0), "inconclusive", "it was recorded in time");
     assert_eq!(judged(Some(2.0)), "violated", "it is still running");
     assert_eq!(concluded(pod(clause, &three()), clause), "inconclusive");
 }
@@ -395,15 +398,15 @@ fn only_the_first_two_instances_have_had_nothing_to_wait_for() {
 #[test]
 fn an_event_waits_for_those_that_its_kubelet_recorded_earlier() {
     let clause = "report.event.started-each-time";
-    let slow = |earlier: f64| {
+    let slow = |earlier: f64, own: f64| {
         let mut run = pod(clause, &one(json!({ "name": "target" })));
         run.start(2.2, 0).running(2.3, true, true, 0);
-        for (reason, at, shown) in [("Created", 1.0, 12.0), ("Started", 2.0, 12.1)] {
-            let recorded = if reason == "Created" { earlier } else { at };
+        for (reason, recorded, shown) in [("Created", earlier, 12.0), ("Started", own, 12.1)] {
             told(&mut run, shown, &event(recorded, "target", "Normal", reason, "Container"));
         }
         concluded(run, clause)
     };
-    assert_eq!(slow(0.0), "holds", "the earlier event waited just as long");
-    assert_eq!(slow(10.0), "violated", "no earlier event was late");
+    assert_eq!(slow(0.0, 2.0), "holds", "the earlier event waited just as long");
+    assert_ne!(slow(10.0, 2.0), "violated", "it was recorded in time");
+    assert_eq!(slow(10.0, 10.0), "violated", "no earlier event was late");
 }

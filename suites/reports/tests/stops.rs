@@ -116,6 +116,21 @@ fn a_failed_hook_is_reported_and_no_other() {
     assert_eq!(hooked(true, None, true), "inconclusive", "nobody saw it run");
 }
 
+#[test]
+fn an_event_about_a_hook_may_wait_in_the_queue_of_its_kubelet() {
+    let judged = |reason: &str, recorded: f64, arrives: f64| {
+        let hook = json!({ "postStart": { "exec": { "command": ["/agnhost-rs", "exec", "prepare"] } } });
+        let mut run = pod(HOOK, &one(json!({ "name": "target", "lifecycle": hook })));
+        run.start(1.0, 0).exec(2.0, "prepare", Some(1));
+        told(&mut run, arrives, &event(recorded, "target", "Warning", reason, "failed"));
+        concluded(run, HOOK)
+    };
+    assert_eq!(judged("FailedPostStartHook", 3.0, 20.0), "inconclusive", "it was recorded in time");
+    assert_eq!(judged("FailedPostStartHook", 15.0, 20.0), "violated", "it was recorded too late");
+    assert_eq!(judged("Unhealthy", 4.0, 25.0), "inconclusive", "the queue is long");
+    assert_eq!(judged("Unhealthy", 4.0, 6.0), "violated", "the queue is short");
+}
+
 /// A container whose hook is a request to this port is stopped. Only port 8080 is open.
 fn refused(hook: &str, port: u16, reported: bool) -> &'static str {
     let mut container = json!({ "name": "target" });

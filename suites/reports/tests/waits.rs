@@ -94,18 +94,30 @@ fn what_is_tried_for_an_image_is_reported() {
     assert_eq!(judged("local/none:1", "Always", &[]), "inconclusive", "it may be there");
 }
 
+/// The verdict on pulls that begin at these times. Each one fails at the second time, if there is one, with an event.
+fn pulled(pulls: &[(f64, Option<f64>)], until: f64) -> &'static str {
+    let mut run = pod("report.event.pull-back-off", &of_image(NOWHERE, "Always"));
+    run.status(2.0, &waits("ErrImagePull"));
+    for (count, (begun, failed)) in (1_u32..).zip(pulls) {
+        let mut tell = |at: f64, kind: &str, reason: &str| {
+            let event = with(about(kind, reason, "no image"), "/count", json!(count));
+            told(&mut run, at, &with(event, "/lastTimestamp", json!(timestamp(at))));
+        };
+        tell(*begun, "Normal", "Pulling");
+        if let Some(failed) = failed {
+            tell(*failed, "Warning", "Failed");
+        }
+    }
+    run.status(until, &waits("ImagePullBackOff"));
+    run.reading(until);
+    verdict(&run.done(), "report.event.pull-back-off")
+}
+
 #[test]
 fn each_pull_waits_longer() {
     let judged = |pulls: &[f64], until: f64| {
-        let mut run = pod("report.event.pull-back-off", &of_image(NOWHERE, "Always"));
-        run.status(2.0, &waits("ErrImagePull"));
-        for (count, at) in (1_u32..).zip(pulls) {
-            let event = with(about("Normal", "Pulling", "no image"), "/count", json!(count));
-            told(&mut run, *at, &with(event, "/lastTimestamp", json!(timestamp(*at))));
-        }
-        run.status(until, &waits("ImagePullBackOff"));
-        run.reading(until);
-        verdict(&run.done(), "report.event.pull-back-off")
+        let pulls: Vec<_> = pulls.iter().map(|at| (*at, Some(*at + 0.1))).collect();
+        pulled(&pulls, until)
     };
     assert_eq!(judged(&[4.0, 16.0, 40.0], 42.0), "holds");
     assert_eq!(judged(&[4.0, 6.0], 8.0), "violated", "it did not wait");
@@ -114,6 +126,91 @@ fn each_pull_waits_longer() {
     assert_eq!(judged(&[4.0, 50.0], 52.0), "violated", "much too late");
     assert_eq!(judged(&[4.0, 16.0], 70.0), "violated", "it gave up");
     assert_eq!(judged(&[4.0, 16.0], 30.0), "holds", "too early to say anything about the third");
+}
+
+#[test]
+fn a_wait_begins_at_the_end_of_a_pull() {
+    assert_eq!(pulled(&[(4.0, Some(44.0)), (56.0, Some(96.0)), (120.0, None)], 122.0), "holds");
+    assert_eq!(pulled(&[(4.0, Some(44.0)), (48.0, Some(88.0))], 90.0), "violated", "it did not wait");
+    assert_eq!(pulled(&[(4.0, Some(44.0)), (90.0, Some(90.1))], 92.0), "violated", "much too late");
+    assert_eq!(pulled(&[(4.0, Some(44.0))], 90.0), "violated", "it gave up");
+    assert_eq!(pulled(&[(4.0, None)], 90.0), "inconclusive", "the pull may still go on");
+    assert_eq!(pulled(&[(4.0, None), (90.0, None)], 92.0), "inconclusive", "its end is not known");
+    assert_eq!(
+        pulled(&[(4.0, None), (6.0, None)], 8.0),
+        "violated",
+        "it did not even wait since the beginning"
+    );
+}
+
+#[test]
+fn a_status_shows_the_end_of_a_pull() {
+    let judged = |shown: f64, next: f64| {
+        let clause = "report.event.pull-back-off";
+        let mut run = pod(clause, &of_image(NOWHERE, "Always"));
+        run.status(2.0, &waits("ContainerCreating"));
+        told(&mut run, 4.0, &about("Normal", "Pulling", "no image"));
+        run.status(shown, &waits("ErrImagePull"));
+        told(&mut run, next, &with(about("Normal", "Pulling", "no image"), "/count", json!(2)));
+        run.reading(next + 2.0);
+        verdict(&run.done(), clause)
+    };
+    assert_eq!(judged(44.0, 56.0), "holds");
+    assert_eq!(judged(4.1, 50.0), "violated", "much too late");
+}
+
+#[test]
+fn the_pull_for_another_container_delays_the_next_one() {
+    let judged = |took: f64| {
+        let clause = "report.event.pull-back-off";
+        let container =
+            |name: &str, image: &str| json!({ "name": name, "image": image, "imagePullPolicy": "Always" });
+        let spec = json!({ "containers": [container("target", NOWHERE), container("other", "localhost:9/other:1")] });
+        let mut run = pod(clause, &spec);
+        let of_other = |mut event: Value| {
+            event["involvedObject"]["fieldPath"] = json!("spec.containers{other}");
+            let name = format!("{}.other", event["metadata"]["name"].as_str().unwrap_or_default());
+            with(event, "/metadata/name", json!(name))
+        };
+        let (pulling, failed) =
+            (about("Normal", "Pulling", "no image"), about("Warning", "Failed", "no image"));
+        told(&mut run, 4.0, &pulling);
+        told(&mut run, 4.1, &failed);
+        told(&mut run, 4.2, &of_other(pulling.clone()));
+        told(&mut run, 4.2 + took, &of_other(failed.clone()));
+        told(&mut run, 54.0, &with(pulling, "/count", json!(2)));
+        told(&mut run, 54.1, &with(failed, "/count", json!(2)));
+        run.reading(55.0);
+        verdict(&run.done(), clause)
+    };
+    assert_eq!(judged(40.0), "holds");
+    assert_eq!(judged(0.1), "violated", "much too late");
+}
+
+#[test]
+fn a_pull_that_takes_long_delays_its_status_and_its_events() {
+    for (clause, reason) in
+        [("report.status.image-missing", "ContainerCreating"), ("report.event.image-missing", "ErrImagePull")]
+    {
+        let judged = |failed: Option<f64>, until: f64| {
+            let mut run = pod(clause, &of_image(NOWHERE, "Always"));
+            run.status(2.0, &waits("ContainerCreating"));
+            let in_time = |at: f64, kind: &str, reason: &str| {
+                with(about(kind, reason, "no image"), "/lastTimestamp", json!(timestamp(at)))
+            };
+            told(&mut run, 2.5, &in_time(2.5, "Normal", "Pulling"));
+            if let Some(failed) = failed {
+                told(&mut run, failed, &in_time(failed, "Warning", "Failed"));
+                run.status(failed + 0.1, &waits(reason));
+            }
+            run.reading(until);
+            verdict(&run.done(), clause)
+        };
+        assert_eq!(judged(None, 60.0), "inconclusive", "{clause}: the pull has not ended");
+        assert_ne!(judged(Some(42.0), 60.0), "violated", "{clause}: something else is due later");
+        assert_eq!(judged(Some(42.0), 70.0), "violated", "{clause}");
+        assert_eq!(judged(Some(2.6), 40.0), "violated", "{clause}");
+    }
 }
 
 #[test]

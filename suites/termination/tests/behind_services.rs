@@ -71,6 +71,47 @@ fn an_endpoint_is_not_ready() {
     assert_eq!(slices(NOT_READY, &[]), "violated");
 }
 
+/// Another pod of the Service is ready, the slice changes 0.3 s after the deletion, and requests through the Service
+/// reach the deleted pod until this second.
+fn traffic(until: u16) -> &'static str {
+    let mut run = behind(NOT_READY, &json!({ "name": "target" }));
+    let metadata = json!({ "name": "other", "uid": "uid-other", "labels": { "probity.dev/pod": "pod" } });
+    let other = json!({ "metadata": metadata, "spec": { "containers": [] }, "status": {} });
+    let both = |own: Value| {
+        let entry = |pod: &str, shown: Value| json!({ "addresses": ["10.0.0.7"], "conditions": shown, "targetRef": { "name": pod } });
+        let labels = json!({ "kubernetes.io/service-name": "web" });
+        let endpoints = [entry("pod", own), entry("other", conditions(true, true, false))];
+        json!({ "metadata": { "name": "web-abcde", "labels": labels }, "endpoints": endpoints })
+    };
+    let slice = |run: &mut Composer, when: f64, own: Value| {
+        run.sighting(when, "EndpointSlice", "web-abcde", Change::Modified, both(own));
+    };
+    run.sighting(0.5, "Pod", "other", Change::Added, other);
+    slice(&mut run, 3.0, conditions(true, true, false));
+    run.status(ASKED + 0.2, &json!({ "phase": "Running", "podIP": "10.0.0.7" }));
+    slice(&mut run, ASKED + 0.3, conditions(false, true, true));
+    for second in 11..29_u16 {
+        let url = "http://10.96.0.1:80/".to_owned();
+        if second < until {
+            let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+            let headers = vec![header("Host", "10.96.0.1:80"), header("User-Agent", "agnhost-rs/0.1.0")];
+            run.http(f64::from(second) + 0.5, &Told { headers, ..Told::get("/", 200) });
+        }
+        let by = "load".to_owned();
+        let call = Call { by, url, status: Some(200), answered_by: None, error: None, took_us: 1000 };
+        run.fact(f64::from(second) + 0.6, Fact::Call(call));
+    }
+    exits(&mut run, "target", 30.0, 0);
+    at(run, 40.0, NOT_READY)
+}
+
+#[test]
+fn new_requests_reach_the_other_pod() {
+    assert_eq!(traffic(12), "holds");
+    assert_eq!(traffic(20), "inconclusive", "the proxy may gather its changes");
+    assert_eq!(traffic(29), "violated");
+}
+
 /// The readiness probe passes every second until 15 s, and then fails. The endpoint serves from the deletion on if
 /// `first` is set, and stops serving at `until`.
 fn serving(first: bool, until: Option<f64>) -> &'static str {

@@ -64,8 +64,13 @@ fn no_two_pods_have_a_user_in_common() {
     assert_eq!(overlapping(OWN, "0 65535 100\n", true), "violated", "the node keeps the first ones");
 }
 
-/// A pod with these ids inside and a volume with this group, and another pod whose user does not exist.
+/// A pod with these ids inside and a volume with this group, and another pod whose user usually does not exist.
 fn inside(ids: &[u32], owner: &str, starts: bool) -> &'static str {
+    beside(ids, owner, starts, None)
+}
+
+/// Like [`inside`]. The other pod may record this map of its users.
+fn beside(ids: &[u32], owner: &str, starts: bool, map: Option<&str>) -> &'static str {
     let clause = "userns.ids-inside";
     let mut run = Composer::new(&[clause]);
     let mut wanted = spec(true);
@@ -84,8 +89,20 @@ fn inside(ids: &[u32], owner: &str, starts: bool) -> &'static str {
     if starts {
         run.start(1.0, 0);
     }
+    if let Some(map) = map {
+        records(&mut run, (map, map), 9, &[70_000, 0]);
+    }
     run.reading(30.0);
     verdict(&run.done(), clause)
+}
+
+#[test]
+fn a_pod_may_have_more_users_than_usual() {
+    let judged = |map: Option<&str>| beside(&[1000, 2000, 3000], "0:3000", true, map);
+    assert_ne!(judged(Some("0 131072 131072\n")), "violated", "the user exists");
+    assert_eq!(judged(Some("0 131072 65536\n")), "violated", "the user does not exist");
+    assert_eq!(judged(Some(IDENTITY)), "violated", "it is a user of the node");
+    assert_eq!(judged(None), "violated");
 }
 
 #[test]

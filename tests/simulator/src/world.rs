@@ -209,6 +209,8 @@ pub(crate) const NEXT_NETWORK: &str = "10.244.2.";
 
 /// The allocatable resources of the node.
 pub(crate) const ALLOCATABLE: [(&str, &str); 2] = [("cpu", "2"), ("memory", "4096Mi")];
+/// The allocatable local storage of the node, which no pod uses up.
+const STORAGE: (&str, &str) = ("ephemeral-storage", "100Gi");
 
 impl<'c> World<'c> {
     pub(crate) fn new(case: &'c Case, defects: &[Defect], seed: u64) -> Self {
@@ -217,8 +219,10 @@ impl<'c> World<'c> {
             runtime: "containerd://2.2.0".to_owned(),
             architecture: "amd64".to_owned(),
             allocatable: ALLOCATABLE
+                .into_iter()
+                .chain([STORAGE])
                 .map(|(resource, amount)| (resource.to_owned(), amount.to_owned()))
-                .into(),
+                .collect(),
             ..NodeFacts::default()
         };
         let header = Header {

@@ -30,11 +30,25 @@ fn references_resolve_against_what_was_asked_for() {
 
 #[test]
 fn what_is_no_url_is_malformed_and_what_is_odd_is_left_alone() {
-    for location in ["http://10.0.0.7/%zz", ":nothing", "http://[fd00::7/x", "http://10.0.0.7:port/x", "/%4"]
-    {
+    for location in [
+        "http://10.0.0.7/%zz",
+        ":nothing",
+        "http://[fd00::7/x",
+        "http://10.0.0.7:port/x",
+        "http://fd00::7:port/x",
+        "/%4",
+    ] {
         assert_eq!(from_r(location), "Malformed", "{location}");
     }
     for location in ["../x", "mailto:someone", "http://user@host/", "http:///x", "/a b", "http://h:99999/"] {
+        assert_eq!(from_r(location), "Odd", "{location}");
+    }
+}
+
+#[test]
+fn an_ipv6_address_without_brackets_is_odd() {
+    for location in ["http://fd00::7:8080/fail", "//fd00::7/x", "http://fd00::/", "http://user:word@host:80/"]
+    {
         assert_eq!(from_r(location), "Odd", "{location}");
     }
 }

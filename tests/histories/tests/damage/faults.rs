@@ -138,7 +138,8 @@ fn short_fault_counts(run: &Timeline<'_>) -> Option<History> {
     Copy::of(run).with(event).done()
 }
 
-/// The last request that reached a pod through a Service before the pod was shown as not ready comes again, much later.
+/// The last request that reached a pod through a Service before the pod was shown as not ready comes again, much later,
+/// and no slice shows the pod as not ready: if the slices changed, the proxy of the node might gather its changes.
 fn traffic_goes_on(run: &Timeline<'_>) -> Option<History> {
     let (course, conn, by) =
         falls(run, "probe.readiness.service-traffic-stops").find_map(|(course, ids)| {
@@ -152,7 +153,11 @@ fn traffic_goes_on(run: &Timeline<'_>) -> Option<History> {
             let by = down - run.history.get(brought.id)?.us + 7 * SECOND;
             Some((course, brought.request.conn, by))
         })?;
-    Copy::of(run).doubled(course.connection(conn), by).done()
+    let slices = run.services.iter().flat_map(|service| &service.slices);
+    let unready =
+        slices.filter(|slice| slice.of_pod(&course.pod.name).is_some_and(|of| of.ready == Some(false)));
+    let unready: Vec<EventId> = unready.map(|slice| slice.id).collect();
+    Copy::of(run).without(unready).doubled(course.connection(conn), by).done()
 }
 
 /// No liveness probe comes before the first readiness probe that passes.
