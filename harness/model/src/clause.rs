@@ -171,9 +171,8 @@ pub struct Clause {
     /// What the clause needs beyond a plain cluster.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<Need>,
-    /// Settings of the kubelet on which the promise depends, by their names in
-    /// [`KUBELET_SETTINGS`](crate::kubelet_settings::KUBELET_SETTINGS). If a kubelet does not have the default, a
-    /// violation is inconclusive.
+    /// Settings of the kubelet on which the promise depends, by their names in [`KUBELET_SETTINGS`]. If a kubelet does
+    /// not have the default, a violation is inconclusive.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unless_configured: Vec<String>,
     /// Why no judge exists: required for advice, and not allowed for other levels.
