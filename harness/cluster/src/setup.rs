@@ -1,4 +1,5 @@
-//! What a run needs before its cases, and how it is removed: permissions, a namespace, the recorder, the metronomes.
+//! What a run needs before its cases, and how it is removed: permissions, a namespace, the recorder, the echo pod,
+//! the metronomes.
 
 pub(crate) mod echo_pod;
 pub mod gc;

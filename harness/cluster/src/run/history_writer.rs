@@ -159,9 +159,8 @@ impl HistoryWriter {
         self.lock().busy.of(node)
     }
 
-    /// Writes everything that arrives, until the senders are gone. An entry comes from the cluster under test. If one of
-    /// them made the writer panic and nothing else happened, the histories would have no entries after it, as if the
-    /// cluster were silent.
+    /// Writes everything that arrives, until the senders are gone. Entries come from the cluster under test. If one of them
+    /// makes the writer panic, a gap without an end shows this: a history without entries would look like a silent cluster.
     pub(super) async fn write(self, mut incoming: mpsc::UnboundedReceiver<Incoming>) {
         while let Some(next) = incoming.recv().await {
             let mut state = self.lock();
