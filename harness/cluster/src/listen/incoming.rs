@@ -100,11 +100,12 @@ impl Reporter {
 
     /// Something may have been missed since the source last sent something.
     pub(crate) fn gap(&self, why: String) {
-        self.gap_until(self.clock.us(), why);
+        self.gap_between(self.heard_us, self.clock.us(), why);
     }
 
-    pub(crate) fn gap_until(&self, to_us: i64, why: String) {
-        self.send(Happening::Gap(Gap { of: self.source.clone(), from_us: self.heard_us, to_us, why }));
+    /// Something may have been missed between these times.
+    pub(crate) fn gap_between(&self, from_us: i64, to_us: i64, why: String) {
+        self.send(Happening::Gap(Gap { of: self.source.clone(), from_us, to_us, why }));
     }
 }
 

@@ -38,6 +38,8 @@ const LONGEST_SILENCE: Duration = Duration::from_secs(WATCH_S as u64 + 10);
 const SHORT_WATCH: Duration = Duration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// The API server may not have sent yet what happened this shortly before it ended a watch.
+const UNSENT_US: i64 = 5_000_000;
 /// A shorter interruption is not worth reporting.
 const SHORT_INTERRUPTION_US: i64 = 50_000;
 /// The number of errors in a row at the same revision after which the revision is abandoned.
@@ -67,7 +69,7 @@ pub fn watch(
                     .run()
                     .await;
             }
-            Err(error) => reporter.gap_until(i64::MAX, error.to_string()),
+            Err(error) => reporter.gap_between(reporter.heard_us, i64::MAX, error.to_string()),
         }
     }))
 }
@@ -154,7 +156,7 @@ impl Watch {
             match self.cluster.list(&self.namespace, self.kind.name(), labels).await {
                 Ok(listing) => break listing,
                 Err(error) if matches!(error.code(), 401 | 403 | 404 | 405) => {
-                    self.reporter.gap_until(i64::MAX, error.to_string());
+                    self.reporter.gap_between(self.reporter.heard_us, i64::MAX, error.to_string());
                     return None;
                 }
                 Err(_) => {
@@ -165,7 +167,9 @@ impl Watch {
             }
         };
         if let Some(why) = lost {
-            self.reporter.gap(why);
+            // A quiet watch loses its revision without an interruption: the server forgets revisions after some minutes.
+            let whole_until_us = self.reporter.heard_us.max(self.ended_us - UNSENT_US);
+            self.reporter.gap_between(whole_until_us, self.reporter.clock.us(), why);
             self.reporter.heard();
         }
         self.reporter.back();

@@ -135,6 +135,31 @@ async fn a_revision_that_is_forgotten_by_event_is_a_gap_and_what_is_gone_is_repo
 }
 
 #[tokio::test]
+async fn a_quiet_watch_whose_revision_is_forgotten_lost_nothing_before_its_last_seconds() {
+    let quiet = Duration::from_secs(7);
+    let server = FakeApiServer::start(lists(vec![], vec![], move |asked| match asked.nth {
+        0 => ScriptedAnswer::Pieces(vec![Piece::Pause(quiet)]),
+        1 => {
+            let status = json!({ "kind": "Status", "code": 410, "message": "too old" });
+            stream(&[event("ERROR", &status)], Piece::Hang)
+        }
+        _ => stream(&[], Piece::Hang),
+    }))
+    .await;
+    let client = server.client().await;
+    let (out, mut incoming) = unbounded_channel();
+    let _watch = watch(&client, "n", "Pod", None, RunClock::now(), out);
+    let gap = loop {
+        let next = tokio::time::timeout(Duration::from_secs(20), incoming.recv()).await.unwrap().unwrap();
+        if let Incoming::Happening { what: Happening::Gap(gap), .. } = next {
+            break gap;
+        }
+    };
+    let lasted = gap.to_us - gap.from_us;
+    assert!((4_900_000..6_900_000).contains(&lasted), "the gap lasted {lasted} us");
+}
+
+#[tokio::test]
 async fn a_line_that_is_cut_in_its_middle_comes_once_and_is_not_a_gap() {
     let (lines, server) = reported(
         3,
