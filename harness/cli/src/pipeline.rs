@@ -99,7 +99,8 @@ pub(crate) fn key_value(text: &str) -> Result<(String, String), String> {
 pub(crate) struct RunSettings {
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
-    /// Run in this existing namespace, which enforces the restricted Pod Security Standard [default: create a namespace, and delete it afterwards]
+    /// Run in this existing namespace, which may enforce the restricted Pod Security Standard [default: create a
+    /// namespace, and delete it afterwards]
     #[arg(long, value_name = "NAME", value_parser = namespace::name)]
     pub(crate) namespace: Option<String>,
     #[command(flatten)]
@@ -108,7 +109,7 @@ pub(crate) struct RunSettings {
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Use this image for the targets; the nodes must have it or be able to pull it. In `probity manifest`,
-    /// --image is the name of the image of `probity`, and --target-image is the name of this image
+    /// --image names the image that contains `probity`, and --target-image names the targets' image
     #[arg(long, value_name = "REF", default_value_t = format!("{}:{}", agnhost::REPOSITORY, agnhost::TAG))]
     pub(crate) image: String,
     /// Set the image pull policy of the targets

@@ -46,7 +46,7 @@ pub(crate) struct RunArgs {
     /// Start at most N pods at the same time on a node
     #[arg(long, value_name = "N", default_value_t = STARTS, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) starts: u32,
-    /// Keep at most N pods at the same time [default: the capacity of the nodes, at most 1000]
+    /// Let at most N pods exist at the same time [default: the capacity of the nodes, at most 1000]
     #[arg(long, value_name = "N", alias = "test-threads", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) pods: Option<u32>,
     /// Run a case up to N more times if it left something undecided; has no effect with --repeat

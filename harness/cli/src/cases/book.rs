@@ -49,7 +49,8 @@ pub(crate) struct Book {
 /// The clauses and their judges alone.
 /// Fails if the built-in book contradicts itself, which its own tests rule out.
 pub(crate) fn registry() -> Result<Registry, Failure> {
-    probity_suites::draft().map_err(|why| Failure::failed(format!("the built-in book is wrong: {why}")))
+    probity_suites::draft()
+        .map_err(|why| Failure::failed(format!("the built-in book is invalid: {why}; please report this")))
 }
 
 impl Book {

@@ -125,7 +125,7 @@ impl CaseFilter {
         let by_name = cases.filter(|case| self.passes(&[&case.name.0])).count();
         if by_name > 0 {
             return format!(
-                "{} with this name, but not in the requested profile; `probity list` shows the profiles",
+                "the filters match {}, but none in the requested profile; `probity list` shows the profiles",
                 counted(by_name, "case")
             );
         }

@@ -127,16 +127,19 @@ fn of_probe(probe: &ProbeSpec, gated: bool) -> String {
         ProbeKind::Liveness => ("killed", "healthy again"),
         ProbeKind::Readiness => ("not ready", "ready"),
     };
+    let row = |n: i64| if n == 1 { "" } else { " in a row" };
     line(format!(
-        "{failed} after {} in a row: {} after the fault begins, up to {} later if the answers hang",
+        "{failed} after {}{}: {} after the fault begins, up to {} later if the answers hang",
         counted(probe.failures, "failure"),
+        row(probe.failures),
         range(promise::failures(probe, Failing::AtOnce).span),
         seconds(probe.timeout)
     ));
     let successes = if probe.successes == 1 { "success" } else { "successes" };
     line(format!(
-        "{succeeded} after {} {successes} in a row: {} after the fault ends",
+        "{succeeded} after {} {successes}{}: {} after the fault ends",
         probe.successes,
+        row(probe.successes),
         range(promise::successes(probe).span)
     ));
     if let Some(grace) = probe.grace {

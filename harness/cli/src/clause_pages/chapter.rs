@@ -139,8 +139,9 @@ fn upstream_of(context: &PageContext<'_>, facts: &ClauseFacts<'_>) -> String {
         return "None of them checks this.".to_owned();
     }
     let line = |(first, last, check): &(usize, usize, &probity_suites::Check)| {
+        let said = if first == last { "The spec asserts" } else { "The specs assert" };
         format!(
-            "\n- {}: {}; it asserts: {}.",
+            "\n- {}: {}. {said}: {}.",
             specs(*first, *last),
             context.prose(&check.arranges),
             context.prose(&check.asserts)

@@ -17,14 +17,15 @@ pub(super) fn page(context: &PageContext<'_>) -> String {
          sentence with its source and the function that judges it, and {advice} sentences of advice, which are not \
          judged.\n\nEvery clause is judged on all histories of a run, regardless of which case recorded them. A \
          `must` clause is documented, deterministic and the same on all conforming clusters. A `should` clause has \
-         soft timing, depends on the runtime or the node, or is known only from the reference implementation. \
+         no exact time, depends on the runtime or the node, or is derived only from the reference implementation. \
          `advice` is not judged. The *slack* of a clause is the delay that an upper bound allows, with its reason; a \
-         lower bound is relaxed only by noise, or by what the clause itself states. The *tolerances* of a clause are \
-         its other allowances, and the number of observations that its judge needs; [tolerances that clauses \
-         share](tolerances.md) are on a separate page. A cluster that does exactly what a *known divergence* \
-         describes gets `diverges` instead of `violated`. A *planted defect* is a fault of the simulated kubelet \
-         ([all of them]({ROOT}/tests/simulator/src/defects.rs)): a clause that detects one proves that its judge can \
-         report a violation.\n\n`probity explain CLAUSE` and `probity list --coverage` print the same details ([the \
+         lower bound is relaxed only by the time for which a process that recorded an event was stalled or the node \
+         was busy, or by what the clause itself states. The *tolerances* of a clause are its other allowances, and the \
+         number of observations that its judge needs; [tolerances that clauses share](tolerances.md) are on a separate \
+         page. A cluster that does exactly what a *known divergence* describes gets `diverges` instead of `violated`. \
+         A *planted defect* is a fault of the simulated kubelet ([all of \
+         them]({ROOT}/tests/simulator/src/defects.rs)): a clause that detects one proves that its judge can report a \
+         violation.\n\n`probity explain CLAUSE` and `probity list --coverage` print the same details ([the \
          program]({ROOT}/docs/probity.md)).\n\n"
     );
     text += &chapters(context);

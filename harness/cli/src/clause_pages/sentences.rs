@@ -85,7 +85,7 @@ pub(super) fn case(base: &str) -> String {
 
 /// The top of a page: what it is generated from, and its title.
 pub(super) fn top(from: &str, title: &str) -> String {
-    format!("{} from {from}. Edit that, not this page. -->\n\n# {title}\n\n", super::MADE)
+    format!("{} from {from}. Edit {from}, not this page. -->\n\n# {title}\n\n", super::MADE)
 }
 
 /// The path of the file with the clauses of a chapter.

@@ -141,9 +141,9 @@ fn of_clause(facts: &ClauseFacts<'_>) -> String {
         part("detects", &format!("no planted defect: {why}"));
     }
     if !facts.real_defects.is_empty() {
-        part("for real", &facts.real_defects.join(", "));
+        part("kubelet", &format!("defects of a real kubelet: {}", facts.real_defects.join(", ")));
     } else if let Some(why) = &clause.without_real_defect {
-        part("for real", &format!("no defect of a real kubelet: {why}"));
+        part("kubelet", &format!("no defect of a real kubelet: {why}"));
     }
     for (at, (_, _, check)) in facts.upstream.iter().enumerate() {
         let said = format!("{}: {}", check.arranges, check.asserts);

@@ -86,7 +86,8 @@ fn run_flags(args: &RunInPodArgs) -> Result<Vec<String>, Failure> {
     }
     if let Some(flag) = args.run.iter().find(|flag| named(flag, &WITHOUT_MEANING)) {
         let why = format!(
-            "`{flag}` cannot be used in a pod: the pod cannot access this machine, and it must run cases"
+            "`{flag}` cannot be used here: the pod has no access to the files and programs of this machine, and it \
+             must run the cases, not list them"
         );
         return Err(Failure::wrong_use(why));
     }
@@ -179,7 +180,7 @@ mod tests {
         for (words, why) in [
             (vec!["job", "--", "--context", "x"], "the manifest sets"),
             (vec!["job", "--", "--suite=mine.yaml"], "this machine"),
-            (vec!["job", "--", "--list"], "must run cases"),
+            (vec!["job", "--", "--list"], "must run the cases"),
             (vec!["job", "--", "--exact", "probe_tcp/conections"], "probe_tcp/connections"),
             (vec!["job", "--profile", "cores"], "core"),
             (vec!["job", "--", "--no-such-flag"], "--no-such-flag"),

@@ -64,14 +64,16 @@ fn check(args: &ReportArgs, report: &Report) -> Result<(Exit, String), Failure> 
         && other != book(report)
     {
         let why = format!(
-            "it cannot be checked, because it is based on another book than this program, {other}; `probity verify` \
-             compares what can be compared"
+            "it cannot be checked, because it is based on the book {other}, which is not the one in this program; \
+             `probity verify` compares what can be compared"
         );
         return Err(Failure::file_failed(&path, why));
     }
     let again = report_files::json(report).map_err(|error| Failure::file_failed(&path, error))?;
     let at = there.lines().zip(again.lines()).take_while(|(there, again)| there == again).count() + 1;
-    let why = format!("it differs from the histories from line {at} on; `probity report` generates it again");
+    let why = format!(
+        "it does not match the histories: the first difference is in line {at}; `probity report` generates it again"
+    );
     Err(Failure::file_failed(&path, why))
 }
 
@@ -113,7 +115,7 @@ mod tests {
         std::fs::write(&path, first.replacen("\"violated\"", "\"holds\"", 1)).unwrap();
         let trouble = made(folder.path(), true).unwrap_err();
         assert_eq!(trouble.exit, Exit::Error);
-        assert!(trouble.sentence.contains("differs from the histories"), "{trouble}");
+        assert!(trouble.sentence.contains("does not match the histories"), "{trouble}");
     }
 
     #[test]
@@ -150,7 +152,9 @@ mod tests {
         let checked = generate(&args(folder.path(), true), &sample::registry(), &later, &Github::default());
         let trouble = checked.unwrap_err();
         assert!(
-            trouble.sentence.contains("another book than this program, demo 0.1.0 (no digest)"),
+            trouble
+                .sentence
+                .contains("the book demo 0.1.0 (no digest), which is not the one in this program"),
             "{trouble}"
         );
     }

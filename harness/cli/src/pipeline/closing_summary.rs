@@ -32,9 +32,9 @@ pub(crate) fn of(report: &Report, folder: &Path, shown: &[Word]) -> String {
 /// The duration of a run, and whether it met its goal.
 pub(crate) fn took(usage: &Usage) -> String {
     let may = usage.longest_us + usage.longest_us / 2 + 20_000_000;
-    let kept = if usage.wall_us <= may { "kept" } else { "missed" };
+    let met = if usage.wall_us <= may { "met" } else { "missed" };
     let mut text = format!(
-        "  wall     {}, at most 1.5 × the longest case ({}) + 20 s = {}: {kept}\n",
+        "  wall     {}; goal: at most 1.5 × the longest case ({}) + 20 s = {}: {met}\n",
         seconds(usage.wall_us),
         seconds(usage.longest_us),
         seconds(may)
@@ -65,7 +65,7 @@ mod tests {
         let usage =
             Usage { wall_us: 64_000_000, longest_us: 30_000_000, cases: 4, requests: 43, ..Usage::default() };
         let said = took(&usage);
-        assert!(said.contains("(30.000 s) + 20 s = 65.000 s: kept"), "{said}");
+        assert!(said.contains("(30.000 s) + 20 s = 65.000 s: met"), "{said}");
         assert!(said.contains("43 to the API server, 10.7 per case"), "{said}");
         assert!(took(&Usage { wall_us: 66_000_000, ..usage }).contains(": missed"));
     }

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use libtest_mimic::{Arguments, ColorSetting, Completion, FormatSetting, Trial};
 
 use super::progress::console::Console;
@@ -39,10 +39,10 @@ pub(crate) struct LibtestArgs {
     pub(crate) quiet: bool,
     /// Set the format of the output
     #[arg(long, value_enum, value_name = "FORMAT")]
-    pub(crate) format: Option<FormatSetting>,
+    pub(crate) format: Option<TestFormat>,
     /// Set when to use colors
     #[arg(long, value_enum, value_name = "WHEN")]
-    pub(crate) color: Option<ColorSetting>,
+    pub(crate) color: Option<Colors>,
     /// Write the output to a file instead of standard output
     #[arg(long, value_name = "PATH")]
     pub(crate) logfile: Option<String>,
@@ -58,6 +58,48 @@ pub(crate) struct LibtestArgs {
     /// Accepted for compatibility; has no effect
     #[arg(short = 'Z', hide = true, value_name = "FLAG")]
     unstable: Option<String>,
+}
+
+/// The format of the test output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TestFormat {
+    /// One line for each case (default)
+    Pretty,
+    /// One character for each case
+    Terse,
+    /// JSON, one object for each event
+    Json,
+}
+
+impl From<TestFormat> for FormatSetting {
+    fn from(format: TestFormat) -> Self {
+        match format {
+            TestFormat::Pretty => Self::Pretty,
+            TestFormat::Terse => Self::Terse,
+            TestFormat::Json => Self::Json,
+        }
+    }
+}
+
+/// When the test output has colors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Colors {
+    /// Use colors if standard output is a terminal (default)
+    Auto,
+    /// Always use colors
+    Always,
+    /// Never use colors
+    Never,
+}
+
+impl From<Colors> for ColorSetting {
+    fn from(colors: Colors) -> Self {
+        match colors {
+            Colors::Auto => Self::Auto,
+            Colors::Always => Self::Always,
+            Colors::Never => Self::Never,
+        }
+    }
 }
 
 /// The result of a case, as a test program reports it.
@@ -105,7 +147,7 @@ impl TestLine {
 impl LibtestArgs {
     /// Whether the output is for people and shows failures in full.
     pub(crate) fn shows_failures(&self) -> bool {
-        self.format != Some(FormatSetting::Json)
+        self.format != Some(TestFormat::Json)
     }
 
     /// Writes the list of the selected tests, one line for each.
@@ -127,13 +169,14 @@ impl LibtestArgs {
 
     /// Shows all tests until each has its result. `logfile` is the result of [`Self::open`].
     pub(crate) fn show(&self, lines: Vec<TestLine>, console: &Console, logfile: Option<File>) {
-        let color = if logfile.is_some() { self.color } else { Some(colored(self.color)) };
+        let color =
+            if logfile.is_some() { self.color.map(ColorSetting::from) } else { Some(colored(self.color)) };
         let pipe = OutputPipe::open(console, logfile).ok();
         let arguments = Arguments {
             ignored: self.ignored,
             include_ignored: self.include_ignored,
             quiet: self.quiet,
-            format: self.format,
+            format: self.format.map(FormatSetting::from),
             color,
             logfile: pipe.as_ref().map(OutputPipe::path).or_else(|| self.logfile.clone()),
             // The cases that the user's filters leave out are counted as filtered: they are skipped by their names.
@@ -150,15 +193,13 @@ impl LibtestArgs {
 }
 
 /// The colors of standard output. The test output goes through a pipe, so libtest-mimic cannot see the terminal.
-fn colored(color: Option<ColorSetting>) -> ColorSetting {
+fn colored(color: Option<Colors>) -> ColorSetting {
     let unwanted = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
     match color {
-        None | Some(ColorSetting::Auto) if unwanted || dumb || !io::stdout().is_terminal() => {
-            ColorSetting::Never
-        }
-        None | Some(ColorSetting::Auto) => ColorSetting::Always,
-        Some(chosen) => chosen,
+        None | Some(Colors::Auto) if unwanted || dumb || !io::stdout().is_terminal() => ColorSetting::Never,
+        None | Some(Colors::Auto) => ColorSetting::Always,
+        Some(chosen) => chosen.into(),
     }
 }
 

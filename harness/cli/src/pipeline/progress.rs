@@ -56,7 +56,7 @@ impl ProgressBoard {
             Progress::Began { case, us } => {
                 self.waiting.remove(case);
                 self.running
-                    .insert(case.clone(), RunningCase { since_us: *us, doing: "being arranged".to_owned() });
+                    .insert(case.clone(), RunningCase { since_us: *us, doing: "starting".to_owned() });
             }
             Progress::Doing { case, what, .. } => {
                 if let Some(going) = self.running.get_mut(case) {

@@ -364,7 +364,8 @@ fn a_missing_history_is_one_contradiction_and_its_consequences_are_none() {
     fs::remove_file(run.path(CALM)).unwrap();
     let found = verified(run.0.path());
     assert_eq!(found.flaws, [Flaw::new(CALM, "it is missing")]);
-    let note = "what depends on the wrong history (cases, clauses, totals, other files) is not compared";
+    let note = "not compared: everything that depends on the history that cannot be used (cases, clauses, totals, \
+                other files)";
     assert!(found.notes.iter().any(|one| one == note), "{:?}", found.notes);
     run.report(|of| of["cases"][1]["verdict"] = json!("holds"));
     run.is_noticed("another case", REPORT, "cases[demo/hostile].verdict is \"holds\"");

@@ -38,10 +38,13 @@ impl Unreadable {
     /// What is not compared, in a sentence.
     pub(super) fn note(&self) -> String {
         let histories = match self.histories {
-            1 => "the wrong history".to_owned(),
-            count => format!("the {count} wrong histories"),
+            1 => "the history".to_owned(),
+            count => format!("the {count} histories"),
         };
-        format!("what depends on {histories} (cases, clauses, totals, other files) is not compared")
+        format!(
+            "not compared: everything that depends on {histories} that cannot be used (cases, clauses, totals, other \
+             files)"
+        )
     }
 
     /// Removes everything that depends on these cases from a report. `stored` is the report of the run, which says which

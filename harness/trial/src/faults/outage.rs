@@ -96,7 +96,7 @@ impl TrialBuilder<'_> {
         if restarts {
             self.ready_again(again.span.hi);
             let ready = match self.shows_kills() {
-                true => again.clone().or_later(0, ", from the new start"),
+                true => again.clone().or_later(0, ", counted from the restart"),
                 false => Promise::open(UNSEEN_KILL),
             };
             self.expect(Quantity::ReadyAgain, ready);
