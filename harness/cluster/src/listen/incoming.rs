@@ -100,7 +100,12 @@ impl Reporter {
 
     /// Something may have been missed since the source last sent something.
     pub(crate) fn gap(&self, why: String) {
-        self.gap_between(self.heard_us, self.clock.us(), why);
+        self.gap_until(self.clock.us(), why);
+    }
+
+    /// Something may have been missed since the source last sent something, until this time.
+    pub(crate) fn gap_until(&self, to_us: i64, why: String) {
+        self.gap_between(self.heard_us, to_us, why);
     }
 
     /// Something may have been missed between these times.

@@ -69,7 +69,7 @@ pub fn watch(
                     .run()
                     .await;
             }
-            Err(error) => reporter.gap_between(reporter.heard_us, i64::MAX, error.to_string()),
+            Err(error) => reporter.gap_until(i64::MAX, error.to_string()),
         }
     }))
 }
@@ -156,7 +156,7 @@ impl Watch {
             match self.cluster.list(&self.namespace, self.kind.name(), labels).await {
                 Ok(listing) => break listing,
                 Err(error) if matches!(error.code(), 401 | 403 | 404 | 405) => {
-                    self.reporter.gap_between(self.reporter.heard_us, i64::MAX, error.to_string());
+                    self.reporter.gap_until(i64::MAX, error.to_string());
                     return None;
                 }
                 Err(_) => {

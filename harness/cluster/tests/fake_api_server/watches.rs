@@ -137,25 +137,19 @@ async fn a_revision_that_is_forgotten_by_event_is_a_gap_and_what_is_gone_is_repo
 #[tokio::test]
 async fn a_quiet_watch_whose_revision_is_forgotten_lost_nothing_before_its_last_seconds() {
     let quiet = Duration::from_secs(7);
-    let server = FakeApiServer::start(lists(vec![], vec![], move |asked| match asked.nth {
+    let script = lists(vec![], vec![], move |asked| match asked.nth {
         0 => ScriptedAnswer::Pieces(vec![Piece::Pause(quiet)]),
         1 => {
             let status = json!({ "kind": "Status", "code": 410, "message": "too old" });
             stream(&[event("ERROR", &status)], Piece::Hang)
         }
         _ => stream(&[], Piece::Hang),
-    }))
+    });
+    let lasted = first(script, |what| match what {
+        Happening::Gap(gap) => Some(gap.to_us - gap.from_us),
+        _ => None,
+    })
     .await;
-    let client = server.client().await;
-    let (out, mut incoming) = unbounded_channel();
-    let _watch = watch(&client, "n", "Pod", None, RunClock::now(), out);
-    let gap = loop {
-        let next = tokio::time::timeout(Duration::from_secs(20), incoming.recv()).await.unwrap().unwrap();
-        if let Incoming::Happening { what: Happening::Gap(gap), .. } = next {
-            break gap;
-        }
-    };
-    let lasted = gap.to_us - gap.from_us;
     assert!((4_900_000..6_900_000).contains(&lasted), "the gap lasted {lasted} us");
 }
 
@@ -248,20 +242,34 @@ async fn a_watch_that_is_resumed_late_is_noise_and_not_a_gap() {
     assert_eq!(revisions(&server), ["10", "10", "10"]);
 }
 
-/// How long the noise lasted that a watch of pods reports first, in microseconds.
-async fn first_noise(
+/// What is picked first from what a watch of pods reports.
+async fn first<T>(
     script: impl Fn(&ReceivedRequest) -> Option<ScriptedAnswer> + Send + Sync + 'static,
-) -> i64 {
+    pick: impl Fn(Happening) -> Option<T>,
+) -> T {
     let server = FakeApiServer::start(script).await;
     let client = server.client().await;
     let (out, mut incoming) = unbounded_channel();
     let _watch = watch(&client, "n", "Pod", None, RunClock::now(), out);
     loop {
         let next = tokio::time::timeout(Duration::from_secs(20), incoming.recv()).await.unwrap().unwrap();
-        if let Incoming::Happening { what: Happening::Noise(noise), .. } = next {
-            return noise.to_us - noise.from_us;
+        if let Incoming::Happening { what, .. } = next
+            && let Some(picked) = pick(what)
+        {
+            return picked;
         }
     }
+}
+
+/// How long the noise lasted that a watch of pods reports first, in microseconds.
+async fn first_noise(
+    script: impl Fn(&ReceivedRequest) -> Option<ScriptedAnswer> + Send + Sync + 'static,
+) -> i64 {
+    first(script, |what| match what {
+        Happening::Noise(noise) => Some(noise.to_us - noise.from_us),
+        _ => None,
+    })
+    .await
 }
 
 #[tokio::test]
