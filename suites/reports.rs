@@ -4,6 +4,7 @@
 
 mod about;
 mod addresses;
+mod asked;
 mod back_off;
 mod causes;
 mod cgroups;
@@ -56,6 +57,7 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "report.event.pulled-each-time", judge: starts::each_image },
         Judge { clause: "report.event.image-missing", judge: images::reported },
         Judge { clause: "report.status.image-missing", judge: images::waits },
+        Judge { clause: "report.status.image-always", judge: asked::even_if_on_node },
         Judge { clause: "report.event.pull-back-off", judge: pulls::wait_longer },
         Judge { clause: "report.event.settings-missing", judge: settings::reported },
         Judge { clause: "report.status.settings-missing", judge: settings::waits },

@@ -4,11 +4,14 @@ use std::collections::BTreeSet;
 
 use probity_model::clocks::Order;
 use probity_model::measure::Fit;
-use probity_model::timeline::{ContainerKind, ContainerLife, ContainerSeen, Life, PodLife, Revision, State};
+use probity_model::timeline::{
+    ContainerKind, ContainerLife, ContainerSeen, Life, PodLife, ProbeKind, Revision, State,
+};
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
 use crate::reading::ends::{End, alive_until, is_undivided};
+use crate::reading::mains::is_recorded;
 use crate::reading::statuses::{CRASH_LOOP, of_kubelet, statuses};
 
 /// The fields for the states of a container: Kubernetes API reference.
@@ -73,17 +76,29 @@ fn judge_missing(pod: &PodLife<'_>, seen: &mut Seen) {
     }
 }
 
-/// A main container that never ran is not shown as terminated before all init containers have succeeded.
+/// Whether a sidecar never started up: according to its target, each of its startup probes failed.
+fn never_started_up(pod: &PodLife<'_>, of: &ContainerLife<'_>) -> bool {
+    let mut probes = of.attempts.iter().flat_map(|attempt| attempt.probes_of(ProbeKind::Startup)).peekable();
+    let failed = probes.peek().is_some() && probes.all(|probe| probe.passed == Some(false));
+    let shown = |shown: &Revision<'_>| shown.container(&of.name).is_some_and(|of| of.started == Some(true));
+    of.kind == ContainerKind::Sidecar && failed && is_recorded(of) && !pod.revisions.iter().any(shown)
+}
+
+/// A main container that never ran is not shown as terminated before all init containers have succeeded and all sidecars have
+/// started.
 fn judge_end_of_the_unborn(pod: &PodLife<'_>, seen: &mut Seen) {
     let unborn = |of: &&ContainerLife<'_>| {
         let ran = pod.changes_of(&of.name).any(|(_, status)| status.is_running() || status.restarts > 0);
         of.kind == ContainerKind::Main && of.attempts.is_empty() && !ran
     };
+    let unhelped = pod.containers.iter().any(|of| never_started_up(pod, of));
     let initializing = |shown: &Revision<'_>| {
-        pod.containers.iter().filter(|of| of.kind == ContainerKind::Init).any(|of| {
+        let mut inits = pod.containers.iter().filter(|of| of.kind == ContainerKind::Init);
+        let unprepared = inits.any(|of| {
             let status = shown.container(&of.name);
             status.is_some_and(|status| !matches!(status.state, State::Terminated { code: 0, .. }))
-        })
+        });
+        unhelped || unprepared
     };
     for container in pod.containers.iter().filter(unborn) {
         let ended = of_kubelet(pod).filter(|shown| initializing(shown)).find(|shown| {
@@ -92,7 +107,7 @@ fn judge_end_of_the_unborn(pod: &PodLife<'_>, seen: &mut Seen) {
         });
         if let Some(shown) = ended {
             let finding = format!(
-                "{}/{} is shown as terminated, although it never ran and its init containers have not succeeded",
+                "{}/{} is shown as terminated, although it never ran and its init containers and sidecars did not let it",
                 pod.key, container.name
             );
             seen.violated(finding, [shown.id]);

@@ -136,6 +136,26 @@ pub(super) fn how_it_ended(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
     judge_kept(run, &mut lost, seen);
     lost.judge(seen);
     judge_gone(run, seen);
+    judge_never_ran(run, seen);
+}
+
+/// Only a container that ran can exit with 0, so a status with this exit code has the times of the start and the end, also
+/// if the container left no record. Init containers are left out: the kubelet may conclude that one succeeded from the fact
+/// that the pod is initialized.
+fn judge_never_ran(run: &Timeline<'_>, seen: &mut Seen) {
+    let timeless = |status: ContainerSeen<'_>| matches!(status.state, State::Terminated { code: 0, started, finished, .. } if started.is_none() || finished.is_none());
+    for pod in &run.pods {
+        for of in pod.containers.iter().filter(|of| of.kind != ContainerKind::Init) {
+            let shown = pod.revisions.iter().find(|shown| shown.container(&of.name).is_some_and(timeless));
+            if let Some(shown) = shown {
+                let finding = format!(
+                    "{}/{} is shown with exit code 0, but without the times of its start and its end",
+                    pod.key, of.name
+                );
+                seen.violated(finding, [shown.id]);
+            }
+        }
+    }
 }
 
 /// While an instance runs, its status keeps showing how the previous instance ended.

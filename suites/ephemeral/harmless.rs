@@ -141,7 +141,9 @@ fn judge_times(
     seen: &mut Seen,
 ) {
     let State::Terminated { started, finished, .. } = state else { return };
-    if life.run.node_was_touched() || !has_wall_clock(life) {
+    // If the first line was lost, it is not known when the process began.
+    let began = life.lines.first().is_some_and(|line| matches!(line.line.fact, Fact::Started(_)));
+    if life.run.node_was_touched() || !has_wall_clock(life) || !began {
         return;
     }
     let (slack, waits) = (clause.slack_us(), clause.tolerance_us("first-instruction"));

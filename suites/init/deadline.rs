@@ -272,7 +272,8 @@ impl Limited<'_, '_> {
     }
 
     fn judge_unended(&self, run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-        if run.watched_for(self.pod, &self.start, self.due() + clause.slack_us()) {
+        // What delays the kubelet before the deadline does not delay the deadline.
+        if run.watched_for(self.pod, &self.start.later(self.due()), clause.slack_us()) {
             let phase = self.pod.last().map_or("", Revision::phase);
             let finding = format!("{} exceeded its deadline, but is still {phase}", self.pod.key);
             seen.violated(finding, run.to_the_end([self.start.id]));

@@ -11,6 +11,12 @@ use crate::reading::volumes::list;
 /// The field in which the kernel shows whether the system calls of a process are filtered, and the value if they are not:
 /// Linux, proc_pid_status(5).
 const UNFILTERED: (&str, &str) = ("Seccomp:", "0");
+/// The capabilities in the order of their numbers, from 0, separated by spaces: Linux, capabilities(7). Every kernel that
+/// Kubernetes supports has these.
+const CAPABILITIES: &str = "CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID KILL SETGID SETUID SETPCAP \
+    LINUX_IMMUTABLE NET_BIND_SERVICE NET_BROADCAST NET_ADMIN NET_RAW IPC_LOCK IPC_OWNER SYS_MODULE SYS_RAWIO SYS_CHROOT \
+    SYS_PTRACE SYS_PACCT SYS_ADMIN SYS_BOOT SYS_NICE SYS_RESOURCE SYS_TIME SYS_TTY_CONFIG MKNOD LEASE AUDIT_WRITE \
+    AUDIT_CONTROL SETFCAP MAC_OVERRIDE MAC_ADMIN SYSLOG WAKE_ALARM BLOCK_SUSPEND AUDIT_READ";
 /// The types of seccomp profiles that filter system calls, according to the Kubernetes API reference.
 const FILTERS: [&str; 2] = ["RuntimeDefault", "Localhost"];
 /// The default type of a container's `/proc`, according to the Kubernetes API reference.
@@ -78,12 +84,29 @@ fn has_masked_proc(look: &Look<'_, '_>, all: &[Look<'_, '_>]) -> Option<bool> {
     (is_plain(look) && !found.is_empty()).then(|| found.into_iter().all(|is| is))
 }
 
+/// The capabilities that a container adds after it dropped ALL, one bit for each. `None` if it does not drop ALL, or if it
+/// adds one that is not in the list, because not every kernel has it.
+fn added(context: &Value) -> Option<u64> {
+    let asked = context.get("capabilities")?;
+    let drops = list(asked, "drop").any(|one| *one == "ALL");
+    let added = list(asked, "add").try_fold(0, |all, one| {
+        let name = one.as_str()?.trim_start_matches("CAP_");
+        let bit = CAPABILITIES.split(' ').position(|of| of == name)?;
+        Some(all | (1 << bit))
+    });
+    added.filter(|_| drops)
+}
+
 /// Whether a process that drops all capabilities has none.
 fn has_no_capabilities(context: &Value, look: &Look<'_, '_>) -> Option<bool> {
-    let asked = context.get("capabilities")?;
     let held = capabilities(look.dump.files.get(STATUS)?)?;
-    let drops = list(asked, "drop").any(|one| *one == "ALL") && list(asked, "add").next().is_none();
-    drops.then_some(held == 0)
+    (added(context)? == 0).then_some(held == 0)
+}
+
+/// Whether a process that drops all capabilities and adds some has those, and no others.
+fn has_only_added(context: &Value, look: &Look<'_, '_>) -> Option<bool> {
+    let held = capabilities(look.dump.files.get(STATUS)?)?;
+    added(context).filter(|added| *added != 0).map(|added| held == added)
 }
 
 /// Whether a process cannot write to its root file system.
@@ -124,6 +147,11 @@ pub(super) fn is_in_force(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         let parts = [
             ("no-escalation", cannot_gain_privileges(context, look), "can gain privileges"),
             ("no-capabilities", has_no_capabilities(context, look), "has capabilities although it drops ALL"),
+            (
+                "only-added",
+                has_only_added(context, look),
+                "does not have exactly the capabilities that it adds",
+            ),
             ("read-only-root", cannot_write_root(context, look), "can write to its root file system"),
             ("user", has_user(look).filter(|_| !own_users), "has a different user or group"),
             ("groups", has_groups(look).filter(|_| !own_users), "does not belong to all groups of its pod"),

@@ -15,14 +15,16 @@ use crate::reading::volumes::list;
 /// The end of the name of a variable with the address of a Service, according to the Kubernetes documentation.
 const OF_SERVICE: &str = "_SERVICE_HOST";
 /// The variable with the address of the API server, which every container gets.
-const OF_API_SERVER: &str = "KUBERNETES_SERVICE_HOST";
+pub(super) const OF_API_SERVER: &str = "KUBERNETES_SERVICE_HOST";
 /// The variable with the port of the API server, which every container gets, too.
-const PORT_OF_API_SERVER: &str = "KUBERNETES_SERVICE_PORT_HTTPS";
+pub(super) const PORT_OF_API_SERVER: &str = "KUBERNETES_SERVICE_PORT_HTTPS";
+/// A part of the name of each variable about a Service, according to the Kubernetes documentation.
+const ABOUT_SERVICE: &str = "_";
 /// The beginning of a reference in the value of a variable, according to the Kubernetes API reference.
 const REFERENCE: &str = "$(";
 
 /// A variable from an object.
-struct Variable<'h> {
+pub(super) struct Variable<'h> {
     value: &'h str,
     /// The kind of the object.
     from: &'static str,
@@ -51,7 +53,10 @@ fn values<'h>(run: &Timeline<'h>, (kind, field): (&str, &str), name: &str) -> Op
 
 /// The variables that a container gets from whole objects; a later object takes precedence. `None` if this is not known,
 /// for example because an object did not exist before the pod.
-fn of_objects<'h>(run: &Timeline<'h>, look: &Look<'_, 'h>) -> Option<BTreeMap<String, Variable<'h>>> {
+pub(super) fn of_objects<'h>(
+    run: &Timeline<'h>,
+    look: &Look<'_, 'h>,
+) -> Option<BTreeMap<String, Variable<'h>>> {
     let (created, _) = look.life.pod.created?;
     let mut all = BTreeMap::new();
     for source in list(look.life.container.spec, "envFrom") {
@@ -110,7 +115,7 @@ fn judge_variable(look: &Look<'_, '_>, (name, variable): (&str, &Variable<'_>), 
 }
 
 /// References in the values of variables are replaced by the values of the variables that come before, including those from
-/// whole objects. A reference to a variable that does not exist stays as it is.
+/// whole objects, and by those about Services. A reference to a variable that comes later or does not exist stays as it is.
 fn judge_references(look: &Look<'_, '_>, of_objects: &BTreeMap<String, Variable<'_>>, seen: &mut Seen) {
     // The value of each variable so far; none if it is not known here.
     let mut known: BTreeMap<&str, Option<String>> =
@@ -140,18 +145,28 @@ fn judge_references(look: &Look<'_, '_>, of_objects: &BTreeMap<String, Variable<
     }
 }
 
-/// A text with the values of these variables. `None` if it refers to a variable whose value is not known, such as one about
-/// a Service.
+/// A text with the values of these variables, and of those about the API server. `None` if it refers to another variable
+/// whose value is not known, such as one about another Service.
 fn expanded(text: &str, known: &BTreeMap<&str, Option<String>>, look: &Look<'_, '_>) -> Option<String> {
     let unknown = Cell::new(false);
-    let value = |name: &str| match known.get(name) {
-        Some(value) => {
-            unknown.set(unknown.get() || value.is_none());
-            value.clone()
-        }
-        None => {
-            unknown.set(unknown.get() || look.dump.env.contains_key(name));
-            None
+    let later = |name: &str| list(look.life.container.spec, "env").any(|of| of["name"] == *name);
+    let value = |name: &str| {
+        let is = look.dump.env.get(name);
+        match known.get(name) {
+            Some(value) => {
+                unknown.set(unknown.get() || value.is_none());
+                value.clone()
+            }
+            None if later(name) => {
+                // A Service with the same variable would give it its value until then.
+                unknown.set(unknown.get() || name.contains(ABOUT_SERVICE));
+                None
+            }
+            None if [OF_API_SERVER, PORT_OF_API_SERVER].contains(&name) => is.cloned(),
+            None => {
+                unknown.set(unknown.get() || is.is_some());
+                None
+            }
         }
     };
     let text = expand(text, &value);

@@ -1,6 +1,6 @@
 //! The files in which the processes of a container look up names: the hosts file, and the configuration of the resolver.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use probity_model::{Clause, Seen, Timeline};
@@ -16,6 +16,8 @@ const HOSTS: &str = "/etc/hosts";
 const RESOLVER: &str = "/etc/resolv.conf";
 /// The policy of a pod that does not name another one, according to the Kubernetes documentation.
 const CLUSTER_FIRST: &str = "ClusterFirst";
+/// The policy of a pod that brings its whole configuration, according to the Kubernetes documentation.
+const NO_POLICY: &str = "None";
 /// The beginning of the domain of all Services of a cluster, according to the Kubernetes documentation.
 const OF_SERVICES: &str = "svc.";
 /// The reason of the event about a pod whose kubelet does not know the DNS service, in the reference implementation of
@@ -128,12 +130,51 @@ fn unconfigured(own: &Value, text: &str) -> Option<String> {
     wrong.or_else(|| lost.map(|domain| format!("the search domain {domain}")))
 }
 
-/// The resolver of a container has the options and the search domains in the dnsConfig of its pod.
-fn judge_configuration(look: &Look<'_, '_>, seen: &mut Seen) {
+/// The DNS policy of a pod.
+fn policy<'h>(look: &Look<'_, 'h>) -> &'h str {
+    look.life.pod.spec.get("dnsPolicy").and_then(Value::as_str).unwrap_or(CLUSTER_FIRST)
+}
+
+/// Whether a pod uses the network of its node.
+fn is_on_node_network(look: &Look<'_, '_>) -> bool {
+    look.life.pod.spec.get("hostNetwork").is_some_and(|is| *is == true)
+}
+
+/// The configuration of the resolver of a pod without a dnsConfig that has the same DNS policy and runs on the same node.
+fn of_same_policy<'h>(look: &Look<'_, 'h>, all: &[Look<'_, 'h>]) -> Option<&'h String> {
+    let (pod, network) = (look.life.pod, is_on_node_network(look));
+    let mut same = all.iter().filter(|other| {
+        let plain = other.life.pod.spec.get("dnsConfig").is_none();
+        plain && other.life.pod.node == pod.node && namespace(other.life.pod) == namespace(pod)
+    });
+    let same = same.find(|other| policy(other) == policy(look) && is_on_node_network(other) == network);
+    same?.dump.files.get(RESOLVER)
+}
+
+/// A search domain or an option of its DNS policy that a resolver does not have. An option with the same name may replace it.
+fn lost(of_policy: &str, text: &str) -> Option<String> {
+    let name = |option: &&str| option.split(':').next().unwrap_or_default().to_owned();
+    let (domains, options) = (configured(text, "search"), configured(text, "options"));
+    let names: BTreeSet<String> = options.iter().map(name).collect();
+    let domain = configured(of_policy, "search").into_iter().find(|domain| !domains.contains(domain));
+    let option = configured(of_policy, "options").into_iter().find(|option| !names.contains(&name(option)));
+    let option = option.map(|option| format!("the option {option}"));
+    domain.map(|domain| format!("the search domain {domain}")).or(option)
+}
+
+/// The resolver of a container has the options and the search domains in the dnsConfig of its pod, in addition to those of
+/// its DNS policy.
+fn judge_configuration(run: &Timeline<'_>, look: &Look<'_, '_>, all: &[Look<'_, '_>], seen: &mut Seen) {
     let Some(own) = look.life.pod.spec.get("dnsConfig") else { return };
     let Some(text) = look.dump.files.get(RESOLVER) else { return };
     if let Some(what) = unconfigured(own, text) {
         let finding = format!("{} does not have {what} of its dnsConfig", look.life.name());
+        seen.violated(finding, [look.line.id]);
+    }
+    // The settings of a kubelet may have changed in between.
+    let of_policy = of_same_policy(look, all).filter(|_| !run.node_was_touched());
+    if let Some(what) = of_policy.and_then(|of_policy| lost(of_policy, text)) {
+        let finding = format!("{} does not have {what} of its dnsPolicy", look.life.name());
         seen.violated(finding, [look.line.id]);
     }
 }
@@ -142,18 +183,21 @@ fn judge_configuration(look: &Look<'_, '_>, seen: &mut Seen) {
 /// a DNS server. A kubelet that does not know the DNS service of its cluster gives its pods the configuration of the node,
 /// which has neither domain.
 pub(super) fn search_own_namespace(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    for look in &all_looks(run) {
-        judge_configuration(look, seen);
+    let all = all_looks(run);
+    for look in &all {
+        judge_configuration(run, look, &all, seen);
         let spec = look.life.pod.spec;
-        let policy = spec.get("dnsPolicy").and_then(Value::as_str).unwrap_or(CLUSTER_FIRST);
-        let on_node = spec.get("hostNetwork").is_some_and(|is| *is == true);
         let (Some(own), Some(text)) = (namespace(look.life.pod), look.dump.files.get(RESOLVER)) else {
             continue;
         };
         let mut on_same_node = run.pods.iter().filter(|pod| pod.node == look.life.pod.node);
         let is_unknown =
             on_same_node.any(|pod| pod.events.iter().any(|event| event.reason == UNKNOWN_SERVICE));
-        if policy != CLUSTER_FIRST || on_node || is_unknown || spec.get("dnsConfig").is_some() {
+        if policy(look) != CLUSTER_FIRST
+            || is_on_node_network(look)
+            || is_unknown
+            || spec.get("dnsConfig").is_some()
+        {
             continue;
         }
         let list = text.lines().rev().find_map(|line| line.trim().strip_prefix("search "));
@@ -170,5 +214,54 @@ pub(super) fn search_own_namespace(run: &Timeline<'_>, _: &Clause, seen: &mut Se
             continue;
         }
         seen.check(there, finding, [look.line.id]);
+    }
+}
+
+/// What the resolver of a pod without a DNS policy should have for a keyword, and what it has. The order of options does not
+/// matter.
+fn wanted_and_found(own: &Value, text: &str) -> [(&'static str, Vec<String>, Vec<String>); 3] {
+    // A kubelet leaves out what is there twice.
+    let texts = |field: &str| {
+        let mut all = BTreeSet::new();
+        let texts = list(own, field).filter_map(Value::as_str).filter(|text| all.insert(*text));
+        texts.map(str::to_owned).collect()
+    };
+    let found = |keyword: &str| configured(text, keyword).into_iter().map(str::to_owned).collect();
+    let option = |of: &Value| {
+        let name = of["name"].as_str().unwrap_or_default();
+        match of.get("value").and_then(Value::as_str).filter(|value| !value.is_empty()) {
+            Some(value) => format!("{name}:{value}"),
+            None => name.to_owned(),
+        }
+    };
+    let in_order = |all: BTreeSet<String>| all.into_iter().collect();
+    let options = list(own, "options").map(option).collect();
+    let found_options = configured(text, "options").into_iter().map(str::to_owned).collect();
+    [
+        ("nameserver", texts("nameservers"), found("nameserver")),
+        ("search", texts("searches"), found("search")),
+        ("options", in_order(options), in_order(found_options)),
+    ]
+}
+
+/// The resolver of a pod with the dnsPolicy None has what its dnsConfig says, and nothing else.
+pub(super) fn configure_own_resolver(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for look in &all_looks(run) {
+        let spec = look.life.pod.spec;
+        let own = spec.get("dnsConfig").filter(|_| spec.get("dnsPolicy").is_some_and(|is| *is == NO_POLICY));
+        let replaced =
+            list(look.life.container.spec, "volumeMounts").any(|mount| mount["mountPath"] == RESOLVER);
+        let (Some(own), Some(text), false) = (own, look.dump.files.get(RESOLVER), replaced) else { continue };
+        for (keyword, wanted, found) in wanted_and_found(own, text) {
+            let finding = || {
+                let (name, wanted, found) = (look.life.name(), wanted.join(" "), found.join(" "));
+                format!("the resolver of {name} should have {keyword} {wanted:?}, but it has {found:?}")
+            };
+            let right = wanted == found;
+            seen.check(right, finding, [look.line.id]);
+            if right && !wanted.is_empty() {
+                seen.facet("part", keyword);
+            }
+        }
     }
 }

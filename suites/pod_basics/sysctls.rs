@@ -1,10 +1,11 @@
-//! Kernel parameters that are not safe to set.
+//! Kernel parameters that a pod sets, which may be unsafe.
 
 use probity_model::timeline::{PodLife, Revision};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
+use crate::reading::dumps::all_looks;
 use crate::reading::statuses::{has_run, runs_something};
 use crate::reading::volumes::list;
 
@@ -60,5 +61,31 @@ fn judge(
         // A full node may have rejected the pod for something else.
         let why = format!("{key} failed with {reason}, but perhaps not because of the sysctl {name}");
         seen.doubt(Doubt::Ambiguous, why, [bound.id, failed.id]);
+    }
+}
+
+/// The directory in which the kernel shows its parameters: Linux, proc_sys(5).
+const SHOWN: &str = "/proc/sys/";
+
+/// The processes of a pod see the safe kernel parameters of its spec with their values.
+pub(super) fn safe_ones_are_set(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for look in &all_looks(run) {
+        let Some(context) = look.life.pod.spec.get("securityContext") else { continue };
+        for parameter in list(context, "sysctls") {
+            let text = |field: &str| parameter.get(field).and_then(Value::as_str);
+            let (Some(name), Some(wanted)) = (text("name"), text("value")) else { continue };
+            let safe = SAFE.split(' ').any(|safe| safe == name);
+            let shown = look.dump.files.get(&format!("{SHOWN}{}", name.replace('.', "/")));
+            let Some(shown) = shown.filter(|_| safe) else { continue };
+            let finding = || {
+                format!(
+                    "{} should see the sysctl {name} with {wanted}, but sees {}",
+                    look.life.name(),
+                    shown.trim()
+                )
+            };
+            // The kernel puts tabs between the numbers of a parameter.
+            seen.check(shown.split_whitespace().eq(wanted.split_whitespace()), finding, [look.line.id]);
+        }
     }
 }

@@ -1,25 +1,54 @@
 //! Volumes that the containers of a pod share.
 
-use probity_model::timeline::{Life, Line, PodLife};
+use std::cell::Cell;
+
+use probity_model::timeline::{ContainerLife, Life, Line, PodLife};
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::Fact;
 use probity_script::{Consumer, Dependency};
 use serde_json::Value;
 
+use crate::reading::expansion::expand;
 use crate::reading::volumes::{list, mounts, only_file, volume_of};
 
-/// The `emptyDir` that contains a path of a container, and the path below it. A mount with a `subPath` contains only this
-/// part of the volume.
+/// The part of a volume that a mount with a `subPathExpr` contains. `None` if the value of a variable in it is not known
+/// here.
+fn expanded(container: &Value, expression: &str) -> Option<String> {
+    let unknown = Cell::new(false);
+    let value = |name: &str| {
+        let own = list(container, "env").filter(|of| of["name"] == name).last();
+        let value = own.and_then(|own| own.get("value")?.as_str()).filter(|value| !value.contains('$'));
+        unknown.set(unknown.get() || value.is_none());
+        value.map(str::to_owned)
+    };
+    let part = expand(expression, &value);
+    (!unknown.get()).then_some(part)
+}
+
+/// The expression in the mount that contains a path of a container.
+fn expression<'v>(container: &'v Value, path: &str) -> Option<&'v str> {
+    list(container, "volumeMounts").find_map(|mount| {
+        path.strip_prefix(mount["mountPath"].as_str()?)?.strip_prefix('/')?;
+        mount.get("subPathExpr").and_then(Value::as_str).filter(|text| !text.is_empty())
+    })
+}
+
+/// The `emptyDir` that contains a path of a container, and the path below it. A mount with a `subPath` or a `subPathExpr`
+/// contains only this part of the volume.
 fn place<'v>(pod: &'v PodLife<'_>, container: &'v Value, path: &str) -> Option<(&'v str, String)> {
     list(container, "volumeMounts").find_map(|mount| {
         let below = path.strip_prefix(mount["mountPath"].as_str()?)?.strip_prefix('/')?;
         let name = mount["name"].as_str()?;
-        let below = match mount.get("subPath").and_then(Value::as_str).filter(|part| !part.is_empty()) {
+        let text = |field: &str| mount.get(field).and_then(Value::as_str).filter(|part| !part.is_empty());
+        let part = match text("subPathExpr") {
+            Some(expression) => Some(expanded(container, expression)?),
+            None => text("subPath").map(str::to_owned),
+        };
+        let below = match part {
             Some(part) => format!("{}/{below}", part.trim_end_matches('/')),
             None => below.to_owned(),
         };
-        let plain = mount.get("subPathExpr").is_none();
-        (plain && volume_of(pod.spec, mount)?.get("emptyDir").is_some()).then_some((name, below))
+        volume_of(pod.spec, mount)?.get("emptyDir").map(|_| (name, below))
     })
 }
 
@@ -64,12 +93,26 @@ fn judge_writable(run: &Timeline<'_>, seen: &mut Seen) {
 /// A file that one container writes to a shared volume is visible to the others, even after a restart.
 pub(super) fn shared(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     judge_writable(run, seen);
+    judge_files(run, clause, false, seen);
+}
+
+/// A mount with a `subPathExpr` contains the part of its volume that the expression names.
+pub(super) fn expanded_paths(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    judge_files(run, clause, true, seen);
+}
+
+/// A container sees the file for which it waits when another container has written the file. The mounts of the two
+/// containers may have expressions, or none of them has one.
+fn judge_files(run: &Timeline<'_>, clause: &Clause, by_expression: bool, seen: &mut Seen) {
+    let has_one = |container: &ContainerLife<'_>, path: &str| expression(container.spec, path).is_some();
     for life in run.lives().undisturbed().whole() {
         let Some(plan) = life.container.plan() else { continue };
         let [Dependency::File(path)] = plan.process.wait_for.as_slice() else { continue };
         let Some((volume, below)) = place(life.pod, life.container.spec, path) else { continue };
         let Some((writer, line)) = written(run, life.pod, (volume, &below)) else { continue };
-        if writer.container.name == life.container.name {
+        let of_writer = only_file(writer.container).is_some_and(|path| has_one(writer.container, &path));
+        let expanded = of_writer || has_one(life.container, path);
+        if writer.container.name == life.container.name || expanded != by_expression {
             continue;
         }
         let found = life.attempt.lines.iter().find(|line| matches!(line.line.fact, Fact::Waited(_)));
@@ -79,10 +122,8 @@ pub(super) fn shared(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         match found {
             Some(found) => {
                 seen.fine([line.id, found.id]);
-                seen.facet(
-                    "seen-by",
-                    if life.number == 0 { "another-container" } else { "a-later-instance" },
-                );
+                let later = life.number > 0;
+                seen.facet("seen-by", if later { "a-later-instance" } else { "another-container" });
             }
             None if life.watched_for(&from, clause.slack_us()) && life.attempt.ended.is_none() => {
                 let finding = format!("{name} does not see the file that {by} wrote into {volume}");

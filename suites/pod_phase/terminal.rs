@@ -2,7 +2,7 @@
 
 use probity_model::clocks::Order;
 use probity_model::measure::seconds;
-use probity_model::timeline::{ContainerLife, PodLife, Revision};
+use probity_model::timeline::{ContainerLife, PodLife, Revision, State};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 
@@ -82,6 +82,9 @@ fn judge_phase(run: &Timeline<'_>, wanted: &str, seen: &mut Seen) {
             continue;
         }
         accuse_living(run, pod, shown, seen);
+        if wanted == "Succeeded" {
+            accuse_unsuccessful(pod, shown, seen);
+        }
         if accuse_reason(run, pod, shown, seen) {
             continue;
         }
@@ -92,6 +95,27 @@ fn judge_phase(run: &Timeline<'_>, wanted: &str, seen: &mut Seen) {
             pod.key
         );
         seen.violated(finding, last.map(|(line, _)| line.id).chain([shown.id]));
+    }
+}
+
+/// Reports a container of a pod that has succeeded which, according to the same status, did not exit with 0. A container
+/// that waits for its restart may have exited with 0 before.
+fn accuse_unsuccessful(pod: &PodLife<'_>, shown: &Revision<'_>, seen: &mut Seen) {
+    let how = |of: &ContainerLife<'_>| {
+        let status = shown.container(&of.name)?;
+        match (status.state, status.last) {
+            (State::Waiting { .. }, State::Terminated { code: 0, .. }) => None,
+            (State::Waiting { reason }, _) => {
+                Some(format!("{} is waiting with the reason {reason}", of.name))
+            }
+            (State::Terminated { code, .. }, _) if code != 0 => {
+                Some(format!("{} exited with {code}", of.name))
+            }
+            _ => None,
+        }
+    };
+    if let Some(how) = mains(pod).find_map(how) {
+        seen.violated(format!("{} is Succeeded, but its container {how}", pod.key), [shown.id]);
     }
 }
 

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use probity_model::clocks::{Clock, Stamp};
 use probity_model::measure::{Bound, Fit, Measurement, seconds};
-use probity_model::mechanisms::{NEAR, OFF_BEAT, ONE_MISSED, QUICK, UNDER_WAY};
+use probity_model::mechanisms::{
+    NEAR, OFF_BEAT, ONE_MISSED, QUICK, START_OF_A_COMMAND, TO_END_A_COMMAND, UNDER_WAY,
+};
 use probity_model::timeline::{At, Probe, ProbeKind, ProbeOutcome, ProbedLife};
 use probity_model::{Clause, EventId, Seen, Timeline};
 
@@ -27,6 +29,7 @@ pub(super) fn is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         all.extend(pairs.iter().filter_map(|pair| distance(clause, &life, &late, pair)));
         all.extend(drifts(clause, &life, &late, &pairs));
         all.extend(after_slow(&life).iter().filter_map(|pair| at_most_a_period(clause, &life, pair)));
+        all.extend(after_timeout(&life).iter().filter_map(|pair| not_repeated(&life, &late, pair)));
         let spans = pairs.iter().map(|(a, b)| b.at.at.lo - a.at.at.hi).collect();
         let events = pairs.iter().map(|(a, _)| a.id).collect();
         let what = format!("between two consecutive probes: {}", life.words());
@@ -67,6 +70,44 @@ fn at_most_a_period(
 ) -> Option<Measurement> {
     let quantity = format!("the time from a slow probe to the next: {}", life.words());
     let bound = Bound::at_most(life.spec.period + clause.slack_us(), "periodSeconds + slack");
+    life.run.measure(quantity, &life.node, *a, *b, bound)
+}
+
+/// The pairs whose first probe failed, perhaps only at its timeout, and ended long before the next probe was due. Readiness
+/// probes are left out because they may come early while the container is not ready. So are responses that broke off, because
+/// the kubelet may try again after an error while it reads a body, and probes that may be such another attempt themselves:
+/// the next one is due a period after the first attempt.
+fn after_timeout<'t, 'h>(life: &ProbedLife<'t, 'h>) -> Vec<Pair<'t, 'h>> {
+    let (start, end) = if is_command(life) { (START_OF_A_COMMAND, TO_END_A_COMMAND) } else { (0, 0) };
+    let period = life.spec.period;
+    let ends_early = life.spec.timeout + end < period && start <= OFF_BEAT.of(period);
+    if life.spec.kind == ProbeKind::Readiness || !ends_early {
+        return Vec::new();
+    }
+    let pairs = life.probes.windows(2).filter_map(|pair| Some((*pair.first()?, *pair.get(1)?)));
+    let failed =
+        |probe: &'t Probe<'h>| [life.outcome(probe), life.surely(probe)].contains(&ProbeOutcome::Failure);
+    let broke_off = |probe: &Probe<'_>| {
+        let answer = life.request(probe).and_then(|asked| asked.answer.as_ref());
+        answer.is_some_and(|answer| {
+            let late = answer.at.at.hi - probe.at.at.lo >= life.spec.timeout - NEAR;
+            answer.written > 0 && (late || answer.error.is_some())
+        })
+    };
+    let again = |probe: &Probe<'_>| {
+        let before = life.probes.iter().rev().find(|before| before.at.at.hi < probe.at.at.lo);
+        before.is_some_and(|before| probe.at.at.lo - before.at.at.hi < period - NEAR)
+    };
+    pairs.filter(|(a, b)| failed(a) && !broke_off(a) && !again(a) && is_followed(life, (a, b))).collect()
+}
+
+/// The time from a failed probe to the next: so long that the next probe cannot be another attempt.
+fn not_repeated(life: &ProbedLife<'_, '_>, late: &Lateness, (a, b): &Pair<'_, '_>) -> Option<Measurement> {
+    let quantity = format!("the time from a failed probe to the next: {}", life.words());
+    let bound =
+        Bound::at_least(OFF_BEAT.of(life.spec.period), "periodSeconds / 2, because a failure is not retried");
+    let bound = late.catching_up(0, a, bound);
+    bound.lower.as_ref()?;
     life.run.measure(quantity, &life.node, *a, *b, bound)
 }
 

@@ -2,7 +2,7 @@
 //! minimum of time.
 
 use probity_model::measure::{Bound, Fit, Measurement, seconds};
-use probity_model::mechanisms::{QUICK, UNNOTICED};
+use probity_model::mechanisms::{QUICK, START_OF_A_COMMAND, UNNOTICED};
 use probity_model::timeline::{At, Lives, Probe, ProbeKind, ProbeOutcome, ProbeSpec, ProbedLife};
 use probity_model::{Clause, Seen, Timeline};
 
@@ -12,16 +12,21 @@ use crate::reading::heard::was_heard;
 use crate::reading::ports::was_always_open;
 use crate::reading::termination::{Exhausted, Stop};
 
-/// The instances whose liveness probe uses the same endpoint as another probe.
+/// The instances whose liveness probe uses the same endpoint or the same command as another probe.
 fn shared<'t, 'h>(run: &'t Timeline<'h>) -> Lives<ProbedLife<'t, 'h>> {
-    let lives = run.lives().of(ProbeKind::Liveness).undisturbed().whole();
-    lives.only(|life| !life.is_unmistaken() && !is_command(life))
+    run.lives().of(ProbeKind::Liveness).undisturbed().whole().only(|life| !life.is_unmistaken())
+}
+
+/// The instances whose liveness probe sends requests to the same endpoint as another probe. Commands are left out,
+/// because the time that they take to start is not known.
+fn shared_endpoint<'t, 'h>(run: &'t Timeline<'h>) -> Lives<ProbedLife<'t, 'h>> {
+    shared(run).only(|life| !is_command(life))
 }
 
 /// After the last success of either probe at the endpoint, the first failure may come at once. The stop signal comes no
 /// earlier than `failureThreshold` − 1 periods after that success.
 pub(super) fn not_before(run: &Timeline<'_>, seen: &mut Seen) {
-    for life in shared(run) {
+    for life in shared_endpoint(run) {
         let Some(stop) = life.stop().filter(|_| only_its_probe(&life)) else { continue };
         let passed = |probe: &&&_| {
             was_heard(&life, probe) && life.attempt.result(probe, life.spec).at().at.hi < stop.at.at.lo
@@ -38,7 +43,7 @@ pub(super) fn not_before(run: &Timeline<'_>, seen: &mut Seen) {
 /// Once every probe at the endpoint fails, the stop signal comes within `failureThreshold` periods.
 pub(super) fn not_after(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     // A startup probe at the same endpoint decides when the failures begin to count.
-    for life in shared(run).only(|life| life.container.probe(ProbeKind::Startup).is_none()) {
+    for life in shared_endpoint(run).only(|life| life.container.probe(ProbeKind::Startup).is_none()) {
         let Some(spent) = spent(life) else { continue };
         let (allowed, formula) = spent.allowance(clause);
         let words = format!("{} at an endpoint that another probe uses, too", spent.life.words());
@@ -60,7 +65,8 @@ pub(super) fn not_after(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 }
 
 /// Each probe sends its own requests: an endpoint that the liveness and the readiness probe share gets at least as many
-/// requests as both must send. Reports the period with the fewest requests.
+/// requests as both must send. In the same way, each probe runs its own command. Reports the period with the fewest
+/// requests.
 pub(super) fn each_asks(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let unstarted = |life: &ProbedLife<'_, '_>| life.container.probe(ProbeKind::Startup).is_none();
     for life in shared(run).only(unstarted) {
@@ -69,6 +75,11 @@ pub(super) fn each_asks(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             continue;
         }
         let specs = [life.spec, readiness];
+        // A command whose timeout is shorter may fail unseen, and one whose timeout is longer may delay the next.
+        let paced = |of: &ProbeSpec| (START_OF_A_COMMAND..of.period).contains(&of.timeout);
+        if is_command(&life) && !specs.into_iter().all(paced) {
+            continue;
+        }
         let stretches = (0..life.probes.len()).filter_map(|at| stretch(clause, &life, specs, at));
         let fewest = stretches.min_by_key(Measurement::room);
         if let Some(fewest) = fewest.filter(|fewest| fewest.fit() == Fit::Missed) {
@@ -101,7 +112,8 @@ fn stretch(
     if first.at.at.lo < both || !undisturbed || !asked.iter().all(quick) || rest.len() == asked.len() {
         return None;
     }
-    let span = end.at.at.lo - first.at.at.hi - life.noise(&first.at, &end.at) - clause.slack_us();
+    let to_start = if is_command(life) { START_OF_A_COMMAND } else { 0 };
+    let span = end.at.at.lo - first.at.at.hi - life.noise(&first.at, &end.at) - clause.slack_us() - to_start;
     let least = specs.iter().map(|of| (span / of.period).max(0)).sum();
     let quantity =
         format!("requests in {} at the endpoint that the probes of {} share", seconds(span), life.name());

@@ -1,6 +1,7 @@
 //! Faults that end before `failureThreshold` probes have failed have no effect.
 
 use probity_model::clocks::{Order, Stamp};
+use probity_model::mechanisms::{OFF_BEAT, UNNOTICED};
 use probity_model::timeline::{Probe, ProbeKind, ProbeOutcome, ProbedLife};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
@@ -8,6 +9,9 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use super::schedule::{countable_of_all, is_command, shown_ready, watched};
 use crate::reading::causes::only_its_probe;
 use crate::reading::heard::may_be_missed;
+use crate::reading::http::exchange::{Exchange, HttpOutcome, exchanges};
+use crate::reading::http::reaction::{CountsAs, Reaction};
+use crate::reading::ports::was_always_open;
 
 /// A sequence of fewer failures than the threshold, between two successes.
 struct Short<'t, 'h> {
@@ -62,13 +66,50 @@ fn consequence(life: &ProbedLife<'_, '_>, short: &Short<'_, '_>) -> Option<Event
 }
 
 /// One success resets the count: failures that reach the threshold in total, but never in a row, have no effect.
-pub(super) fn one_success_resets(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+pub(super) fn one_success_resets(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in countable_of_all(run) {
         let runs = short_runs(&life);
         let failures: usize = runs.iter().map(|short| short.failures.len()).sum();
         if i64::try_from(failures).is_ok_and(|failures| failures >= life.spec.failures) {
             judge_short(&life, &runs, seen);
         }
+    }
+    for course in exchanges(run).iter().filter(|course| course.spec.kind == ProbeKind::Liveness) {
+        if course.holes.is_empty() && was_always_open(course) && !run.node_was_touched() {
+            one_warning_resets(&Reaction::new(run, clause, course), seen);
+        }
+    }
+}
+
+/// A redirect that the kubelet does not follow is a success with a warning, and also resets the count.
+fn one_warning_resets(reaction: &Reaction<'_, '_, '_>, seen: &mut Seen) {
+    let course = reaction.course;
+    let stop = course.stop().filter(|_| only_its_probe(course));
+    let before_stop = |probe: &Exchange<'_, '_>| stop.is_none_or(|stop| probe.at.at.hi < stop.at.at.lo);
+    // The failures since the last success without a warning. Also the last success with a warning, and how many failures
+    // came before it.
+    let (mut failed, mut warned) = (Vec::new(), None);
+    for (at, exchange) in course.exchanges.iter().enumerate().take_while(|(_, probe)| before_stop(probe)) {
+        match exchange.outcome() {
+            HttpOutcome::Bad => failed.push(exchange.id),
+            HttpOutcome::Good => (failed, warned) = (Vec::new(), None),
+            HttpOutcome::Parted if !reaction.is_excused(at, CountsAs::Success) => {
+                let enough = i64::try_from(failed.len()).is_ok_and(|many| many >= course.spec.failures);
+                seen.fine(failed.iter().copied().chain([exchange.id]).filter(|_| enough));
+                warned = Some((exchange, failed.len()));
+            }
+            _ => return,
+        }
+    }
+    let Some((stop, (warned, before))) = stop.zip(warned).filter(|_| !failed.is_empty()) else { return };
+    let (since, period) = (failed.len() - before, course.spec.period);
+    // There may have been failures that the target did not see, but they take their time.
+    let least = course.spec.failures * period - UNNOTICED.min(OFF_BEAT.of(period));
+    let span = course.run.clocks.between(&warned.at, &stop.at);
+    let fewer = i64::try_from(since).is_ok_and(|since| since < course.spec.failures);
+    if fewer && span.is_some_and(|span| span.hi < least) {
+        let finding = format!("{}: stopped {since} failures after a success with a warning", course.words());
+        seen.violated(finding, failed.into_iter().chain([warned.id, stop.id]));
     }
 }
 

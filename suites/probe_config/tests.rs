@@ -4,10 +4,13 @@ mod absence;
 mod counts;
 mod fields;
 mod grace;
+mod handshakes;
 mod metronome;
 mod overloaded;
+mod retried;
 mod shared;
 mod times;
+mod warned;
 
 use probity_composer::Composer;
 use probity_script::witness::{Fact, Listening};

@@ -3,7 +3,7 @@
 
 use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::mechanisms::{NEAR, TO_CONNECT, UNKNOWN_LIFE};
-use probity_model::timeline::{Asked, At, Completion, Handler, Line, Probe, ProbeKind, ProbedLife};
+use probity_model::timeline::{Asked, At, Connection, Handler, Line, Probe, ProbeKind, ProbedLife};
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::Fact;
 
@@ -11,13 +11,42 @@ use super::schedule::{countable, countable_of_all};
 use crate::reading::http::exchanges::scheme;
 use crate::reading::ports::listening;
 
+/// How a target handles a connection on which it never sends anything.
+const HELD: &str = "hold";
+
 /// Judges the timeouts of HTTP probes.
 pub(super) fn http(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let is_http = |handler: &Handler| matches!(handler, Handler::Http { .. });
     judge_requests(run, clause, seen, is_http);
+    for life in countable_of_all(run) {
+        judge_handshakes(clause, &life, seen);
+    }
     let lives = run.lives().of_each(&ProbeKind::ALL).undisturbed().whole().asked_alone();
     for life in lives.only(|life| life.container.probes.len() == 1 && is_http(&life.spec.handler)) {
         judge_led(clause, &life, seen);
+    }
+}
+
+/// The timeout includes the TLS handshake: if the target does not answer the handshake, the probe fails at the timeout,
+/// and the next probe comes within a period. The client may close the connection much later.
+fn judge_handshakes(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
+    if scheme(&life.spec.handler).as_deref() != Some("https") {
+        return;
+    }
+    let to_port = |of: &&Connection<'_>| of.port() == life.spec.handler.port();
+    let connections: Vec<&Connection<'_>> = life.connections.iter().filter(to_port).collect();
+    for pair in connections.windows(2) {
+        let [silent, next] = pair else { continue };
+        let unanswered = silent.requests == 0 && silent.accepted.answer == HELD;
+        if !unanswered || !was_not_stopped(life, &At::of(*next)) {
+            continue;
+        }
+        let slack = clause.slack_us();
+        let most = life.spec.timeout + life.spec.period + slack;
+        let bound = Bound::at_most(most, format!("timeoutSeconds + periodSeconds + {}", seconds(slack)));
+        let quantity =
+            format!("from a TLS handshake of {} without an answer to the next connection", life.words());
+        life.within(seen, quantity, (*silent, *next), bound);
     }
 }
 
@@ -52,7 +81,10 @@ pub(super) fn tcp_and_grpc(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
 
 fn judge_requests(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen, of: impl Fn(&Handler) -> bool) {
     for life in countable_of_all(run).iter().filter(|life| of(&life.spec.handler)) {
-        for probe in &life.probes {
+        // A gRPC client tries to connect until the timeout, so the first probe of an instance may have begun before the
+        // port was open, or even before the instance.
+        let waits = matches!(life.spec.handler, Handler::Grpc { .. });
+        for probe in life.probes.iter().skip(usize::from(waits)) {
             let Some(asked) = life.request(probe) else { continue };
             if undisturbed(life, asked) {
                 judge_answer(clause, life, (&start(life, probe, asked), asked), seen);
@@ -70,7 +102,11 @@ fn start(life: &ProbedLife<'_, '_>, probe: &Probe<'_>, asked: &Asked<'_>) -> At 
 
 /// Whether only the probe itself ended the request: the container was not being stopped.
 fn undisturbed(life: &ProbedLife<'_, '_>, asked: &Asked<'_>) -> bool {
-    let Some(Completion { at, .. }) = &asked.answer else { return false };
+    asked.answer.as_ref().is_some_and(|answer| was_not_stopped(life, &answer.at))
+}
+
+/// Whether the container was not yet being stopped.
+fn was_not_stopped(life: &ProbedLife<'_, '_>, at: &At) -> bool {
     let stopped = life.stop().is_some_and(|signal| signal.at.at.lo <= at.at.hi);
     !stopped && life.before_deletion(at)
 }

@@ -74,7 +74,7 @@ fn is_plain(path: &str) -> bool {
     let escape =
         |at: usize| path.get(at + 1..at + 3).is_some_and(|hex| hex.bytes().all(|c| c.is_ascii_hexdigit()));
     !path.starts_with("//")
-        && path.bytes().all(|c| c.is_ascii_alphanumeric() || b"/-_.?=&%".contains(&c))
+        && path.bytes().all(|c| c.is_ascii_alphanumeric() || b"/-_.?=&%$()".contains(&c))
         && path.match_indices('%').all(|(at, _)| escape(at))
 }
 

@@ -178,7 +178,8 @@ impl<'t, 'h> Kept<'t, 'h> {
             .any(|probed| last(&probed) != Some(true));
         // The failure of a readiness probe was not in the status yet.
         let unready = life.probed(ProbeKind::Readiness).is_some_and(|probed| last(&probed) == Some(false));
-        stopped || failing || unready
+        let ignored = unserved(attempt).any(|at| !run.before(restart, at));
+        stopped || failing || unready || ignored
     }
 
     /// Whether a container with a readiness probe lost its readiness in a pod that was not ready as a whole, before a new
@@ -211,8 +212,10 @@ impl<'t, 'h> Kept<'t, 'h> {
                 _ => false,
             });
             let shut: Vec<Stamp> = shut.map(|line| line.at.clone()).collect();
+            let ignored: Vec<Stamp> = unserved(life.attempt).cloned().collect();
             let out_of_memory = killed_for_memory(&life).and(life.attempt.end()).map(|line| line.at.clone());
             bad.chain(shut)
+                .chain(ignored)
                 .chain(out_of_memory)
                 .chain(life.attempt.exited_by_itself().map(|(line, _)| line.at.clone()))
         });
@@ -221,6 +224,13 @@ impl<'t, 'h> Kept<'t, 'h> {
     }
 }
 
+/// The connections that the target accepted, but on which it read no request: a probe may have failed on them unseen.
+fn unserved<'t>(attempt: &'t Attempt<'_>) -> impl Iterator<Item = &'t Stamp> {
+    attempt.connections.iter().filter(|of| of.accepted.answer != SERVED).map(|of| &of.at)
+}
+
+/// How the target treats a connection on which it reads requests.
+const SERVED: &str = "serve";
 /// The finding if a container is shown as another instance.
 const AGAIN: &str = "started again";
 /// The finding if a ready container is no longer shown as ready.

@@ -7,9 +7,9 @@
 use probity_model::measure::{Bound, Fit, Measurement, seconds};
 use probity_model::mechanisms::{FIRST_TURNS, PERIODS_TO_COME, UNDER_WAY, UNKNOWN_LIFE};
 use probity_model::timeline::{
-    At, ContainerLife, Handler, PodLife, ProbeKind, ProbeOutcome, ProbedLife, Revision,
+    At, ContainerLife, ContainerSeen, Handler, PodLife, Probe, ProbeKind, ProbeOutcome, ProbedLife, Revision,
 };
-use probity_model::{Clause, EventId, Seen, Timeline};
+use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
 use probity_script::witness::Fact;
 
 use super::kinds::{sleeps, started_before};
@@ -53,11 +53,12 @@ pub(crate) fn judge_end(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut S
 fn accuse(life: &ProbedLife<'_, '_>, from: &At, (what, bound): (&str, Bound), seen: &mut Seen) {
     let Some(until) = until(life) else { return };
     let allowed = bound.upper.as_ref().map_or(0, |limit| limit.value);
-    if !life.watched_for(from, allowed) {
-        return;
-    }
-    let measured = life.run.measure(String::new(), &life.node, from, &until, bound);
-    if let Some(measured) = measured.filter(|measured| measured.fit() == Fit::Missed) {
+    let plain = || life.run.measure(String::new(), &life.node, from, &until, bound.clone());
+    let measured = Some(()).filter(|()| life.watched_for(from, allowed)).and_then(|()| plain());
+    let missed = |measured: &Measurement| measured.fit() == Fit::Missed;
+    let measured =
+        measured.filter(missed).or_else(|| beside_others(life, from, &until, &bound)).filter(missed);
+    if let Some(measured) = measured {
         let finding = format!("{} {what}: {}", life.words(), silence(&measured));
         let last = life.last_line().map(|line| line.id);
         seen.violated(
@@ -65,6 +66,45 @@ fn accuse(life: &ProbedLife<'_, '_>, from: &At, (what, bound): (&str, Bound), se
             [Some(life.began.id), Some(from.id), last, Some(until.id)].into_iter().flatten(),
         );
     }
+}
+
+/// The silence of a probe beside the other probes of the pod that are sent in the same way. A busy node delays all of
+/// them alike, so it explains no longer silence than theirs. The silence begins when the kubelet has shown the instance
+/// as running and, unless the startup probe itself is missing, as started: the kubelet knows this since then.
+fn beside_others(life: &ProbedLife<'_, '_>, from: &At, until: &At, bound: &Bound) -> Option<Measurement> {
+    let started = |seen: &ContainerSeen<'_>| {
+        life.spec.kind == ProbeKind::Startup || seen.started.is_none_or(|started| started)
+    };
+    let known = life.revisions().find(|(_, seen)| seen.is_running() && started(seen));
+    let shown = known.map(|(revision, _)| At::of(revision))?;
+    let from = later(life.run, from.clone(), shown);
+    let watched = At::new(until.id, life.run.watched_until(life.pod, &from));
+    let until = if life.run.at_least(&watched, until) > 0 { watched } else { until.clone() };
+    let runs_command = |life: &ProbedLife<'_, '_>| matches!(life.spec.handler, Handler::Exec { .. });
+    let is_other = |other: &ProbedLife<'_, '_>| {
+        let same = other.container.name == life.container.name && other.spec.kind == life.spec.kind;
+        other.pod.uid == life.pod.uid && !same && runs_command(other) == runs_command(life)
+    };
+    let lives = life.run.lives().of_each(&ProbeKind::ALL).countable();
+    let others = lives.into_iter().filter(is_other);
+    let longest = others.filter_map(|other| longest_silence(&other, &from, &until)).min()?;
+    let mut measured = life.run.measure(String::new(), &life.node, &from, &until, bound.clone())?;
+    measured.noise = measured.noise.min(longest);
+    Some(measured)
+}
+
+/// The longest time without a probe of this kind between two instants, if several of them arrived.
+fn longest_silence(life: &ProbedLife<'_, '_>, from: &At, until: &At) -> Option<i64> {
+    let after = |at: &Stamp, other: &Stamp| life.run.at_least(at, other) > 0;
+    let between = |probe: &&Probe<'_>| after(from, &probe.at) && after(&probe.at, until);
+    let probes: Vec<At> = life.probes.iter().copied().filter(between).map(At::of).collect();
+    let [_, _, _, ..] = probes.as_slice() else { return None };
+    let marks: Vec<At> = [from.clone()].into_iter().chain(probes).chain([until.clone()]).collect();
+    let silences = marks.windows(2).map(|pair| {
+        let (one, next) = (pair.first()?, pair.last()?);
+        life.run.clocks.between(one, next).map(|span| span.hi)
+    });
+    silences.collect::<Option<Vec<i64>>>()?.into_iter().max()
 }
 
 fn silence(measured: &Measurement) -> String {

@@ -119,6 +119,21 @@ fn failed_at(shown: &Revision<'_>, container: &ContainerLife<'_>) -> Option<i64>
     }
 }
 
+/// The first revision that shows that the runtime could not start a container, if it never started it.
+pub(crate) fn never_started<'p, 'h>(
+    pod: &'p PodLife<'h>,
+    container: &ContainerLife<'_>,
+) -> Option<&'p Revision<'h>> {
+    let other = |status: &Value| {
+        let ends = ["state", "lastState"].map(|place| &status[place]["terminated"]);
+        let started = |end: &&Value| end["reason"].as_str().is_none_or(|of| !START_ERRORS.contains(&of));
+        !status["state"]["running"].is_null() || ends.iter().any(|end| !end.is_null() && started(end))
+    };
+    let ran = |shown: &Revision<'_>| status_of(shown, &container.name).is_some_and(other);
+    let error = pod.revisions.iter().find(|shown| shows_start_error(shown, container))?;
+    (container.attempts.is_empty() && !pod.revisions.iter().any(ran)).then_some(error)
+}
+
 /// Whether a revision shows that the runtime could not start a container.
 fn shows_start_error(shown: &Revision<'_>, container: &ContainerLife<'_>) -> bool {
     status_of(shown, &container.name).is_some_and(|status| {

@@ -16,6 +16,9 @@ const LOGS: &str = "FallbackToLogsOnError";
 /// The default file of the message, according to the Kubernetes API reference.
 const USUAL_PATH: &str = "/dev/termination-log";
 
+/// The beginning of the reason of a target that exits because its plan requires a variable that is missing.
+const UNSET: &str = "not set in the environment";
+
 /// The end of the target's message if the file does not exist, permission is missing, or the file system is read-only.
 const NO_FILE: [&str; 3] = ["(os error 2)", "(os error 13)", "(os error 30)"];
 
@@ -74,10 +77,12 @@ fn text<'h>(of: &'h Value, field: &str) -> &'h str {
     of.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// What an instance should write: whether it writes to the file of its message, and how many bytes.
+/// What an instance should write: whether it writes to the file of its message, how many bytes, and when.
 struct Planned {
     to_its_message: bool,
     bytes: u64,
+    /// When it begins, since the start of the process.
+    after: u64,
 }
 
 /// The file that an instance should write, if there is one. The outer value is none if there is more than one file.
@@ -86,8 +91,9 @@ fn planned(life: &Life<'_, '_>) -> Option<Option<Planned>> {
     let wanted = if named.is_empty() { USUAL_PATH } else { named };
     let plan = life.container.plan()?;
     let mut files = plan.process.consume.iter().filter_map(|of| match of {
-        Consumer::Disk { path, bytes, .. } => {
-            Some(Planned { to_its_message: path == wanted, bytes: bytes.0 })
+        Consumer::Disk { path, bytes, after } => {
+            let after = after.unwrap_or_default().micros();
+            Some(Planned { to_its_message: path == wanted, bytes: bytes.0, after })
         }
         _ => None,
     });
@@ -108,6 +114,17 @@ fn written(life: &Life<'_, '_>) -> Option<usize> {
     let Some(planned) = planned(life)? else { return Some(0) };
     let filled = consumed(life).any(|(_, of)| of.amount == planned.bytes && of.error.is_none());
     (filled && planned.to_its_message).then(|| usize::try_from(planned.bytes).ok())?
+}
+
+/// Nothing, for a process that exited at least this long before it would have written to a file.
+fn unwritten(life: &Life<'_, '_>, ending: i64) -> Option<usize> {
+    let due = planned(life)??.after;
+    let began = life.lines.iter().find_map(|line| match &line.line.fact {
+        Fact::Started(of) => Some(of.began_mono_us),
+        _ => None,
+    });
+    let gone = life.exiting()?.line.mono_us.saturating_add_signed(ending);
+    (gone < began?.saturating_add(due)).then_some(0)
 }
 
 /// Why a process could not write to the file of its message: the file does not exist, or the process has no access.
@@ -159,7 +176,15 @@ fn has_code(end: &Value, code: u8) -> bool {
 
 /// The known instances that exited, by themselves or after a stop signal, and are shown with their exit status.
 fn ended<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = Ended<'t, 'h>> {
-    known(run).filter_map(|life| {
+    ended_with(run, written)
+}
+
+/// Those of them that wrote a known number of bytes to the file of their message.
+fn ended_with<'t, 'h>(
+    run: &'t Timeline<'h>,
+    written: impl Fn(&Life<'t, 'h>) -> Option<usize>,
+) -> impl Iterator<Item = Ended<'t, 'h>> {
+    known(run).filter_map(move |life| {
         let Fact::Exiting(Exiting { code, .. }) = life.exiting()?.line.fact else { return None };
         let (shown, end) = shown_end(&life)?;
         let logs = text(life.container.spec, "terminationMessagePolicy") == LOGS;
@@ -214,7 +239,9 @@ pub(super) fn of_its_file(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
         }
     }
     let from_log = |of: &Ended<'_, '_>| of.logs && of.written == 0 && of.code != 0;
-    let all = ended(run).chain(killed(run));
+    let ending = clause.tolerance_us("ending");
+    let silent = ended_with(run, move |life| unwritten(life, ending));
+    let all = ended(run).chain(silent).chain(killed(run));
     for of in all.filter(|of| !from_log(of) && of.written <= limit(of, clause)) {
         seen.check(of.is_as_written(), || of.finding(), [of.life.began.id, of.shown.id]);
         if let Some(later) = retold(&of) {
@@ -276,6 +303,26 @@ pub(super) fn end_of(log: &str, lines: usize, bytes: usize) -> Option<&str> {
     last.get(last.len().saturating_sub(bytes)..)
 }
 
+/// What a target also wrote to its standard error before it exited: which variables are missing.
+fn complaint<'t>(life: &'t Life<'_, '_>) -> Option<&'t str> {
+    match &life.exiting()?.line.fact {
+        Fact::Exiting(Exiting { why, .. }) => Some(why.as_str()).filter(|why| why.starts_with(UNSET)),
+        _ => None,
+    }
+}
+
+/// The log contains both streams. The runtime may write their lines in either order. A message that is shorter than its limit
+/// has all of them.
+fn judge_complaint(of: &Ended<'_, '_>, why: &str, longest: usize, seen: &mut Seen) {
+    if of.message.len() >= longest {
+        return;
+    }
+    let said = of.message.lines().any(|line| !line.starts_with('{') && line.ends_with(why));
+    let finding =
+        || format!("{} failed, but its message lacks what it wrote to its standard error: {why}", of.name());
+    seen.check(said, finding, [of.life.began.id, of.shown.id]);
+}
+
 /// The log is used in place of a message that was not written, if the container failed.
 pub(super) fn of_its_log(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let (longest, lines) = (clause.tolerance_times("longest"), clause.tolerance_times("lines"));
@@ -290,6 +337,10 @@ pub(super) fn of_its_log(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         }
         // In a pod with many containers, the message is truncated further.
         let whole = log(&of.life.lines).filter(|_| share(&of, clause) >= longest);
+        if let Some(why) = complaint(&of.life) {
+            judge_complaint(&of, why, longest.min(share(&of, clause)), seen);
+            continue;
+        }
         let (Some(whole), Some(exited)) = (whole, log(until_exit(&of.life))) else { continue };
         if !is_written_alike(of.message) {
             continue;

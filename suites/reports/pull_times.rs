@@ -16,7 +16,7 @@ pub(super) const PULLING: &str = "Pulling";
 /// for the next pull also have it; each of them follows a `BackOff` event.
 const FAILED: &str = "Failed";
 /// The reason of the event about a pull that succeeded, in the reference implementation of Kubernetes.
-const PULLED: &str = "Pulled";
+pub(super) const PULLED: &str = "Pulled";
 /// The reason of the event about the wait for the next pull, in the reference implementation of Kubernetes.
 const WAITING: &str = "BackOff";
 /// The waiting reason between a failed pull and the next pull, according to the Kubernetes documentation.

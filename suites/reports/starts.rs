@@ -7,9 +7,12 @@ use super::NORMAL;
 use super::excess::{Excess, instances};
 use super::tally::{Tally, Told};
 use crate::reading::mains::lives_of;
+use crate::reading::start_errors::never_started;
 
 /// The two events of each start.
-const BOTH: [&str; 2] = ["Created", "Started"];
+const BOTH: [&str; 2] = ["Created", STARTED];
+/// The event about a container that runs.
+const STARTED: &str = "Started";
 /// The event about an image that is on the node.
 const PULLED: &str = "Pulled";
 
@@ -34,6 +37,7 @@ fn each(run: &Timeline<'_>, clause: &Clause, reasons: &[&str], seen: &mut Seen) 
             let mut excess = Excess::of(run, pod, &tally);
             for container in pod.containers.iter().chain(&pod.ephemeral) {
                 judge(run, clause, (pod, container, reason), &tally, seen);
+                judge_unstarted(&tally, (pod, container, reason), seen);
                 if let Some(lives) = instances(pod, container) {
                     excess.count(lives, |event| event.is_of(&container.name, reason));
                 }
@@ -68,6 +72,20 @@ fn judge(
             Told::Unknown => return,
         }
     }
+}
+
+/// A container that the runtime never started is not reported as started.
+fn judge_unstarted(
+    tally: &Tally<'_, '_>,
+    (pod, container, reason): (&PodLife<'_>, &ContainerLife<'_>, &str),
+    seen: &mut Seen,
+) {
+    let Some(error) = never_started(pod, container).filter(|_| reason == STARTED) else { return };
+    let told =
+        tally.iter().find(|(event, _)| event.is_of(&container.name, reason)).map(|(event, _)| event.id);
+    let finding =
+        || format!("{}/{} is reported as started, but the runtime never started it", pod.key, container.name);
+    seen.check(told.is_none(), finding, [error.id].into_iter().chain(told));
 }
 
 /// A container is reported as created before it is reported as started, and as started only when the previous instance

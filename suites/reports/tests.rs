@@ -7,6 +7,7 @@ mod followed;
 mod given;
 mod inside;
 mod mounted;
+mod spoken;
 mod statuses;
 mod stops;
 mod waits;

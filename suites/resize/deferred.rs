@@ -38,6 +38,18 @@ pub(super) fn has_no_room(run: &Timeline<'_>, resize: &Resize<'_, '_>) -> bool {
     })
 }
 
+/// Whether a node has enough for a resize, whatever its other pods hold, and the resize only changes CPUs. A kubelet may not
+/// be able to change the memory of a container that may use swap.
+pub(super) fn is_plainly_possible(run: &Timeline<'_>, resize: &Resize<'_, '_>) -> bool {
+    let Some(node) = run.history.header.nodes.get(&resize.pod().node) else { return false };
+    let fits = |resource: &str| {
+        let room = node.allocatable.get(resource).and_then(|all| thousandths(all));
+        room.is_some_and(|room| requested(&resize.after["spec"], resource) <= room)
+    };
+    let mut changes = resize.containers().flat_map(|of| resize.changes(&of.name));
+    DECIDING.into_iter().all(fits) && changes.all(|change| change.resource == "cpu")
+}
+
 /// A deferred resize is complete after the removal of a pod that makes room for it, unless the resize of a pod with a
 /// higher priority takes this room.
 pub(super) fn is_retried(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use probity_model::timeline::{ContainerLife, Line, Revision};
+use probity_model::timeline::{ContainerLife, ContainerSeen, Line, Revision};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::witness::Fact;
 use serde_json::Value;
 
 use super::asked::{Amount, Resize, feasible};
-use super::deferred::has_no_room;
+use super::deferred::{has_no_room, is_plainly_possible};
 use crate::reading::cgroups::{NO_CPU_LIMITS, in_cgroup, sets_cpu_limits};
 use crate::reading::patches::{IN_PROGRESS, PENDING, is_resizing};
 use crate::reading::qos::{DECIDING, total_request};
@@ -33,6 +33,13 @@ fn waits(run: &Timeline<'_>, resize: &Resize<'_, '_>) -> Option<EventId> {
     after.find(|shown| resize.wait(shown).is_some()).map(|shown| shown.id)
 }
 
+/// The revision that shows that a node can never satisfy a resize.
+fn infeasible(run: &Timeline<'_>, resize: &Resize<'_, '_>) -> Option<EventId> {
+    let mut after = resize.patch.after(run).filter(|shown| run.before(&shown.at, &resize.until));
+    let says = |shown: &&Revision<'_>| resize.wait(shown).is_some_and(|said| said["reason"] == "Infeasible");
+    after.find(says).map(|shown| shown.id)
+}
+
 /// Whether a resize must wait, so that it is not known when it will be enacted. This is a doubt, unless the case itself
 /// takes the room for it.
 pub(super) fn is_put_off(run: &Timeline<'_>, resize: &Resize<'_, '_>, seen: &mut Seen) -> bool {
@@ -42,6 +49,14 @@ pub(super) fn is_put_off(run: &Timeline<'_>, resize: &Resize<'_, '_>, seen: &mut
         return true;
     }
     let Some(id) = waits(run, resize) else { return false };
+    if let Some(marked) = infeasible(run, resize).filter(|_| is_plainly_possible(run, resize)) {
+        let finding = format!(
+            "the resize of {} is marked as infeasible, but its node has enough for it",
+            resize.pod().key
+        );
+        seen.violated(finding, [resize.patch.id, marked]);
+        return true;
+    }
     if !has_no_room(run, resize) {
         seen.doubt(Doubt::Ambiguous, "the node may not have room for the resize", [resize.patch.id, id]);
     }
@@ -177,8 +192,10 @@ fn judge_progress<'t, 'h>(run: &'t Timeline<'h>, resize: &Resize<'t, 'h>, seen: 
     for container in resize.containers().filter(|container| resize.restarts(&container.name)) {
         let Some(life) = resize.life(run, container) else { continue };
         let (Some(ended), Some(next)) = (&life.ended, life.next()) else { continue };
+        let is_old = |seen: ContainerSeen<'_>| seen.is_running() && seen.restarts == life.number;
         let runs = |shown: &Revision<'_>| {
-            run.before(&shown.at, &ended.stamp)
+            shown.container(&container.name).is_some_and(is_old)
+                && run.before(&shown.at, &ended.stamp)
                 && run.before(&shown.at, &next.began)
                 && run.before(&shown.at, &resize.until)
         };

@@ -11,6 +11,7 @@ use super::grace::{DEFAULT, is_unsaid, judge_kill};
 use super::hooks::{Hooked, hooked};
 use crate::reading::ends::{End, alive_until, killed_at};
 use crate::reading::hooks::{HookKind, HookRun};
+use crate::reading::kills::judge_kill_within;
 use crate::reading::timers::Timer;
 
 /// The recorded hooks in main containers of terminating pods with a grace period.
@@ -53,6 +54,7 @@ pub(super) fn counts(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         }
     });
     for going in all.iter().filter(|going| going.is_graceful()) {
+        judge_sleeps(clause, going, seen);
         for hooked in hooked(going.sidecars()) {
             // After its hook, a sidecar waits for its turn. The kubelet counts each of these two times in whole seconds.
             if let Some(stop) = hooked.life.stop().map(At::of) {
@@ -60,6 +62,25 @@ pub(super) fn counts(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                     (WHOLE_SECOND + WHOLE_SECOND, "the times of the hook and of the wait for its turn");
                 judge_rest(clause, going, (&hooked, &stop), used, seen);
             }
+        }
+    }
+}
+
+/// A sleep leaves no record, but it begins after the request and ends before the stop signal. If these are less than a second
+/// further apart than the sleep, it is known how many whole seconds the kubelet subtracts.
+fn judge_sleeps(clause: &Clause, going: &Going<'_, '_>, seen: &mut Seen) {
+    for hooked in hooked(going.mains()) {
+        let HookKind::Sleep(span) = hooked.kind else { continue };
+        let (life, grace, slept) = (&hooked.life, going.grace(), whole_seconds(span));
+        let Some(stop) = life.stop().filter(|_| slept + LEAST_GRACE + WHOLE_SECOND <= grace) else {
+            continue;
+        };
+        if let Some(killed) = killed_at(life) {
+            judge_least(going, life, (killed, "kill"), grace, seen);
+        }
+        let most = life.run.clocks.between(&going.first.at, &stop.at).map(|took| took.hi);
+        if most.is_some_and(|most| most < slept + WHOLE_SECOND) {
+            judge_kill_within(clause.slack_us(), life, stop, grace - slept, seen);
         }
     }
 }

@@ -304,7 +304,9 @@ fn make_target(container: &mut Value, name: &str, plan: &str, port: Option<u16>,
     if let Some(fields) = container.as_object_mut() {
         fields.remove("command");
     }
-    container["args"] = json!(["serve"]);
+    if !serves(container) {
+        container["args"] = json!(["serve"]);
+    }
     let journal = format!("{}/{name}", VOLUME.1);
     let port = port.map(|port| port.to_string()).unwrap_or_default();
     for (variable, value) in [
@@ -332,6 +334,12 @@ fn make_target(container: &mut Value, name: &str, plan: &str, port: Option<u16>,
         );
     }
     push(container, "volumeMounts", json!({ "name": VOLUME.0, "mountPath": VOLUME.1 }));
+}
+
+/// Whether a container has arguments with which the target serves its plan.
+#[must_use]
+pub fn serves(container: &Value) -> bool {
+    container["args"][0] == "serve" && container.get("command").is_none()
 }
 
 /// Removes the mount of the journal, because a pod without targets has no volume for it. Lines that the recorder does

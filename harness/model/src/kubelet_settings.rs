@@ -8,10 +8,12 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 /// The fields of a KubeletConfiguration that matter. A field that is absent has its default.
-pub const KUBELET_SETTINGS: [&str; 5] = [
+pub const KUBELET_SETTINGS: [&str; 7] = [
     "allowedUnsafeSysctls",
+    "cpuManagerPolicy",
     "crashLoopBackOff.maxContainerRestartPeriod",
     "eventRecordQPS",
+    "featureGates.InPlacePodVerticalScaling",
     "featureGates.ReduceDefaultCrashLoopBackOffDecay",
     "syncFrequency",
 ];
@@ -20,8 +22,10 @@ pub const KUBELET_SETTINGS: [&str; 5] = [
 fn is_default(name: &str, value: &Value) -> bool {
     let defaults: &[Value] = match name {
         "allowedUnsafeSysctls" => &[json!([])],
+        "cpuManagerPolicy" => &[json!("none"), json!("")],
         "crashLoopBackOff.maxContainerRestartPeriod" => &[json!("5m0s"), json!("5m"), json!("300s")],
         "eventRecordQPS" => &[json!(50)],
+        "featureGates.InPlacePodVerticalScaling" => &[json!(true)],
         "featureGates.ReduceDefaultCrashLoopBackOffDecay" => &[json!(false)],
         "syncFrequency" => &[json!("1m0s"), json!("1m"), json!("60s"), json!("0s")],
         _ => &[],

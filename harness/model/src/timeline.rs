@@ -24,7 +24,9 @@ use probity_script::witness::Fact;
 use crate::clocks::{Clock, Clocks, Stamp};
 use crate::history::{Deed, EventId, Gap, Happening, History, Listener, Noise, Tried};
 use crate::measure::{Blur, Bound, Fit, Interval, Measurement, Unit};
-use crate::mechanisms::{ONLY_BUSY, SATURATION_DELAYS, STALL_LINGERS};
+use crate::mechanisms::{
+    CATCH_UP, LATE_BEAT, MOST_OVERLOAD, OF_LONG_OVERLOAD, ONLY_BUSY, SATURATION_DELAYS, STALL_LINGERS,
+};
 
 pub use at::{At, Completion, Happened};
 pub use attempt::{Asked, Attempt, Connection, Executed, Line, Probe, Through};
@@ -115,7 +117,7 @@ impl<'h> Timeline<'h> {
     }
 
     /// For how long between two stamps the processors of a node were busy without other noise, and for how long there
-    /// was other noise.
+    /// was other noise. Of a long overload, only a part counts.
     fn noises_between(&self, node: &str, from: &Stamp, to: &Stamp) -> (i64, i64) {
         let of_harness = from.clock == Clock::Harness || to.clock == Clock::Harness;
         let counts = |noise: &Noise| match &noise.clock {
@@ -123,16 +125,36 @@ impl<'h> Timeline<'h> {
             Clock::Node(of) | Clock::Wall(of) => node.is_empty() || of == node,
             Clock::Harness => of_harness,
         };
-        let (mut all, mut stopped) = (Vec::new(), Vec::new());
+        let (mut all, mut overloaded, mut stopped) = (Vec::new(), Vec::new(), Vec::new());
         for (_, noise) in self.noise.iter().filter(|(_, noise)| counts(noise)) {
             let Some(part) = self.part_between(noise, from, to) else { continue };
             all.push(part);
             if noise.by != Listener::Node {
+                overloaded.push(part);
+            }
+            if !noise.by.is_saturation() {
                 stopped.push(part);
             }
         }
-        let stopped = covered(stopped);
-        (covered(all) - stopped, stopped)
+        let (overloaded, stopped) = (covered(overloaded), covered(stopped));
+        let most = if overloaded > stopped { self.most_overload(node, from, to) } else { 0 };
+        (covered(all) - overloaded, stopped + (overloaded - stopped).min(most))
+    }
+
+    /// How much of an overload between two stamps can be an excuse: all of it only if the metronome was much too late as
+    /// well. Otherwise, the kubelet did get its share of the processors.
+    fn most_overload(&self, node: &str, from: &Stamp, to: &Stamp) -> i64 {
+        let of_node = |of: &Clock| matches!(of, Clock::Node(of) if node.is_empty() || of == node);
+        let starved = |late: &Noise| {
+            let lasted = late.to_us.saturating_sub(late.from_us);
+            let late = Noise { to_us: late.to_us.saturating_add(CATCH_UP.of(lasted)), ..late.clone() };
+            lasted > LATE_BEAT && of_node(&late.clock) && self.part_between(&late, from, to).is_some()
+        };
+        if self.late_kubelet.iter().any(|(_, late)| starved(late)) {
+            return i64::MAX;
+        }
+        let lasted = self.clocks.between(from, to).map_or(i64::MAX, |span| span.hi);
+        MOST_OVERLOAD.max(OF_LONG_OVERLOAD.of(lasted))
     }
 
     /// The part of a noise that lies between two stamps.

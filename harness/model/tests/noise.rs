@@ -89,6 +89,31 @@ fn an_overloaded_node_has_to_catch_up() {
     assert_eq!(counted(Listener::Overload, 0.0, 1.5), 10, "what was before counts for as long as it lasted");
 }
 
+/// An effect that comes this much after its cause, with a bound of two seconds, on a node that is overloaded all the time. The
+/// metronome is late by `late` seconds.
+fn on_overloaded_node(took: f64, late: f64) -> Fit {
+    let mut run = Composer::new(&[]);
+    run.create(0.1, &json!({ "containers": [{ "name": "target" }] })).start(0.5, 0);
+    let ids = [2.0, 2.0 + took].map(|at| run.probe(at, "/ready", 200));
+    run.noise_by(Listener::Overload, 1.0, 2.0 + took);
+    run.noise_by(Listener::Metronome, 3.0, 3.0 + late);
+    run.reading(60.0);
+    let history = run.done();
+    let timeline = Timeline::of(&history);
+    let asked = &timeline.pods[0].containers[0].attempts[0].requests;
+    let [from, to] = ids.map(|id| asked.iter().find(|asked| asked.id == id).unwrap());
+    let measured = timeline.measure("the time", NODE, (from.id, &from.at), (to.id, &to.at), at_most(2));
+    measured.unwrap().fit()
+}
+
+#[test]
+fn an_overload_excuses_little_if_the_metronome_keeps_its_pace() {
+    assert_eq!(on_overloaded_node(11.0, 0.5), Fit::Undecided);
+    assert_eq!(on_overloaded_node(14.0, 0.5), Fit::Missed);
+    assert_eq!(on_overloaded_node(14.0, 4.0), Fit::Undecided, "nothing on this node came in time");
+    assert_eq!(on_overloaded_node(40.0, 0.5), Fit::Missed, "half of a long time counts, but not all of it");
+}
+
 #[test]
 fn a_lower_bound_that_a_stall_has_touched_does_not_hold() {
     assert_eq!(word(measured((2.0, 6.0), None, at_least(3))), "holds");

@@ -67,12 +67,14 @@ fn reference(value: &str, seen: &str) -> &'static str {
     let field = json!({ "fieldRef": { "fieldPath": "metadata.name" } });
     let own = json!([
         { "name": "port", "value": "80" }, { "name": "me", "valueFrom": field }, { "name": "URL", "value": value },
+        { "name": "later", "value": "5" },
     ]);
     run.create(0.5, &json!({ "containers": [{ "name": "target", "env": own, "envFrom": from }] }));
     let all = [
         ("host", "two"),
         ("port", "80"),
         ("me", "pod"),
+        ("later", "5"),
         ("URL", seen),
         ("KUBERNETES_SERVICE_HOST", "10.96.0.1"),
         ("KUBERNETES_SERVICE_PORT_HTTPS", "443"),
@@ -91,6 +93,10 @@ fn references_have_the_values_of_earlier_variables() {
     assert_eq!(reference("$$(host) $(nobody)", "$(host) $(nobody)"), "holds");
     assert_eq!(reference("$$(host)", "$two"), "violated", "it is escaped");
     assert_eq!(reference("$(me)", "pod"), "holds", "its value is not known here");
+    assert_eq!(reference("$(later)", "$(later)"), "holds");
+    assert_eq!(reference("$(later)", "5"), "violated", "it comes later");
+    assert_eq!(reference("$(KUBERNETES_SERVICE_HOST)", "10.96.0.1"), "holds");
+    assert_eq!(reference("$(KUBERNETES_SERVICE_HOST)", "$(KUBERNETES_SERVICE_HOST)"), "violated");
 }
 
 /// The verdict on a pod with this security context, which later may have this status.
@@ -134,4 +140,44 @@ fn an_unsafe_sysctl_after_a_safe_one_is_found() {
     assert_eq!(of(Some(&failed("OutOfpods"))), "inconclusive", "perhaps for something else");
     assert_eq!(of(None), "violated", "nobody rejects it");
     assert_eq!(of(Some(&status_with(&json!({ "running": {} })))), "violated");
+}
+
+/// The verdict on a container whose command in the spec has this argument, which its process receives as another text.
+fn argument(word: &str, received: &str) -> &'static str {
+    const CLAUSE: &str = "pod.command-references";
+    let mut run = Composer::new(&[CLAUSE]);
+    let manifest = json!({ "data": { "key": "$(port)" } });
+    run.deed(0.1, Did::Created { kind: "ConfigMap".to_owned(), name: "map".to_owned(), manifest });
+    let field = json!({ "fieldRef": { "fieldPath": "metadata.name" } });
+    let container = json!({
+        "name": "target", "args": ["serve", word],
+        "envFrom": [{ "configMapRef": { "name": "map" } }],
+        "env": [{ "name": "port", "value": "80" }, { "name": "me", "valueFrom": field }],
+    });
+    run.create(0.5, &json!({ "containers": [container] }));
+    let all = [
+        ("key", "$(port)"),
+        ("port", "80"),
+        ("me", "pod"),
+        ("PATH", "/bin"),
+        ("KUBERNETES_SERVICE_HOST", "10.96.0.1"),
+    ];
+    let env = all.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    run.start_with(1.0, 0, &["/agnhost-rs", "serve", received])
+        .fact(1.1, Fact::Dump(Dump { env, ..Dump::default() }));
+    run.reading(20.0);
+    verdict(&run.done(), CLAUSE)
+}
+
+#[test]
+fn references_in_arguments_have_the_values_of_variables() {
+    const ALL: &str = "$(port)-$(me)-$(key)-$(KUBERNETES_SERVICE_HOST)-$(nobody)-$$(me)";
+    assert_eq!(argument(ALL, "80-pod-$(port)-10.96.0.1-$(nobody)-$(me)"), "holds");
+    assert_eq!(argument("$(me)", "$(me)"), "violated");
+    assert_eq!(argument("$(KUBERNETES_SERVICE_HOST)", "$(KUBERNETES_SERVICE_HOST)"), "violated");
+    assert_eq!(argument("$(key)", "80"), "violated", "values are not expanded again");
+    assert_eq!(argument("$(nobody)", ""), "violated", "it stays unchanged");
+    assert_eq!(argument("$$(me)", "$pod"), "violated", "it is escaped");
+    assert_eq!(argument("$(PATH)", "/sbin"), "inconclusive", "the image sets it");
+    assert_eq!(argument("plain", "other"), "inconclusive", "it has no reference");
 }

@@ -147,6 +147,49 @@ fn a_file_of_one_container_is_there_for_the_other() {
     assert_eq!(file_at("/in/part/page", false, 40.0), "violated", "the mount has the whole volume");
 }
 
+/// One container writes a file into the folder `part` of a volume. Another container has only the folder with this name in
+/// the volume, waits for the file, and finds it or does not.
+fn file_below(expression: &str, found: bool) -> [&'static str; 2] {
+    const CLAUSES: [&str; 2] = ["pod.subpath-expr", "pod.shared.volumes"];
+    let mut run = Composer::new(&CLAUSES);
+    let writes = json!({
+        "name": "writes",
+        "env": [{ "name": "AGNHOST_PLAN", "value": r#"{"process":{"consume":[{"disk":{"path":"/out/page","bytes":"1KiB"}}]}}"# }],
+        "volumeMounts": [{ "name": "shared", "mountPath": "/out", "subPath": "part" }],
+    });
+    let reads = json!({
+        "name": "reads",
+        "env": [
+            { "name": "FOLDER", "value": "part" },
+            { "name": "AGNHOST_PLAN", "value": r#"{"process":{"wait-for":[{"file":"/in/page"}]}}"# },
+        ],
+        "volumeMounts": [{ "name": "shared", "mountPath": "/in", "subPathExpr": expression }],
+    });
+    run.create(
+        0.0,
+        &json!({ "volumes": [{ "name": "shared", "emptyDir": {} }], "containers": [writes, reads] }),
+    );
+    run.of("pod", "writes").start(1.0, 0);
+    run.of("pod", "reads").start(1.0, 0);
+    let written = Consumed { resource: "disk".to_owned(), amount: 1024, error: None };
+    run.of("pod", "writes").fact(2.0, Fact::Consumed(written));
+    if found {
+        let what = "file /in/page".to_owned();
+        run.of("pod", "reads").fact(2.2, Fact::Waited(Waited { what, tries: 9, took_us: 1_000_000 }));
+    }
+    run.reading(40.0);
+    let history = run.done();
+    CLAUSES.map(|clause| verdict(&history, clause))
+}
+
+#[test]
+fn a_mount_may_name_its_folder_with_a_variable() {
+    assert_eq!(file_below("$(FOLDER)", true), ["holds", "inconclusive"]);
+    assert_eq!(file_below("$(FOLDER)", false), ["violated", "inconclusive"]);
+    assert_eq!(file_below("other-$(FOLDER)", false), ["inconclusive"; 2], "it is another folder");
+    assert_eq!(file_below("$(POD_NAME)", false), ["inconclusive"; 2], "its value is not known here");
+}
+
 /// The template of a Deployment gets another variable at 5 s. In the end, its old pod and its new pod have these
 /// values.
 fn updated(old: &str, new: &str) -> &'static str {

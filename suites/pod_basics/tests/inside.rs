@@ -97,6 +97,66 @@ fn a_resolver_has_the_options_of_its_pod() {
 }
 
 #[test]
+fn a_resolver_keeps_what_its_policy_gives() {
+    let of = |own: Value, list: &str, options: &str| {
+        let mut run = Composer::new(&[SEARCH]);
+        let configured = with(plain(), "dnsConfig", own);
+        let plainly = ("plain", plain(), "space.svc.cluster svc.cluster", "ndots:5");
+        for (name, spec, list, options) in [plainly, ("pod", configured, list, options)] {
+            let metadata = json!({ "name": name, "namespace": "space", "uid": format!("uid-{name}") });
+            let object = json!({ "metadata": metadata, "spec": spec, "status": {} });
+            run.sighting(0.5, "Pod", name, Change::Added, object);
+            let text = format!("search {list}\nnameserver 10.96.0.10\noptions {options}\n");
+            let dump = dump(&[("/etc/resolv.conf", &text)], &[]);
+            run.of(name, "a").start(1.0, 0).fact(1.1, Fact::Dump(dump));
+        }
+        run.reading(30.0);
+        verdict(&run.done(), SEARCH)
+    };
+    let (own, list) = (json!({ "options": [{ "name": "edns0" }] }), "space.svc.cluster svc.cluster");
+    assert_eq!(of(own.clone(), list, "ndots:5 edns0"), "holds");
+    assert_eq!(of(own.clone(), list, "edns0"), "violated", "the option of the policy is lost");
+    assert_eq!(of(own, "space.svc.cluster", "ndots:5 edns0"), "violated", "a domain of the policy is lost");
+    let renamed = json!({ "options": [{ "name": "ndots", "value": "2" }] });
+    assert_eq!(of(renamed, list, "ndots:2"), "holds");
+}
+
+#[test]
+fn a_resolver_without_a_policy_has_only_what_its_pod_says() {
+    let own = json!({
+        "nameservers": ["192.0.2.53"], "searches": ["one.example", "two.example"],
+        "options": [{ "name": "ndots", "value": "3" }, { "name": "edns0" }],
+    });
+    let spec = with(with(plain(), "dnsConfig", own), "dnsPolicy", json!("None"));
+    let of = |spec: &Value, servers: &str, list: &str, options: &str| {
+        let text = format!("search {list}\n{servers}options {options}\n");
+        judged("pod.dns-none", spec, dump(&[("/etc/resolv.conf", &text)], &[]))
+    };
+    let (server, list) = ("nameserver 192.0.2.53\n", "one.example two.example");
+    assert_eq!(of(&spec, server, list, "edns0 ndots:3"), "holds");
+    let two = "nameserver 10.96.0.10\nnameserver 192.0.2.53\n";
+    assert_eq!(of(&spec, two, list, "edns0 ndots:3"), "violated");
+    assert_eq!(of(&spec, server, "two.example one.example", "edns0 ndots:3"), "violated", "another order");
+    assert_eq!(of(&spec, server, "svc.cluster one.example two.example", "edns0 ndots:3"), "violated");
+    assert_eq!(of(&spec, server, list, "ndots:3"), "violated");
+    let first = with(spec, "dnsPolicy", json!("ClusterFirst"));
+    assert_eq!(of(&first, two, list, "ndots:3"), "inconclusive", "it also has the settings of its policy");
+}
+
+#[test]
+fn a_process_sees_the_safe_sysctls_of_its_pod() {
+    let of = |name: &str, value: &str, shown: &str| {
+        let context = json!({ "sysctls": [{ "name": name, "value": value }] });
+        let path = format!("/proc/sys/{}", name.replace('.', "/"));
+        judged("pod.safe-sysctls", &with(plain(), "securityContext", context), dump(&[(&path, shown)], &[]))
+    };
+    assert_eq!(of("kernel.shm_rmid_forced", "1", "1\n"), "holds");
+    assert_eq!(of("kernel.shm_rmid_forced", "1", "0\n"), "violated");
+    assert_eq!(of("net.ipv4.ip_local_port_range", "4000 5000", "4000\t5000\n"), "holds");
+    assert_eq!(of("kernel.msgmax", "1", "0\n"), "inconclusive", "it is not safe");
+}
+
+#[test]
 fn a_search_list_has_the_own_namespace() {
     let of = |spec: &Value, list: &str| {
         let text = format!("search {list}\nnameserver 10.96.0.10\n");
@@ -136,7 +196,11 @@ fn a_process_has_no_more_privileges_than_its_spec_says() {
     assert_eq!(of(&context, none, 1, "rw"), "violated");
     assert_eq!(of(&json!({}), some, 0, "rw"), "inconclusive", "nobody asked for anything");
     let added = json!({ "capabilities": { "drop": ["ALL"], "add": ["CHOWN"] } });
-    assert_eq!(of(&added, some, 0, "rw"), "inconclusive", "it has the one that it adds");
+    assert_eq!(of(&added, "0000000000000001", 0, "rw"), "holds");
+    assert_eq!(of(&added, some, 0, "rw"), "violated", "it adds only one");
+    assert_eq!(of(&added, none, 0, "rw"), "violated", "it lacks the one that it adds");
+    let newer = json!({ "capabilities": { "drop": ["ALL"], "add": ["BPF"] } });
+    assert_eq!(of(&newer, none, 0, "rw"), "inconclusive", "perhaps the kernel does not have it");
     let mighty = with(context, "privileged", json!(true));
     assert_eq!(of(&mighty, some, 0, "rw"), "inconclusive", "it is privileged");
 }

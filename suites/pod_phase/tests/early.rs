@@ -57,6 +57,20 @@ fn a_pod_with_a_container_that_runs_is_not_over() {
     assert_ne!(judged(runs(), true, Some(0)), "violated", "it was deleted by force");
 }
 
+#[test]
+fn a_pod_whose_container_never_ran_has_not_succeeded() {
+    let judged = |state: Value| {
+        let mut run = Composer::new(&[SUCCEEDED]);
+        run.create(0.0, &spec("Always")).status(1.0, &status("Pending", 0, waits("ErrImagePull"), json!({})));
+        run.deed(2.0, Did::Deleted { kind: "Pod".to_owned(), name: "pod".to_owned(), grace: None });
+        run.status(3.0, &status("Succeeded", 0, state, json!({}))).reading(30.0);
+        verdict(&run.done(), SUCCEEDED)
+    };
+    assert_eq!(judged(ended(137)), "violated");
+    assert_eq!(judged(waits("PodInitializing")), "violated");
+    assert_ne!(judged(ended(0)), "violated");
+}
+
 /// A pod that fails for this reason, with this condition. If its container ran, it gets a stop signal at 8 s.
 fn failed_for(reason: &str, condition: &str, ran: bool, more: &Value) -> &'static str {
     let mut run = Composer::new(&[FAILED]);

@@ -100,3 +100,21 @@ fn behind_a_startup_probe_nothing_is_due_before_its_success() {
     assert_eq!(judged(None), "holds");
     assert_eq!(judged(Some(10.0)), "violated");
 }
+
+#[test]
+fn a_busy_node_does_not_explain_that_only_one_kind_of_probe_is_missing() {
+    let judged = |others: bool| {
+        let ready = json!({ "httpGet": { "path": "/ready", "port": 8080 }, "periodSeconds": 1 });
+        let mut run = pod(PERIOD, json!({ "livenessProbe": http(json!({})), "readinessProbe": ready }));
+        run.running(1.5, true, true, 0).noise(1.5, 19.0);
+        for second in 2..20 {
+            if others || second < 3 {
+                run.probe(f64::from(second), "/ready", 200);
+            }
+        }
+        run.running(20.0, true, true, 0).reading(20.0);
+        verdict(&run.done(), PERIOD)
+    };
+    assert_eq!(judged(true), "violated");
+    assert_ne!(judged(false), "violated");
+}

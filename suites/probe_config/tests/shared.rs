@@ -26,3 +26,27 @@ fn each_of_two_probes_asks_on_its_own() {
     assert_eq!(judged(|second| second > 11), "violated", "the second probe is missing for ten seconds");
     assert_ne!(judged(|second| second != 11), "violated", "one request may fall outside the measured time");
 }
+
+/// The readiness and the liveness probe have the same command, which they run every four seconds for a minute, or which
+/// runs once for both.
+fn commands(both: bool, timeout: u64) -> &'static str {
+    let probe = json!({
+        "exec": { "command": ["/agnhost-rs", "exec", "check"] }, "periodSeconds": 4, "timeoutSeconds": timeout,
+    });
+    let mut run = pod(PERIOD, json!({ "readinessProbe": probe, "livenessProbe": probe }));
+    for nth in 0..15_u16 {
+        let at = 2.0 + 4.0 * f64::from(nth);
+        run.exec(at, "check", Some(0));
+        if both {
+            run.exec(at + 0.1, "check", Some(0));
+        }
+    }
+    verdict(&run.done(), PERIOD)
+}
+
+#[test]
+fn each_of_two_probes_runs_its_command() {
+    assert_ne!(commands(true, 3), "violated");
+    assert_eq!(commands(false, 3), "violated", "one command answers for both");
+    assert_ne!(commands(false, 1), "violated", "a command may fail before it starts");
+}

@@ -16,6 +16,9 @@ use probity_script::witness::Answered;
 /// The kubelet reads no more of a body than this: `maxRespBodyLength` of `pkg/probe/http` in Kubernetes.
 pub(crate) const LIMIT: u64 = 10 * 1024;
 
+/// The statuses that belong to no class of HTTP (RFC 9110, section 15).
+const UNKNOWN_CLASS: std::ops::RangeInclusive<u16> = 600..=999;
+
 /// The meaning of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ResponseSeen {
@@ -65,6 +68,9 @@ impl ResponseSeen {
                 WireAction::SendAndEnd { bytes, .. } if whole && !bytes.starts_with(b"HTTP/") => {
                     Self::Nothing
                 }
+                WireAction::SendAndEnd { bytes, end: ConnectionEnd::Close } if whole && http1 => {
+                    beyond(&bytes).filter(|_| composed.delay.is_none()).unwrap_or(Self::Unknown)
+                }
                 WireAction::SendAndEnd { .. } | WireAction::Hang => Self::Unknown,
                 WireAction::Respond(response) => {
                     said_by(&response, composed.delay.map_or(0, micros), whole, timeout)
@@ -96,6 +102,20 @@ fn said_by(response: &PlannedResponse, delay: i64, whole: bool, timeout: i64) ->
         Pace::InTime | Pace::TooLate => ResponseSeen::Short { status },
         Pace::Unclear => ResponseSeen::Unknown,
     }
+}
+
+/// The meaning of a complete response with a status of 600 or above, which a plan can only write out. The head of any
+/// other response that is written out may change what its status means.
+fn beyond(bytes: &[u8]) -> Option<ResponseSeen> {
+    let (head, body) = std::str::from_utf8(bytes).ok()?.split_once("\r\n\r\n")?;
+    let (first, lines) = head.split_once("\r\n")?;
+    let status = first.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()?;
+    let headers: Option<Vec<_>> = lines.split("\r\n").map(|line| line.split_once(": ")).collect();
+    let mut lengths = headers?.into_iter().filter(|(name, _)| *name == "Content-Length");
+    let whole = lengths.next().is_some_and(|(_, length)| length.parse() == Ok(body.len()));
+    let bytes = u64::try_from(body.len()).ok();
+    (whole && lengths.next().is_none() && UNKNOWN_CLASS.contains(&status))
+        .then_some(ResponseSeen::Whole { status, bytes })
 }
 
 enum Pace {

@@ -77,6 +77,32 @@ fn a_container_without_an_image_does_not_run() {
 }
 
 #[test]
+fn a_kubelet_always_asks_for_an_image_if_it_must() {
+    let clause = "report.status.image-always";
+    let images = |policy: &str| {
+        json!({ "containers": [
+            { "name": "target", "image": "local/there:1", "imagePullPolicy": policy },
+            { "name": "other", "image": "local/there:1", "imagePullPolicy": "IfNotPresent" },
+        ] })
+    };
+    let beside = |state: Value| {
+        let other =
+            json!({ "name": "other", "restartCount": 0, "state": { "running": {} }, "lastState": {} });
+        let target = json!({ "name": "target", "restartCount": 0, "state": state, "lastState": {} });
+        json!({ "phase": "Pending", "startTime": timestamp(0.0), "containerStatuses": [target, other] })
+    };
+    let present = about("Normal", "Pulled", "Container image \"local/there:1\" already present on machine");
+    let (failed, started) = (json!({ "waiting": { "reason": "ErrImagePull" } }), json!({ "running": {} }));
+    let of = |policy: &str, state: &Value, events: &[Value]| {
+        judged(pod(clause, &images(policy)), clause, &[beside(state.clone())], events)
+    };
+    assert_eq!(of("Always", &failed, &[]), "holds");
+    assert_eq!(of("Always", &started, &[about("Normal", "Pulling", "Pulling image")]), "holds");
+    assert_eq!(of("Always", &started, std::slice::from_ref(&present)), "violated");
+    assert_eq!(of("IfNotPresent", &started, &[present]), "inconclusive", "it may use the image of the node");
+}
+
+#[test]
 fn what_is_tried_for_an_image_is_reported() {
     let clause = "report.event.image-missing";
     let judged = |name: &str, policy: &str, events: &[(&str, &str)]| {

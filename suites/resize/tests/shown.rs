@@ -168,3 +168,34 @@ fn the_resize_with_the_higher_priority_comes_first() {
     assert_eq!(second_first(-1000), "holds", "the resize of the other pod has no room any more");
     assert_eq!(second_first(1000), "violated", "the pod with the lower priority got the room");
 }
+
+#[test]
+fn a_resize_for_which_there_is_room_is_not_infeasible() {
+    let judged = |clause: &str, reason: &str, asked: &Value, room: &str| {
+        let mut header = Composer::new(&[clause]).done().header;
+        if let Some(facts) = header.nodes.get_mut(NODE) {
+            facts.allocatable.insert("cpu".to_owned(), room.to_owned());
+            facts.allocatable.insert("memory".to_owned(), "4000Mi".to_owned());
+        }
+        let mut run = Composer::with_header(header);
+        let limits = json!({ "cpu": "100m", "memory": "64Mi" });
+        let resources = json!({ "requests": limits, "limits": limits });
+        let spec = json!({ "nodeName": NODE, "containers": [{ "name": "target", "resources": resources }] });
+        run.create(0.0, &spec).start(1.0, 0).status(1.5, &status(&resources, 0, &json!([])));
+        let more = json!({ "requests": asked, "limits": asked });
+        let patch = json!({ "spec": { "containers": [{ "name": "target", "resources": more }] } });
+        let (kind, name) = ("Pod".to_owned(), "pod".to_owned());
+        run.deed(10.0, Did::Patched { kind, name, patch, subresource: "resize".to_owned() });
+        let pending = json!([{ "type": "PodResizePending", "status": "True", "reason": reason }]);
+        run.status(11.0, &status(&resources, 0, &pending));
+        verdict(&end(run), clause)
+    };
+    let cpu = json!({ "cpu": "150m" });
+    for clause in ["resize.enacted", "resize.completed"] {
+        assert_eq!(judged(clause, "Infeasible", &cpu, "2"), "violated");
+        assert_ne!(judged(clause, "Deferred", &cpu, "2"), "violated", "other pods may hold it");
+        assert_ne!(judged(clause, "Infeasible", &cpu, "120m"), "violated", "the node is too small");
+        let swap = json!({ "memory": "96Mi" });
+        assert_ne!(judged(clause, "Infeasible", &swap, "2"), "violated", "the container may use swap");
+    }
+}

@@ -11,6 +11,7 @@ const KILL: &str = "termination.kill-after-grace";
 const FIRST: &str = "termination.prestop-runs-first";
 const PROMPT: &str = "termination.starts-promptly";
 const AGAIN: &str = "termination.no-restart-while-terminating";
+const COUNTS: &str = "termination.prestop-counts-in-grace";
 const EXTENSION: &str = "termination.prestop-2s-extension";
 /// The name of the sidecar or init container in these histories.
 const HELPER: &str = "helper";
@@ -184,6 +185,23 @@ fn a_long_sleep_ends_with_the_grace_period() {
     assert_eq!(judged(FIRST, 0.1, 2.2), "violated");
     assert_eq!(judged(EXTENSION, 4.2, 6.3), "holds");
     assert_eq!(judged(EXTENSION, 4.2, 10.0), "violated");
+}
+
+#[test]
+fn a_short_sleep_takes_its_time_from_the_grace_period() {
+    let judged = |stop: f64, end: f64| {
+        let sleep = json!({ "preStop": { "sleep": { "seconds": 3 } } });
+        let of = (Value::Null, json!([{ "name": "main", "lifecycle": sleep }]));
+        let mut run = going(COUNTS, 8, of, &["main"]);
+        told(&mut run, "main", ASKED + stop);
+        killed(&mut run, "main", ASKED + end);
+        at(run, 60.0, COUNTS)
+    };
+    assert_eq!(judged(3.3, 8.4), "holds");
+    assert_eq!(judged(3.3, 7.4), "violated", "the sleep took more than its time");
+    assert_eq!(judged(3.9, 8.1), "violated", "it began late, and was killed too early all the same");
+    assert_eq!(judged(3.3, 10.0), "violated", "the sleep did not count");
+    assert_eq!(judged(4.5, 8.6), "holds", "it is not known how many seconds the sleep took");
 }
 
 #[test]

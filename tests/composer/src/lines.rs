@@ -12,6 +12,11 @@ use crate::{Boot, Composer, NODE, ZERO_WALL_US, mono, us};
 impl Composer {
     /// The container's process starts: its connection to the recorder and its first line.
     pub fn start(&mut self, at: f64, attempt: u64) -> &mut Self {
+        self.start_with(at, attempt, &["serve"])
+    }
+
+    /// The process starts with these arguments, connects to the recorder and says so.
+    pub fn start_with(&mut self, at: f64, attempt: u64, args: &[&str]) -> &mut Self {
         let name = format!("{}-{}-{attempt}", self.pod, self.container);
         let boot = Boot { name: name.clone(), attempt, ..Boot::default() };
         self.boots.insert(self.key(), boot);
@@ -23,7 +28,7 @@ impl Composer {
             Fact::Started(Started {
                 version: "0.1.0".to_owned(),
                 pid: 1,
-                args: vec!["serve".to_owned()],
+                args: args.iter().map(|word| (*word).to_owned()).collect(),
                 host: self.pod.clone(),
                 plan: String::new(),
                 seed: 0,

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::Defect;
 use crate::amounts::thousandths;
+use crate::kubelet::expand::expand;
 use crate::pod::{Container, Kind, micros};
 use crate::resize::requested;
 use crate::users::FIELD as USERS;
@@ -118,10 +119,11 @@ impl World<'_> {
         let all = of.containers.iter().any(|other| is(&other.spec)) && self.has(Defect::PrivilegedForAll);
         let privileged = all || (is(&of.containers[container].spec) && !self.has(Defect::PrivilegedIgnored));
         let kind = of.containers[container].kind;
-        let bound = match () {
-            () if privileged => "000001ffffffffff",
-            () if kind == Kind::Sidecar && self.has(Defect::SidecarsKeepCapabilities) => "00000000a80425fb",
-            () => "0000000000000000",
+        let bound: u64 = match () {
+            () if privileged => 0x01ff_ffff_ffff,
+            () if kind == Kind::Sidecar && self.has(Defect::SidecarsKeepCapabilities) => 0xa804_25fb,
+            () if self.has(Defect::DropAllWins) => 0,
+            () => added(&of.containers[container].spec),
         };
         let allowed = of.containers[container].spec["securityContext"]["allowPrivilegeEscalation"] != false;
         let gains = allowed || (kind == Kind::Init && self.has(Defect::InitsGainPrivileges));
@@ -129,7 +131,7 @@ impl World<'_> {
         let processors = self.processors_of(At { pod, container });
         let unfiltered = privileged || (kind != Kind::Main && self.has(Defect::SeccompOfPodLost));
         let status = format!(
-            "CapBnd:\t{bound}\nNoNewPrivs:\t{}\nSeccomp:\t{}\nCpus_allowed_list:\t{processors}\n",
+            "CapBnd:\t{bound:016x}\nNoNewPrivs:\t{}\nSeccomp:\t{}\nCpus_allowed_list:\t{processors}\n",
             u8::from(!gains),
             if unfiltered { 0 } else { 2 }
         );
@@ -144,7 +146,10 @@ impl World<'_> {
     pub(crate) fn has_file(&self, life: LifeAt, path: &str) -> bool {
         let of = &self.pods[life.at.pod];
         let ignored = self.has(Defect::SidecarSubPathIgnored);
-        let place = |of: &Container, path: &str| place(&of.spec, path, ignored && of.kind == Kind::Sidecar);
+        let expands = !self.has(Defect::SubPathExprUnexpanded);
+        let place = |of: &Container, path: &str| {
+            place(&of.spec, path, (ignored && of.kind == Kind::Sidecar, expands))
+        };
         let Some(wanted) = place(&of.containers[life.at.container], path) else { return true };
         let mut volumes = of.object["spec"]["volumes"].as_array().into_iter().flatten();
         if volumes.any(|volume| volume["name"] == wanted.0.as_str() && volume.get("hostPath").is_some()) {
@@ -168,12 +173,28 @@ impl World<'_> {
     }
 }
 
+/// The numbers of the capabilities that the containers of the cases add: Linux, capabilities(7).
+const CAPABILITIES: [(&str, u64); 5] =
+    [("DAC_OVERRIDE", 1), ("NET_BIND_SERVICE", 10), ("SYS_MODULE", 16), ("SYS_ADMIN", 21), ("MKNOD", 27)];
+
+/// The capabilities that a container adds, one bit for each.
+fn added(container: &Value) -> u64 {
+    let all = container["securityContext"]["capabilities"]["add"].as_array().into_iter().flatten();
+    let bits = all.filter_map(|one| CAPABILITIES.into_iter().find(|(name, _)| one == name));
+    bits.fold(0, |all, (_, bit)| all | (1 << bit))
+}
+
 /// The volume that contains a path of a container, and the path below it. The mount may contain only a part of the volume,
-/// unless this is ignored.
-fn place(container: &Value, path: &str, whole: bool) -> Option<(String, String)> {
+/// unless this is ignored. An expression for this part is expanded if `expands` is true.
+fn place(container: &Value, path: &str, (whole, expands): (bool, bool)) -> Option<(String, String)> {
+    let value = |name: &str| {
+        let own = container["env"].as_array()?.iter().find(|of| of["name"] == name)?;
+        own["value"].as_str().filter(|_| expands).map(str::to_owned)
+    };
     container["volumeMounts"].as_array()?.iter().find_map(|mount| {
         let below = path.strip_prefix(mount["mountPath"].as_str()?)?;
-        let part = mount["subPath"].as_str().filter(|_| !whole);
+        let named = mount["subPath"].as_str().filter(|_| !whole).map(str::to_owned);
+        let part = named.or_else(|| mount["subPathExpr"].as_str().map(|of| expand(of, &value)));
         let below = part.map_or_else(|| below.to_owned(), |part| format!("/{part}{below}"));
         Some((mount["name"].as_str()?.to_owned(), below))
     })

@@ -7,6 +7,7 @@ mod endings;
 mod exec;
 pub(crate) mod expand;
 mod given;
+mod guessed;
 mod hooks;
 mod http;
 pub(crate) mod images;

@@ -235,6 +235,8 @@ pub(crate) struct Life {
     pub(crate) shut: bool,
     /// The process has received its stop signal.
     pub(crate) stopping: bool,
+    /// A resize stops the process, perhaps after a hook.
+    pub(crate) stops_for_resize: bool,
     /// The process is not killed before this time, whatever was decided earlier, because a restarted kubelet has
     /// started its termination again.
     pub(crate) spared_until: i64,

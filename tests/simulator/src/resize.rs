@@ -78,6 +78,11 @@ impl World<'_> {
             }
             return;
         }
+        let guaranteed = self.class_of(&self.pods[pod].object["spec"]) == "Guaranteed";
+        if guaranteed && self.has(Defect::GuaranteedNeverResized) {
+            self.add_condition(pod, PENDING, "Infeasible");
+            return;
+        }
         if !self.fits(pod) && !is_too_large(&self.pods[pod]) {
             self.add_condition(pod, PENDING, DEFERRED);
             self.touch(pod);
@@ -111,7 +116,7 @@ impl World<'_> {
         let all = self.pods[pod].containers.iter().enumerate().filter(|(_, of)| of.is_running());
         let mut all = all.map(|(container, of)| (At { pod, container }, of));
         all.any(|(at, of)| {
-            let stops = of.life.as_ref().is_some_and(|life| life.stopping);
+            let stops = of.life.as_ref().is_some_and(|life| life.stopping || life.stops_for_resize);
             stops || of.spec["resources"] != self.wanted(at)
         })
     }
@@ -243,6 +248,9 @@ impl World<'_> {
         self.pods[at.pod].containers[at.container].enacted = Some(enacted);
         if self.has(Defect::ResizeNeverCompletes) {
             self.add_condition(at.pod, IN_PROGRESS, "");
+        }
+        if let Some(life) = self.pods[at.pod].containers[at.container].life.as_mut() {
+            life.stops_for_resize = restarts;
         }
         self.touch(at.pod);
         if restarts {

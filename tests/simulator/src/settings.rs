@@ -221,7 +221,7 @@ impl World<'_> {
         let of = &mut self.pods[pod].containers[container];
         of.state = State::Waiting(reason);
         of.restarting = true;
-        self.record(pod, container, "Normal", "Pulled", "Container image already present");
+        self.record(pod, container, "Normal", "Pulled", "Container image already present on machine");
         if !self.has(Defect::SettingsLackUnreported) {
             self.record(pod, container, "Warning", "Failed", &format!("Error: {why}"));
         }

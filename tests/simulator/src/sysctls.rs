@@ -23,9 +23,20 @@ impl World<'_> {
         self.show("Pod", &name, Change::Modified, &object);
         true
     }
+
+    /// The files with which the kernel shows the parameters of a pod, with their content.
+    pub(crate) fn sysctl_files(&self, pod: usize) -> Vec<(String, String)> {
+        let of = self.pods[pod].object["spec"]["securityContext"]["sysctls"].as_array();
+        let file = |of: &Value| {
+            let path = of["name"].as_str()?.replace('.', "/");
+            let value = of["value"].as_str().filter(|_| !self.has(Defect::SafeSysctlUnset)).unwrap_or("0");
+            Some((format!("/proc/sys/{path}"), format!("{value}\n")))
+        };
+        of.into_iter().flatten().filter_map(file).collect()
+    }
 }
 
 /// Whether a kernel parameter is safe; of the unsafe ones, the cases use none of this family.
 fn is_safe(of: &Value) -> bool {
-    of["name"].as_str().is_some_and(|name| name.starts_with("net.ipv4."))
+    of["name"].as_str().is_some_and(|name| name.starts_with("net.ipv4.") || name == "kernel.shm_rmid_forced")
 }

@@ -35,6 +35,8 @@ pub(crate) use client::Errand;
 const DOORS_EVERY: i64 = 10 * MS;
 /// The status of a process that lacks a variable.
 const MISCONFIGURED: u8 = 78;
+/// Why such a process exits.
+const UNSET: &str = "not set in the environment";
 
 impl World<'_> {
     /// The process of a container starts.
@@ -58,7 +60,8 @@ impl World<'_> {
             self.begin_children(life);
         }
         if self.lacks_environment(life) {
-            self.later(3 * MS, Act::Exit(life, MISCONFIGURED, "environment"));
+            self.complain(life, UNSET);
+            self.later(3 * MS, Act::Exit(life, MISCONFIGURED, UNSET));
             return;
         }
         self.begin_consuming(life);
@@ -97,7 +100,7 @@ impl World<'_> {
         let started = Started {
             version: "0.1.0".to_owned(),
             pid: 1,
-            args: vec!["/agnhost-rs".to_owned(), "serve".to_owned()],
+            args: self.arguments(life.at),
             host,
             plan: String::new(),
             seed,

@@ -6,7 +6,7 @@
 //! The other rows stay as they are checked in. After an intended change, `PROBITY_MATRIX=write` generates the whole
 //! matrix again, to be reviewed as a diff. With `PROBITY_DEFECTS=NAME,NAME` it generates only these rows.
 
-#![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::disallowed_methods, clippy::print_stdout, clippy::unwrap_used, reason = "tests")]
 
 mod book;
 
@@ -50,16 +50,21 @@ fn is_due(number: usize) -> bool {
 
 /// For each defect, the clauses that it violates in some case.
 fn noticed_by_clauses(defects: &[Defect]) -> Vec<(Defect, BTreeSet<String>)> {
-    let count = book::CASES.len();
+    noticed_in(&(0..book::CASES.len()).collect::<Vec<_>>(), defects)
+}
+
+/// For each defect, the clauses that it violates in some of these cases.
+fn noticed_in(cases: &[usize], defects: &[Defect]) -> Vec<(Defect, BTreeSet<String>)> {
+    let count = cases.len();
     let faithful: Vec<(History, BTreeSet<Defect>)> =
-        book::each(count, |at| simulate_faithful(&book::CASES[at], SEED));
+        book::each(count, |at| simulate_faithful(&book::CASES[cases[at]], SEED));
     let cells = book::each(defects.len() * count, |cell| {
-        let (defect, case) = (defects[cell / count], cell % count);
-        let (plain, depends_on) = &faithful[case];
+        let (defect, at) = (defects[cell / count], cell % count);
+        let (plain, depends_on) = &faithful[at];
         if !depends_on.contains(&defect) {
             return Vec::new();
         }
-        let history = simulate(&book::CASES[case], &[defect], SEED);
+        let history = simulate(&book::CASES[cases[at]], &[defect], SEED);
         if history == *plain { Vec::new() } else { book::violated(&history) }
     });
     let row = |(at, defect): (usize, &Defect)| {
@@ -119,6 +124,21 @@ fn pairs(matrix: &str) -> BTreeSet<String> {
     let rows = read(matrix).into_iter();
     rows.flat_map(|(defect, clauses)| clauses.into_iter().map(move |clause| format!("{defect}: {clause}")))
         .collect()
+}
+
+/// Prints which clauses each defect violates in the cases that `PROBITY_CASES` names. After a change of a few cases, only the
+/// rows that differ between the old and the new output need to be generated again.
+#[test]
+#[ignore = "a tool for authors of cases"]
+fn rows_of_some_cases() {
+    let named = std::env::var("PROBITY_CASES").unwrap_or_default();
+    let named: BTreeSet<&str> = named.split(',').map(str::trim).collect();
+    let is_named = |at: &usize| named.contains(book::CASES[*at].name.to_string().as_str());
+    let cases = (0..book::CASES.len()).filter(is_named);
+    let rows = noticed_in(&cases.collect::<Vec<_>>(), Defect::ALL);
+    for (defect, clauses) in rows {
+        clauses.iter().for_each(|clause| println!("{defect:?}: {clause}"));
+    }
 }
 
 #[test]

@@ -87,6 +87,18 @@ fn a_selector_of_ones_own_is_kept() {
 }
 
 #[test]
+fn a_target_keeps_arguments_that_begin_with_serve() {
+    let args = |own: &str| {
+        let text = TEXT.replace("name: target }", &format!("name: target, args: {own} }}"));
+        let case = Case::read("a.yaml", &text).unwrap().remove(0);
+        let sent = workload(&case, "web", &case.workloads["web"], &setting());
+        sent["spec"]["template"]["spec"]["containers"][0]["args"].clone()
+    };
+    assert_eq!(args("[serve, --journal, /probity/here]"), json!(["serve", "--journal", "/probity/here"]));
+    assert_eq!(args("[pause]"), json!(["serve"]));
+}
+
+#[test]
 fn an_update_changes_the_plans_where_they_stand_and_nothing_else() {
     let case = case();
     let Step::Update(of) = &case.steps[0] else { panic!("{:?}", case.steps) };

@@ -7,7 +7,7 @@
 
 use std::sync::LazyLock;
 
-use probity_case::manifest::variants;
+use probity_case::manifest::{serves, variants};
 use probity_case::{Case, HintKind, Step};
 use probity_model::expectation::Occurrence;
 use probity_script::problem::{Problem, nearest};
@@ -115,6 +115,7 @@ fn of_container(container: &DescribedContainer<'_>, text: &str) -> Vec<Hint> {
         for field in ["image", "command", "args"] {
             let text_of = container.value[field].as_str();
             if container.value.get(field).is_some()
+                && !(field == "args" && serves(container.value))
                 && text_of.is_none_or(|text| variants::asked_in(text).is_none())
             {
                 let why = format!("`{field}` is replaced because the container is a target with a plan");

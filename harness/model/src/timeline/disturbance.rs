@@ -82,13 +82,19 @@ impl<'h> Timeline<'h> {
     /// the noise and the effects of outages, and the pod was not deleted before the end of that time.
     #[must_use]
     pub fn watched_for(&self, pod: &PodLife<'_>, from: &Stamp, span: i64) -> bool {
-        let deaf = self.clocks.on_harness(from).and_then(|from| self.deaf_from(pod, from.lo));
-        let ends = [Some(self.ended_us), self.deletion(pod).map(|deletion| deletion.at.lo), deaf];
-        let end = Stamp::harness(ends.into_iter().flatten().min().unwrap_or(self.ended_us));
+        let end = self.watched_until(pod, from);
         let noise = self.noise_between(&pod.node, from, &end);
         self.clocks.between(from, &end).is_some_and(|watched| {
             watched.lo > span + noise + self.effects_of_outages(end.at.hi - watched.lo, end.at.hi)
         })
+    }
+
+    /// Until when the pod's targets were recorded without an interruption after an instant, and the pod was not deleted.
+    #[must_use]
+    pub fn watched_until(&self, pod: &PodLife<'_>, from: &Stamp) -> Stamp {
+        let deaf = self.clocks.on_harness(from).and_then(|from| self.deaf_from(pod, from.lo));
+        let ends = [Some(self.ended_us), self.deletion(pod).map(|deletion| deletion.at.lo), deaf];
+        Stamp::harness(ends.into_iter().flatten().min().unwrap_or(self.ended_us))
     }
 
     /// Whether more than a span certainly passed between two instants, not counting the time for which the pod's node

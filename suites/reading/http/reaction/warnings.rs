@@ -17,6 +17,10 @@ impl<'t, 'h> Reaction<'_, 't, 'h> {
     pub(crate) fn expect_warning(&self, range: &Range<usize>, seen: &mut Seen) {
         let Some(first) = self.first(range) else { return };
         let Some(from) = self.run.clocks.on_harness(&first.at) else { return };
+        // After something was done to the node, nothing follows from a missing event.
+        if self.until(range).is_none_or(|until| self.run.before(&until, &first.at)) {
+            return;
+        }
         if let Some(id) = self.warning(range) {
             return seen.fine([first.id, id]);
         }
@@ -81,7 +85,9 @@ impl<'t, 'h> Reaction<'_, 't, 'h> {
         let by = seen.later(noise.max(self.course.noise(known, &known.later(self.lag))));
         let mut most: BTreeMap<_, u64> = BTreeMap::new();
         for event in self.course.pod.events.iter().filter(|event| !self.run.before(&by, &event.at)) {
-            let count = most.entry((event.reason, event.message, event.container)).or_default();
+            // A kubelet that was restarted begins another event with the same message.
+            let key = (event.text("/metadata/name"), event.reason, event.message, event.container);
+            let count = most.entry(key).or_default();
             *count = event.count.max(*count);
         }
         most.values().sum::<u64>() >= CROWD

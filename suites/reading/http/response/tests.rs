@@ -58,6 +58,8 @@ fn what_is_no_response_is_nothing_and_what_is_unclear_is_unknown() {
     for told in [
         json!("hang"),
         json!({ "raw": "HTTP/1.1 200 OK\r\n\r\n" }),
+        json!({ "raw": "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok" }),
+        json!({ "raw": "HTTP/1.1 600 Beyond\r\nContent-Length: 3\r\n\r\nok" }),
         json!({ "delay": "900ms" }),
         json!({ "body": "text", "body-delay": "900ms" }),
         json!({ "body": { "bytes": 100 }, "reset-after": 40 }),
@@ -70,4 +72,10 @@ fn what_is_no_response_is_nothing_and_what_is_unclear_is_unknown() {
 fn a_chain_says_its_own_status_until_it_ends() {
     let told = json!({ "status": 503, "redirect": { "hops": 2, "status": 307 } });
     assert_eq!(said(told), ResponseSeen::Whole { status: 307, bytes: Some(0) });
+}
+
+#[test]
+fn a_written_response_with_a_status_of_no_class_has_this_status() {
+    let told = json!({ "raw": "HTTP/1.1 600 Beyond\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok" });
+    assert_eq!(said(told), ResponseSeen::Whole { status: 600, bytes: Some(2) });
 }

@@ -28,5 +28,20 @@ macro_rules! with_granted {
     AddedLimitUnenacted,
     /// Regular init containers run without their limits (`report.status.resources`).
     LimitsOfInitsUnapplied,
+    /// References in the arguments of a container are replaced only by variables with literal values
+    /// (`pod.command-references`).
+    ArgumentsSeeLiteralsOnly,
+    /// The values in the arguments of a container are expanded again (`pod.command-references`).
+    ArgumentsExpandedTwice,
+    /// A safe sysctl in the spec of a pod has no effect (`pod.safe-sysctls`).
+    SafeSysctlUnset,
+    /// A pod with the dnsPolicy None also has the DNS configuration of the cluster (`pod.dns-none`).
+    DnsPolicyNoneIgnored,
+    /// The variables in a `subPathExpr` are not replaced (`pod.subpath-expr`).
+    SubPathExprUnexpanded,
+    /// A container that drops ALL capabilities does not get those that it adds (`pod.security-context`).
+    DropAllWins,
+    /// A container with the imagePullPolicy Always starts with the image of its node (`report.status.image-always`).
+    PullAlwaysUsesLocal,
     } };
 }

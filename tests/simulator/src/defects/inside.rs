@@ -47,6 +47,10 @@ macro_rules! with_inside {
     SecondHostAliasLost,
     /// The options in the dnsConfig of a pod have no effect (`pod.dns-search`).
     ResolverOptionsIgnored,
+    /// The options in the dnsConfig of a pod replace all options of its dnsPolicy (`pod.dns-search`).
+    ResolverOptionsReplaced,
+    /// A process of a pod with supplemental groups is not in the group of its files (`pod.security-context`).
+    FsGroupBesideOthersLost,
     /// A mount of a sidecar with a `subPath` contains the whole volume (`pod.shared.volumes`).
     SidecarSubPathIgnored,
     /// A volume in memory is on the disk of its node (`report.status.volume-mounts`).

@@ -151,6 +151,8 @@ macro_rules! with_life {
     RestartRulesMatchAnyFailure,
     /// NotIn counts as In (`restart.rules.exit-codes`).
     RestartRulesKnowOnlyIn,
+    /// A rule with NotIn compares only the last exit code in its list (`restart.rules.exit-codes`).
+    LastNotInOnly,
     /// A rule that restarts all containers is ignored (`restart.rules.all-containers`).
     RestartAllIgnored,
     /// A rule that restarts all containers restarts only its own (`restart.rules.all-containers`).

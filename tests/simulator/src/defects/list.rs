@@ -97,6 +97,12 @@ mod overlooked;
 #[path = "endings.rs"]
 mod endings;
 #[macro_use]
+#[path = "reused.rs"]
+mod reused;
+#[macro_use]
+#[path = "guessed.rs"]
+mod guessed;
+#[macro_use]
 #[path = "settings.rs"]
 mod settings;
 #[macro_use]

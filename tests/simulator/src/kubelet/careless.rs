@@ -118,6 +118,9 @@ impl World<'_> {
         if sidecar && self.has(Defect::SidecarRestartsUncounted) {
             status["restartCount"] = json!(0);
         }
+        if container.kind == Kind::Init && self.has(Defect::InitRestartsStopAtOne) {
+            status["restartCount"] = json!(view.restarts.min(1));
+        }
         if self.has(Defect::RestartForgetsCount) {
             status["restartCount"] = json!(view.restarts.saturating_sub(container.forgotten));
         }

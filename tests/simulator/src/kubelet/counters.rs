@@ -27,6 +27,13 @@ impl World<'_> {
     pub(crate) fn measure(&mut self) {
         let keeps = self.has(Defect::CountersOutliveTheirPod);
         let mut probes: Vec<_> = self.pods.iter().flat_map(|pod| counters(pod, keeps)).collect();
+        if self.has(Defect::StartupCountersDropped) {
+            let of = |count: &ProbeCount| (count.uid.clone(), count.container.clone());
+            let is_startup = |count: &ProbeCount| count.probe == "Startup";
+            let started = probes.iter().filter(|count| is_startup(count) && count.result == "successful");
+            let started: Vec<_> = started.map(of).collect();
+            probes.retain(|count| !is_startup(count) || !started.contains(&of(count)));
+        }
         let on_node = u64::try_from(probes.len()).ok();
         if self.has(Defect::CountersUnderPodName) {
             probes.iter_mut().for_each(|count| count.uid.clone_from(&count.pod));

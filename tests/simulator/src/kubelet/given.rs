@@ -21,7 +21,10 @@ impl World<'_> {
         };
         let most = if self.has(Defect::OnlyFirstGroupAdded) { 1 } else { usize::MAX };
         let added = list(of_pod, "supplementalGroups").take(most);
-        let groups = added.chain([&of_pod["fsGroup"]]).filter_map(Value::as_u64);
+        let beside = list(of_pod, "supplementalGroups").next().is_some();
+        let of_files = [&of_pod["fsGroup"]].into_iter();
+        let of_files = of_files.filter(|_| !(beside && self.has(Defect::FsGroupBesideOthersLost)));
+        let groups = added.chain(of_files).filter_map(Value::as_u64);
         let group = of_pod["runAsGroup"].as_u64().filter(|_| self.has(Defect::GroupOfPodWins));
         let group = group.unwrap_or_else(|| of_both("runAsGroup"));
         let all = [of_both("runAsUser"), group].into_iter().chain(groups);

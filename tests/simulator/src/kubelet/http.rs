@@ -232,6 +232,7 @@ impl World<'_> {
             headers.retain(|name, _| !custom(name) || !(all || (several && Some(name) == first.as_ref())));
         }
         for values in headers.values_mut().filter(|values| values.len() > 1) {
+            self.spoil_values(values);
             if self.has(Defect::HeaderDuplicatesMerged) {
                 *values = vec![values.join(", ")];
             }
@@ -246,8 +247,8 @@ impl World<'_> {
 
     /// The headers as sent.
     pub(super) fn wire(&self, leg: &Leg) -> Vec<(String, String)> {
-        let own = if self.has(Defect::HostHeaderLacksPort) { leg.url.host.clone() } else { leg.url.place() };
-        let mut wire = vec![("Host".to_owned(), leg.host.clone().unwrap_or(own))];
+        let own = leg.host.clone().unwrap_or_else(|| self.named_place(&leg.url));
+        let mut wire = vec![("Host".to_owned(), own)];
         let lines = |name: &str| {
             let values = leg.headers.get(name).cloned().unwrap_or_default();
             values.into_iter().map(|value| (self.sent_name(name), value)).collect::<Vec<_>>()
@@ -371,7 +372,7 @@ impl World<'_> {
             return None;
         }
         let failed = |why: String| Some(Outcome::Failed(format!("Get \"{}\": {why}", leg.url.text())));
-        let Some((url, absolute)) = leg.url.join(location) else {
+        let Some((url, absolute)) = leg.url.join(&self.led_by(location)) else {
             if self.has(Defect::UnusableLocationPasses) {
                 return Some(Outcome::Passed);
             }
@@ -392,6 +393,7 @@ impl World<'_> {
             !(self.has(Defect::DowngradeIsOtherHost) && leg.url.scheme == "https" && url.scheme == "http");
         same |= leg.before > 0 && self.has(Defect::SecondHopGoesAnywhere);
         same &= !self.stays_where_host_led(run);
+        same &= !(url == leg.url && self.has(Defect::RedirectToItselfEnds));
         if !same && !self.has(Defect::FollowsCrossHost) {
             return None;
         }

@@ -180,7 +180,9 @@ impl World<'_> {
     pub(super) fn waits_for_image(&mut self, pod: usize, container: usize) -> bool {
         let of = &self.pods[pod].containers[container];
         let image = of.spec["image"].as_str().unwrap_or_default();
-        let (misnamed, unserved) = (is_misnamed(image), image.starts_with(NOWHERE));
+        // No registry serves the target's image either, which is on the node.
+        let asks = of.spec["imagePullPolicy"] == "Always" && !self.has(Defect::PullAlwaysUsesLocal);
+        let (misnamed, unserved) = (is_misnamed(image), asks || image.starts_with(NOWHERE));
         if of.plan.is_some() || !(misnamed || unserved) {
             return false;
         }

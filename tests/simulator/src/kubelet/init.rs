@@ -83,6 +83,9 @@ impl World<'_> {
             id,
             message: String::new(),
         });
+        if self.has(Defect::FailedStartReportedAsStart) {
+            self.record(at.pod, at.container, "Normal", "Started", "Container started");
+        }
         let delay = self.between(60 * MS, 1000 * MS);
         self.later(delay, Act::Sync(at.pod));
         true

@@ -4,7 +4,7 @@ use probity_script::{Consumer, WitnessLine};
 use serde_json::Value;
 
 use crate::Defect;
-use crate::pod::micros;
+use crate::pod::{Container, Kind, micros};
 use crate::world::{LifeAt, MS, World};
 
 /// The maximum size of a message in bytes.
@@ -36,6 +36,20 @@ impl World<'_> {
         }
     }
 
+    /// A process writes a line to its standard error, which is a part of its log.
+    pub(crate) fn complain(&mut self, life: LifeAt, why: &str) {
+        let spec = &self.pods[life.at.pod].containers[life.at.container].spec;
+        let logs = text(spec, "terminationMessagePolicy") == "FallbackToLogsOnError";
+        if logs
+            && !self.has(Defect::StandardErrorLost)
+            && let Some(of) = self.life_mut(life)
+        {
+            of.log.push_str("agnhost-rs: ");
+            of.log.push_str(why);
+            of.log.push('\n');
+        }
+    }
+
     /// The termination message of a process that ends with this status.
     pub(super) fn last_words(&self, life: LifeAt, code: i64) -> String {
         let Some(of) = self.life(life).filter(|of| of.is_target) else { return String::new() };
@@ -45,7 +59,8 @@ impl World<'_> {
         let path = if named.is_empty() || self.has(Defect::MessageOfUsualPath) { USUAL_PATH } else { named };
         let mut written = of.plan.process.consume.iter().filter_map(|consumer| match consumer {
             Consumer::Disk { path: file, bytes, after } if file == path => {
-                let written = self.now - of.began > after.map_or(0, micros) + 20 * MS;
+                let again = life.attempt > 0 && self.has(Defect::MessageOfPreviousInstance);
+                let written = again || self.now - of.began > after.map_or(0, micros) + 20 * MS;
                 usize::try_from(bytes.0).ok().filter(|_| written)
             }
             _ => None,
@@ -72,7 +87,9 @@ impl World<'_> {
             message.clear();
         }
         if !self.has(Defect::MessageUncut) && !self.has(Defect::MessagesOfPodUncut) {
-            message.truncate(OF_ALL / all.len().max(1));
+            let shares =
+                |of: &&Container| of.kind != Kind::Sidecar || !self.has(Defect::MessageSharesWithoutSidecars);
+            message.truncate(OF_ALL / all.iter().filter(shares).count().max(1));
         }
         message
     }

@@ -158,6 +158,9 @@ impl World<'_> {
             () if self.has(Defect::GrpcServiceCutAtHyphen) => {
                 service.split('-').next().unwrap_or_default().to_owned()
             }
+            () if self.has(Defect::GrpcPackageDropped) => {
+                service.rsplit('.').next().unwrap_or_default().to_owned()
+            }
             () => service.to_owned(),
         }
     }
@@ -246,6 +249,7 @@ impl World<'_> {
                 let (name, passes) = match code {
                     5 => ("NotFound".to_owned(), self.has(Defect::GrpcNotFoundPasses)),
                     12 => ("Unimplemented".to_owned(), self.has(Defect::GrpcUnimplementedPasses)),
+                    7 | 16 => (format!("Code({code})"), self.has(Defect::GrpcDeniedPasses)),
                     other => (format!("Code({other})"), false),
                 };
                 (format!("rpc error: code = {name} desc = {message}"), passes)

@@ -148,7 +148,10 @@ impl World<'_> {
                 let deadline = self.now + self.timeout(run.at, run.kind);
                 self.later(0, Act::Probe(Box::new(Run { tries: 1, deadline, leg: Leg::default(), ..run })));
             }
-            outcome => self.finish(&run, outcome),
+            outcome => {
+                let outcome = self.lose_result(&run, outcome);
+                self.finish(&run, outcome);
+            }
         }
     }
 
@@ -176,7 +179,7 @@ impl World<'_> {
                     let reason = if unhealthy { "Unhealthy" } else { "ProbeWarning" };
                     self.record(pod, container, "Warning", reason, &format!("{word} probe warning: {text}"));
                 }
-                Some(true)
+                self.counted_warning(run.kind)
             }
             Outcome::Failed(why) => {
                 let said = if self.has(Defect::FailureReportedAsError) { "errored" } else { "failed" };

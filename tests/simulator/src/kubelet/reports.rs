@@ -151,7 +151,7 @@ impl World<'_> {
             let message = "Back-off restarting failed container";
             self.record(at.pod, at.container, "Warning", "BackOff", message);
         }
-        let pulled = "Container image already present";
+        let pulled = "Container image already present on machine";
         let late = self.has(Defect::StartedBeforeCreated);
         for (reason, message) in
             [("Pulled", pulled), ("Created", "Container created"), ("Started", "Container started")]

@@ -37,8 +37,10 @@ impl World<'_> {
 
     pub(super) fn matches(&self, rule: &Value, code: i64) -> bool {
         let codes = &rule["exitCodes"];
-        let listed =
-            codes["values"].as_array().into_iter().flatten().any(|value| value.as_i64() == Some(code));
+        let values = codes["values"].as_array().into_iter().flatten();
+        let last_only = codes["operator"] == "NotIn" && self.has(Defect::LastNotInOnly);
+        let most = if last_only { 1 } else { usize::MAX };
+        let listed = values.rev().take(most).any(|value| value.as_i64() == Some(code));
         match () {
             () if self.has(Defect::RestartRulesMatchAnyFailure) => code != 0,
             () if self.has(Defect::RestartRulesKnowOnlyIn) => listed,

@@ -11,6 +11,9 @@ use crate::Defect;
 use crate::pod::{Ended, Kind, State, micros};
 use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 
+/// The exit status of a process that SIGTERM ended.
+const BY_SIGTERM: i64 = 143;
+
 impl World<'_> {
     /// Kills a container because of a probe.
     pub(super) fn kill_by_probe(&mut self, at: At, kind: ProbeKind) {
@@ -98,7 +101,9 @@ impl World<'_> {
         if !signaled_first && !self.forgets_signal(&hook, (ended, failed)) {
             let late = if self.has(Defect::SignalLateAfterHook) { 3 * SECOND } else { 0 };
             let lost = failed && self.has(Defect::FailedHookEndsGrace);
-            let left = if lost { self.least_grace() } else { self.left_of(grace, ended - self.now) };
+            let more = hook.get("sleep").is_some() && self.has(Defect::SleepCountsMore);
+            let taken = ended - self.now + if more { SECOND } else { 0 };
+            let left = if lost { self.least_grace() } else { self.left_of(grace, taken) };
             let stop = ended.max(begins) + late;
             self.at(stop, Act::Terminate(life, stop + left));
         }
@@ -184,6 +189,7 @@ impl World<'_> {
         let container = &mut self.pods[at.pod].containers[at.container];
         let started = if let State::Running(since) = container.state { since } else { now };
         let code = self.code_told(self.pods[at.pod].containers[at.container].killing, code);
+        let code = if code == BY_SIGTERM && self.has(Defect::EndBySigtermIsSuccess) { 0 } else { code };
         let container = &mut self.pods[at.pod].containers[at.container];
         let how = Ended { code, started, finished: now, id: container.id(&uid), message };
         container.state = State::Ended(how.clone());

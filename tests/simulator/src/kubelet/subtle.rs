@@ -252,6 +252,7 @@ impl World<'_> {
             400 => self.has(Defect::Http400Passes),
             429 => self.has(Defect::Http429Passes),
             599 => self.has(Defect::Http599Passes),
+            600.. => self.has(Defect::UnknownClassPasses),
             404 => kind == ProbeKind::Liveness && self.has(Defect::Http404PassesForLiveness),
             _ => false,
         };

@@ -213,6 +213,7 @@ impl World<'_> {
             () if self.has(Defect::TimeoutAlways1s) => SECOND,
             () if self.has(Defect::TimeoutTwice) => 2 * timeout,
             () if self.has(Defect::TimeoutShort) => timeout / 5 * 4,
+            () if self.has(Defect::TimeoutAtMost5s) => timeout.min(5 * SECOND),
             () => self.timeout_of(at, kind, timeout),
         }
     }

@@ -31,8 +31,16 @@ impl World<'_> {
                 Some(text) => {
                     let unseen = |name: &str| {
                         of_objects.contains_key(name) && self.has(Defect::ReferencesToObjectsStay)
+                            || name.contains("_SERVICE_") && self.has(Defect::ServiceReferencesStay)
                     };
-                    Some(expand(text, &|name: &str| env.get(name).filter(|_| !unseen(name)).cloned()))
+                    let later = |name: &str| {
+                        let mut all = list(&pod.containers[at.container].spec, "env");
+                        let of = all.find(|of| of["name"] == name)?;
+                        self.has(Defect::LaterReferencesReplaced)
+                            .then(|| of["value"].as_str().map(str::to_owned))?
+                    };
+                    let seen = |name: &str| env.get(name).filter(|_| !unseen(name)).cloned();
+                    Some(expand(text, &|name: &str| seen(name).or_else(|| later(name))))
                 }
                 None if self.has(Defect::DownwardVariablesMissing) || self.lacks_token(at) => None,
                 None if self.has(Defect::AddressUntoldAfterRestart)
@@ -50,6 +58,23 @@ impl World<'_> {
             }
         }
         env
+    }
+
+    /// The arguments of the process in a container, with the values of the variables to which they refer.
+    pub(super) fn arguments(&self, at: At) -> Vec<String> {
+        let spec = &self.pods[at.pod].containers[at.container].spec;
+        let literal =
+            |name: &str| list(spec, "env").any(|of| of["name"] == name && of.get("value").is_some());
+        let env = self.environment(at);
+        let value = |name: &str| {
+            env.get(name).filter(|_| literal(name) || !self.has(Defect::ArgumentsSeeLiteralsOnly)).cloned()
+        };
+        let again = |text: String| match self.has(Defect::ArgumentsExpandedTwice) {
+            true => expand(&text, &value),
+            false => text,
+        };
+        let words = list(spec, "args").filter_map(Value::as_str).map(|word| again(expand(word, &value)));
+        ["/agnhost-rs".to_owned()].into_iter().chain(words).collect()
     }
 
     /// The variables about Services.

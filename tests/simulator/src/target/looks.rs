@@ -107,6 +107,7 @@ impl World<'_> {
         let table: Vec<String> = system.chain(lines).collect();
         let mut files = BTreeMap::from([("/proc/self/mountinfo".to_owned(), table.join("\n"))]);
         files.extend(self.lookup_files(at));
+        files.extend(self.sysctl_files(at.pod));
         files.extend(mounts.into_iter().flat_map(|mount| self.mounted_files(at, mount)));
         let ticks = self.burnt(at) / 10_000;
         let zeros = "0 ".repeat(10);

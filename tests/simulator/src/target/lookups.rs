@@ -40,11 +40,16 @@ impl World<'_> {
             true => all,
             false => format!("{namespace}.svc.{CLUSTER} {all}"),
         };
-        let config = &pod.object["spec"]["dnsConfig"];
-        let added = config["searches"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        let search = [search.as_str()].into_iter().chain(added).collect::<Vec<_>>().join(" ");
-        let options = self.resolver_options(config);
-        let server = if self.has(Defect::DnsServerLost) { "" } else { "nameserver 10.96.0.10\n" };
+        let spec = &pod.object["spec"];
+        let alone = spec["dnsPolicy"] == "None" && !self.has(Defect::DnsPolicyNoneIgnored);
+        let config = &spec["dnsConfig"];
+        let texts = |field: &str| config[field].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let search = Some(search.as_str()).filter(|_| !alone).into_iter().chain(texts("searches"));
+        let search = search.collect::<Vec<_>>().join(" ");
+        let options = self.resolver_options(config, alone);
+        let of_cluster = Some("10.96.0.10").filter(|_| !alone && !self.has(Defect::DnsServerLost));
+        let servers = of_cluster.into_iter().chain(texts("nameservers"));
+        let server: String = servers.map(|server| format!("nameserver {server}\n")).collect();
         [
             ("/etc/hosts".to_owned(), format!("127.0.0.1\tlocalhost\n{own}{}", self.aliases_of(at))),
             ("/etc/resolv.conf".to_owned(), format!("search {search}\n{server}{options}")),
@@ -63,10 +68,12 @@ impl World<'_> {
         aliases.into_iter().flatten().take(most).map(line).collect()
     }
 
-    /// The options of the resolver: that of the DNS policy, unless the pod has an option with the same name, and those of
-    /// the pod.
-    fn resolver_options(&self, own: &Value) -> String {
-        let mut all = BTreeMap::from([("ndots", "5")]);
+    /// The options of the resolver: that of the DNS policy, unless the pod has none or has an option with the same name, and
+    /// those of the pod.
+    fn resolver_options(&self, own: &Value, alone: bool) -> String {
+        let replaced = self.has(Defect::ResolverOptionsReplaced) && own["options"].is_array();
+        let of_policy = Some(("ndots", "5")).filter(|_| !alone && !replaced);
+        let mut all: BTreeMap<&str, &str> = of_policy.into_iter().collect();
         let ignored = self.has(Defect::ResolverOptionsIgnored);
         for option in own["options"].as_array().into_iter().flatten().filter(|_| !ignored) {
             let text = |field: &str| option[field].as_str().unwrap_or_default();
