@@ -16,7 +16,7 @@ use probity_model::{Clause, Judge, Seen, Timeline};
 use super::outlived::{Outlived, outlived};
 use crate::reading::kubelet_restarts::{Restart, restarts, takes_over_started};
 use crate::reading::patches::restarts_for_update;
-use crate::reading::ports::was_always_open;
+use crate::reading::ports::{unserved, was_always_open};
 use crate::reading::termination::Exhausted;
 
 pub(super) const JUDGES: &[Judge] = &[
@@ -302,8 +302,7 @@ fn judge_early_stop(life: &ProbedLife<'_, '_>, restart: &Restart<'_>, seen: &mut
     {
         return;
     }
-    let before = life.probes.iter().filter(|probe| run.before(&probe.at, &restart.began));
-    let failed = before.rev().take_while(|probe| life.outcome(probe) != ProbeOutcome::Success).count();
+    let failed = failures_before(life, restart);
     // The kubelet may have decided on the stop before the restart, with one failure that left no record.
     if i64::try_from(failed).is_ok_and(|failed| failed + 1 >= life.spec.failures) {
         return;
@@ -316,6 +315,20 @@ fn judge_early_stop(life: &ProbedLife<'_, '_>, restart: &Restart<'_>, seen: &mut
     if let Some(early) = measured.filter(|measured| measured.fit() == Fit::Missed) {
         seen.measure(early);
     }
+}
+
+/// How many probes in a row had failed when the kubelet was restarted. A probe whose connection the target did not serve
+/// has failed without a request.
+fn failures_before(life: &ProbedLife<'_, '_>, restart: &Restart<'_>) -> usize {
+    let run = life.run;
+    let before = life.probes.iter().rev().filter(|probe| run.before(&probe.at, &restart.began));
+    let passed = before.clone().find(|probe| life.outcome(probe) == ProbeOutcome::Success);
+    let failed = before.take_while(|probe| life.outcome(probe) != ProbeOutcome::Success);
+    let unserved = unserved(life).filter(|of| {
+        let since = passed.is_none_or(|passed| run.before(&passed.at, &of.at));
+        since && run.before(&of.at, &restart.began)
+    });
+    failed.count() + unserved.count()
 }
 
 /// Whether nothing but its liveness probe can have stopped an instance before its pod was deleted.

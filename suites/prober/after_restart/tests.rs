@@ -1,5 +1,6 @@
-use probity_composer::{Composer, running_status};
+use probity_composer::{Composer, Told, running_status};
 use probity_model::history::{Did, KubeletSigns, NodeProof};
+use probity_script::witness::Ending;
 use serde_json::{Value, json};
 
 use crate::tests::verdict;
@@ -175,6 +176,25 @@ fn soon_after(stop: f64) -> &'static str {
 fn one_failure_after_a_restart_is_not_enough() {
     assert_eq!(soon_after(23.5), "violated");
     assert_ne!(soon_after(33.5), "violated");
+}
+
+/// A connection before the restart of the kubelet, handled like this, and a stop signal right after the restart.
+fn after_connection(handled: &str) -> &'static str {
+    let mut probe = http("/l", 5);
+    probe["failureThreshold"] = json!(2);
+    let mut run = pod(KILLS, &json!({ "livenessProbe": probe }));
+    run.probe(13.0, "/l", 200);
+    let (connection, ending) = (handled.to_owned(), Ending::PeerClosed);
+    run.tcp(18.0, &Told { connection, took: 1.0, ending, ..Told::get("", "") });
+    restart(&mut run, 20.0);
+    run.signal(21.5, "SIGTERM");
+    verdict(&run.done(), KILLS)
+}
+
+#[test]
+fn a_connection_that_the_target_did_not_serve_was_a_failure() {
+    assert_eq!(after_connection("serve"), "violated");
+    assert_eq!(after_connection("hold"), "inconclusive");
 }
 
 /// A container that terminates while the kubelet is down, and how its next instance is shown.
