@@ -107,7 +107,7 @@ fn judge_end_of_the_unborn(pod: &PodLife<'_>, seen: &mut Seen) {
         });
         if let Some(shown) = ended {
             let finding = format!(
-                "{}/{} is shown as terminated, although it never ran and its init containers and sidecars did not let it",
+                "{}/{} is shown as terminated, although it never ran: not all init containers had succeeded, or a sidecar had not started",
                 pod.key, container.name
             );
             seen.violated(finding, [shown.id]);

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clause::ClauseId;
 use crate::expectation::Expectation;
+use crate::mechanisms::CATCH_UP;
 use crate::stamp::Clock;
 use crate::version::minor;
 
@@ -208,6 +209,15 @@ pub struct Noise {
     pub from_us: i64,
     /// Its end.
     pub to_us: i64,
+}
+
+impl Noise {
+    /// The same noise, and the time that was needed afterwards to catch up.
+    #[must_use]
+    pub fn until_caught_up(&self) -> Self {
+        let lasted = self.to_us.saturating_sub(self.from_us);
+        Self { to_us: self.to_us.saturating_add(CATCH_UP.of(lasted)), ..self.clone() }
+    }
 }
 
 /// Who notices noise.

@@ -25,7 +25,7 @@ use crate::clocks::{Clock, Clocks, Stamp};
 use crate::history::{Deed, EventId, Gap, Happening, History, Listener, Noise, Tried};
 use crate::measure::{Blur, Bound, Fit, Interval, Measurement, Unit};
 use crate::mechanisms::{
-    CATCH_UP, LATE_BEAT, MOST_OVERLOAD, OF_LONG_OVERLOAD, ONLY_BUSY, SATURATION_DELAYS, STALL_LINGERS,
+    LATE_BEAT, MOST_OVERLOAD, OF_LONG_OVERLOAD, ONLY_BUSY, SATURATION_DELAYS, STALL_LINGERS,
 };
 
 pub use at::{At, Completion, Happened};
@@ -146,9 +146,8 @@ impl<'h> Timeline<'h> {
     fn most_overload(&self, node: &str, from: &Stamp, to: &Stamp) -> i64 {
         let of_node = |of: &Clock| matches!(of, Clock::Node(of) if node.is_empty() || of == node);
         let starved = |late: &Noise| {
-            let lasted = late.to_us.saturating_sub(late.from_us);
-            let late = Noise { to_us: late.to_us.saturating_add(CATCH_UP.of(lasted)), ..late.clone() };
-            lasted > LATE_BEAT && of_node(&late.clock) && self.part_between(&late, from, to).is_some()
+            let is_long = late.to_us.saturating_sub(late.from_us) > LATE_BEAT;
+            is_long && of_node(&late.clock) && self.part_between(&late.until_caught_up(), from, to).is_some()
         };
         if self.late_kubelet.iter().any(|(_, late)| starved(late)) {
             return i64::MAX;

@@ -170,16 +170,20 @@ fn an_init_container_that_is_stopped_has_not_succeeded() {
     assert_eq!(at(run, 60.0, AGAIN), "violated");
 }
 
+/// A container that sleeps this long before its stop signal, and the times of its signal and its end after the request to
+/// delete its pod.
+fn sleeps(clause: &str, (grace, sleep): (u64, u64), (stop, end): (f64, f64)) -> &'static str {
+    let sleep = json!({ "preStop": { "sleep": { "seconds": sleep } } });
+    let of = (Value::Null, json!([{ "name": "main", "lifecycle": sleep }]));
+    let mut run = going(clause, grace, of, &["main"]);
+    told(&mut run, "main", ASKED + stop);
+    killed(&mut run, "main", ASKED + end);
+    at(run, 60.0, clause)
+}
+
 #[test]
 fn a_long_sleep_ends_with_the_grace_period() {
-    let judged = |clause: &str, stop: f64, end: f64| {
-        let sleep = json!({ "preStop": { "sleep": { "seconds": 20 } } });
-        let of = (Value::Null, json!([{ "name": "main", "lifecycle": sleep }]));
-        let mut run = going(clause, 4, of, &["main"]);
-        told(&mut run, "main", ASKED + stop);
-        killed(&mut run, "main", ASKED + end);
-        at(run, 60.0, clause)
-    };
+    let judged = |clause: &str, stop: f64, end: f64| sleeps(clause, (4, 20), (stop, end));
     assert_eq!(judged(FIRST, 4.2, 6.3), "holds");
     assert_eq!(judged(FIRST, 20.1, 22.2), "violated");
     assert_eq!(judged(FIRST, 0.1, 2.2), "violated");
@@ -189,14 +193,7 @@ fn a_long_sleep_ends_with_the_grace_period() {
 
 #[test]
 fn a_short_sleep_takes_its_time_from_the_grace_period() {
-    let judged = |stop: f64, end: f64| {
-        let sleep = json!({ "preStop": { "sleep": { "seconds": 3 } } });
-        let of = (Value::Null, json!([{ "name": "main", "lifecycle": sleep }]));
-        let mut run = going(COUNTS, 8, of, &["main"]);
-        told(&mut run, "main", ASKED + stop);
-        killed(&mut run, "main", ASKED + end);
-        at(run, 60.0, COUNTS)
-    };
+    let judged = |stop: f64, end: f64| sleeps(COUNTS, (8, 3), (stop, end));
     assert_eq!(judged(3.3, 8.4), "holds");
     assert_eq!(judged(3.3, 7.4), "violated", "the sleep took more than its time");
     assert_eq!(judged(3.9, 8.1), "violated", "it began late, and was killed too early all the same");

@@ -20,7 +20,6 @@ use crate::history::{
     Change, Did, Event, EventId, Gap, Happening, Heard, History, Listener, Noise, Sighting, Source,
 };
 use crate::measure::{Interval, SECOND};
-use crate::mechanisms::CATCH_UP;
 use crate::stamp::{FAR, MOST_COUNTED, counted};
 
 /// The label that holds a pod's key in its case.
@@ -422,7 +421,5 @@ fn gather<'h>(
 
 /// Extends an overload by the time that the node takes to catch up, because it stays late until then.
 fn with_backlog(noise: &Noise) -> Noise {
-    let lasted = noise.to_us.saturating_sub(noise.from_us);
-    let backlog = if noise.by == Listener::Overload { CATCH_UP.of(lasted) } else { 0 };
-    Noise { to_us: noise.to_us.saturating_add(backlog), ..noise.clone() }
+    if noise.by == Listener::Overload { noise.until_caught_up() } else { noise.clone() }
 }
