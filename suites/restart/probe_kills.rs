@@ -1,6 +1,7 @@
 //! The back-off of containers that are killed because of their probes: the kubelet kills one instance and starts the
 //! next in one sync, in which it knows only the old status. So the delay begins one restart later than after crashes.
 
+use probity_model::clocks::Stamp;
 use probity_model::measure::{Bound, Fit, Measurement, seconds};
 use probity_model::mechanisms::{FIRST_BACK_OFF, LONGEST_BACK_OFF, TO_START};
 use probity_model::timeline::{Life, ProbeKind};
@@ -65,8 +66,9 @@ fn next_of<'t, 'h>(kill: &Kill<'t, 'h>) -> Option<Life<'t, 'h>> {
 /// restart waits for the first delay, and the fourth for twice as long.
 pub(super) fn two_for_nothing(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let free = clause.tolerance_times("for-nothing");
+    let all = kills(run);
     let mut skipped = Vec::new();
-    for kills in kills(run) {
+    for kills in &all {
         let mut delay = Delay { least: FIRST_BACK_OFF, most: FIRST_BACK_OFF };
         for (at, kill) in kills.iter().enumerate() {
             let Some(next) = next_of(kill) else { continue };
@@ -87,19 +89,51 @@ pub(super) fn two_for_nothing(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
     judge_skipped(clause, skipped, seen);
 }
 
-/// Reports restarts that came before the end of their delay. The reference kubelet may skip a single delay: if its
-/// clean-up happens while the next instance is being created, it also removes the instance from whose end the delay
-/// counts.
-fn judge_skipped(clause: &Clause, skipped: Vec<Measurement>, seen: &mut Seen) {
-    if skipped.len() >= clause.tolerance_times("skipped") {
-        skipped.into_iter().for_each(|one| seen.measure(one));
-    } else if let Some(one) = skipped.first() {
+/// A restart that came before the end of its delay. The reference kubelet skips a delay if its clean-up happens while the
+/// instance before is being created: then it also removes the instance from whose end the delay counts, and the next
+/// restart comes at once.
+struct Skipped<'t, 'h> {
+    early: Measurement,
+    /// The instance that was being created.
+    created: &'t Life<'t, 'h>,
+    /// The earliest time at which it was being created.
+    since: Stamp,
+}
+
+impl<'t, 'h> Skipped<'t, 'h> {
+    fn new(clause: &Clause, early: Measurement, before: &Kill<'_, '_>, created: &'t Life<'t, 'h>) -> Self {
+        let creating = clause.tolerance_us("creating") + created.run.stalled_at(&created.began);
+        let (since, ended) = (created.began.earlier(creating), &before.end.earliest);
+        let since = if created.run.before(&since, ended) { ended.stamp.clone() } else { since };
+        Self { early, created, since }
+    }
+
+    /// Whether one clean-up cannot explain both.
+    fn is_apart(&self, other: &Self) -> bool {
+        let run = self.created.run;
+        self.created.node != other.created.node
+            || run.before(&self.created.began, &other.since)
+            || run.before(&other.created.began, &self.since)
+    }
+}
+
+/// Reports restarts that came before the end of their delay, unless a single clean-up of the kubelet explains all of them.
+fn judge_skipped(clause: &Clause, skipped: Vec<Skipped<'_, '_>>, seen: &mut Seen) {
+    let mut apart: Vec<&Skipped<'_, '_>> = Vec::new();
+    for one in &skipped {
+        if apart.iter().all(|other| one.is_apart(other)) {
+            apart.push(one);
+        }
+    }
+    if apart.len() >= clause.tolerance_times("skipped") {
+        skipped.into_iter().for_each(|one| seen.measure(one.early));
+    } else if let Some(Skipped { early, .. }) = skipped.first() {
         let why = format!(
             "{}: {}; the kubelet's clean-up may have removed the record of this end",
-            one.quantity,
-            one.in_words()
+            early.quantity,
+            early.in_words()
         );
-        seen.doubt(Doubt::Ambiguous, why, one.events.clone());
+        seen.doubt(Doubt::Ambiguous, why, early.events.clone());
     }
 }
 
@@ -124,11 +158,11 @@ const RESTARTS: [&str; 4] = ["first", "second", "third", "fourth"];
 
 /// The restart after the last of these kills waits if it comes within the delay after the end of the previous instance.
 /// Returns whether it waited, and not for too long.
-fn judge_wait(
+fn judge_wait<'t, 'h>(
     clause: &Clause,
-    (kills, delay): (&[Kill<'_, '_>], Delay),
+    (kills, delay): (&'t [Kill<'t, 'h>], Delay),
     next: &Life<'_, '_>,
-    (seen, skipped): (&mut Seen, &mut Vec<Measurement>),
+    (seen, skipped): (&mut Seen, &mut Vec<Skipped<'t, 'h>>),
 ) -> bool {
     let [.., before, kill] = kills else { return false };
     let run = kill.life.run;
@@ -146,7 +180,14 @@ fn judge_wait(
     let early = run.measure(quantity(before), &kill.life.node, &before.end.earliest, &next.began, bound);
     let Some(early) = early else { return false };
     if early.fit() == Fit::Missed {
-        skipped.push(early);
+        // Without the record of an earlier end, the kubelet restarts the container at once, and not after a short delay.
+        let at_once =
+            run.measure(quantity(kill), &kill.life.node, kill.end.at(), &next.began, clause.in_time());
+        if at_once.is_some_and(|at_once| at_once.fit() == Fit::Missed) {
+            seen.measure(early);
+        } else {
+            skipped.push(Skipped::new(clause, early, before, &kill.life));
+        }
         return false;
     }
     let waited = early.fit() == Fit::Met;

@@ -4,6 +4,7 @@ mod all;
 mod anew;
 mod configured;
 mod for_good;
+mod probe_kills;
 mod rules;
 mod waits;
 
@@ -26,7 +27,6 @@ const SHOWN: &str = "restart.backoff.waiting-reason";
 const RESET: &str = "restart.backoff.reset-after-10min";
 const OTHERS: &str = "restart.backoff.other-causes";
 const KILLS: &str = "restart.backoff.liveness-kills";
-const CAUSES: &str = "restart.backoff.probe-causes";
 
 fn pod(clause: &str, policy: &str) -> Composer {
     let mut run = Composer::new(&[clause]);
@@ -369,75 +369,4 @@ fn what_lacks_its_configuration_waits_too() {
     assert_eq!(looping(OTHERS, "no variable", "CrashLoopBackOff", 5.0), "holds");
     let early = crashes(OTHERS, &[1.0, 3.0, 5.0], "no variable");
     assert_eq!(verdict(&early.done(), OTHERS), "violated");
-}
-
-/// Instances that fail their first liveness probe and are stopped after one second each.
-fn killed(clause: &str, lives: &[f64], shown: Option<f64>) -> &'static str {
-    killed_after(1.8, clause, lives, shown)
-}
-
-/// Like [`killed`], with instances that last this long.
-fn killed_after(lasts: f64, clause: &str, lives: &[f64], shown: Option<f64>) -> &'static str {
-    let probe =
-        json!({ "httpGet": { "path": "/live", "port": 8080 }, "periodSeconds": 1, "failureThreshold": 1 });
-    let mut run = Composer::new(&[clause]);
-    run.create(0.0, &json!({ "containers": [{ "name": "target", "livenessProbe": probe }] }));
-    for (number, at) in lives.iter().enumerate() {
-        run.start(*at, number as u64);
-        if number + 1 < lives.len() {
-            run.probe(at + lasts - 0.15, "/live", 500);
-            run.signal(at + lasts - 0.05, "SIGTERM");
-            exits(&mut run, at + lasts, 0, "stop");
-            if let Some(shown) = shown.filter(|shown| *shown > *at && *shown < lives[number + 1]) {
-                let status = status(
-                    "Running",
-                    number as u64,
-                    json!({ "waiting": { "reason": "CrashLoopBackOff" } }),
-                    ended(0),
-                );
-                run.status(shown, &status);
-            }
-        }
-    }
-    run.reading(lives.last().copied().unwrap_or(0.0) + 5.0);
-    verdict(&run.done(), clause)
-}
-
-#[test]
-fn two_kills_by_a_probe_wait_for_nothing_and_the_third_does() {
-    assert_eq!(killed(KILLS, &[1.0, 3.0, 5.0, 17.0], None), "holds");
-    assert_eq!(killed(KILLS, &[1.0, 14.0, 16.0], None), "violated", "the first waited");
-    assert_eq!(killed(KILLS, &[1.0, 3.0, 5.0, 7.0], None), "inconclusive", "a single delay is missing");
-    assert_eq!(killed(KILLS, &[1.0, 3.0, 5.0, 7.0, 9.0], None), "violated", "two delays are missing");
-    assert_eq!(killed(KILLS, &[1.0, 3.0, 5.0, 17.0, 30.0], None), "holds");
-    assert_eq!(
-        killed(KILLS, &[1.0, 3.0, 5.0, 17.0, 22.0], None),
-        "inconclusive",
-        "the fourth waited too briefly"
-    );
-    assert_eq!(
-        killed(KILLS, &[1.0, 3.0, 5.0, 7.0, 17.0], None),
-        "inconclusive",
-        "a delay that was skipped does not double"
-    );
-    assert_eq!(
-        killed(KILLS, &[1.0, 3.0, 5.0, 17.0, 30.0, 45.0], None),
-        "inconclusive",
-        "the fifth waited too briefly"
-    );
-    assert_eq!(
-        killed(KILLS, &[1.0, 3.0, 5.0, 7.0, 17.0, 28.0], None),
-        "violated",
-        "after the skipped delay, the next did not double"
-    );
-    assert_eq!(killed(KILLS, &[1.0], None), "inconclusive");
-    let quick = killed_after(0.9, KILLS, &[1.0, 3.0, 5.0, 7.0], None);
-    assert_ne!(quick, "violated", "the kubelet may not have listed the second instance");
-}
-
-#[test]
-fn kills_by_a_probe_lead_to_a_wait() {
-    assert_eq!(killed(CAUSES, &[1.0, 3.0, 5.0, 17.0], Some(7.0)), "holds");
-    assert_eq!(killed(CAUSES, &[1.0, 3.0, 5.0, 7.0, 9.0], None), "violated");
-    assert_eq!(killed(CAUSES, &[1.0, 3.0], None), "inconclusive");
 }

@@ -1,0 +1,107 @@
+//! Hand-written histories of containers that are killed because of their probes.
+
+use probity_composer::Composer;
+use serde_json::json;
+
+use super::{KILLS, ended, exits, status};
+use crate::tests::verdict;
+
+const CAUSES: &str = "restart.backoff.probe-causes";
+
+/// Instances that fail their first liveness probe and are stopped after one second each.
+fn killed(clause: &str, lives: &[f64], shown: Option<f64>) -> &'static str {
+    killed_after(1.8, clause, lives, shown)
+}
+
+/// Like [`killed`], with instances that last this long.
+fn killed_after(lasts: f64, clause: &str, lives: &[f64], shown: Option<f64>) -> &'static str {
+    let probe =
+        json!({ "httpGet": { "path": "/live", "port": 8080 }, "periodSeconds": 1, "failureThreshold": 1 });
+    let mut run = Composer::new(&[clause]);
+    run.create(0.0, &json!({ "containers": [{ "name": "target", "livenessProbe": probe }] }));
+    for (number, at) in lives.iter().enumerate() {
+        run.start(*at, number as u64);
+        if number + 1 < lives.len() {
+            run.probe(at + lasts - 0.15, "/live", 500);
+            run.signal(at + lasts - 0.05, "SIGTERM");
+            exits(&mut run, at + lasts, 0, "stop");
+            if let Some(shown) = shown.filter(|shown| *shown > *at && *shown < lives[number + 1]) {
+                let status = status(
+                    "Running",
+                    number as u64,
+                    json!({ "waiting": { "reason": "CrashLoopBackOff" } }),
+                    ended(0),
+                );
+                run.status(shown, &status);
+            }
+        }
+    }
+    run.reading(lives.last().copied().unwrap_or(0.0) + 5.0);
+    verdict(&run.done(), clause)
+}
+
+#[test]
+fn two_kills_by_a_probe_wait_for_nothing_and_the_third_does() {
+    assert_eq!(killed(KILLS, &[1.0, 3.0, 5.0, 17.0], None), "holds");
+    assert_eq!(killed(KILLS, &[1.0, 14.0, 16.0], None), "violated", "the first waited");
+    assert_eq!(killed(KILLS, &[1.0, 3.0, 5.0, 7.0], None), "inconclusive", "a single delay is missing");
+    assert_eq!(killed(KILLS, &[1.0, 3.0, 5.0, 7.0, 9.0], None), "violated", "two delays are missing");
+    assert_eq!(killed(KILLS, &[1.0, 3.0, 5.0, 17.0, 30.0], None), "holds");
+    assert_eq!(
+        killed(KILLS, &[1.0, 3.0, 5.0, 17.0, 22.0], None),
+        "inconclusive",
+        "the fourth waited too briefly"
+    );
+    assert_eq!(
+        killed(KILLS, &[1.0, 3.0, 5.0, 7.0, 17.0], None),
+        "inconclusive",
+        "a delay that was skipped does not double"
+    );
+    assert_eq!(
+        killed(KILLS, &[1.0, 3.0, 5.0, 17.0, 25.0], None),
+        "violated",
+        "the fourth waited, but too briefly for a delay that was skipped"
+    );
+    assert_eq!(
+        killed(KILLS, &[1.0, 3.0, 5.0, 7.0, 17.0, 28.0], None),
+        "violated",
+        "after the skipped delay, the next did not double"
+    );
+    assert_eq!(killed(KILLS, &[1.0], None), "inconclusive");
+    let quick = killed_after(0.9, KILLS, &[1.0, 3.0, 5.0, 7.0], None);
+    assert_ne!(quick, "violated", "the kubelet may not have listed the second instance");
+}
+
+/// Two pods whose third restart does not wait. The instances of the second pod begin this much later.
+fn killed_beside(later: f64) -> &'static str {
+    let probe =
+        json!({ "httpGet": { "path": "/live", "port": 8080 }, "periodSeconds": 1, "failureThreshold": 1 });
+    let mut run = Composer::new(&[KILLS]);
+    for (pod, since) in [("one", 0.0), ("two", later)] {
+        run.of(pod, "target")
+            .create(0.0, &json!({ "containers": [{ "name": "target", "livenessProbe": probe }] }));
+        for (number, at) in [1.0, 3.0, 5.0, 7.0].map(|at| at + since).into_iter().enumerate() {
+            run.start(at, number as u64);
+            if number < 3 {
+                run.probe(at + 1.65, "/live", 500);
+                run.signal(at + 1.75, "SIGTERM");
+                exits(&mut run, at + 1.8, 0, "stop");
+            }
+        }
+    }
+    run.reading(20.0);
+    verdict(&run.done(), KILLS)
+}
+
+#[test]
+fn one_clean_up_explains_what_two_pods_skip_together() {
+    assert_eq!(killed_beside(0.1), "inconclusive");
+    assert_eq!(killed_beside(3.1), "violated", "no single clean-up explains both");
+}
+
+#[test]
+fn kills_by_a_probe_lead_to_a_wait() {
+    assert_eq!(killed(CAUSES, &[1.0, 3.0, 5.0, 17.0], Some(7.0)), "holds");
+    assert_eq!(killed(CAUSES, &[1.0, 3.0, 5.0, 7.0, 9.0], None), "violated");
+    assert_eq!(killed(CAUSES, &[1.0, 3.0], None), "inconclusive");
+}
