@@ -139,7 +139,10 @@ impl Wait {
             format!("has an event {}{says}", event.reason)
         }));
         say(self.signal.as_ref().map(|signal| format!("saw {signal}")));
-        say(self.dumped.as_ref().map(|dumped| format!("shows \"{}\" in {}", dumped.says, dumped.file)));
+        say(self.dumped.as_ref().map(|dumped| match &dumped.says {
+            Some(says) => format!("shows \"{says}\" in {}", dumped.file),
+            None => format!("has no {}", dumped.file),
+        }));
         say(self.gone.map(|gone| format!("is {}gone", not(gone))));
         say(self.serving.as_ref().map(|serving| {
             format!("is {}ready in the endpoints of the Service {}", not(serving.ready), serving.service)

@@ -127,15 +127,19 @@ impl<'a> View<'a> {
         )
     }
 
-    /// Whether the newest dump shows this text, even if the dump was made before the step began.
+    /// Whether the newest dump shows this text, or that the file is missing, even if the dump was made before the step
+    /// began.
     fn dumped(&self, wanted: &DumpedCondition) -> bool {
         let all = View { since: EventId(0), ..*self };
         let dumps = all.facts().filter_map(|(_, fact)| match fact {
             Fact::Dump(dump) => Some(dump),
             _ => None,
         });
-        let dump = dumps.last();
-        dump.and_then(|dump| dump.files.get(&wanted.file)).is_some_and(|text| text.contains(&wanted.says))
+        let Some(dump) = dumps.last() else { return false };
+        match (dump.files.get(&wanted.file), &wanted.says) {
+            (Some(text), Some(says)) => text.contains(says),
+            (found, _) => wanted.missing && found.is_none(),
+        }
     }
 
     fn recorded(&self, wanted: &EventCondition) -> bool {

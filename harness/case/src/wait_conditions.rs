@@ -88,7 +88,7 @@ pub struct EventCondition {
     pub says: Option<String>,
 }
 
-/// The content of a file of the container, as the container's newest dump shows it.
+/// A file of the container, as the container's newest dump shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -96,7 +96,10 @@ pub struct DumpedCondition {
     /// The path of the file in the container, such as `/etc/podinfo/labels`.
     pub file: String,
     /// A part of its content.
-    pub says: String,
+    pub says: Option<String>,
+    /// With `true` in place of `says`: the file is not there.
+    #[serde(default)]
+    pub missing: bool,
 }
 
 /// A pod's entry in the EndpointSlices of a Service.

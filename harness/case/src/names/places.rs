@@ -110,6 +110,12 @@ impl<'c> Places<'c> {
         if let Some(signal) = &wait.signal {
             one_of("a signal", signal, &SIGNALS, &["signal"])?;
         }
+        if let Some(dumped) = &wait.dumped
+            && dumped.says.is_some() == dumped.missing
+        {
+            let why = "`dumped` needs either `says` with a part of the file's content, or `missing: true`";
+            return Err(pin(why, &["dumped"]));
+        }
         if let Some(serving) = &wait.serving {
             let services =
                 || self.objects.iter().filter(|object| object["kind"] == "Service").filter_map(name);

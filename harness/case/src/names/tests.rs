@@ -64,6 +64,16 @@ fn a_name_that_nothing_has_is_refused_at_its_place_with_the_near_ones() {
         ),
         (
             "phase: Running",
+            "dumped: { file: /x }",
+            "line 9, column 67: `dumped` needs either `says` with a part of the file's content, or `missing: true`",
+        ),
+        (
+            "phase: Running",
+            "dumped: { file: /x, says: y, missing: true }",
+            "line 9, column 67: `dumped` needs either `says` with a part of the file's content, or `missing: true`",
+        ),
+        (
+            "phase: Running",
             "phase: Runing",
             "line 9, column 74: `Runing` is not a pod phase (Pending, Running, Succeeded, Failed, Unknown); did you \
              mean `Running`?",
