@@ -240,12 +240,16 @@ pub(super) fn no_effect(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 "the status of {} changed while it had the ephemeral container {}",
                 pod.key, container.name
             );
-            let probed = pod.containers.iter().any(|of| !of.probes.is_empty());
-            // On a busy node, a probe may have timed out although the container answered.
-            if probed && run.noise_between(&pod.node, &before.at, &other.at) > 0 {
+            // On a busy node, a probe may have timed out although the container answered. In this case, the status of a
+            // container changes, too. If only the pod is not ready, the node may have missed its heartbeats.
+            let now = Standing::of(pod, other);
+            let has_probe = pod.containers.iter().any(|of| !of.probes.is_empty());
+            let by_node = now.containers_ready == was.containers_ready && now.phase == was.phase;
+            let excused = by_node || now.containers != was.containers && has_probe;
+            if excused && run.noise_between(&pod.node, &before.at, &other.at) > 0 {
                 seen.doubt(
                     Doubt::Ambiguous,
-                    format!("{finding}; the node was busy, so a probe may have timed out"),
+                    format!("{finding}; the node was busy, so a probe or the node may have been late"),
                     [before.id, other.id],
                 );
             } else {

@@ -196,3 +196,39 @@ fn its_pod_stays_as_it_was() {
     assert!(RIGHT.contains(&exiting(clause, |run| shown(run, 7.0, &ended(), 0, "True"))));
     assert_eq!(exiting(clause, |run| shown(run, 7.0, &ended(), 0, "False")), "violated");
 }
+
+#[test]
+fn a_busy_node_excuses_only_what_a_probe_can_change() {
+    let clause = "ephemeral.no-effect-on-readiness";
+    let judged = |containers_ready: &str, target_is_ready: bool| {
+        let mut run = Composer::new(&[clause]);
+        let env = json!([{ "name": "AGNHOST_PLAN", "value": "{}" }]);
+        let probe = json!({ "httpGet": { "path": "/r", "port": 8080 }, "periodSeconds": 1 });
+        let target = json!([{ "name": "target", "env": env, "readinessProbe": probe }]);
+        let spec = json!({ "containers": target });
+        let debugged =
+            json!({ "containers": target, "ephemeralContainers": [{ "name": "debug", "env": env }] });
+        let status = |ready: &str, containers_ready: &str, target_is_ready: bool| {
+            let conditions = json!([{ "type": "Ready", "status": ready }, { "type": "ContainersReady", "status": containers_ready }]);
+            let running = json!({ "running": {} });
+            let target =
+                json!({ "name": "target", "ready": target_is_ready, "restartCount": 0, "state": running });
+            json!({
+                "phase": "Running", "conditions": conditions,
+                "containerStatuses": [target],
+                "ephemeralContainerStatuses": [{ "name": "debug", "state": running, "restartCount": 0 }],
+            })
+        };
+        run.create(0.0, &spec);
+        run.pod_seen(2.0, &spec, &status("True", "True", true), Change::Modified);
+        run.of("pod", "debug").start(4.0, 0);
+        run.pod_seen(4.5, &debugged, &status("True", "True", true), Change::Modified);
+        run.noise(5.0, 9.0);
+        run.pod_seen(8.0, &debugged, &status("False", containers_ready, target_is_ready), Change::Modified);
+        run.reading(40.0);
+        verdict(&run.done(), clause)
+    };
+    assert_eq!(judged("False", true), "violated");
+    assert_eq!(judged("False", false), "inconclusive");
+    assert_eq!(judged("True", true), "inconclusive", "the node may have missed its heartbeats");
+}

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::reading::cgroups::{NO_CPU_LIMITS, sets_cpu_limits};
 use crate::reading::described::{Described, descriptions};
 use crate::reading::patches::{Patch, RESIZE, is_resizing, of_part};
-use crate::reading::qos::{Effective, effective};
+use crate::reading::qos::{Effective, amount, containers, effective};
 use crate::reading::quantities::{WHOLE, thousandths};
 
 /// The CPU shares of one whole CPU in cgroup v1, as the Linux kernel counts them.
@@ -78,6 +78,7 @@ fn judge(
         seen.doubt(Doubt::StepFailed, why, [described.id]);
         return;
     };
+    judge_no_memory_limit((pod, spec), described, values, seen);
     let value = |field: &str| values.get(field).and_then(Value::as_i64).map(i128::from);
     let period = value("cpuPeriod").unwrap_or_default();
     let of = |kind: &str, resource: &str| effective_of(spec, kind, resource);
@@ -108,5 +109,31 @@ fn judge(
             seen.facet("decided", if effective.of_init { "init" } else { "sum" });
             seen.facet("after", after);
         }
+    }
+}
+
+/// If only some containers of a pod have a memory limit, the control group of the pod has none, because a container without
+/// a limit may use any amount.
+fn judge_no_memory_limit(
+    (pod, spec): (&PodLife<'_>, &Value),
+    described: &Described<'_>,
+    values: &Value,
+    seen: &mut Seen,
+) {
+    let limited = |of: &Value| amount(of, "limits", "memory").is_some();
+    let only_some = containers(spec).any(limited) && !containers(spec).all(limited);
+    if !only_some || spec.get("resources").is_some() {
+        return;
+    }
+    let Some(found) = values.get("memoryLimit") else { return };
+    let finding = || {
+        format!(
+            "memoryLimit of the control group of {} is {found}, although a container has no memory limit",
+            pod.key
+        )
+    };
+    seen.check(found.is_null(), finding, [described.id]);
+    if found.is_null() {
+        seen.facet("value", "no-memory-limit");
     }
 }

@@ -1,5 +1,7 @@
 //! The files that a container gets from ConfigMaps and Secrets.
 
+use std::collections::BTreeSet;
+
 use probity_model::history::Did;
 use probity_model::mechanisms::NEAR;
 use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
@@ -15,15 +17,18 @@ struct Source<'h> {
     /// The kind of the object, and the field with the values that the harness gives it.
     object: (&'static str, &'static str),
     name: &'h str,
-    /// The keys, each with the path of its file.
+    /// The keys, each with the path of its file. Without them, the volume has a file for each key of the object.
     items: Vec<(&'h str, &'h str)>,
+    /// Whether keys may be missing. Otherwise, the kubelet does not update the volume if one of the items is missing.
+    may_lack_keys: bool,
 }
 
-/// A value that the harness gave to a key.
+/// A value that the harness gave to a key, or the removal of the key.
 struct Given<'h> {
-    value: &'h str,
+    value: Option<&'h str>,
     id: EventId,
-    /// When the API server had certainly accepted it.
+    /// When the harness sent it, and when the API server had certainly accepted it.
+    sent: Stamp,
     done: Stamp,
 }
 
@@ -33,18 +38,16 @@ fn source<'h>(of: &'h Value, projected: bool) -> Option<Source<'h>> {
     let items = |of: &'h Value| -> Vec<(&'h str, &'h str)> {
         list(of, "items").filter_map(|item| Some((text(item, "key")?, text(item, "path")?))).collect()
     };
+    let optional = |of: &'h Value| of.get("optional").is_some_and(|is| *is == true) || items(of).is_empty();
     if let Some(map) = of.get("configMap") {
         let volume = if projected { "projected" } else { "configMap" };
-        return Some(Source {
-            volume,
-            object: ("ConfigMap", "data"),
-            name: text(map, "name")?,
-            items: items(map),
-        });
+        let (object, name) = (("ConfigMap", "data"), text(map, "name")?);
+        return Some(Source { volume, object, name, items: items(map), may_lack_keys: optional(map) });
     }
     let secret = of.get("secret")?;
     let (volume, name) = if projected { ("projected", "name") } else { ("secret", "secretName") };
-    Some(Source { volume, object: ("Secret", "stringData"), name: text(secret, name)?, items: items(secret) })
+    let (object, name) = (("Secret", "stringData"), text(secret, name)?);
+    Some(Source { volume, object, name, items: items(secret), may_lack_keys: optional(secret) })
 }
 
 /// The objects in a volume.
@@ -53,8 +56,8 @@ fn sources(volume: &Value) -> impl Iterator<Item = Source<'_>> {
     source(volume, false).into_iter().chain(parts)
 }
 
-/// The values of a key, in order. `None` if one of them is not a text, or if the key or its object was removed.
-fn values<'h>(run: &Timeline<'h>, source: &Source<'_>, key: &str) -> Option<Vec<Given<'h>>> {
+/// What the harness created the object of a volume with, and what it patched later. `None` if it deleted the object.
+fn contents<'h>(run: &Timeline<'h>, source: &Source<'_>) -> Option<Vec<(EventId, &'h Value)>> {
     let (object, field) = source.object;
     let mut all = Vec::new();
     for (id, deed) in &run.deeds {
@@ -64,11 +67,44 @@ fn values<'h>(run: &Timeline<'h>, source: &Source<'_>, key: &str) -> Option<Vec<
             Did::Deleted { kind, name, .. } if kind == object && name == source.name => return None,
             _ => continue,
         };
-        if let Some(value) = content.get(field).and_then(|values| values.get(key)) {
-            all.push(Given { value: value.as_str()?, id: *id, done: run.heard(*id) });
-        }
+        all.extend(content.get(field).map(|values| (*id, values)));
     }
     Some(all)
+}
+
+/// The keys of the files in a volume, each with the path of its file.
+fn files<'h>(source: &Source<'h>, contents: &[(EventId, &'h Value)]) -> Vec<(&'h str, &'h str)> {
+    if !source.items.is_empty() {
+        return source.items.clone();
+    }
+    let keys = contents.iter().filter_map(|(_, values)| values.as_object()).flat_map(|of| of.keys());
+    let keys: BTreeSet<&str> = keys.map(String::as_str).collect();
+    keys.into_iter().map(|key| (key, key)).collect()
+}
+
+/// Whether a volume is no longer updated because one of its items was removed.
+fn lacks_an_item(run: &Timeline<'_>, volume: &Value) -> bool {
+    sources(volume).filter(|source| !source.may_lack_keys).any(|source| {
+        let contents = contents(run, &source).unwrap_or_default();
+        let removed =
+            |key: &str| contents.iter().any(|(_, values)| values.get(key).is_some_and(Value::is_null));
+        source.items.iter().any(|(key, _)| removed(key))
+    })
+}
+
+/// The values of a key, in order. `None` if one of them is not a text. A patch of a Secret's `stringData` removes no keys.
+fn values<'h>(
+    run: &Timeline<'h>,
+    source: &Source<'_>,
+    (contents, key): (&[(EventId, &'h Value)], &str),
+) -> Option<Vec<Given<'h>>> {
+    let given = contents.iter().filter_map(|(id, values)| Some((*id, values.get(key)?)));
+    let given = given.map(|(id, value)| {
+        let removed = value.is_null() && source.object.0 == "ConfigMap";
+        let value = if removed { None } else { Some(value.as_str()?) };
+        Some(Given { value, id, sent: run.deed_at(id).stamp, done: run.heard(id) })
+    });
+    given.collect()
 }
 
 /// A file contains the value of its key, and shows a change within the slack. A file of a mount with a `subPath` does
@@ -80,9 +116,13 @@ pub(super) fn have_their_values(run: &Timeline<'_>, clause: &Clause, seen: &mut 
         for (mount, folder) in whole {
             let Some(volume) = volume_of(look.life.pod.spec, mount) else { continue };
             judge_tokens(look, (volume, folder), seen);
+            if lacks_an_item(run, volume) {
+                continue;
+            }
             for source in sources(volume) {
-                for (key, path) in &source.items {
-                    let Some(values) = values(run, &source, key) else { continue };
+                let Some(contents) = contents(run, &source) else { continue };
+                for (key, path) in files(&source, &contents) {
+                    let Some(values) = values(run, &source, (&contents, key)) else { continue };
                     let path = format!("{folder}/{path}");
                     if judge_file(run, clause, (look, &path), &values, seen) {
                         seen.facet("volume", source.volume);
@@ -127,34 +167,40 @@ fn judge_file(
 ) -> bool {
     let (pod, line, name) = (look.life.pod, look.line, look.life.name());
     let shown = look.dump.files.get(path).map(String::as_str);
-    let is = |given: &Given<'_>| Some(given.value) == shown;
+    let is = |given: &Given<'_>| given.value == shown;
     let Some(first) = values.first() else { return false };
     let later = pod.created.is_none_or(|(created, _)| created < first.id);
-    if !values.iter().any(is) {
+    // A change may reach the file a moment before its answer reaches the harness.
+    let by = line.at.later(NEAR);
+    let known: Vec<&Given<'_>> = values.iter().take_while(|given| !run.before(&by, &given.done)).collect();
+    let Some(last) = known.iter().rposition(|given| is(given)) else {
+        // A removal may reach the file before its answer reaches the harness.
+        let early = values.iter().any(|of| is(of) && (shown.is_some() || !run.before(&line.at, &of.sent)));
         // A key that came later than the pod may not have a file yet.
-        if !later || is_late(run, clause, look, first) {
+        if !early && (!later || is_late(run, clause, look, first)) {
             let what = shown.map_or_else(|| "missing".to_owned(), |shown| format!("{shown:?}"));
             let finding = format!("{path} of {name} should contain the value of its key, but it is {what}");
             seen.violated(finding, [first.id, line.id]);
         }
         return false;
-    }
-    // A change may reach the file a moment before its answer reaches the harness.
-    let by = line.at.later(NEAR);
-    let known: Vec<&Given<'_>> = values.iter().take_while(|given| !run.before(&by, &given.done)).collect();
-    let newer = known.iter().rposition(|given| is(given)).and_then(|last| known.get(last + 1));
-    if let Some(changed) = newer {
+    };
+    if let Some(changed) = known.get(last + 1) {
         if is_late(run, clause, look, changed) {
-            let finding = format!("{path} of {name} shows an old value of its key");
+            let finding = match changed.value {
+                Some(_) => format!("{path} of {name} shows an old value of its key"),
+                None => format!("{path} of {name} still exists, although its key was removed"),
+            };
             seen.violated(finding, [changed.id, line.id]);
         }
         return false;
     }
     seen.fine([first.id, line.id]);
-    let word = match is(first) {
-        true if later => "added",
-        true => "first",
-        false => "updated",
+    let word = match shown {
+        None if known.iter().all(|given| given.value.is_none()) => return true,
+        None => "removed",
+        _ if !is(first) => "updated",
+        _ if later => "added",
+        _ => "first",
     };
     seen.facet("value", word);
     true

@@ -45,19 +45,15 @@ fn names_of<'l>(hosts: &'l str, addresses: &[IpAddr]) -> Vec<&'l str> {
 pub(super) fn know_own_name(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for look in &all_looks(run) {
         let pod = look.life.pod;
-        let (Some(short), Some(hosts)) = (short_name(pod), look.dump.files.get(HOSTS)) else { continue };
-        if hosts.is_empty() && may_be_rewritten(look) {
-            continue;
-        }
+        let Some(hosts) = look.dump.files.get(HOSTS) else { continue };
         let replaced =
             list(look.life.container.spec, "volumeMounts").any(|mount| mount["mountPath"] == HOSTS);
-        if !replaced {
-            judge_aliases(look, hosts, seen);
-        }
-        let own = own_addresses(look);
-        if replaced || own.is_empty() {
+        if replaced || hosts.is_empty() && may_be_rewritten(look) {
             continue;
         }
+        judge_aliases(look, hosts, seen);
+        let own = own_addresses(look);
+        let Some(short) = short_name(pod).filter(|_| !own.is_empty()) else { continue };
         let (names, qualified) = (names_of(hosts, &own), qualified_name(pod));
         let lacks = match &qualified {
             _ if !names.contains(&short) => Some(short.to_owned()),
@@ -136,7 +132,7 @@ fn policy<'h>(look: &Look<'_, 'h>) -> &'h str {
 }
 
 /// Whether a pod uses the network of its node.
-fn is_on_node_network(look: &Look<'_, '_>) -> bool {
+pub(super) fn is_on_node_network(look: &Look<'_, '_>) -> bool {
     look.life.pod.spec.get("hostNetwork").is_some_and(|is| *is == true)
 }
 

@@ -9,6 +9,7 @@ use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::Fact;
 use serde_json::Value;
 
+use super::lookups::is_on_node_network;
 use crate::reading::dumps::{Look, looks, side_by_side};
 
 /// The word in the result of a call to a port on which no process listens.
@@ -50,7 +51,9 @@ fn judge_namespaces(run: &Timeline<'_>, (kind, of_node): (&str, &str), seen: &mu
 pub(super) fn network(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     judge_namespaces(run, ("net", "hostNetwork"), seen);
     // With a new sandbox a pod may have a new address.
-    for look in looks(run).iter().filter(|look| !look.dump.interfaces.is_empty() && !run.lost_a_sandbox()) {
+    let all = looks(run);
+    let own_network = |look: &&Look<'_, '_>| !look.dump.interfaces.is_empty() && !is_on_node_network(look);
+    for look in all.iter().filter(own_network).filter(|_| !run.lost_a_sandbox()) {
         let Some(ip) = look.life.pod.ip() else { continue };
         let there = look.dump.interfaces.values().flatten().any(|address| address == ip);
         let finding = || format!("{} does not have the address {ip} of its pod", look.life.name());

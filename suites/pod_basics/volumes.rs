@@ -105,7 +105,7 @@ pub(super) fn expanded_paths(run: &Timeline<'_>, clause: &Clause, seen: &mut See
 /// containers may have expressions, or none of them has one.
 fn judge_files(run: &Timeline<'_>, clause: &Clause, by_expression: bool, seen: &mut Seen) {
     let has_one = |container: &ContainerLife<'_>, path: &str| expression(container.spec, path).is_some();
-    for life in run.lives().undisturbed().whole() {
+    for life in run.lives().whole().only(|life| !life.pod.restarts_as_one()) {
         let Some(plan) = life.container.plan() else { continue };
         let [Dependency::File(path)] = plan.process.wait_for.as_slice() else { continue };
         let Some((volume, below)) = place(life.pod, life.container.spec, path) else { continue };
@@ -125,7 +125,11 @@ fn judge_files(run: &Timeline<'_>, clause: &Clause, by_expression: bool, seen: &
                 let later = life.number > 0;
                 seen.facet("seen-by", if later { "a-later-instance" } else { "another-container" });
             }
-            None if life.watched_for(&from, clause.slack_us()) && life.attempt.ended.is_none() => {
+            None if life.watched_for(&from, clause.slack_us())
+                && life.lives_on()
+                && !run.lost_a_node()
+                && !run.lost_a_sandbox() =>
+            {
                 let finding = format!("{name} does not see the file that {by} wrote into {volume}");
                 seen.violated(finding, run.to_the_end([line.id]));
             }

@@ -8,7 +8,7 @@ use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::mechanisms::{FIRST_BACK_OFF, TO_START, UNNOTICED};
 use probity_model::timeline::{
-    At, ContainerSeen, Life, Probe, ProbeKind, ProbeOutcome, ProbedLife, Revision,
+    At, ContainerSeen, Handler, Life, Probe, ProbeKind, ProbeOutcome, ProbedLife, Revision,
 };
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Judge, Seen, Timeline};
@@ -324,9 +324,10 @@ fn failures_before(life: &ProbedLife<'_, '_>, restart: &Restart<'_>) -> usize {
     let before = life.probes.iter().rev().filter(|probe| run.before(&probe.at, &restart.began));
     let passed = before.clone().find(|probe| life.outcome(probe) == ProbeOutcome::Success);
     let failed = before.take_while(|probe| life.outcome(probe) != ProbeOutcome::Success);
-    let unserved = unserved(life).filter(|of| {
+    let asks = !matches!(life.spec.handler, Handler::Tcp { .. });
+    let unserved = unserved(life.attempt).filter(|of| {
         let since = passed.is_none_or(|passed| run.before(&passed.at, &of.at));
-        since && run.before(&of.at, &restart.began)
+        asks && of.port() == life.spec.handler.port() && since && run.before(&of.at, &restart.began)
     });
     failed.count() + unserved.count()
 }

@@ -12,6 +12,7 @@ use super::outlived::{Outlived, outlived};
 use crate::reading::kubelet_restarts::restarts;
 use crate::reading::memory::killed_for_memory;
 use crate::reading::patches::may_stop_for_spec;
+use crate::reading::ports::unserved;
 
 pub(super) const JUDGES: &[Judge] =
     &[Judge { clause: "prober.kubelet-restart.status-kept", judge: status_is_kept }];
@@ -178,7 +179,7 @@ impl<'t, 'h> Kept<'t, 'h> {
             .any(|probed| last(&probed) != Some(true));
         // The failure of a readiness probe was not in the status yet.
         let unready = life.probed(ProbeKind::Readiness).is_some_and(|probed| last(&probed) == Some(false));
-        let ignored = unserved(attempt).any(|at| !run.before(restart, at));
+        let ignored = unserved(attempt).any(|of| !run.before(restart, &of.at));
         stopped || failing || unready || ignored
     }
 
@@ -212,7 +213,7 @@ impl<'t, 'h> Kept<'t, 'h> {
                 _ => false,
             });
             let shut: Vec<Stamp> = shut.map(|line| line.at.clone()).collect();
-            let ignored: Vec<Stamp> = unserved(life.attempt).cloned().collect();
+            let ignored: Vec<Stamp> = unserved(life.attempt).map(|of| of.at.clone()).collect();
             let out_of_memory = killed_for_memory(&life).and(life.attempt.end()).map(|line| line.at.clone());
             bad.chain(shut)
                 .chain(ignored)
@@ -224,13 +225,6 @@ impl<'t, 'h> Kept<'t, 'h> {
     }
 }
 
-/// The connections that the target accepted, but on which it read no request: a probe may have failed on them unseen.
-fn unserved<'t>(attempt: &'t Attempt<'_>) -> impl Iterator<Item = &'t Stamp> {
-    attempt.connections.iter().filter(|of| of.accepted.answer != SERVED).map(|of| &of.at)
-}
-
-/// How the target treats a connection on which it reads requests.
-const SERVED: &str = "serve";
 /// The finding if a container is shown as another instance.
 const AGAIN: &str = "started again";
 /// The finding if a ready container is no longer shown as ready.

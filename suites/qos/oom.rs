@@ -110,8 +110,8 @@ fn least_for_request(run: &Timeline<'_>, look: &Look<'_, '_>) -> Option<i64> {
     i64::try_from(WHOLE_NODE - share).ok()
 }
 
-/// The highest score that the request of a container allows. The whole memory of the node is not known, but it is at most a
-/// multiple of the memory that pods can use.
+/// The highest score that the request of a container allows. A sidecar is protected at least as well as the main container
+/// with the lowest request. The whole memory of the node is not known, but it is at most a multiple of the memory that pods can use.
 fn most_for_request(run: &Timeline<'_>, clause: &Clause, look: &Look<'_, '_>) -> Option<i64> {
     let (pod, container) = (look.life.pod, look.life.container);
     if last_resize(run, pod).is_some() {
@@ -119,7 +119,13 @@ fn most_for_request(run: &Timeline<'_>, clause: &Clause, look: &Look<'_, '_>) ->
     }
     let all = allocatable(run, &pod.node)?;
     let whole = all.checked_mul(i128::try_from(clause.tolerance_times("reserved")).ok()?)?;
-    let request = amount(container.spec, "requests", "memory").unwrap_or_default();
+    let own = amount(container.spec, "requests", "memory").unwrap_or_default();
+    let mains = pod.containers.iter().filter(|other| other.kind == ContainerKind::Main);
+    let lowest = mains.map(|main| amount(main.spec, "requests", "memory").unwrap_or_default()).min();
+    let request = match container.kind {
+        ContainerKind::Sidecar => own.max(lowest.unwrap_or_default()),
+        _ => own,
+    };
     let share = request.checked_mul(WHOLE_NODE)?.checked_div(whole)?;
     i64::try_from(WHOLE_NODE - share).ok()
 }

@@ -114,6 +114,33 @@ fn scored_beside(resources: &Value, score: i64, other: Option<i64>) -> &'static 
     verdict(&run.done(), clause)
 }
 
+/// The verdict on a sidecar without a request that has this score, beside main containers with these requests.
+fn helper_scored(mains: [&str; 2], score: i64) -> &'static str {
+    let clause = "qos.oom-score";
+    let mut header = Composer::new(&[clause]).done().header;
+    for facts in header.nodes.values_mut() {
+        facts.allocatable.insert("memory".to_owned(), "4000Mi".to_owned());
+    }
+    let mut run = Composer::with_header(header);
+    let main = |name: &str, request: &str| json!({ "name": name, "resources": { "requests": { "memory": request } } });
+    let helper = json!([{ "name": "helper", "restartPolicy": "Always" }]);
+    let containers = [main("one", mains[0]), main("two", mains[1])];
+    run.of("pod", "helper").create(0.0, &json!({ "initContainers": helper, "containers": containers }));
+    run.start(1.0, 0);
+    let files = BTreeMap::from([("/proc/self/oom_score_adj".to_owned(), format!("{score}\n"))]);
+    run.fact(1.1, Fact::Dump(Dump { files, ..Dump::default() }));
+    run.reading(5.0);
+    verdict(&run.done(), clause)
+}
+
+#[test]
+fn a_sidecar_is_protected_like_a_main_container() {
+    assert!(RIGHT.contains(&helper_scored(["200Mi", "400Mi"], 950)));
+    assert!(RIGHT.contains(&helper_scored(["200Mi", "400Mi"], 900)), "like the better protected one");
+    assert_eq!(helper_scored(["200Mi", "400Mi"], 999), "violated", "its own request is zero");
+    assert!(RIGHT.contains(&helper_scored(["0", "400Mi"], 999)), "one main container requests nothing");
+}
+
 #[test]
 fn a_score_follows_from_the_request_and_not_from_the_limit() {
     let of = json!({ "requests": { "memory": "40Mi" }, "limits": { "memory": "200Mi" } });

@@ -2,7 +2,7 @@
 
 use probity_model::Timeline;
 use probity_model::clocks::Stamp;
-use probity_model::timeline::{Attempt, Connection, Handler, Line, PodLife, ProbedLife};
+use probity_model::timeline::{Attempt, Connection, Line, PodLife, ProbedLife};
 use probity_script::Fact;
 use probity_script::witness::Listening;
 
@@ -42,15 +42,13 @@ pub(crate) fn was_always_open(life: &ProbedLife<'_, '_>) -> bool {
     listening(life).all(|(state, _)| state == "open")
 }
 
-/// The connections to the port of an HTTP or gRPC probe that the target did not serve, as its plan says: it closed or
-/// held them.
-pub(crate) fn unserved<'l, 't, 'h>(
-    life: &'l ProbedLife<'t, 'h>,
-) -> impl Iterator<Item = &'l Connection<'h>> + use<'l, 't, 'h> {
-    let port = life.spec.handler.port();
-    let asks = !matches!(life.spec.handler, Handler::Tcp { .. });
-    let unserved = move |of: &&Connection<'_>| asks && of.port() == port && of.accepted.answer != "serve";
-    life.connections.iter().filter(unserved)
+/// How the target treats a connection on which it reads requests.
+const SERVED: &str = "serve";
+
+/// The connections that the target accepted, but on which it read no request, as its plan says: a probe may have failed on
+/// them unseen.
+pub(crate) fn unserved<'t, 'h>(attempt: &'t Attempt<'h>) -> impl Iterator<Item = &'t Connection<'h>> {
+    attempt.connections.iter().filter(|of| of.accepted.answer != SERVED)
 }
 
 /// Whether a connection was still open this long after an instant, and nothing can have hidden its end: the process kept

@@ -86,12 +86,11 @@ pub(super) fn two_for_nothing(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
             }
         }
     }
-    judge_skipped(clause, skipped, seen);
+    judge_skipped(skipped, seen);
 }
 
 /// A restart that came before the end of its delay. The reference kubelet skips a delay if its clean-up happens while the
-/// instance before is being created: then it also removes the instance from whose end the delay counts, and the next
-/// restart comes at once.
+/// instance before is being created: then it also removes the instance from whose end the delay counts.
 struct Skipped<'t, 'h> {
     early: Measurement,
     /// The instance that was being created.
@@ -118,14 +117,9 @@ impl<'t, 'h> Skipped<'t, 'h> {
 }
 
 /// Reports restarts that came before the end of their delay, unless a single clean-up of the kubelet explains all of them.
-fn judge_skipped(clause: &Clause, skipped: Vec<Skipped<'_, '_>>, seen: &mut Seen) {
-    let mut apart: Vec<&Skipped<'_, '_>> = Vec::new();
-    for one in &skipped {
-        if apart.iter().all(|other| one.is_apart(other)) {
-            apart.push(one);
-        }
-    }
-    if apart.len() >= clause.tolerance_times("skipped") {
+fn judge_skipped(skipped: Vec<Skipped<'_, '_>>, seen: &mut Seen) {
+    let apart = skipped.iter().any(|one| skipped.iter().any(|other| one.is_apart(other)));
+    if apart {
         skipped.into_iter().for_each(|one| seen.measure(one.early));
     } else if let Some(Skipped { early, .. }) = skipped.first() {
         let why = format!(
@@ -180,14 +174,7 @@ fn judge_wait<'t, 'h>(
     let early = run.measure(quantity(before), &kill.life.node, &before.end.earliest, &next.began, bound);
     let Some(early) = early else { return false };
     if early.fit() == Fit::Missed {
-        // Without the record of an earlier end, the kubelet restarts the container at once, and not after a short delay.
-        let at_once =
-            run.measure(quantity(kill), &kill.life.node, kill.end.at(), &next.began, clause.in_time());
-        if at_once.is_some_and(|at_once| at_once.fit() == Fit::Missed) {
-            seen.measure(early);
-        } else {
-            skipped.push(Skipped::new(clause, early, before, &kill.life));
-        }
+        skipped.push(Skipped::new(clause, early, before, &kill.life));
         return false;
     }
     let waited = early.fit() == Fit::Met;

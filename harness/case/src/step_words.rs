@@ -141,7 +141,7 @@ impl Wait {
         say(self.signal.as_ref().map(|signal| format!("saw {signal}")));
         say(self.dumped.as_ref().map(|dumped| match &dumped.says {
             Some(says) => format!("shows \"{says}\" in {}", dumped.file),
-            None => format!("has no {}", dumped.file),
+            None => format!("shows no file {}", dumped.file),
         }));
         say(self.gone.map(|gone| format!("is {}gone", not(gone))));
         say(self.serving.as_ref().map(|serving| {

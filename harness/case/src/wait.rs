@@ -136,9 +136,10 @@ impl<'a> View<'a> {
             _ => None,
         });
         let Some(dump) = dumps.last() else { return false };
-        match (dump.files.get(&wanted.file), &wanted.says) {
-            (Some(text), Some(says)) => text.contains(says),
-            (found, _) => wanted.missing && found.is_none(),
+        let found = dump.files.get(&wanted.file);
+        match &wanted.says {
+            Some(says) => found.is_some_and(|text| text.contains(says)),
+            None => found.is_none(),
         }
     }
 

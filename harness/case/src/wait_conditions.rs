@@ -97,7 +97,7 @@ pub struct DumpedCondition {
     pub file: String,
     /// A part of its content.
     pub says: Option<String>,
-    /// With `true` in place of `says`: the file is not there.
+    /// Whether the file must be missing from the dump. Set this instead of `says`.
     #[serde(default)]
     pub missing: bool,
 }

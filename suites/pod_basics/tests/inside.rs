@@ -76,6 +76,11 @@ fn a_hosts_file_has_all_aliases() {
     assert_eq!(of("192.0.2.7\tone.example\ttwo.example\n192.0.2.8\tthree.example"), "holds");
     assert_eq!(of("192.0.2.7\tone.example\ttwo.example"), "violated", "the second entry is lost");
     assert_eq!(of("192.0.2.7\tone.example\n192.0.2.8\tthree.example"), "violated");
+    let on_node = with(with(plain(), "hostAliases", aliases.clone()), "hostNetwork", json!(true));
+    let file = "192.0.2.7\tone.example\ttwo.example\n192.0.2.8\tthree.example\n";
+    assert_eq!(judged(HOSTS, &on_node, dump(&[("/etc/hosts", file)], &[])), "holds");
+    let file = "127.0.0.1\tlocalhost\n";
+    assert_eq!(judged(HOSTS, &on_node, dump(&[("/etc/hosts", file)], &[])), "violated");
 }
 
 #[test]
@@ -357,6 +362,45 @@ fn the_file_of_a_later_key_appears() {
     assert_eq!(late_file(60.0, Some("new")), "holds");
     assert_eq!(late_file(60.0, None), "inconclusive", "it may still appear");
     assert_eq!(late_file(200.0, None), "violated");
+}
+
+/// A pod with all keys of a ConfigMap, one of which is removed at 10 s. The file of this key has this text at the given time.
+fn removed_file(items: Option<Value>, at: f64, text: Option<&str>) -> &'static str {
+    let mut run = Composer::new(&[FILES]);
+    run.reading(0.05);
+    let (kind, name) = ("ConfigMap".to_owned(), "map".to_owned());
+    let manifest = json!({ "data": { "key": "old" } });
+    run.deed(0.1, Did::Created { kind: kind.clone(), name: name.clone(), manifest });
+    let map =
+        items.map_or_else(|| json!({ "name": "map" }), |items| json!({ "name": "map", "items": items }));
+    let mount = json!({ "name": "v", "mountPath": "/etc/podinfo" });
+    let volume = json!({ "name": "v", "configMap": map });
+    let spec = json!({ "volumes": [volume], "containers": [{ "name": "a", "volumeMounts": [mount] }] });
+    run.of("pod", "a").create(0.2, &spec);
+    run.start(1.0, 0);
+    let files: Vec<(&str, &str)> = text.map(|text| ("/etc/podinfo/key", text)).into_iter().collect();
+    let recorded = Fact::Dump(dump(&files, &[]));
+    if at < 10.0 {
+        run.fact(at, recorded.clone());
+    }
+    let patch = json!({ "data": { "key": null } });
+    run.deed(10.0, Did::Patched { kind, name, patch, subresource: String::new() });
+    if at > 10.0 {
+        run.fact(at, recorded);
+    }
+    run.reading(240.0);
+    verdict(&run.done(), FILES)
+}
+
+#[test]
+fn the_file_of_a_removed_key_disappears() {
+    assert_eq!(removed_file(None, 5.0, Some("old")), "holds");
+    assert_eq!(removed_file(None, 5.0, None), "violated", "it is missing before its removal");
+    assert_eq!(removed_file(None, 60.0, None), "holds");
+    assert_eq!(removed_file(None, 60.0, Some("old")), "inconclusive", "it may still disappear");
+    assert_eq!(removed_file(None, 200.0, Some("old")), "violated");
+    let needed = || Some(json!([{ "key": "key", "path": "key" }]));
+    assert_eq!(removed_file(needed(), 200.0, Some("old")), "inconclusive", "the volume needs the key");
 }
 
 #[test]

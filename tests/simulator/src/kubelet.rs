@@ -16,6 +16,7 @@ mod kept;
 mod leaving;
 mod lifecycle;
 mod messages;
+mod neighbors;
 mod plain;
 mod prober;
 mod rare;

@@ -111,6 +111,7 @@ impl World<'_> {
         let amount = |kind: &str, resource: &str| {
             let list = |field: &str| sized_for["spec"][field].as_array().into_iter().flatten();
             let own = |container: &Value| thousandths(&container["resources"][kind][resource]);
+            let uncounted = self.has(Defect::UnlimitedInitUncounted).then_some(0);
             let mains: Option<Vec<i64>> = list("containers").map(own).collect();
             let (mut together, mut sidecars, mut inits) = (mains?.iter().sum::<i64>(), 0, 0);
             for container in list("initContainers") {
@@ -119,7 +120,7 @@ impl World<'_> {
                         together += own(container)?;
                         sidecars += own(container)?;
                     }
-                    false => inits = inits.max(own(container)? + sidecars),
+                    false => inits = inits.max(own(container).or(uncounted)? + sidecars),
                 }
             }
             Some(match () {

@@ -53,15 +53,27 @@ impl World<'_> {
         self.did(Did::Patched { kind, name, patch: of.patch.clone(), subresource: String::new() });
     }
 
-    /// Adds the keys of an object or of a later change. A key that did not exist before has no first value.
+    /// Adds the keys of an object or of a later change, or removes them. A key that did not exist before has no first
+    /// value.
     fn add_keys(&mut self, (kind, name): (&str, &str), content: &Value, later: bool) {
+        let stays = self.has(Defect::RemovedKeyStays);
         let keys = self.settings.entry((kind.to_owned(), name.to_owned())).or_default();
+        let mut removed = Vec::new();
         for field in ["data", "stringData", "binaryData"] {
             for (key, value) in content[field].as_object().into_iter().flatten() {
+                if value.is_null() && field == "data" {
+                    removed.push(key.clone());
+                    continue;
+                }
                 let value = value.as_str().unwrap_or_default();
                 let first = if later { "" } else { value };
                 let of = keys.entry(key.clone()).or_insert_with(|| [first.to_owned(), String::new()]);
                 value.clone_into(&mut of[1]);
+            }
+        }
+        if !stays {
+            for key in &removed {
+                keys.remove(key);
             }
         }
     }
@@ -84,7 +96,9 @@ impl World<'_> {
             }
             let name = from["name"].as_str().or(from["secretName"].as_str()).unwrap_or_default();
             let Some(keys) = self.settings.get(&(kind.to_owned(), name.to_owned())) else { continue };
-            for item in list(from, "items") {
+            let all = keys.keys().map(|key| json!({ "key": key, "path": key }));
+            let whole: Vec<Value> = all.filter(|_| from.get("items").is_none()).collect();
+            for item in list(from, "items").chain(&whole) {
                 let value = item["key"].as_str().and_then(|key| keys.get(key));
                 let value = value.filter(|[first, _]| !(misses && first.is_empty()));
                 let value = value.filter(|_| self.can_read(spec, volume, item));

@@ -28,6 +28,9 @@ mod leaving;
 #[path = "life.rs"]
 mod life;
 #[macro_use]
+#[path = "neighbors.rs"]
+mod neighbors;
+#[macro_use]
 #[path = "nodes.rs"]
 mod nodes;
 #[macro_use]

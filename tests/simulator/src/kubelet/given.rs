@@ -26,7 +26,10 @@ impl World<'_> {
         let of_files = of_files.filter(|_| !(beside && self.has(Defect::FsGroupBesideOthersLost)));
         let groups = added.chain(of_files).filter_map(Value::as_u64);
         let group = of_pod["runAsGroup"].as_u64().filter(|_| self.has(Defect::GroupOfPodWins));
-        let group = group.unwrap_or_else(|| of_both("runAsGroup"));
+        let own = &container.spec["securityContext"];
+        let dropped = own["runAsUser"].is_u64() && self.has(Defect::UserDropsGroup);
+        let own_group = own["runAsGroup"].as_u64().unwrap_or_default();
+        let group = group.unwrap_or_else(|| if dropped { own_group } else { of_both("runAsGroup") });
         let all = [of_both("runAsUser"), group].into_iter().chain(groups);
         all.filter_map(|id| u32::try_from(id).ok()).collect()
     }

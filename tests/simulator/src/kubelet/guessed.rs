@@ -39,6 +39,7 @@ impl World<'_> {
     /// How a success with a warning counts.
     pub(super) fn counted_warning(&self, kind: ProbeKind) -> Option<bool> {
         let kept = kind == ProbeKind::Liveness && self.has(Defect::WarningKeepsFailures);
-        (!kept).then_some(true)
+        let fails = kind == ProbeKind::Startup && self.has(Defect::RedirectFailsStartup);
+        (!kept).then_some(!fails)
     }
 }

@@ -183,7 +183,7 @@ impl World<'_> {
             }
             Outcome::Failed(why) => {
                 let said = if self.has(Defect::FailureReportedAsError) { "errored" } else { "failed" };
-                self.report_failure(run, &format!("{word} probe {said}: {why}"));
+                self.report_failure(run, &format!("{word} probe {said}: {}", self.said_of(why)));
                 Some(false)
             }
             Outcome::Erred(state, why) => {

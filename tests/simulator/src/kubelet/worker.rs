@@ -109,7 +109,8 @@ impl World<'_> {
         if age.min(waited) < self.delay(at, kind) || self.is_held_back(at, kind) {
             return;
         }
-        if self.waits_for_another(at, kind) || self.leaves_out(at, kind) || self.is_forgotten(at, kind) {
+        let kept = self.waits_for_another(at, kind) || self.leaves_out(at, kind) || self.is_paused(at, kind);
+        if kept || self.is_forgotten(at, kind) {
             return;
         }
         let (late, now) = (self.first_turns_lost(at, kind), self.now);

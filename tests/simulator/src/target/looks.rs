@@ -72,7 +72,9 @@ impl World<'_> {
         let ignored = self.has(Defect::OomScoreIgnoresRequest);
         let own = if ignored { 0 } else { memory(&containers[at.container]) };
         let mains = containers.iter().filter(|of| of.kind == Kind::Main);
-        let least = mains.map(memory).min().filter(|_| containers[at.container].kind == Kind::Sidecar);
+        let alone = self.has(Defect::OomScoreOfSidecarAlone);
+        let shared = containers[at.container].kind == Kind::Sidecar && !alone;
+        let least = mains.map(memory).min().filter(|_| shared);
         let whole = ALLOCATABLE.iter().find_map(|(of, amount)| (*of == "memory").then(|| json!(amount)));
         let whole = whole.as_ref().and_then(thousandths).unwrap_or(i64::MAX);
         (1000 - 1000 * own.max(least.unwrap_or_default()) / whole).clamp(2, 999)

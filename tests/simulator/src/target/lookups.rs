@@ -58,7 +58,9 @@ impl World<'_> {
 
     /// The lines that the spec of a pod adds to the hosts file.
     fn aliases_of(&self, at: At) -> String {
-        let aliases = self.pods[at.pod].object["spec"]["hostAliases"].as_array();
+        let pod = &self.pods[at.pod];
+        let lost = pod.on_host && self.has(Defect::AliasesLostOnNode);
+        let aliases = pod.object["spec"]["hostAliases"].as_array().filter(|_| !lost);
         let most = if self.has(Defect::SecondHostAliasLost) { 1 } else { usize::MAX };
         let line = |alias: &Value| {
             let names = alias["hostnames"].as_array().into_iter().flatten().filter_map(Value::as_str);
