@@ -8,6 +8,20 @@ use crate::tests::verdict;
 
 const CAUSES: &str = "restart.backoff.probe-causes";
 
+/// Creates a pod whose container restarts when its liveness probe fails once.
+fn create(run: &mut Composer) {
+    let probe =
+        json!({ "httpGet": { "path": "/live", "port": 8080 }, "periodSeconds": 1, "failureThreshold": 1 });
+    run.create(0.0, &json!({ "containers": [{ "name": "target", "livenessProbe": probe }] }));
+}
+
+/// An instance is killed at this time, because its liveness probe has failed.
+fn kill(run: &mut Composer, at: f64) {
+    run.probe(at - 0.15, "/live", 500);
+    run.signal(at - 0.05, "SIGTERM");
+    exits(run, at, 0, "stop");
+}
+
 /// Instances that fail their first liveness probe and are stopped after one second each.
 fn killed(clause: &str, lives: &[f64], shown: Option<f64>) -> &'static str {
     killed_after(1.8, clause, lives, shown)
@@ -15,16 +29,12 @@ fn killed(clause: &str, lives: &[f64], shown: Option<f64>) -> &'static str {
 
 /// Like [`killed`], with instances that last this long.
 fn killed_after(lasts: f64, clause: &str, lives: &[f64], shown: Option<f64>) -> &'static str {
-    let probe =
-        json!({ "httpGet": { "path": "/live", "port": 8080 }, "periodSeconds": 1, "failureThreshold": 1 });
     let mut run = Composer::new(&[clause]);
-    run.create(0.0, &json!({ "containers": [{ "name": "target", "livenessProbe": probe }] }));
+    create(&mut run);
     for (number, at) in lives.iter().enumerate() {
         run.start(*at, number as u64);
         if number + 1 < lives.len() {
-            run.probe(at + lasts - 0.15, "/live", 500);
-            run.signal(at + lasts - 0.05, "SIGTERM");
-            exits(&mut run, at + lasts, 0, "stop");
+            kill(&mut run, at + lasts);
             if let Some(shown) = shown.filter(|shown| *shown > *at && *shown < lives[number + 1]) {
                 let status = status(
                     "Running",
@@ -74,18 +84,13 @@ fn two_kills_by_a_probe_wait_for_nothing_and_the_third_does() {
 
 /// Two pods whose third restart does not wait. The instances of the second pod begin this much later.
 fn killed_beside(later: f64) -> &'static str {
-    let probe =
-        json!({ "httpGet": { "path": "/live", "port": 8080 }, "periodSeconds": 1, "failureThreshold": 1 });
     let mut run = Composer::new(&[KILLS]);
     for (pod, since) in [("one", 0.0), ("two", later)] {
-        run.of(pod, "target")
-            .create(0.0, &json!({ "containers": [{ "name": "target", "livenessProbe": probe }] }));
+        create(run.of(pod, "target"));
         for (number, at) in [1.0, 3.0, 5.0, 7.0].map(|at| at + since).into_iter().enumerate() {
             run.start(at, number as u64);
             if number < 3 {
-                run.probe(at + 1.65, "/live", 500);
-                run.signal(at + 1.75, "SIGTERM");
-                exits(&mut run, at + 1.8, 0, "stop");
+                kill(&mut run, at + 1.8);
             }
         }
     }

@@ -58,22 +58,18 @@ impl World<'_> {
     fn add_keys(&mut self, (kind, name): (&str, &str), content: &Value, later: bool) {
         let stays = self.has(Defect::RemovedKeyStays);
         let keys = self.settings.entry((kind.to_owned(), name.to_owned())).or_default();
-        let mut removed = Vec::new();
         for field in ["data", "stringData", "binaryData"] {
             for (key, value) in content[field].as_object().into_iter().flatten() {
                 if value.is_null() && field == "data" {
-                    removed.push(key.clone());
+                    if !stays {
+                        keys.remove(key);
+                    }
                     continue;
                 }
                 let value = value.as_str().unwrap_or_default();
                 let first = if later { "" } else { value };
                 let of = keys.entry(key.clone()).or_insert_with(|| [first.to_owned(), String::new()]);
                 value.clone_into(&mut of[1]);
-            }
-        }
-        if !stays {
-            for key in &removed {
-                keys.remove(key);
             }
         }
     }

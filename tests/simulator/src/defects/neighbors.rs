@@ -12,9 +12,9 @@ macro_rules! with_neighbors {
     DebuggerPausesLiveness,
     /// Liveness probes pause while a resize of the pod is pending (`probe.timing.period`).
     PendingResizePausesLiveness,
-    /// A redirect to another host fails a startup probe (`probe.http.redirect.cross-host-not-followed`).
+    /// A redirect that the kubelet does not follow fails a startup probe (`probe.http.redirect.missing-location`).
     RedirectFailsStartup,
-    /// The event about a failed probe treats the output of the probe as a format (`report.event.unhealthy`).
+    /// The event about a failed probe treats the output of the probe as a format (`report.event.unhealthy-names-probe`).
     OutputAsFormat,
     // The environment of a container.
     /// `hostAliases` have no effect in pods on the network of their node (`pod.hosts-file`).
