@@ -40,6 +40,7 @@ pub(crate) fn judges() -> Vec<Judge> {
         Judge { clause: "pdb.worked-example", judge: drained::one_node_after_another },
         Judge { clause: "disruptiontarget.taint-manager", judge: tainted::untolerated_pods_go },
         Judge { clause: "disruptiontarget.kubelet", judge: by_kubelet::evicted_pods_say_so },
+        Judge { clause: "disruptiontarget.node-shutdown", judge: by_kubelet::shut_down_pods_say_so },
         Judge { clause: "disruptiontarget.critical-pod", judge: by_kubelet::preempted_pods_say_so },
         Judge { clause: "disruptiontarget.preemption", judge: preempted::preempted_pods_say_so },
     ]

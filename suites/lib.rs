@@ -18,6 +18,7 @@ mod ephemeral;
 mod init;
 #[cfg(test)]
 mod lint;
+mod node_shutdown;
 mod pod_basics;
 mod pod_phase;
 mod podgc;
@@ -91,6 +92,7 @@ static RESTART: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/restart");
 static INIT: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/init");
 static SIDECAR: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/sidecar");
 static DISRUPTION: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/disruption");
+static NODE_SHUTDOWN: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/node_shutdown");
 static TERMINATION: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/termination");
 
 /// The chapters, in order.
@@ -155,6 +157,12 @@ pub const CHAPTERS: &[Chapter] = &[
         title: "Termination of pods",
         folder: &TERMINATION,
         judges: termination::judges,
+    },
+    Chapter {
+        name: "node_shutdown",
+        title: "Graceful shutdown of nodes",
+        folder: &NODE_SHUTDOWN,
+        judges: node_shutdown::judges,
     },
     Chapter {
         name: "reports",

@@ -31,6 +31,7 @@ pub(crate) mod kinds;
 pub(crate) mod kubelet_restarts;
 pub(crate) mod mains;
 pub(crate) mod memory;
+pub(crate) mod node_shutdowns;
 pub(crate) mod origin;
 pub(crate) mod patches;
 pub(crate) mod ports;

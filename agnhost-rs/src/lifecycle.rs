@@ -26,9 +26,10 @@ pub use trial::TrialArgs;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-/// Raises the limit of open descriptors to the maximum, because each connection needs one, and a plan may need thousands.
+/// Raises the limit on open descriptors to the maximum, because each connection needs one, and a plan may need
+/// thousands.
 ///
-/// If this fails, the usual limit stays, and connections beyond it are not accepted.
+/// If this fails, the limit does not change, and connections beyond it are not accepted.
 pub fn take_all_descriptors() {
     if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
         let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);

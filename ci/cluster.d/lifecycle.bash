@@ -4,7 +4,7 @@
 
 # ---- state between commands -------------------------------------------------------------------------
 
-REMEMBERED=(NODES VERSION HOST_PORT TOOLS_DIR RUNTIME RUNTIME_DIR KUBERNETES_VERSION FEATURE_GATES COMPONENT_FLAGS SNAPSHOTTER SABOTEUR ASKED_FOR)
+REMEMBERED=(NODES VERSION HOST_PORT TOOLS_DIR RUNTIME RUNTIME_DIR KUBERNETES_VERSION FEATURE_GATES COMPONENT_FLAGS SNAPSHOTTER SABOTEUR LOGIND ASKED_FOR)
 
 remember_cluster() { declare -p "${REMEMBERED[@]}" | sed -E 's/^declare -(-|a|x)/declare -g\1/; s/^declare -g-/declare -g/' >"$STATE_DIR/cluster"; }
 
@@ -86,6 +86,7 @@ require_parts() {
         esac
     done
     [[ -z $SABOTEUR || -x $SABOTEUR ]] || fail "--saboteur $SABOTEUR: there is no such program; build it with: cargo build -p probity-saboteur"
+    [[ -z $LOGIND || -x $LOGIND ]] || fail "--logind $LOGIND: there is no such program; build it with: cargo build -p probity-logind"
     VERSION=$(resolve_version "$VERSION") || exit 1
 }
 

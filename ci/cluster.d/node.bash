@@ -19,6 +19,7 @@ prepare_node() {
     write_kubelet_config "$lib/kubelet/config.yaml" "$node"
     write_kube_proxy_config "$lib/kube-proxy/config.yaml" "$node"
     prepare_saboteur "$node" "kubelet-$node"
+    prepare_logind "$node"
     # Pods must not get the host's name servers: they are out of reach. Lookups fail immediately instead of timing out.
     : >"$lib/kubelet/resolv.conf"
 }
@@ -138,6 +139,8 @@ start_kubelet() {
     # Only if there is something in it: kubelets before 1.30 don't take the flag.
     [[ -z $(ls "$lib/kubelet/config.d") ]] || options+=(--config-dir=/var/lib/kubelet/config.d)
     start_saboteur "$node"
+    start_logind "$node"
+    mapfile -t -O "${#environment[@]}" environment < <(logind_environment)
     mapfile -t keeper < <(kubelet_keeper)
     start_component "$node" kubelet env "${environment[@]}" "${keeper[@]}" "$program" \
         --config=/var/lib/kubelet/config.yaml "${options[@]}" --kubeconfig=/var/lib/kubelet/kubeconfig \
@@ -155,6 +158,7 @@ nodes_are_ready() {
     for node in "$@"; do
         require_running "$node" containerd
         ! has_saboteur || require_running "$node" saboteur
+        ! has_logind || require_running "$node" logind
         require_running "$node" kubelet
         require_running "$node" kube-proxy
     done

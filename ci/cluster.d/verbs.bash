@@ -32,7 +32,7 @@ components_of() {
     if [[ $1 == "$CONTROL" ]]; then
         echo etcd "${CONTROL_PLANE_COMPONENTS[@]}" relay-inside
     else
-        echo containerd ${SABOTEUR:+saboteur} kubelet kube-proxy
+        echo containerd ${SABOTEUR:+saboteur} ${LOGIND:+logind} kubelet kube-proxy
     fi
 }
 
@@ -94,7 +94,7 @@ node_verb() {
         saboteur) node_saboteur "$node" "$@" ;;
         restart-kubelet) restart_kubelet "$node" "$@" ;;
         remove-sandbox | configure-kubelet | restore-kubelet | place-static-pod | remove-static-pods | describe-pod | \
-            configure-controllers | restore-controllers) "${verb//-/_}" "$node" "$@" ;;
+            configure-controllers | restore-controllers | announce-shutdown | cancel-shutdown) "${verb//-/_}" "$node" "$@" ;;
         stop | start | kill | cut | heal | freeze | thaw)
             (($# == 0)) || misuse "node $verb takes nothing but the name of a node"
             "node_$verb" "$node"
@@ -196,6 +196,8 @@ bring_back() {
     component_is_running "$node" containerd ||
         start_component "$node" containerd containerd --config=/var/lib/containerd/config.toml
     start_saboteur "$node"
+    start_logind "$node"
+    ! has_logind || cancel_shutdown "$node" >/dev/null
     rm -f "$(disk_of "$node")"/lib/kubelet/manifests/probity-*.json
     if [[ -e $(configured "$node") ]]; then
         stop_and_forget "$node"

@@ -1,11 +1,12 @@
-//! Pods that a kubelet ends because its node is short of memory, or to make room for a critical pod: the condition that
-//! shows this.
+//! Pods that a kubelet ends because its node is short of memory or shuts down, or to make room for a critical pod: the
+//! condition that shows this.
 
 use probity_model::timeline::{At, PodLife};
 use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::critical::{LackOfRoom, lacks_of_room};
 use crate::reading::ends::End;
+use crate::reading::node_shutdowns::node_shutdowns;
 use crate::reading::shortage::{Member, shortages};
 use crate::reading::statuses::{EVICTED, has_run};
 use crate::reading::targets::{self, BY_KUBELET};
@@ -38,6 +39,20 @@ pub(super) fn preempted_pods_say_so(run: &Timeline<'_>, clause: &Clause, seen: &
         }
         for other in lack.others.iter().filter(|other| other.deleted.is_none()) {
             judge_spared(other, &lack.at, "preempted", seen);
+        }
+    }
+}
+
+/// A pod that ended because its node shuts down has the condition from its terminal phase on.
+pub(super) fn shut_down_pods_say_so(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    for shutdown in node_shutdowns(run, seen) {
+        // With another policy, a pod succeeds if all of its containers exit with 0.
+        for pod in shutdown.pods.iter().filter(|pod| pod.restart_policy() == "Always") {
+            let lives = shutdown.lives(run, pod);
+            let stops = lives.iter().filter_map(|life| life.stop().map(At::of));
+            if let Some(first) = stops.min_by_key(|stop| stop.id) {
+                judge_gone(run, clause, (pod, &first), &SHUTDOWN, seen);
+            }
         }
     }
 }
@@ -83,6 +98,8 @@ struct Ending {
 }
 
 const EVICTION: Ending = Ending { done: "evicted", reason: Some(EVICTED), facet: "evicted" };
+const SHUTDOWN: Ending =
+    Ending { done: "terminated by the shutdown of its node", reason: Some("Terminated"), facet: "shut-down" };
 const PREEMPTION: Ending = Ending { done: "preempted", reason: None, facet: "preempted" };
 
 fn ended_well(run: &Timeline<'_>, gone: &Member<'_, '_>) -> bool {

@@ -94,8 +94,8 @@ fn judge_localhost(run: &Timeline<'_>, seen: &mut Seen) {
     }
 }
 
-/// When another container of a pod opened a port and never closed it. `None` if the container has ended, or if several
-/// instances or containers opened the port.
+/// The time at which another container of a pod opened a port that it never closed. `None` if the container has ended,
+/// or if several instances or containers opened the port.
 fn opened<'t>(
     run: &'t Timeline<'_>,
     pod: &PodLife<'_>,
@@ -183,7 +183,7 @@ pub(super) fn own_addresses(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// Whether a pod had neither ended nor begun to terminate when a revision of another pod came.
+/// Whether a pod had neither ended nor begun to terminate when a revision of another pod arrived.
 fn lived_at(run: &Timeline<'_>, pod: &PodLife<'_>, other: &Revision<'_>) -> bool {
     let over = |shown: &&Revision<'_>| {
         shown.gone || shown.terminating() || matches!(shown.phase(), "Succeeded" | "Failed")
@@ -206,7 +206,7 @@ fn given_name<'h>(pod: &PodLife<'h>) -> Option<&'h str> {
     pod.spec.get("hostname").and_then(Value::as_str).filter(|name| !name.is_empty())
 }
 
-/// The host name of a pod, without a domain. `None` if another field of its spec decides about it.
+/// The host name of a pod, without a domain. `None` if another field of its spec determines it.
 pub(super) fn short_name<'p>(pod: &'p PodLife<'_>) -> Option<&'p str> {
     if OTHER_NAMES.iter().any(|field| pod.spec.get(field).is_some()) {
         return None;
@@ -221,8 +221,8 @@ pub(super) fn qualified_name(pod: &PodLife<'_>) -> Option<String> {
     Some(format!("{}.{subdomain}.{}.svc.", short_name(pod)?, namespace(pod)?))
 }
 
-/// The host name that a process sees is the `hostname` of its pod or, without one, the name of the pod. If the pod asks
-/// for it, its subdomain and the domain of the cluster follow.
+/// The host name that a process sees is the `hostname` of its pod or, without one, the name of the pod. If the pod sets
+/// `setHostnameAsFQDN`, the name also contains the pod's subdomain and the domain of the cluster.
 pub(super) fn hostname(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for life in run.lives() {
         let Some(short) = short_name(life.pod) else { continue };
@@ -249,7 +249,7 @@ pub(super) fn hostname(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// What a host name shows: a `hostname` in the spec, or a pod's name that is too long or short enough.
+/// Where a host name comes from: the `hostname` in the spec, or a pod's name that is too long or short enough.
 fn name_kind(pod: &PodLife<'_>) -> &'static str {
     if given_name(pod).is_some() {
         "given"

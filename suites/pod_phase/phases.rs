@@ -143,7 +143,8 @@ fn judge_loop(run: &Timeline<'_>, pod: &PodLife<'_>, seen: &mut Seen) {
 /// A pod changes from Pending to Running once its main containers are running, and does not change back.
 pub(super) fn moves_to_running(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     judge_unknown(run, seen);
-    // A pod that starts again, beginning with its init containers, is Pending again, also after a restart of its node.
+    // A pod that starts again, beginning with its init containers, is Pending again. The same applies after a restart
+    // of its node.
     let anew = |pod: &PodLife<'_>| pod.restarts_as_one() || run.lost_a_sandbox() || run.lost_a_node();
     for pod in run.pods.iter().filter(|pod| pod.created.is_some() && !anew(pod)) {
         let Some(left) = pod.revisions.iter().find(|revision| revision.phase() != "Pending") else {

@@ -54,8 +54,8 @@ fn accuse(pod: &PodLife<'_>, finding: String, events: impl IntoIterator<Item = E
     }
 }
 
-/// Whether a finalizer prevents the removal of a deleted pod whose containers only its kubelet ends. Pods with hooks
-/// are left out, because the kubelet waits for hooks after the process has ended.
+/// Whether a finalizer prevents the removal of a deleted pod, and only the kubelet terminates its containers. Pods with
+/// hooks are left out, because the kubelet waits for hooks after the process has ended.
 fn is_held(pod: &PodLife<'_>) -> bool {
     let list = |last: &Value| last["metadata"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
     let hooked = pod.containers.iter().any(|of| of.spec.get("lifecycle").is_some());
@@ -64,7 +64,8 @@ fn is_held(pod: &PodLife<'_>) -> bool {
     plain && of_kubelet && pod.last().is_some_and(|last| list(last.object))
 }
 
-/// A deleted pod whose removal a finalizer prevents becomes Succeeded or Failed soon after its containers have ended.
+/// If a finalizer prevents the removal of a deleted pod, the pod becomes Succeeded or Failed soon after its containers
+/// have ended.
 fn judge_held(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
     let deleted = pod.revisions.iter().find(|shown| shown.terminating()).filter(|_| is_held(pod));
     let Some(deleted) = deleted else { return };

@@ -76,8 +76,10 @@ fn judge_phase(run: &Timeline<'_>, wanted: &str, seen: &mut Seen) {
     for pod in &run.pods {
         let Some(shown) = pod.over().filter(|shown| shown.phase() == wanted) else { continue };
         if let Some(next) = succeeds_after_eviction(run, pod) {
-            let finding =
-                format!("{} was Failed for an eviction before its containers were shown to end", pod.key);
+            let finding = format!(
+                "{} was Failed because of an eviction before its containers were shown as ended",
+                pod.key
+            );
             seen.diverges(finding, [shown.id, next.id]);
             continue;
         }
@@ -98,7 +100,7 @@ fn judge_phase(run: &Timeline<'_>, wanted: &str, seen: &mut Seen) {
     }
 }
 
-/// Reports a container of a pod that has succeeded which, according to the same status, did not exit with 0. A container
+/// Reports a container that did not exit with 0, although the same status shows its pod as Succeeded. A container
 /// that waits for its restart may have exited with 0 before.
 fn accuse_unsuccessful(pod: &PodLife<'_>, shown: &Revision<'_>, seen: &mut Seen) {
     let how = |of: &ContainerLife<'_>| {

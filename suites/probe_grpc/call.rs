@@ -74,7 +74,7 @@ pub(super) fn metadata(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             if let Some(finding) = wrong(asked, kubelet, life.spec.timeout) {
                 seen.violated(format!("{} {finding}", life.words()), [asked.id]);
             } else if kubelet.and_then(NodeFacts::kubelet_minor).is_none() {
-                let why = "the kubelet's version is not known: the harness may not read nodes";
+                let why = "the kubelet's version is not known: the harness has no permission to read nodes";
                 seen.doubt(Doubt::Ambiguous, why, [asked.id]);
             } else {
                 seen.fine([asked.id]);
@@ -97,7 +97,7 @@ fn wrong(asked: &Asked<'_>, kubelet: Option<&NodeFacts>, timeout: i64) -> Option
     found.map(|found| format!("arrived with {found}"))
 }
 
-/// The fault of a user agent that is not the kubelet's.
+/// What is wrong with the user agent of a check, if it is not the kubelet's.
 fn wrong_agent(asked: &Asked<'_>, kubelet: Option<&NodeFacts>) -> Option<String> {
     let agents: Vec<&str> = asked.header("user-agent").collect();
     let fits = |agent: &str| {
@@ -112,7 +112,7 @@ fn wrong_agent(asked: &Asked<'_>, kubelet: Option<&NodeFacts>) -> Option<String>
     }
 }
 
-/// The fault of a deadline that does not keep the probe within its timeout.
+/// What is wrong with the deadline of a check, if it does not keep the probe within its timeout.
 fn wrong_deadline(asked: &Asked<'_>, timeout: i64) -> Option<String> {
     let Some(written) = asked.header("grpc-timeout").next() else { return Some("no deadline".to_owned()) };
     match micros(written) {
@@ -122,7 +122,7 @@ fn wrong_deadline(asked: &Asked<'_>, timeout: i64) -> Option<String> {
     }
 }
 
-/// A deadline as gRPC writes it, up to eight digits and a unit, in microseconds.
+/// Converts a deadline in the format of gRPC (up to eight digits and a unit) to microseconds.
 fn micros(written: &str) -> Option<i64> {
     if let Some(nanos) = written.strip_suffix('n') {
         return nanos.parse::<i64>().ok().map(|nanos| nanos / 1000);

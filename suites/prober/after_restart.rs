@@ -26,7 +26,7 @@ pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "prober.kubelet-restart.ends-count-once", judge: ends_count_once },
 ];
 
-/// The restart alone makes nothing ready or started.
+/// The restart alone does not make any container ready or started.
 fn nothing_is_gained(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for restart in &restarts(run, seen) {
         for of in outlived(run, restart) {
@@ -100,8 +100,9 @@ fn judge_gain<'h>(
 }
 
 /// Whether the known deviation explains why a container became ready or started: its probe is not registered yet at the
-/// first status after the restart. For readiness, this concerns only containers that started shortly before, unless the
-/// kubelet is an early one, and the first failure makes them not ready again.
+/// first status after the restart. For readiness, this applies only to containers that started shortly before, or to
+/// kubelets that do not take over which containers had started. The first failure makes these containers not ready
+/// again.
 fn has_no_worker_yet<'h>(
     clause: &Clause,
     life: &ProbedLife<'_, 'h>,
@@ -118,7 +119,8 @@ fn has_no_worker_yet<'h>(
     (new || !takes_over_started(run, &life.node)) && later == 0 && falls_again(clause, life, gained)
 }
 
-/// Whether a container that is shown as ready is shown as not ready once a probe has failed, as far as it was watched.
+/// Whether a container that is shown as ready is shown as not ready once a probe has failed. If no probe has failed, or
+/// the container was not watched for long enough, this is assumed.
 fn falls_again<'h>(clause: &Clause, life: &ProbedLife<'_, 'h>, gained: &Revision<'h>) -> bool {
     let failed = |probe: &&&Probe<'_>| {
         life.run.before(&gained.at, &probe.at) && life.outcome(probe) == ProbeOutcome::Failure
@@ -332,7 +334,7 @@ fn failures_before(life: &ProbedLife<'_, '_>, restart: &Restart<'_>) -> usize {
     failed.count() + unserved.count()
 }
 
-/// Whether nothing but its liveness probe can have stopped an instance before its pod was deleted.
+/// Whether only its liveness probe can have stopped an instance before its pod was deleted.
 fn only_liveness_stops(life: &ProbedLife<'_, '_>) -> bool {
     let (run, pod, container) = (life.run, life.pod, life.container);
     let done = pod.work_is_done(container) || pod.was_ended_from_outside() || pod.had_deadline();
@@ -365,12 +367,12 @@ fn ends_count_once(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     }
 }
 
-/// The time from which the kubelet knows of an end, which is not before the kubelet is running again.
+/// The earliest time at which the kubelet can know that an instance ended: not before the kubelet is running again.
 fn known_from<'s>(life: &Life<'_, '_>, ended: &'s At, restart: &'s Restart<'_>) -> &'s Stamp {
     if life.run.before(&restart.over, ended) { &ended.stamp } else { &restart.over }
 }
 
-/// The status shows the final end of a container, which the kubelet did not see, with its exit status.
+/// The status shows the exit status of a container that ended for good, although the kubelet did not see the end.
 fn judge_last_end(life: &Life<'_, '_>, (ended, code): (&At, i64), restart: &Restart<'_>, seen: &mut Seen) {
     let allowed = FIRST_BACK_OFF + TO_START;
     let shown = life.termination();

@@ -16,8 +16,8 @@ const KERNEL: usize = 12;
 /// The length of one unit of this counter: a second has 100 units on every platform on which Linux runs containers.
 const TICK_US: i64 = 10_000;
 
-/// How much too high or too low a difference of two readings can be: both times of a reading are whole units, according to
-/// the Linux manual.
+/// The maximum error of the difference between two readings. Both times of a reading are whole units, according to the
+/// Linux manual.
 pub(super) const ROUNDED: i64 = TICK_US + TICK_US;
 
 /// The CPU time that a process used between two readings of its counter.

@@ -1,4 +1,4 @@
-//! Critical pods that are bound to a node whose free resources do not suffice: what they need, and which pods hold it.
+//! Critical pods that are bound to a node without enough free resources: what they need, and which pods hold it.
 //!
 //! Only an extended resource that a step of the case advertised is considered: nobody else requests it, so it is known who
 //! holds it.
@@ -59,7 +59,7 @@ pub(crate) fn lacks_of_room<'t, 'h>(run: &'t Timeline<'h>) -> Vec<LackOfRoom<'t,
         if holders.iter().any(|pod| is_critical(pod.spec)) {
             return None;
         }
-        // Each holder alone leaves too little room, so all of them have to go.
+        // As long as any one holder remains, there is too little room, so all of them have to terminate.
         let all = i128::from(amount) * WHOLE;
         let smallest = holders.iter().map(|pod| asked(pod)).min()?;
         let at = At::new(first.id, first.at.clone());

@@ -1,4 +1,4 @@
-//! The kill of a container that ignores its stop signal: when it comes, and that it comes at all.
+//! The kill of a container that ignores its stop signal: when it happens, and that it happens at all.
 
 use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::mechanisms::{LEAST_GRACE, NEAR};

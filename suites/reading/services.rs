@@ -142,8 +142,8 @@ impl<'t, 'h> Service<'t, 'h> {
         authority.is_some_and(|authority| self.is_at(pod, without_port(authority)))
     }
 
-    /// An address that is not the pod's own belongs to a Service. Which Service it is is known only if the watch showed
-    /// the Services.
+    /// An address that is not the pod's own belongs to a Service. This Service is known only if the watch showed the
+    /// Services.
     fn is_at(&self, pod: &PodLife<'_>, host: &str) -> bool {
         match self.address {
             Some(address) => address == host,

@@ -26,7 +26,8 @@ pub(crate) fn silent_end(life: &Life<'_, '_>) -> Option<Silent> {
     Some(Silent { name: life.name(), ended, again })
 }
 
-/// Judges the ends without a cause in a history. A lack of memory on the node may explain one such end, but not two.
+/// Judges the instances that ended without a cause in a history. A lack of memory on the node may explain one such end,
+/// but not two.
 pub(crate) fn judge_silent_ends(ends: &[Silent], seen: &mut Seen) {
     let events = ends.iter().flat_map(|end| [end.ended.id, end.again]);
     let names: Vec<&str> = ends.iter().map(|end| end.name.as_str()).collect();

@@ -2,8 +2,8 @@
 //!
 //! A missing connection proves little if the kubelet may have a reason to wait. Each such reason disables this reading:
 //! another probe or container that must start first, a hook, missing lines, or a deed that affected the node. A sandbox
-//! that the harness removed is no reason for a later instance: a kubelet that never probes it may still use the address
-//! of the old sandbox.
+//! that the harness removed is not such a reason for a later instance: a kubelet that never probes it may still use the
+//! address of the old sandbox.
 
 use std::net::IpAddr;
 

@@ -25,7 +25,7 @@ pub(super) struct Reference<'h> {
     /// How it is used: `environment` for a variable, `envFrom` for all keys as variables, `volume`, or `projected` for a
     /// part of a volume.
     pub(super) usage: &'static str,
-    /// The name of the volume, if the reference is that of a volume.
+    /// The name of the volume, if the reference belongs to a volume.
     pub(super) volume: Option<&'h str>,
     /// Whether it may be missing.
     pub(super) optional: bool,
@@ -42,7 +42,7 @@ impl Reference<'_> {
 pub(super) enum Existence {
     /// It existed before the pod was created.
     Always,
-    /// The run did not create it, so it may exist or not.
+    /// The run did not create it, so it may or may not exist.
     Unknown,
     /// It did not exist when the pod was created. The value is the time of its creation, if it was created later.
     Later(Option<At>),

@@ -213,7 +213,7 @@ fn judge_missing_users(pod: &PodLife<'_>, seen: &mut Seen) {
     let Some((one, with, _)) = all().find(|(_, _, status)| user_in(status).is_some()) else { return };
     if let Some((other, without, _)) = all().find(|(_, _, status)| user_in(status).is_none()) {
         let finding = format!(
-            "the status of {0}/{1} has no user, but that of {0}/{2} has one",
+            "the status of {0}/{1} has no user, but the status of {0}/{2} has one",
             pod.key, without.name, with.name
         );
         seen.violated(finding, [one.id, other.id]);
@@ -286,9 +286,9 @@ pub(super) fn one_for_each(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                 let known = named(shown.object.pointer(&format!("/spec/{of_spec}")));
                 let mut once = BTreeSet::new();
                 let wrong = names.iter().find_map(|name| match () {
-                    () if !once.insert(name) => Some(format!("has two statuses of {name}")),
+                    () if !once.insert(name) => Some(format!("has two statuses for {name}")),
                     () if !known.contains(name) => {
-                        Some(format!("has a status of {name} in {list}, which is not in {of_spec}"))
+                        Some(format!("has a status for {name} in {list}, which is not in {of_spec}"))
                     }
                     () => None,
                 });

@@ -26,7 +26,7 @@ pub(super) enum Told {
     Yes(EventId),
     /// No event came, and it would have been seen.
     No,
-    /// An event may have come unseen, or the case ended too early.
+    /// An event may have been recorded but not observed, or the case ended too early.
     Unknown,
 }
 

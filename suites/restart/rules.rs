@@ -24,7 +24,7 @@ pub(super) fn own_policy(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         if kind == ContainerKind::Sidecar || restarts == comes_back(kind, pod, code) {
             continue;
         }
-        let why = format!("its restartPolicy is {own} and that of its pod is {pod}");
+        let why = format!("its restartPolicy is {own} and its pod's restartPolicy is {pod}");
         if judge(clause, &life, (&At::of(line), code), (restarts, &why), seen) {
             seen.facet("own", own);
             seen.facet("container", kind.word());

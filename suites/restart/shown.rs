@@ -84,7 +84,8 @@ fn judge_last_sight(clause: &Clause, crash: &Crash<'_, '_>, seen: &mut Seen) {
 }
 
 /// Reports a long back-off that no revision shows. A kubelet that shows it only at its end may replace that status
-/// with the status of the restart before writing it; then other waits of the container are shown.
+/// with the status of the restart before writing it; then other waits of the container are shown. Or the case ended before
+/// this kubelet had to show it.
 fn judge_unseen(clause: &Clause, (crash, by): (&Crash<'_, '_>, i64), elsewhere: bool, seen: &mut Seen) {
     let life = &crash.life;
     // A pod whose work is done waits for nothing more.
@@ -104,7 +105,9 @@ fn judge_unseen(clause: &Clause, (crash, by): (&Crash<'_, '_>, i64), elsewhere: 
     );
     let shown = shown_ends(life).map(|(revision, _)| revision.id).last();
     let events = [Some(crash.end.at().id), Some(until.id), shown].into_iter().flatten();
-    if elsewhere {
+    let ended_first = crash.next().is_none()
+        && !life.run.misses(&life.node, (crash.end.at(), &until), Crash::soon_after(clause, by));
+    if elsewhere || ended_first {
         seen.diverges(finding, events);
     } else {
         seen.violated(finding, events);

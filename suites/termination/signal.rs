@@ -167,8 +167,8 @@ fn accuse_return(clause: &Clause, going: &Going<'_, '_>, life: &Life<'_, '_>, se
     }
 }
 
-/// Whether a container may be stopped for another reason than the deletion of its pod. The kubelet starts such a container
-/// again in the same sync, even if the pod is deleted meanwhile
+/// Whether a container may be stopped for a reason other than the deletion of its pod. The kubelet starts such a
+/// container again in the same sync, even if the pod is deleted meanwhile
 /// (docs/findings/deleted-while-a-container-is-killed.md).
 fn may_stop_otherwise(going: &Going<'_, '_>, life: &Life<'_, '_>) -> bool {
     ProbeKind::STOPPING.iter().any(|kind| life.container.probe(*kind).is_some())

@@ -1,4 +1,4 @@
-//! Starts a program as a process, collects what it prints with the time of each line, and ends it when dropped.
+//! Starts a program as a process, collects its output with the time of each line, and kills it when dropped.
 //!
 //! It panics with a message if a test cannot continue, because only tests use it.
 
@@ -34,7 +34,7 @@ pub struct Line {
     pub at: Instant,
     /// Where it was printed.
     pub stream: Stream,
-    /// The line without its end.
+    /// The line without its line ending.
     pub text: String,
 }
 
@@ -142,7 +142,7 @@ impl Program {
     /// Waits for a line that contains a text.
     ///
     /// # Panics
-    /// If none comes in time.
+    /// If no such line appears in time.
     pub fn wait_for_line(&self, part: &str) -> Line {
         let deadline = Instant::now() + PATIENCE;
         let mut lines = self.printed.lines.lock().unwrap();
@@ -159,7 +159,7 @@ impl Program {
     /// Waits until a TCP port of this machine accepts connections.
     ///
     /// # Panics
-    /// If it does not in time, or if the program ended.
+    /// If the port does not accept connections in time, or if the program has exited.
     pub fn wait_for_port(&mut self, port: u16) {
         let deadline = Instant::now() + PATIENCE;
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
@@ -182,7 +182,7 @@ impl Program {
         kill(Pid::from_raw(self.child.id().cast_signed()), signal).unwrap();
     }
 
-    /// Waits for the end, then for the last of its output.
+    /// Waits until the program has exited and all of its output has been read.
     ///
     /// # Panics
     /// If it does not end in time.

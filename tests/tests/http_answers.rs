@@ -214,7 +214,7 @@ fn an_endless_body_goes_on_until_the_client_has_enough() {
         wire.reset();
         let answer = target.story(1).answer;
         assert!(answer.written >= got as u64, "{} < {got}", answer.written);
-        assert!(answer.error.is_some(), "the broken write is told: {answer:?}");
+        assert!(answer.error.is_some(), "the broken write is recorded: {answer:?}");
         let closed = target.closed(local);
         assert_eq!((closed.how, closed.sent), (Ending::PeerReset, answer.written));
     }

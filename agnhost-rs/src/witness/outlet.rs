@@ -79,7 +79,7 @@ impl Outlet {
         let is_stream = |file: &File| file.metadata().is_ok_and(|data| !data.is_file());
         let destination = match again {
             Ok(file) if is_stream(&file) => Destination::Prompt(file.into()),
-            // A file is shared by position, so it must not be opened a second time.
+            // A file that is opened a second time has a second position, so writes would overwrite each other.
             _ => match io::stdout().as_fd().try_clone_to_owned() {
                 Ok(fd) => Destination::Patient(Arc::new(fd.into())),
                 Err(_) => Destination::None,

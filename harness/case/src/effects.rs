@@ -66,11 +66,18 @@ impl Case {
         self.steps.iter().any(|step| matches!(step, Step::Drain(_)))
     }
 
-    /// Whether a step makes a node unavailable for a while.
+    /// Whether a step makes a node unavailable for a while, or ends all of its pods.
     #[must_use]
     pub fn takes_a_node_away(&self) -> bool {
         let takes = |step: &Step| matches!(step, Step::Node(of) if brings_back(&of.verb).is_some());
-        self.steps.iter().any(takes)
+        self.steps.iter().any(takes) || self.ends_pods_of_a_node()
+    }
+
+    /// Whether a step ends all pods of a node, also those of the run itself.
+    #[must_use]
+    pub fn ends_pods_of_a_node(&self) -> bool {
+        let ends = |step: &Step| matches!(step, Step::Node(of) if NodeVerb::of(&of.verb).ends_pods);
+        self.steps.iter().any(ends)
     }
 
     /// Whether a verb changes a node but leaves it in the cluster. All pods of the case must then be on the same node.

@@ -51,7 +51,7 @@ pub(crate) enum Verb {
     Lint(LintArgs),
     /// Judges stored histories without a cluster
     Judge(JudgeArgs),
-    /// Generates the files of a run again from its log and histories
+    /// Regenerates the files of a run from its log and histories
     Report(ReportArgs),
     /// Checks another person's run: its digests, its verdicts, and whether anything is missing
     Verify(VerifyArgs),
@@ -137,7 +137,7 @@ pub(crate) struct ListArgs {
     /// List the clauses of the book
     #[arg(long, conflicts_with = "coverage")]
     pub(crate) clauses: bool,
-    /// List for each clause its judge, the cases that target it, and how many planted defects it detects
+    /// List each clause with its judge, the cases that target it, and the number of planted defects that it detects
     #[arg(long)]
     pub(crate) coverage: bool,
     /// Also list the names of the defects, and the recorded reason for anything that a clause lacks
@@ -201,7 +201,7 @@ pub(crate) struct JudgeArgs {
     pub(crate) standard: StandardArgs,
 }
 
-/// Generates the files of a run again
+/// Regenerates the files of a run
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ReportArgs {
     /// The folder of a run

@@ -17,7 +17,7 @@ use crate::exit_status::{Exit, Failure};
 use crate::provenance::hex;
 use crate::{output, run_folder};
 
-/// A report with its folder, or what a comparison needs of it.
+/// A report (or only the part of it that a comparison needs), its name and its file.
 pub(crate) struct ComparedReport<R = Report> {
     /// The report.
     pub(crate) report: R,

@@ -15,9 +15,9 @@ pub(crate) use probity_report::{Exit, ExitFacts, Standard, Undecided};
 pub(crate) const STATUSES: &str = "Exit statuses:
     0  success: nothing is violated and nothing is undecided (and, with --strict, nothing diverges)
     1  a clause or an expectation is violated or, with --strict, a clause diverges
-    2  wrong usage: a flag, a file, an unknown name or a missing permission; nothing was created
+    2  wrong usage: an invalid flag or file, an unknown name, or a missing permission; nothing was created
     3  nothing is violated, but something is inconclusive, or nothing was decided
-    4  the cluster, the harness or a file failed
+    4  the cluster or the harness failed, or a file could not be read or written
     5  the run was interrupted and cleaned up
     6  objects are left on the cluster; they are named, and `probity gc` removes them
 If several apply, the precedence is 6 or 5, then 1, 4, 3. A clause that held wherever it was observed, but was not observed

@@ -1,4 +1,4 @@
-//! The program `probity` tests on a cluster what Kubernetes promises about probes and pods.
+//! The program `probity` tests whether a cluster keeps the promises of Kubernetes about probes and pods.
 //!
 //! This file reads a command line, hands it to its verb in `commands`, and reports a failure on standard error.
 //! `pipeline` implements a run; `exit_status` documents the exit statuses.

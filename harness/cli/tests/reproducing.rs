@@ -37,7 +37,7 @@ fn the_case_is_printed_and_its_guesses_are_named() {
         assert!(said.out.contains(part), "{part} in {}", said.out);
     }
     for part in
-        ["guessed\n", "replaced: containers[web].image: by the target", "killed after 3 failures in a row"]
+        ["guessed\n", "containers[web].image: the target runs instead", "killed after 3 failures in a row"]
     {
         assert!(said.err.contains(part), "{part} in {}", said.err);
     }

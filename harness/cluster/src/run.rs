@@ -363,6 +363,8 @@ impl RunInProgress {
             alone.extend(quiet);
             again.into_iter().for_each(|case| self.start(case, context, setting, (&mut running, ran)));
         }
+        // The metronome of a node ends with all other pods of the node.
+        alone.sort_by_key(Case::ends_pods_of_a_node);
         let mut restarted = false;
         for case in alone {
             if self.stop.is_cancelled() {

@@ -24,8 +24,9 @@ use crate::version::minor;
 pub use crate::stamp::EventId;
 pub use deed::{Deed, Did, Printed, ProbeCount, Tried};
 pub use node_verb::{
-    CONFIGURE_CONTROLLERS, CONFIGURE_KUBELET, DESCRIBE_POD, KubeletSigns, NODE_VERBS, NodeProof, NodeVerb,
-    PLACE_STATIC_POD, REMOVE_SANDBOX, REMOVE_STATIC_PODS, RESTART_KUBELET, brings_back,
+    ANNOUNCE_SHUTDOWN, CANCEL_SHUTDOWN, CONFIGURE_CONTROLLERS, CONFIGURE_KUBELET, DESCRIBE_POD, KubeletSigns,
+    NODE_VERBS, NodeProof, NodeVerb, PLACE_STATIC_POD, REMOVE_SANDBOX, REMOVE_STATIC_PODS, RESTART_KUBELET,
+    brings_back,
 };
 pub use sighting::{Change, Sighting};
 

@@ -1,7 +1,7 @@
 //! The settings of a kubelet on which promises of the documentation depend.
 //!
 //! An administrator may set a shorter back-off, or allow unsafe sysctls. What a clause promises for the default does not
-//! hold there, and this is no fault of the kubelet. A clause names such settings in `unless-configured`.
+//! hold there, and this is not a fault of the kubelet. A clause names such settings in `unless-configured`.
 
 use std::collections::BTreeMap;
 

@@ -7,6 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::mechanisms::MOSTLY;
 use crate::stamp::EventId;
 
 pub use crate::stamp::Interval;
@@ -158,7 +159,8 @@ impl Measurement {
     }
 
     /// How the measurement compares with its bound. Noise only delays, so it can excuse a value above an upper bound,
-    /// by at most the noise's duration, but never a value below a lower bound. A blurred end widens the interval.
+    /// by at most the noise's duration, but never a value below a lower bound. If noise filled most of the time, what is
+    /// left of it proves nothing. A blurred end widens the interval.
     #[must_use]
     pub fn fit(&self) -> Fit {
         let Interval { lo, hi } = self.observed;
@@ -188,7 +190,9 @@ impl Measurement {
         let upper = self.bound.upper.as_ref().map_or(Fit::Met, |limit| {
             if observed.hi <= limit.value {
                 Fit::Met
-            } else if observed.lo.saturating_sub(self.noise) > limit.value {
+            } else if observed.lo.saturating_sub(self.noise) > limit.value
+                && self.noise < MOSTLY.of(observed.lo)
+            {
                 Fit::Missed
             } else {
                 Fit::Undecided

@@ -157,7 +157,7 @@ fn within_measures_from_one_to_the_next() {
     assert_eq!(word(failing_at_three(4.5)), "violated");
     let mut held_up = failing_at_three(4.5);
     held_up.noise(3.0, 4.4);
-    assert_eq!(word(held_up), "inconclusive", "a node that was held up excuses lateness");
+    assert_eq!(word(held_up), "inconclusive", "a node that was stalled excuses lateness");
 }
 
 #[test]

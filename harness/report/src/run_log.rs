@@ -282,10 +282,10 @@ pub enum LogError {
     #[error("the log of the run is empty: its first line should say what was requested")]
     Empty,
     /// The first line is something else.
-    #[error("the first line is not the first line of a run log ({SCHEMA}): {0}")]
+    #[error("line 1 is not the first line of a run log ({SCHEMA}): {0}")]
     Beginning(String),
     /// The format is newer.
-    #[error("the log has version {0} of the format; this program reads up to {VERSION}: use a newer one")]
+    #[error("the log has version {0} of the format; this program reads up to {VERSION}; use a newer program")]
     Version(u32),
     /// A line is not a line of a log.
     #[error("line {line} is not a line of a run log: {error}")]

@@ -32,7 +32,11 @@ fn a_pod_that_ends_by_itself_has_no_reason() {
     );
     let deadline = json!({ "activeDeadlineSeconds": 2 });
     assert_ne!(explained("Never", json!("DeadlineExceeded"), false, &deadline), "violated");
-    assert_eq!(explained("Never", stale(), false, &deadline), "violated", "a deadline is no reason to evict");
+    assert_eq!(
+        explained("Never", stale(), false, &deadline),
+        "violated",
+        "a deadline is not a reason to evict"
+    );
     let limited = json!({ "volumes": [{ "name": "v", "emptyDir": { "sizeLimit": "1Mi" } }] });
     assert_ne!(explained("Never", stale(), false, &limited), "violated", "the pod may have written too much");
     assert_ne!(explained("Always", stale(), false, &json!({})), "holds", "its policy does not let it end");

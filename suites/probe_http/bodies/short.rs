@@ -60,7 +60,7 @@ fn judge(reaction: &Reaction<'_, '_, '_>, status: u16, range: &Range<usize>, see
         if taken.denies(promise) {
             seen.fine(events);
         }
-    } else if reaction.is_held_up(range) {
+    } else if reaction.is_held_up(range) || (taken.failure && may_have_timed_out(reaction, range)) {
         seen.doubt(Doubt::Ambiguous, format!("{facts}; the node was stalled at the time"), events);
     } else {
         let word = match (taken.success, taken.failure) {
@@ -72,8 +72,15 @@ fn judge(reaction: &Reaction<'_, '_, '_>, status: u16, range: &Range<usize>, see
     }
 }
 
-/// How many requests each probe of the sequence made, without the last probe if its requests may be incomplete. `None`
-/// if probes follow one another so closely that they cannot be told apart.
+/// Whether enough probes of a run for a failed result may have timed out because the node was stalled.
+fn may_have_timed_out(reaction: &Reaction<'_, '_, '_>, range: &Range<usize>) -> bool {
+    let excused = range.clone().filter(|at| reaction.is_excused(*at, CountsAs::Success)).count();
+    i64::try_from(excused).is_ok_and(|excused| excused >= reaction.course.spec.failures)
+}
+
+/// How many requests each probe of the sequence made, without the last probe if its requests may be incomplete, and without
+/// probes that a stall of the node may have torn apart, or pushed together. `None` if probes follow one another so closely
+/// that they cannot be told apart.
 fn bursts(reaction: &Reaction<'_, '_, '_>, range: &Range<usize>) -> Option<Vec<usize>> {
     let course = reaction.course;
     if !apart(course, range) {
@@ -84,7 +91,8 @@ fn bursts(reaction: &Reaction<'_, '_, '_>, range: &Range<usize>) -> Option<Vec<u
     for at in range.clone() {
         // If the next attempt got a different answer, the number of attempts of this probe is not known.
         if !again(course, at) {
-            if reaction.settled(at) && begins(course, first) && !course.is_off_beat(at) {
+            let calm = (first..=at).all(|of| !reaction.is_excused(of, CountsAs::Success));
+            if calm && reaction.settled(at) && begins(course, first) && !course.is_off_beat(at) {
                 bursts.push(at + 1 - first);
             }
             first = at + 1;

@@ -31,7 +31,7 @@ pub(super) fn user_agent(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 seen.check(version == kubelet, finding, [asked.id]);
             }
             (Some(_), None) if run.history.header.judges.contains(&clause.id) => {
-                let why = "the kubelet's version is not known: the harness may not read nodes";
+                let why = "the kubelet's version is not known: the harness has no permission to read nodes";
                 seen.doubt(Doubt::Ambiguous, why, [asked.id]);
             }
             (Some(_), None) => {}

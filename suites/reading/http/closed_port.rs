@@ -10,7 +10,7 @@ use probity_script::Fact;
 use crate::reading::http::exchanges::Exchanges;
 use crate::reading::http::reaction::{Due, Reaction};
 
-/// A time in which the probed port was closed.
+/// A period in which the probed port was closed.
 struct ClosedTime {
     from: At,
     until: Option<At>,
@@ -23,7 +23,7 @@ pub(crate) fn refusals_fail(clause: &Clause, course: &Exchanges<'_, '_>, seen: &
     }
 }
 
-/// The times in which the port of a probe was closed after a probe had arrived at it.
+/// The periods in which the port of a probe was closed, after a probe had arrived at this port.
 fn closed_times(course: &Exchanges<'_, '_>) -> Vec<ClosedTime> {
     let Some(first) = course.exchanges.first() else { return Vec::new() };
     let Some(plan) = course.container.plan() else { return Vec::new() };

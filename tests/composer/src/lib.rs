@@ -1,8 +1,8 @@
 //! Writes histories without a cluster, for tests of judges and for the simulator.
 //!
-//! A [`Composer`] keeps the same accounts as a real run: event times, sequence numbers, connection numbers, resource
-//! versions. Times are seconds since the run's zero, on one node whose monotonic clock is ahead of the harness's clock
-//! by a constant. The readings show this constant to within a millisecond.
+//! A [`Composer`] keeps track of the same things as a real run: event times, sequence numbers, connection numbers,
+//! resource versions. Times are seconds since the run's zero, on one node whose monotonic clock is ahead of the
+//! harness's clock by a constant. The readings show this constant to within a millisecond.
 
 mod lines;
 mod objects;
@@ -97,7 +97,7 @@ impl Composer {
         self
     }
 
-    /// Adds anything.
+    /// Adds any event.
     pub fn push(&mut self, at: f64, what: Happening) -> EventId {
         self.history.push(us(at), what)
     }

@@ -99,7 +99,7 @@ impl World<'_> {
 
     /// The kubelet starts a pod that was created at this time, if it has room for it.
     pub(crate) fn accept(&mut self, pod: usize, created: i64) {
-        if self.pods[pod].gone || self.lacks_room(pod, created) {
+        if self.pods[pod].gone || self.rejects_for_shutdown(pod) || self.lacks_room(pod, created) {
             return;
         }
         self.add_workers(pod);

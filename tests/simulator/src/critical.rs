@@ -79,6 +79,7 @@ impl World<'_> {
         match cause {
             Cause::Storage | Cause::Memory => 2 * SECOND,
             Cause::Critical => self.pods[pod].grace(),
+            Cause::Shutdown => self.grace_of_shutdown(pod),
         }
     }
 

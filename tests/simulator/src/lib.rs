@@ -23,6 +23,7 @@ mod gates;
 mod identity;
 mod kubelet;
 mod node_loss;
+mod node_shutdown;
 mod node_verbs;
 mod pod;
 mod pressure;

@@ -3,14 +3,15 @@
 use probity_case::NodeStep;
 use probity_composer::NODE;
 use probity_model::history::{
-    CONFIGURE_CONTROLLERS, CONFIGURE_KUBELET, DESCRIBE_POD, Did, REMOVE_SANDBOX, REMOVE_STATIC_PODS,
-    RESTART_KUBELET,
+    ANNOUNCE_SHUTDOWN, CANCEL_SHUTDOWN, CONFIGURE_CONTROLLERS, CONFIGURE_KUBELET, DESCRIBE_POD, Did,
+    REMOVE_SANDBOX, REMOVE_STATIC_PODS, RESTART_KUBELET,
 };
 use probity_script::Span;
 use serde_json::{Value, json};
 
 use crate::Defect;
 use crate::amounts::thousandths;
+use crate::node_shutdown::Periods;
 use crate::pod::{State, micros};
 use crate::world::{SECOND, World};
 
@@ -24,6 +25,8 @@ pub(crate) struct NodeSettings {
     pub(crate) longest_wait: Option<i64>,
     /// How much memory must stay free, in bytes.
     pub(crate) kept_free: Option<i64>,
+    /// How long the kubelet may delay a shutdown.
+    pub(crate) delays: Option<Periods>,
     /// The time from which containers can get exclusive CPUs.
     pub(crate) gives_processors_since: Option<i64>,
     /// How many terminated pods the controller manager keeps.
@@ -45,6 +48,8 @@ impl World<'_> {
             }
             DESCRIBE_POD => self.describe_pod(of),
             REMOVE_STATIC_PODS => self.remove_static_pods(of),
+            ANNOUNCE_SHUTDOWN => self.announce_shutdown(of),
+            CANCEL_SHUTDOWN => self.cancel_shutdown(of),
             CONFIGURE_CONTROLLERS => self.configure_controllers(of),
             _ => return Err("the simulated cluster has no such verb".to_owned()),
         }
@@ -67,6 +72,7 @@ impl World<'_> {
         self.node.longest_wait = longest.filter(|_| !self.has(Defect::BackOffMaximumIgnored));
         let settings = of.input.as_ref().unwrap_or(&Value::Null);
         self.keeps_free(settings);
+        self.delays_shutdowns(settings);
         self.gives_processors(settings);
         self.restart_kubelet(of, Some(json!({ "running": true })));
     }

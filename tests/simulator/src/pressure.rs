@@ -18,6 +18,8 @@ pub(crate) enum Cause {
     Memory,
     /// A critical pod needed its resources.
     Critical,
+    /// Its node shuts down.
+    Shutdown,
 }
 
 impl Cause {
@@ -26,6 +28,7 @@ impl Cause {
         match self {
             Self::Storage | Self::Memory => "Evicted",
             Self::Critical => "Preempting",
+            Self::Shutdown => "Terminated",
         }
     }
 
@@ -35,6 +38,7 @@ impl Cause {
             Self::Storage => "Usage of local ephemeral storage exceeds the limit",
             Self::Memory => "The node was low on resource: memory",
             Self::Critical => "Preempted in order to admit critical pod",
+            Self::Shutdown => "Pod was terminated in response to imminent node shutdown.",
         }
     }
 }

@@ -22,6 +22,7 @@ use crate::director::Director;
 use crate::endpoints::Service;
 use crate::kubelet::{Flight, Run};
 use crate::node_loss::Held;
+use crate::node_shutdown::Shutdown;
 use crate::node_verbs::NodeSettings;
 use crate::pod::Pod;
 use crate::target::Errand;
@@ -118,6 +119,10 @@ pub(crate) enum Act {
     Expire(usize),
     /// A process used more storage than the limit of its pod, and the kubelet notices it.
     Evict(LifeAt),
+    /// The kubelet ends the critical pods of a node that shuts down, or all others.
+    EndForShutdown(bool),
+    /// The kubelet checks which pods are left on a node that shuts down.
+    LookAtShutdown,
     /// The kubelet checks the memory of its node.
     LookAtMemory,
     /// A process wants more memory than its container's limit.
@@ -185,6 +190,8 @@ pub(crate) struct World<'c> {
     pub(crate) errands: BTreeMap<u64, Errand>,
     /// The settings of the kubelet that a verb changed.
     pub(crate) node: NodeSettings,
+    /// The shutdown of the node that was announced.
+    pub(crate) shutdown: Option<Shutdown>,
     /// Everything that waits for the network of the node, while it has none.
     pub(crate) held: Option<Held>,
     /// Whether the node controller knows that the node is lost.
@@ -265,6 +272,7 @@ impl<'c> World<'c> {
             flights: BTreeMap::new(),
             errands: BTreeMap::new(),
             node: NodeSettings::default(),
+            shutdown: None,
             held: None,
             lost: false,
             out_of_service: false,
@@ -329,6 +337,8 @@ impl<'c> World<'c> {
             Act::Proxy(service) => self.proxy(service),
             Act::Expire(pod) => self.expire(pod),
             Act::Evict(life) => self.evict_for_storage(life),
+            Act::EndForShutdown(critical) => self.end_for_shutdown(critical),
+            Act::LookAtShutdown => self.look_at_shutdown(),
             Act::LookAtMemory => self.look_at_memory(),
             Act::OutOfMemory(life) => self.kill_for_memory(life),
             Act::Reset(at) => self.create_anew(at),

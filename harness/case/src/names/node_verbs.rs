@@ -89,7 +89,7 @@ pub(crate) fn check_case(case: &Case) -> Result<(), String> {
             Some(Need::CpConfig) => ", cp-config",
             _ => "",
         };
-        let (quiet, why) = match (verb.takes_away, verb.undo) {
+        let (quiet, why) = match (verb.takes_away || verb.ends_pods, verb.undo) {
             (true, _) => {
                 (" and `quiet: true`", ", so that the case runs alone, on a node without the recorder")
             }

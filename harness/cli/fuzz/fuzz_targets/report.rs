@@ -1,4 +1,4 @@
-//! Any text as a report, in words and as a page.
+//! Reads any text as a report, and writes the report in words and as a page.
 #![no_main]
 
 use probity_page::Page;

@@ -36,7 +36,7 @@ pub(crate) enum ImageVerb {
     Own {
         /// The file
         file: PathBuf,
-        /// Use this static program instead of the running one, for example for another architecture
+        /// Use this statically linked program instead of the running one, for example for another architecture
         #[arg(long, value_name = "FILE")]
         program: Option<PathBuf>,
     },

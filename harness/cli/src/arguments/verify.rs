@@ -19,9 +19,9 @@ pub(crate) struct VerifyArgs {
 /// A conformance level, as on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LevelWord {
-    /// All MUST clauses of the profile core
+    /// All MUST clauses of the core profile
     Core,
-    /// All MUST clauses of the profiles core and extended
+    /// All MUST clauses of the core and extended profiles
     Extended,
 }
 

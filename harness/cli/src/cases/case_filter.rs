@@ -29,9 +29,9 @@ pub(crate) struct CaseFilter {
 /// A profile, as on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ProfileWord {
-    /// What every conforming cluster must do
+    /// Cases about behavior that every conforming cluster must show
     Core,
-    /// The profile core, and everything else that a plain cluster can show in a few minutes
+    /// The core profile, and all other cases that a plain cluster can run in a few minutes
     Extended,
     /// Cases that act on a node, such as restarting its kubelet; needs --node-command
     Node,

@@ -19,7 +19,7 @@ pub(super) fn page() -> String {
          their reasons.\n"
     );
     text += &table("Times", MECHANISMS, |us| seconds(*us));
-    text += &table("Shares of a probe's own times", SHARES, ToString::to_string);
+    text += &table("Fractions and multiples of other times", SHARES, ToString::to_string);
     text + &table("Numbers", COUNTS, ToString::to_string)
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &BookArgs) -> Result<Exit, Failure> {
     output::out(&format!("{}: {} pages\n", args.folder.display(), pages.len()))
 }
 
-/// Fails before anything is written if a file would be overwritten that this program did not generate.
+/// Fails before anything is written if a page would overwrite a file that this program did not generate.
 fn spare(
     folder: &Path,
     pages: &BTreeMap<String, String>,

@@ -50,7 +50,7 @@ fn judged(args: &JudgeArgs, registry: &Registry, workers: Workers) -> Result<Exi
     })?;
     let of_runs = runs.iter().zip(found).map(|(run, found)| found.facts(registry, run));
     let facts = of_runs.fold(facts, ExitFacts::and);
-    // A run without a readable log fails the command, but only after all histories were judged.
+    // If the log of a run cannot be read, the command fails, but only after it has judged all histories.
     opened.into_iter().try_for_each(|(_, run)| run.map(|_| ()))?;
     Ok(facts)
 }

@@ -34,7 +34,7 @@ fn text(args: &MatrixArgs) -> Result<String, Failure> {
     }
 }
 
-/// Reads the reports on all threads. Of each, only its column is kept.
+/// Reads the reports on all threads, and keeps only the column of each report.
 fn read(args: &MatrixArgs, workers: Workers) -> Result<Vec<ComparedReport<Column>>, Failure> {
     let mut reports: Vec<ComparedReport<Column>> = Vec::new();
     let column = |argument: &OsString| Ok(ComparedReport::read_named(argument)?.column());

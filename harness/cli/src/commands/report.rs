@@ -1,4 +1,4 @@
-//! `probity report`: generates the files of a run again from its log and histories, without a cluster.
+//! `probity report`: regenerates the files of a run from its log and histories, without a cluster.
 
 use std::path::Path;
 
@@ -72,7 +72,7 @@ fn check(args: &ReportArgs, report: &Report) -> Result<(Exit, String), Failure> 
     let again = report_files::json(report).map_err(|error| Failure::file_failed(&path, error))?;
     let at = there.lines().zip(again.lines()).take_while(|(there, again)| there == again).count() + 1;
     let why = format!(
-        "it does not match the histories: the first difference is in line {at}; `probity report` generates it again"
+        "it does not match the histories: the first difference is in line {at}; run `probity report` to regenerate it"
     );
     Err(Failure::file_failed(&path, why))
 }

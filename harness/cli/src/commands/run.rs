@@ -84,7 +84,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let finished = prepared.conduct(plan, |console| args.libtest.show(lines, console, logfile))?;
     let annotated = output::out(&Github::of_environment().publish(&finished.report, standard)?);
     let delivered = deliver(&args.delivery, &args.settings.cluster.access(), args.shard, &finished.folder);
-    // A pod's log ends with the summary and the place where the results are when the pod no longer exists.
+    // So the log of a pod ends with the summary, and with the place where the results remain after the pod is gone.
     output::err(&closing_summary::of(&finished.report, &finished.folder, shown(args)));
     output::err(delivered.as_deref().unwrap_or_default());
     let facts = finished.report.exit_facts();

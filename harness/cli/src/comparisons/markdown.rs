@@ -80,7 +80,7 @@ fn table(matrix: &Matrix, rows: &[&MatrixRow]) -> String {
     text
 }
 
-/// A verdict with its symbol, and in bold how it changed.
+/// A verdict with its symbol, and its change in bold.
 fn verdict(of: &MatrixCell) -> String {
     let Some(word) = of.verdict else { return "not in its book".to_owned() };
     let turn = match of.turn {
@@ -179,7 +179,7 @@ fn folded(diff: &Diff) -> String {
         })
         .collect();
     let head = "| clause | before | now | seen |\n| --- | --- | --- | --- |\n";
-    fold(format!("{} in one of the books only", counted(only.len(), "clause")), head, only);
+    fold(format!("{} only in one of the books", counted(only.len(), "clause")), head, only);
     text
 }
 

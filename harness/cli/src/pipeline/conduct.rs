@@ -45,7 +45,7 @@ pub(crate) struct RunPlan<'p> {
 
 impl<'p> RunPlan<'p> {
     /// A run of these cases, which were read from `source`. Their results are shown together at the end, so nothing
-    /// waits for a single one.
+    /// waits for a single result.
     pub(crate) fn shown_together(book: &'p Book, title: String, cases: Vec<Case>, source: &str) -> Self {
         let awaited = cases.iter().map(|case| {
             let awaited = AwaitedCase { case: case.name.clone(), repetition: None, result: channel().0 };

@@ -203,8 +203,9 @@ fn colored(color: Option<Colors>) -> ColorSetting {
     }
 }
 
-/// Carries the test output through a pipe to the console or a file, for two reasons: other lines move on a terminal, and
-/// libtest-mimic panics if it cannot write, which would end the run without a report.
+/// Carries the test output through a pipe to the console or a file, for two reasons: the console must keep this output
+/// apart from the progress lines that it redraws on a terminal, and libtest-mimic panics if it cannot write, which
+/// would end the run without a report.
 struct OutputPipe {
     writer: PipeWriter,
     thread: JoinHandle<()>,

@@ -191,7 +191,7 @@ impl Manifests {
 }
 
 impl ChosenWorkload {
-    /// The failure for a sentence about the workload, at the place in the file to which the sentence is pinned.
+    /// The failure for a sentence about the workload, with the place in the file that the sentence is about.
     pub(crate) fn misfit(&self, why: &str) -> Failure {
         Failure::from(Box::new(document::misfit(&self.source, &self.text, why)))
     }

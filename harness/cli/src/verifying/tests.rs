@@ -271,7 +271,7 @@ fn every_change_of_the_log_is_noticed() {
         (
             "target",
             |lines| lines[0]["cases"][1]["judges"] = json!([]),
-            "the target of the case demo/hostile is no clause, but in the book it is demo.hostile",
+            "the target of the case demo/hostile is empty, but in the book it is demo.hostile",
         ),
         (
             "skipped and ran",

@@ -26,6 +26,12 @@ pub const DESCRIBE_POD: &str = "describe-pod";
 /// The verb that sets flags of the controller manager, and restarts the controller manager.
 pub const CONFIGURE_CONTROLLERS: &str = "configure-controllers";
 
+/// The verb that announces a shutdown of its node to a kubelet. The node does not shut down.
+pub const ANNOUNCE_SHUTDOWN: &str = "announce-shutdown";
+
+/// The verb that cancels an announced shutdown.
+pub const CANCEL_SHUTDOWN: &str = "cancel-shutdown";
+
 /// A verb that the user's command carries out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeVerb {
@@ -35,6 +41,8 @@ pub struct NodeVerb {
     pub undo: Option<&'static str>,
     /// Whether the verb takes the node away from the cluster.
     pub takes_away: bool,
+    /// Whether the kubelet ends all pods of the node because of the verb.
+    pub ends_pods: bool,
     /// Whether the verb is about one pod, whose UID the command receives.
     pub about_pod: bool,
     /// Whether the command reads an object from its standard input.
@@ -54,6 +62,7 @@ const PLAIN: NodeVerb = NodeVerb {
     word: "",
     undo: None,
     takes_away: false,
+    ends_pods: false,
     about_pod: false,
     input: false,
     output: false,
@@ -68,7 +77,7 @@ const fn takes_away(word: &'static str, back: &'static str) -> NodeVerb {
 }
 
 /// All verbs for nodes. `ci/cluster node` implements them, and any other `--node-command` receives the same words.
-pub const NODE_VERBS: [NodeVerb; 16] = [
+pub const NODE_VERBS: [NodeVerb; 18] = [
     NodeVerb { word: RESTART_KUBELET, restarts_kubelet: true, ..PLAIN },
     NodeVerb { word: REMOVE_SANDBOX, about_pod: true, ..PLAIN },
     takes_away("stop", "start"),
@@ -100,6 +109,15 @@ pub const NODE_VERBS: [NodeVerb; 16] = [
         ..PLAIN
     },
     NodeVerb { word: "restore-controllers", ..PLAIN },
+    NodeVerb {
+        word: ANNOUNCE_SHUTDOWN,
+        undo: Some(CANCEL_SHUTDOWN),
+        ends_pods: true,
+        output: true,
+        needs: Some(Need::MultiNode),
+        ..PLAIN
+    },
+    NodeVerb { word: CANCEL_SHUTDOWN, output: true, ..PLAIN },
 ];
 
 impl NodeVerb {

@@ -1,4 +1,4 @@
-//! What a pod's spec says about its containers and their probes, defaults filled in as the API server does.
+//! What a pod's spec says about its containers and their probes, with the defaults that the API server fills in.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

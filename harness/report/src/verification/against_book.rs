@@ -52,7 +52,7 @@ fn difference(planned: &Planned, expected: &Planned) -> Option<String> {
     };
     let judges = |of: &Planned| {
         let ids: Vec<&str> = of.judges.iter().map(|id| id.as_str()).collect();
-        if ids.is_empty() { "no clause".to_owned() } else { ids.join(", ") }
+        if ids.is_empty() { "empty".to_owned() } else { ids.join(", ") }
     };
     if planned.profile != expected.profile {
         return Some(said("profile", planned.profile.to_string(), expected.profile.to_string()));

@@ -122,7 +122,10 @@ fn of_clause(clause: &ClauseReport, votes: &Votes<'_>) -> Vec<String> {
     let listed = sorted(clause.judged_in.iter().map(|judged| (&judged.case, judged.verdict)).collect());
     let cases = sorted(votes.get(&clause.id).cloned().unwrap_or_default());
     if listed != cases {
-        found.push(format!("the clause {} lists verdicts that differ from those of its cases", clause.id));
+        found.push(format!(
+            "the clause {} lists verdicts that differ from the verdicts of its cases",
+            clause.id
+        ));
     }
     let said = |word: Word| listed.iter().any(|(_, of)| *of == word);
     let heaviest = [Word::Violated, Word::Error].into_iter().find(|word| said(*word));

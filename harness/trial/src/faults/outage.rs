@@ -84,7 +84,7 @@ impl TrialBuilder<'_> {
                     again.in_words()
                 ),
             ),
-            _ => Promise::open("as long as the fault: no setting ends it"),
+            _ => Promise::open("lasts as long as the fault: no setting ends it"),
         };
         self.expect(Quantity::Downtime, downtime);
         self.expect(Quantity::Lost, Promise::open(LOST));

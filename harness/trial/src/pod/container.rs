@@ -93,7 +93,7 @@ impl PodDraft {
         }
         if !replaced.is_empty() {
             let field = format!("containers[{name}].{}", replaced.join(", "));
-            self.note(NoteKind::Replaced, field, "by the target");
+            self.note(NoteKind::Replaced, field, "the target runs instead");
         }
         made
     }

@@ -1,8 +1,8 @@
 //! Requests per second, and the CPU time for each request.
 //!
-//! Load and program share the machine. On a machine with few processors, the cost of the load hides much of the
-//! difference between the programs, and other processes hide more of it. The CPU time of the program itself is not
-//! affected by them.
+//! The load generator and the program run on the same machine. On a machine with few processors, the cost of the load
+//! generator hides much of the difference between the programs, and other processes hide more of it. The CPU time of
+//! the program itself is not affected by them.
 
 use std::io;
 

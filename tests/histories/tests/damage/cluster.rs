@@ -25,7 +25,7 @@ pub(crate) const ALL: &[Damage] = &[
         )
     }),
     violated(
-        "an error of the prober is told as a failure",
+        "an error of the prober is reported as a failure",
         &[
             "probe.result.unknown-no-action",
             "probe.exec.spawn-error-not-counted",
@@ -34,7 +34,7 @@ pub(crate) const ALL: &[Damage] = &[
         |run| message(run, errored, |_| "Readiness probe failed: no such port".to_owned()),
     ),
     violated(
-        "a connection that is refused is told as an error of the prober",
+        "a connection that is refused is reported as an error of the prober",
         &["probe.grpc.wrong-port-fails", "probe.tcp.open-success", "probe.http.targets-pod-ip"],
         |run| {
             let refused = |event: &KubeEvent<'_>| {

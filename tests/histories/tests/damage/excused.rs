@@ -37,12 +37,12 @@ pub(crate) const ALL: &[(&str, &str, &str)] = &[
         "the preStop hook asks at the probe's own port, so the judge counts no probe there: one may be the hook's",
     ),
     (
-        "a connection that is refused is told as an error of the prober",
+        "a connection that is refused is reported as an error of the prober",
         "probe_http/address-loopback-of-the-node",
         "the judge of the loopback address takes any event that says failed, and misses none that says errored",
     ),
     (
-        "a connection that is refused is told as an error of the prober",
+        "a connection that is refused is reported as an error of the prober",
         "probe_types/startup-slow-boot",
         "the port opens later: only where it never does is a refusal told from a probe that found nobody yet",
     ),

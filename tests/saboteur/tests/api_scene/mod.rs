@@ -57,7 +57,7 @@ pub(crate) fn patch_of(ready: bool) -> Value {
 pub(crate) fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     let until = Instant::now() + PATIENCE;
     while !is_so() {
-        assert!(Instant::now() < until, "waited in vain for {what}");
+        assert!(Instant::now() < until, "timed out waiting for {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }

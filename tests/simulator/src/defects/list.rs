@@ -109,6 +109,9 @@ mod guessed;
 #[path = "settings.rs"]
 mod settings;
 #[macro_use]
+#[path = "shutdowns.rs"]
+mod shutdowns;
+#[macro_use]
 #[path = "users.rs"]
 mod users;
 

@@ -106,6 +106,7 @@ impl World<'_> {
         }
         all.extend(self.restarting_all(pod, phase, old));
         let told = self.told_eviction(pod, phase).or_else(|| self.told_critical(pod, phase));
+        let told = told.or_else(|| self.told_shutdown(pod, phase));
         all.extend(told.filter(|told| !all.iter().any(|condition| condition["type"] == told["type"])));
         Value::Array(all)
     }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::Defect;
 use crate::pod::{Container, Ended, Kind, State};
+use crate::pressure::Cause;
 use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 
 /// How much later a defective kubelet detects a success.
@@ -264,7 +265,8 @@ impl World<'_> {
         let expired = self.is_over_by_deadline(pod);
         if let Some(cause) = self.pods[pod].evicted.filter(|_| expired) {
             if self.end_of_evicted(pod).1 {
-                status["reason"] = json!(cause.reason());
+                let renamed = cause == Cause::Shutdown && self.has(Defect::ShutdownNamedEviction);
+                status["reason"] = json!(if renamed { Cause::Memory.reason() } else { cause.reason() });
                 status["message"] = json!(match () {
                     () if self.has(Defect::EvictionWithoutMessage) => "",
                     () if self.has(Defect::EvictionNamesAnotherVolume) => {

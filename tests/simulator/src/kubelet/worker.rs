@@ -305,7 +305,7 @@ impl World<'_> {
         if worker.streak < threshold {
             return;
         }
-        // A row of results that reaches its threshold ends the opposite row.
+        // A series of equal results that reaches its threshold ends the opposite series.
         if outlived {
             worker.in_all.1 = 0;
         }

@@ -66,7 +66,7 @@ fn in_profile(args: &ListArgs, facts: &ClauseFacts<'_>) -> bool {
     args.filter.profile.is_empty() || facts.cases.iter().any(|case| profiles.contains(&case.profile))
 }
 
-/// The names of a clause for filters: its own, and that of its chapter.
+/// The names of a clause for filters: its own name, and the name of its chapter.
 fn names<'f>(facts: &ClauseFacts<'f>) -> [&'f str; 2] {
     [facts.clause.id.as_str(), facts.chapter.map_or("", |chapter| chapter.name)]
 }

@@ -15,7 +15,10 @@ fn a_lone_report_is_never_verified_and_its_contradictions_are_noticed() {
     type Change = fn(&mut Value);
     let changes: [(Change, &str); 6] = [
         (|of| of["clauses"][1]["verdict"] = json!("holds"), "does not follow from the cases that judged it"),
-        (|of| of["clauses"][1]["judgedIn"] = json!([]), "lists verdicts that differ from those of its cases"),
+        (
+            |of| of["clauses"][1]["judgedIn"] = json!([]),
+            "verdicts that differ from the verdicts of its cases",
+        ),
         (
             |of| of["cases"][1]["verdict"] = json!("holds"),
             "the case demo/hostile is holds, but its judgements give violated",

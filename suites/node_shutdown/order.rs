@@ -1,0 +1,54 @@
+//! The two phases of a shutdown: pods that are not critical end first, and critical pods after them.
+
+use probity_model::measure::seconds;
+use probity_model::mechanisms::NEAR;
+use probity_model::timeline::{Life, Line};
+use probity_model::{Clause, Seen, Timeline};
+
+use crate::reading::ends::alive_until;
+use crate::reading::node_shutdowns::{NodeShutdown, is_critical, node_shutdowns};
+
+/// The containers of critical pods get their stop signals only when all other pods have ended, or their time is over.
+pub(super) fn critical_pods_wait(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for shutdown in node_shutdowns(run, seen) {
+        let (critical, regular): (Vec<_>, Vec<_>) = shutdown.pods.iter().partition(|pod| is_critical(pod));
+        let lives = |pods: &[&_]| -> Vec<Life<'_, '_>> {
+            pods.iter().flat_map(|pod| shutdown.lives(run, pod)).collect()
+        };
+        let regular = lives(&regular);
+        if regular.is_empty() {
+            continue;
+        }
+        for life in lives(&critical) {
+            if let Some(stop) = life.stop() {
+                judge(run, (&shutdown, &regular), (&life, stop), seen);
+            }
+        }
+    }
+}
+
+fn judge(
+    run: &Timeline<'_>,
+    (shutdown, regular): (&NodeShutdown<'_, '_>, &[Life<'_, '_>]),
+    (critical, stop): (&Life<'_, '_>, &Line<'_>),
+    seen: &mut Seen,
+) {
+    let left = regular.iter().find_map(|other| {
+        let last = alive_until(other).filter(|last| run.before(&stop.at, last))?;
+        Some((other.name(), last))
+    });
+    // The time is over at the earliest this long after the first possible instant of the announcement.
+    let most = run.clocks.between(&shutdown.at, &stop.at).map(|passed| passed.hi);
+    match (left, most) {
+        (Some((name, last)), Some(most)) if most < shutdown.for_regular - NEAR => {
+            let finding = format!(
+                "{} is critical, but got its stop signal within {} of the announcement, while {name} was still running",
+                critical.name(),
+                seconds(most)
+            );
+            seen.violated(finding, [shutdown.at.id, stop.id, last.id]);
+        }
+        (_, Some(_)) => seen.fine([shutdown.at.id, stop.id]),
+        _ => {}
+    }
+}
