@@ -7,10 +7,6 @@ LOGIND_SOCKET=/run/logind/bus.sock
 
 has_logind() { [[ -n ${LOGIND:-} ]]; }
 
-require_logind() {
-    has_logind || fail "this cluster has no login manager: build it (cargo build -p probity-logind) and start the cluster again"
-}
-
 prepare_logind() {
     has_logind || return 0
     # A copy: the original may lie where the machine can't see it, and may be rebuilt while it runs.
@@ -37,19 +33,16 @@ logind_listens() {
 }
 
 # Announces a shutdown of NODE to its kubelet. Prints whether the kubelet delays the shutdown, as JSON.
-announce_shutdown() {
-    (($# == 1)) || misuse "node announce-shutdown takes nothing but the name of a node"
-    require_logind
-    require_on "$1"
-    inside "$1" "$LOGIND_INSIDE" announce --socket="$LOGIND_SOCKET"
-    say "a shutdown of $1 was announced"
-}
+announce_shutdown() { ask_logind announce "$@"; }
 
-# Cancels the shutdown of NODE that was announced, if there is one. Prints when the kubelet let it happen, as JSON.
-cancel_shutdown() {
-    (($# == 1)) || misuse "node cancel-shutdown takes nothing but the name of a node"
-    require_logind
-    require_on "$1"
-    inside "$1" "$LOGIND_INSIDE" cancel --socket="$LOGIND_SOCKET"
-    say "the shutdown of $1 was cancelled"
+# Cancels the shutdown of NODE that was announced, if there is one. Prints when the kubelet stopped delaying it, as JSON.
+cancel_shutdown() { ask_logind cancel "$@"; }
+
+ask_logind() {
+    local command=$1 node=$2
+    (($# == 2)) || misuse "node $command-shutdown takes nothing but the name of a node"
+    has_logind || fail "this cluster has no login manager: build it (cargo build -p probity-logind) and start the cluster again"
+    require_on "$node"
+    inside "$node" "$LOGIND_INSIDE" "$command" --socket="$LOGIND_SOCKET"
+    say "$node: $command-shutdown is done"
 }

@@ -4,8 +4,7 @@ use probity_model::measure::{Bound, seconds};
 use probity_model::mechanisms::NEAR;
 use probity_model::{Clause, Seen, Timeline};
 
-use crate::reading::ends::alive_until;
-use crate::reading::node_shutdowns::{Cancelled, NodeShutdown, node_shutdowns};
+use crate::reading::node_shutdowns::{Cancelled, NodeShutdown, node_shutdowns, outlives};
 
 /// The kubelet delays the shutdown until its pods have ended, or their time is over, and no longer.
 pub(super) fn is_held_as_long_as_needed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -42,11 +41,7 @@ fn judge_release(
         return seen.violated(finding, events);
     }
     let lives = shutdown.pods.iter().flat_map(|pod| shutdown.lives(run, pod));
-    let outlived = lives.filter_map(|life| {
-        let last = alive_until(&life).filter(|last| run.before(&by, last))?;
-        Some((life.name(), last))
-    });
-    match outlived.into_iter().next() {
+    match outlives(run, lives, &by) {
         Some((name, last)) if after < all - NEAR => {
             let finding = format!(
                 "the kubelet of {node} delayed the shutdown only for {}, while {name} was still running",

@@ -5,8 +5,7 @@ use probity_model::mechanisms::NEAR;
 use probity_model::timeline::{Life, Line};
 use probity_model::{Clause, Seen, Timeline};
 
-use crate::reading::ends::alive_until;
-use crate::reading::node_shutdowns::{NodeShutdown, is_critical, node_shutdowns};
+use crate::reading::node_shutdowns::{NodeShutdown, is_critical, node_shutdowns, outlives};
 
 /// The containers of critical pods get their stop signals only when all other pods have ended, or their time is over.
 pub(super) fn critical_pods_wait(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
@@ -33,10 +32,7 @@ fn judge(
     (critical, stop): (&Life<'_, '_>, &Line<'_>),
     seen: &mut Seen,
 ) {
-    let left = regular.iter().find_map(|other| {
-        let last = alive_until(other).filter(|last| run.before(&stop.at, last))?;
-        Some((other.name(), last))
-    });
+    let left = outlives(run, regular.iter().copied(), &stop.at);
     // The time is over at the earliest this long after the first possible instant of the announcement.
     let most = run.clocks.between(&shutdown.at, &stop.at).map(|passed| passed.hi);
     match (left, most) {

@@ -10,7 +10,7 @@ use probity_model::{EventId, Seen, Timeline};
 use probity_script::Span;
 use serde_json::Value;
 
-use super::ends::was_running;
+use super::ends::{alive_until, was_running};
 
 /// Pods with at least this priority are critical: Kubernetes documentation, Guaranteed Scheduling For Critical Add-On Pods.
 const CRITICAL: i64 = 2_000_000_000;
@@ -127,6 +127,18 @@ impl<'t, 'h> NodeShutdown<'t, 'h> {
         let most = if is_critical(pod) { self.for_critical } else { self.for_regular };
         pod.grace().min(most)
     }
+}
+
+/// The first of these instances that was certainly still running at an instant: its name, and when it last was.
+pub(crate) fn outlives<'t, 'h: 't>(
+    run: &Timeline<'h>,
+    lives: impl IntoIterator<Item = Life<'t, 'h>>,
+    at: &Stamp,
+) -> Option<(String, At)> {
+    lives.into_iter().find_map(|life| {
+        let last = alive_until(&life).filter(|last| run.before(at, last))?;
+        Some((life.name(), last))
+    })
 }
 
 /// Whether a pod is critical.

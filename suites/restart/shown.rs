@@ -84,8 +84,8 @@ fn judge_last_sight(clause: &Clause, crash: &Crash<'_, '_>, seen: &mut Seen) {
 }
 
 /// Reports a long back-off that no revision shows. A kubelet that shows it only at its end may replace that status
-/// with the status of the restart before writing it; then other waits of the container are shown. Or the case ended before
-/// this kubelet had to show it.
+/// with the status of the restart before writing it; then other waits of the container are shown. The case may also have ended
+/// before such a kubelet had to show it.
 fn judge_unseen(clause: &Clause, (crash, by): (&Crash<'_, '_>, i64), elsewhere: bool, seen: &mut Seen) {
     let life = &crash.life;
     // A pod whose work is done waits for nothing more.

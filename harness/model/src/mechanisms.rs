@@ -190,8 +190,8 @@ mechanisms! {
     /// Noise of more than half of the timeout makes a result doubtful: the kubelet may have received an answer that the
     /// target sent too late, or missed one that was in time.
     DOUBTFUL = Share(1, 2);
-    /// If noise filled this share of a time, the rest proves nothing: it is a piece here and there in which everything that
-    /// waited has its turn. On a machine that was stalled for 22 of 30 seconds, a faithful kubelet sent no probe at all.
+    /// If noise filled this share of a time, the rest proves nothing: it consists of short pieces, and everything that had
+    /// waited ran in them. On a machine that was stalled for 22 of 30 seconds, a faithful kubelet sent no probe at all.
     MOSTLY = Share(2, 3);
 }
 

@@ -79,7 +79,7 @@ fn may_have_timed_out(reaction: &Reaction<'_, '_, '_>, range: &Range<usize>) -> 
 }
 
 /// How many requests each probe of the sequence made, without the last probe if its requests may be incomplete, and without
-/// probes that a stall of the node may have torn apart, or pushed together. `None` if probes follow one another so closely
+/// probes whose requests a stall of the node may have separated, or merged with those of the next probe. `None` if probes follow one another so closely
 /// that they cannot be told apart.
 fn bursts(reaction: &Reaction<'_, '_, '_>, range: &Range<usize>) -> Option<Vec<usize>> {
     let course = reaction.course;

@@ -37,7 +37,7 @@ enum Command {
     /// Announce a shutdown as soon as something holds a lock that delays it, at the latest after 20 s. Prints whether
     /// something does.
     Announce,
-    /// Cancel the announced shutdown. Prints when the last lock was released, if no lock is held.
+    /// Cancel the announced shutdown. Prints how long after the announcement the last lock was released.
     Cancel,
 }
 

@@ -45,7 +45,7 @@ impl Shutdown {
         state(&self.0).clients.retain(|client| !client.is_closed());
     }
 
-    /// A new lock: the end of a pipe, which the client closes to release it.
+    /// A new lock: one end of a pipe, which the client closes to release it.
     pub(crate) fn lock(&self) -> io::Result<OwnedFd> {
         let (ours, theirs) = io::pipe()?;
         let mut ours = Receiver::from_owned_fd(ours.into())?;

@@ -50,7 +50,8 @@ impl World<'_> {
         let Some((resource, holders)) = self.in_the_way_of(pod) else { return false };
         let critical = self.pods[pod].object["spec"]["priorityClassName"] == CRITICAL.0;
         if !critical || self.has(Defect::CriticalPodsRejected) {
-            self.reject(pod, &resource);
+            let message = format!("Pod was rejected: Node didn't have enough resource: {resource}");
+            self.reject(pod, &format!("OutOf{resource}"), &message);
             return true;
         }
         let victims = match self.has(Defect::RoomMadeByOthers) {
@@ -64,12 +65,13 @@ impl World<'_> {
         true
     }
 
-    fn reject(&mut self, pod: usize, resource: &str) {
+    /// The kubelet does not admit a pod.
+    pub(crate) fn reject(&mut self, pod: usize, reason: &str, message: &str) {
         self.pods[pod].terminal = true;
         let status = &mut self.pods[pod].object["status"];
         status["phase"] = json!("Failed");
-        status["reason"] = json!(format!("OutOf{resource}"));
-        status["message"] = json!(format!("Pod was rejected: Node didn't have enough resource: {resource}"));
+        status["reason"] = json!(reason);
+        status["message"] = json!(message);
         let (name, object) = (self.pods[pod].name.clone(), self.pods[pod].object.clone());
         self.show("Pod", &name, Change::Modified, &object);
     }
@@ -92,11 +94,16 @@ impl World<'_> {
         }
         let misexplained = self.has(Defect::CriticalMisexplained);
         let reason = if misexplained { "PreemptionByScheduler" } else { "TerminationByKubelet" };
-        Some(json!({
+        Some(self.target_condition(pod, reason, Cause::Critical))
+    }
+
+    /// The condition of a pod that the kubelet has ended.
+    pub(crate) fn target_condition(&self, pod: usize, reason: &str, cause: Cause) -> Value {
+        json!({
             "type": "DisruptionTarget", "status": "True", "reason": reason,
-            "message": Cause::Critical.says(), "lastProbeTime": null,
+            "message": cause.says(), "lastProbeTime": null,
             "lastTransitionTime": self.timestamp(self.now),
             "observedGeneration": self.pods[pod].object["metadata"]["generation"],
-        }))
+        })
     }
 }

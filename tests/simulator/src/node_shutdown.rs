@@ -3,7 +3,6 @@
 
 use probity_case::NodeStep;
 use probity_composer::NODE;
-use probity_model::history::Change;
 use probity_script::Span;
 use serde_json::{Value, json};
 
@@ -129,15 +128,9 @@ impl World<'_> {
         if self.shutdown.is_none() || self.has(Defect::ShutdownAcceptsPods) {
             return false;
         }
-        self.pods[pod].terminal = true;
         let unexplained = self.has(Defect::ShutdownRejectsSilently);
-        let status = &mut self.pods[pod].object["status"];
-        status["phase"] = json!("Failed");
-        status["reason"] = json!("NodeShutdown");
-        status["message"] =
-            json!(if unexplained { "" } else { "Pod was rejected as the node is shutting down." });
-        let (name, object) = (self.pods[pod].name.clone(), self.pods[pod].object.clone());
-        self.show("Pod", &name, Change::Modified, &object);
+        let message = if unexplained { "" } else { "Pod was rejected as the node is shutting down." };
+        self.reject(pod, "NodeShutdown", message);
         true
     }
 
@@ -160,11 +153,6 @@ impl World<'_> {
         if !ended || !over || self.has(Defect::ShutdownUnexplained) {
             return None;
         }
-        Some(json!({
-            "type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet",
-            "message": Cause::Shutdown.says(), "lastProbeTime": null,
-            "lastTransitionTime": self.timestamp(self.now),
-            "observedGeneration": self.pods[pod].object["metadata"]["generation"],
-        }))
+        Some(self.target_condition(pod, "TerminationByKubelet", Cause::Shutdown))
     }
 }
