@@ -1,5 +1,6 @@
-# Verbs that configure a component, place static pods, or tell facts: what they need comes on standard input, as JSON, and
-# what they tell goes to standard output, as one JSON object. Each has a verb that undoes it.
+# Verbs that configure a component, place static pods, or report facts. They read their input from standard input, as
+# JSON, and print their result on standard output, as one JSON object. Each verb that changes something has a verb that
+# undoes it.
 # shellcheck shell=bash
 
 # The JSON object on standard input.

@@ -1,4 +1,4 @@
-# The network between the machines: a bridge on the control machine, one virtual cable to each node, routes between
+# The network between the machines: a bridge on the control machine, one veth pair to each node, and routes between
 # the nodes' pod ranges. The host's own namespace gets no link, address, route or rule; `relay` is the only connection.
 # shellcheck shell=bash
 

@@ -1,4 +1,4 @@
-# What can happen to the control plane: for tests of those who depend on it.
+# Outages of the control plane, for tests of programs that depend on it.
 # shellcheck shell=bash
 
 control_verb() {

@@ -1,4 +1,4 @@
-# What can be done to a running cluster: look at it, load images, and do things to one node.
+# Verbs for a running cluster: inspect it, load images, and act on one node.
 # shellcheck shell=bash
 
 status() {

@@ -246,7 +246,8 @@ fn judge_what_follows(life: &Life<'_, '_>, ended: &(impl Happened + ?Sized), see
 }
 
 /// Reports a container that was stopped although neither its hook nor anything else was a reason for that. A sidecar is
-/// also stopped at the end of the work, and a container with a new image or new resources to start it again.
+/// also stopped when the main containers are done, and a container with a new image or new resources is stopped so that
+/// it can start again.
 fn judge_needless_stop(life: &Life<'_, '_>, hook: &str, cited: &[EventId], seen: &mut Seen) {
     let stop = life.stop().filter(|stop| life.before_deletion(&stop.at));
     let needless = life.only_probes_stop_it()

@@ -143,7 +143,19 @@ fn an_end_for_want_of_memory_needs_a_limit() {
     };
     assert_eq!(judged(json!({ "name": "target" })), "violated");
     let limited = json!({ "name": "target", "resources": { "limits": { "memory": "64Mi" } } });
-    assert_eq!(judged(limited), "holds");
+    assert_eq!(judged(limited.clone()), "holds");
+    let planned = |plan: &str| {
+        let mut container = limited.clone();
+        container["env"] = json!([{ "name": "AGNHOST_PLAN", "value": plan }]);
+        container
+    };
+    assert_eq!(
+        judged(planned(r#"{"process":{"on-stop":"ignore"}}"#)),
+        "violated",
+        "it was killed for its stop signal"
+    );
+    let hungry = r#"{"process":{"on-stop":"ignore","consume":[{"memory":{"bytes":"64MiB"}}]}}"#;
+    assert_eq!(judged(planned(hungry)), "holds");
 }
 
 #[test]

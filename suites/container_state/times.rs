@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
-use probity_model::mechanisms::{LEAST_GRACE, WHOLE_SECOND};
+use probity_model::mechanisms::{LEAST_GRACE, NEAR, WHOLE_SECOND};
 use probity_model::timeline::{At, ContainerKind, ContainerSeen, Happened, Life, Revision, State};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
+use probity_script::{Consumer, Process};
 use serde_json::Value;
 
 use super::last_states::{LostEnds, judge_gone};
@@ -139,9 +140,9 @@ pub(super) fn how_it_ended(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
     judge_never_ran(run, seen);
 }
 
-/// Only a container that ran can exit with 0, so a status with this exit code has the times of the start and the end, also
-/// if the container left no record. Init containers are left out: the kubelet may conclude that one succeeded from the fact
-/// that the pod is initialized.
+/// Only a container that ran can exit with 0, so a status with this exit code has the times of the start and the end,
+/// even if the container left no record. Init containers are left out: the kubelet may conclude that one succeeded from
+/// the fact that the pod is initialized.
 fn judge_never_ran(run: &Timeline<'_>, seen: &mut Seen) {
     let timeless = |status: ContainerSeen<'_>| matches!(status.state, State::Terminated { code: 0, started, finished, .. } if started.is_none() || finished.is_none());
     for pod in &run.pods {
@@ -296,7 +297,19 @@ fn ended_plainly(life: &Life<'_, '_>, shown: &Revision<'_>) -> bool {
     let limited = |of: &Value| !of["resources"]["limits"]["memory"].is_null();
     let free = !limited(life.container.spec) && !limited(life.pod.spec);
     let known = life.exiting().is_some() || life.stop().is_some();
-    free && known && life.before_deletion(&shown.at)
+    ((free && known) || outlived_its_stop(life)) && life.before_deletion(&shown.at)
+}
+
+/// Whether a process that takes no memory ignored its stop signal, and was killed at the end of the shortest grace period or
+/// later. It did not need more memory at that time. (Files in a volume can take memory, too, and so can children.)
+fn outlived_its_stop(life: &Life<'_, '_>) -> bool {
+    let takes = |of: &Consumer| !matches!(of, Consumer::Cpu { .. });
+    let small = |process: &Process| process.children.is_empty() && !process.consume.iter().any(takes);
+    let shared = !life.pod.spec["resources"]["limits"]["memory"].is_null();
+    let idle = life.container.plan().is_some_and(|plan| small(&plan.process)) && !shared;
+    let stop = life.stop().filter(|_| idle && life.exiting().is_none());
+    let end = life.ended.as_ref();
+    stop.zip(end).is_some_and(|(stop, end)| life.run.at_least(&stop.at, end) >= LEAST_GRACE - NEAR)
 }
 
 /// A time in the status lies between two known times, within the slack.

@@ -1,4 +1,4 @@
-//! For how long a container may be told a value that its pod no longer has.
+//! How long a container may still see a value that its pod no longer has.
 
 use probity_model::mechanisms::NEAR;
 use probity_model::{Seen, Stamp, Timeline};

@@ -32,7 +32,7 @@ struct Kubelet {
     returns: bool,
 }
 
-/// The kubelet of the documentation. The grace period of both pods is a minute.
+/// A kubelet that behaves as documented. The grace period of both pods is a minute.
 fn faithful() -> Kubelet {
     let rejected =
         json!({ "phase": "Failed", "reason": "NodeShutdown", "message": "the node is shutting down" });

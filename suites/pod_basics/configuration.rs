@@ -14,8 +14,8 @@ use crate::reading::volumes::{list, projected_sources, volume_of};
 struct Source<'h> {
     /// The kind of the volume.
     volume: &'static str,
-    /// The kind of the object, and the field with the values that the harness gives it.
-    object: (&'static str, &'static str),
+    /// The kind of the object.
+    object: &'static str,
     name: &'h str,
     /// The keys, each with the path of its file. Without them, the volume has a file for each key of the object.
     items: Vec<(&'h str, &'h str)>,
@@ -41,12 +41,12 @@ fn source<'h>(of: &'h Value, projected: bool) -> Option<Source<'h>> {
     let optional = |of: &'h Value| of.get("optional").is_some_and(|is| *is == true) || items(of).is_empty();
     if let Some(map) = of.get("configMap") {
         let volume = if projected { "projected" } else { "configMap" };
-        let (object, name) = (("ConfigMap", "data"), text(map, "name")?);
+        let (object, name) = ("ConfigMap", text(map, "name")?);
         return Some(Source { volume, object, name, items: items(map), may_lack_keys: optional(map) });
     }
     let secret = of.get("secret")?;
     let (volume, name) = if projected { ("projected", "name") } else { ("secret", "secretName") };
-    let (object, name) = (("Secret", "stringData"), text(secret, name)?);
+    let (object, name) = ("Secret", text(secret, name)?);
     Some(Source { volume, object, name, items: items(secret), may_lack_keys: optional(secret) })
 }
 
@@ -56,28 +56,40 @@ fn sources(volume: &Value) -> impl Iterator<Item = Source<'_>> {
     source(volume, false).into_iter().chain(parts)
 }
 
+/// Values that the harness gave to keys of an object, or keys that it removed.
+struct Content<'h> {
+    id: EventId,
+    /// `data`, or `stringData` of a Secret. Only `data` can remove keys, and the values in `data` of a Secret are encoded.
+    field: &'static str,
+    values: &'h Value,
+}
+
 /// What the harness created the object of a volume with, and what it patched later. `None` if it deleted the object.
-fn contents<'h>(run: &Timeline<'h>, source: &Source<'_>) -> Option<Vec<(EventId, &'h Value)>> {
-    let (object, field) = source.object;
+fn contents<'h>(run: &Timeline<'h>, source: &Source<'_>) -> Option<Vec<Content<'h>>> {
     let mut all = Vec::new();
     for (id, deed) in &run.deeds {
         let content = match &deed.did {
-            Did::Created { kind, name, manifest } if kind == object && name == source.name => manifest,
-            Did::Patched { kind, name, patch, .. } if kind == object && name == source.name => patch,
-            Did::Deleted { kind, name, .. } if kind == object && name == source.name => return None,
+            Did::Created { kind, name, manifest } if kind == source.object && name == source.name => manifest,
+            Did::Patched { kind, name, patch, .. } if kind == source.object && name == source.name => patch,
+            Did::Deleted { kind, name, .. } if kind == source.object && name == source.name => return None,
             _ => continue,
         };
-        all.extend(content.get(field).map(|values| (*id, values)));
+        // A patch can remove all keys at once. Which ones these were is not read here.
+        if ["data", "stringData"].iter().any(|field| content.get(field).is_some_and(Value::is_null)) {
+            return None;
+        }
+        let of_field = |field| Some(Content { id: *id, field, values: content.get(field)? });
+        all.extend(["data", "stringData"].into_iter().filter_map(of_field));
     }
     Some(all)
 }
 
 /// The keys of the files in a volume, each with the path of its file.
-fn files<'h>(source: &Source<'h>, contents: &[(EventId, &'h Value)]) -> Vec<(&'h str, &'h str)> {
+fn files<'h>(source: &Source<'h>, contents: &[Content<'h>]) -> Vec<(&'h str, &'h str)> {
     if !source.items.is_empty() {
         return source.items.clone();
     }
-    let keys = contents.iter().filter_map(|(_, values)| values.as_object()).flat_map(|of| of.keys());
+    let keys = contents.iter().filter_map(|content| content.values.as_object()).flat_map(|of| of.keys());
     let keys: BTreeSet<&str> = keys.map(String::as_str).collect();
     keys.into_iter().map(|key| (key, key)).collect()
 }
@@ -86,22 +98,23 @@ fn files<'h>(source: &Source<'h>, contents: &[(EventId, &'h Value)]) -> Vec<(&'h
 fn lacks_an_item(run: &Timeline<'_>, volume: &Value) -> bool {
     sources(volume).filter(|source| !source.may_lack_keys).any(|source| {
         let contents = contents(run, &source).unwrap_or_default();
-        let removed =
-            |key: &str| contents.iter().any(|(_, values)| values.get(key).is_some_and(Value::is_null));
+        let removed = |key: &str| contents.iter().any(|of| of.values.get(key).is_some_and(Value::is_null));
         source.items.iter().any(|(key, _)| removed(key))
     })
 }
 
-/// The values of a key, in order. `None` if one of them is not a text. A patch of a Secret's `stringData` removes no keys.
+/// The values of a key, in order. `None` if one of them is not known: it is not a text, or it is encoded.
 fn values<'h>(
     run: &Timeline<'h>,
     source: &Source<'_>,
-    (contents, key): (&[(EventId, &'h Value)], &str),
+    (contents, key): (&[Content<'h>], &str),
 ) -> Option<Vec<Given<'h>>> {
-    let given = contents.iter().filter_map(|(id, values)| Some((*id, values.get(key)?)));
-    let given = given.map(|(id, value)| {
-        let removed = value.is_null() && source.object.0 == "ConfigMap";
-        let value = if removed { None } else { Some(value.as_str()?) };
+    let given = contents.iter().filter_map(|content| Some((content, content.values.get(key)?)));
+    let given = given.map(|(content, value)| {
+        let removed = value.is_null() && content.field == "data";
+        let encoded = source.object == "Secret" && content.field == "data";
+        let value = if removed { None } else { Some(value.as_str().filter(|_| !encoded)?) };
+        let id = content.id;
         Some(Given { value, id, sent: run.deed_at(id).stamp, done: run.heard(id) })
     });
     given.collect()

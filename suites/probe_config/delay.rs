@@ -14,6 +14,7 @@ use probity_script::witness::Fact;
 
 use super::schedule::{countable, countable_of_all, distribution, open, started_at, watched};
 use crate::reading::absence::{due, judge_absence};
+use crate::reading::kinds::started_before;
 use crate::reading::patches::may_stop_for_spec;
 
 /// No probe arrives before its initial delay has passed, and one arrives within a period after that.
@@ -111,8 +112,8 @@ fn ungated(life: &ProbedLife<'_, '_>, first: &Probe<'_>) -> Option<At> {
     // container delays this.
     let hooked = life.pod.containers.iter().any(|container| container.lifecycle("postStart").is_some());
     let open = open(life).filter(|_| !gated && !hooked)?;
-    // In a new pod, the start of the other containers delays the end of this sync as well.
-    let others = life.pod.containers.iter().filter_map(|other| other.attempts.first());
+    // In a new pod, the start of the containers that begin together with this one delays the end of this sync as well.
+    let others = started_before(life.pod, life.container).filter_map(|other| other.attempts.first());
     let last = others.map(|other| &other.began).max_by_key(|began| began.at.hi);
     let later = last.filter(|began| life.number == 0 && began.at.hi > open.at.hi);
     let open = later.cloned().unwrap_or(open);

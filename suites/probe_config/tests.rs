@@ -3,6 +3,7 @@
 mod absence;
 mod counts;
 mod fields;
+mod first;
 mod grace;
 mod handshakes;
 mod metronome;

@@ -9,12 +9,13 @@ mod tests;
 
 use probity_model::timeline::{Handler, ProbeKind};
 use probity_model::{Clause, Judge, Seen, Timeline};
+use probity_script::ClientCertificate;
 
 use crate::reading::http::closed_port::refusals_fail;
 use crate::reading::http::exchange::{Exchange, HttpOutcome, exchanges};
 use crate::reading::http::exchanges::Exchanges;
 use crate::reading::http::reaction::{CountsAs, Reaction};
-use crate::reading::unreachable::{There, judge_unreachable};
+use crate::reading::unreachable::{There, UnreachableProbe, judge_unreachable};
 
 pub(super) const JUDGES: &[Judge] = &[
     Judge { clause: "probe.http.event-omits-body", judge: failure_event::omits_the_body },
@@ -64,4 +65,13 @@ fn no_answer_is_a_failure(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
             });
         });
     }
+    let why = ("whose TLS handshake fails", CountsAs::Failure);
+    judge_unreachable(run, clause, seen, why, handshake_must_fail);
+}
+
+/// Whether the TLS handshakes of a probe must fail: the listener does not use TLS, or requires a client certificate.
+fn handshake_must_fail(probe: &UnreachableProbe<'_, '_>) -> bool {
+    let https = matches!(&probe.spec.handler, Handler::Http { scheme, .. } if scheme == "HTTPS");
+    let There::Listener(listener) = probe.there() else { return false };
+    https && listener.tls.is_none_or(|tls| tls.client_certificate == ClientCertificate::Required)
 }

@@ -25,8 +25,8 @@ const FOR_THE_NODE: &str = "system-node-critical";
 
 /// The score follows from the class of the pod. In a Burstable pod, the score also depends on the share of the node's memory
 /// that the container requests, and no container gets the score of a `BestEffort` pod. A container that is protected better
-/// than its request allows would let the kernel kill another container first. One that its request does not protect would
-/// be killed too early.
+/// than its request allows would let the kernel kill another container first. One with less protection than its request
+/// requires would be killed too early.
 pub(super) fn score_follows_class(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let all = looks(run);
     for look in &all {

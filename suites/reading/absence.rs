@@ -69,8 +69,8 @@ fn accuse(life: &ProbedLife<'_, '_>, from: &At, (what, bound): (&str, Bound), se
 }
 
 /// The silence of a probe beside the other probes of the pod that are sent in the same way. A busy node delays all of
-/// them alike, so it explains no longer silence than theirs. The silence begins when the kubelet has shown the instance
-/// as running and, unless the startup probe itself is missing, as started: the kubelet knows this since then.
+/// them alike, so it cannot explain a longer silence than theirs. The silence begins when the kubelet has shown the
+/// instance as running and, unless the startup probe itself is missing, as started: the kubelet knows this since then.
 fn beside_others(life: &ProbedLife<'_, '_>, from: &At, until: &At, bound: &Bound) -> Option<Measurement> {
     let started = |seen: &ContainerSeen<'_>| {
         life.spec.kind == ProbeKind::Startup || seen.started.is_none_or(|started| started)
@@ -138,8 +138,8 @@ fn starts_a_command(life: &ProbedLife<'_, '_>) -> bool {
     program == "/agnhost-rs" && word == "exec" && plan.is_some_and(|plan| plan.exec.contains_key(name))
 }
 
-/// The time from which nothing delayed the probe: its container and all others of the pod had started, its port was
-/// open, and the startup probe had succeeded. `None` if a hook or something unknown may have delayed it.
+/// The time from which nothing delayed the probe: its container and those that the kubelet may start before it handles
+/// this probe had started, its port was open, and the startup probe had succeeded. `None` if a hook or something unknown may have delayed it.
 pub(crate) fn due(life: &ProbedLife<'_, '_>) -> Option<At> {
     let hooked = life.pod.containers.iter().any(|container| container.lifecycle("postStart").is_some());
     let gate = life.container.probe(ProbeKind::Startup).filter(|_| life.spec.kind != ProbeKind::Startup);
@@ -171,11 +171,20 @@ pub(crate) fn last_to_begin(
     pod: &PodLife<'_>,
     container: &ContainerLife<'_>,
 ) -> Option<At> {
+    last_start(run, pod, started_before(pod, container))
+}
+
+/// The last of the first starts of these containers. `None` if one of them is not known.
+pub(crate) fn last_start<'t, 'h: 't>(
+    run: &Timeline<'_>,
+    pod: &PodLife<'_>,
+    of: impl Iterator<Item = &'t ContainerLife<'h>>,
+) -> Option<At> {
     let began = |of: &ContainerLife<'_>| {
         let first = of.attempts.first().map(|first| first.began.clone());
         first.or_else(|| shown_running(pod, of))
     };
-    let began: Option<Vec<At>> = started_before(pod, container).map(began).collect();
+    let began: Option<Vec<At>> = of.map(began).collect();
     began?.into_iter().reduce(|one, other| later(run, one, other))
 }
 

@@ -1,7 +1,8 @@
-//! What admission makes of pods: their specs as stored, compared with their specs as sent.
+//! How admission changes pods: their specs as stored, compared with their specs as sent.
 //!
 //! The defaults of a `LimitRange`, a cluster that raises requests, and a webhook that injects sidecars or replaces
-//! registries all change a pod before the API server stores it. What the manifest as sent leads to is then not known.
+//! registries all change a pod before the API server stores it. The judge then does not know what
+//! the manifest as sent would have led to.
 
 use probity_model::verdict::Doubt;
 use probity_model::{EventId, Seen, Timeline};

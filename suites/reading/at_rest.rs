@@ -1,4 +1,4 @@
-//! What a status says of a container that does not run.
+//! What a status shows about a container that is not running.
 
 use probity_model::mechanisms::TO_CORRECT;
 use probity_model::timeline::{ContainerLife, ContainerSeen, PodLife, Revision, State};

@@ -61,7 +61,7 @@ fn cpu_limit(files: &BTreeMap<String, String>) -> Option<i128> {
 }
 
 /// Whether a container on a node found a CPU limit in its own cgroup, whatever its amount. A kubelet with the setting
-/// `cpuCFSQuota: false` gives no container a CPU limit, and does what it was told. One limit on the node rules this out.
+/// `cpuCFSQuota: false` gives no container a CPU limit, as configured. One limit on the node rules this setting out.
 pub(crate) fn sets_cpu_limits(run: &Timeline<'_>, node: &str) -> bool {
     let of_node = looks(run).into_iter().filter(|look| look.life.pod.node == node);
     of_node.filter_map(|look| cpu_limit(&look.dump.files)).any(|limit| limit < UNLIMITED)

@@ -13,14 +13,20 @@ pub(crate) fn sleeps(container: &ContainerLife<'_>) -> bool {
 }
 
 /// The containers that a kubelet may have to start before it handles the probes of this container: all that keep
-/// running. For a sidecar with a startup probe, these are only the earlier containers, because the later ones wait for
-/// that probe.
+/// running, up to the first one that makes the next ones wait. A sidecar with a startup probe makes them wait until that
+/// probe succeeds, and an init container until it ends.
 pub(crate) fn started_before<'t, 'h>(
     pod: &'t PodLife<'h>,
     container: &'t ContainerLife<'h>,
 ) -> impl Iterator<Item = &'t ContainerLife<'h>> {
-    let gate = container.kind == ContainerKind::Sidecar && container.probe(ProbeKind::Startup).is_some();
+    let gates = |other: &ContainerLife<'_>| {
+        other.kind == ContainerKind::Sidecar && other.probe(ProbeKind::Startup).is_some()
+    };
+    let is_init = |other: &ContainerLife<'_>| other.kind == ContainerKind::Init;
     let own = pod.containers.iter().position(|other| other.name == container.name).unwrap_or_default();
-    let upto = if gate { own + 1 } else { pod.containers.len() };
-    pod.containers.iter().take(upto).filter(|container| container.stays())
+    let from_own = pod.containers.iter().skip(own);
+    let upto = from_own.take_while(|other| !gates(other) && !is_init(other)).count() + own;
+    let last =
+        pod.containers.get(upto).filter(|last| gates(last) || container.kind == ContainerKind::Sidecar);
+    pod.containers.iter().take(upto).filter(|container| container.stays()).chain(last)
 }

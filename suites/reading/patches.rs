@@ -149,7 +149,8 @@ pub(crate) fn restarts_for_update(
     changes_image(run, pod, container) || is_resized(run, pod, container)
 }
 
-/// Whether the kubelet may stop a container because of its spec: the container is renewed, or its pod has a deadline.
+/// Whether the kubelet may stop a container because of its spec: its image or resources change, or its pod
+/// has a deadline.
 pub(crate) fn may_stop_for_spec(
     run: &Timeline<'_>,
     pod: &PodLife<'_>,

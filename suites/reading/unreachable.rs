@@ -11,7 +11,7 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::answer::ListenState;
 use probity_script::{Listener, Plan};
 
-use super::absence::last_to_begin;
+use super::absence::{last_start, last_to_begin};
 use super::arrivals::on_node_network;
 use super::causes::stopped_too_early;
 use super::http::reaction::CountsAs;
@@ -188,7 +188,7 @@ impl UnreachableProbe<'_, '_> {
         if gated || run.node_was_touched() || !run.gaps.is_empty() {
             return;
         }
-        let (Some(attempt), Some(from)) = (self.container.attempts.first(), self.last_to_begin(run)) else {
+        let (Some(attempt), Some(from)) = (self.container.attempts.first(), self.last_of_pod(run)) else {
             return;
         };
         let stop = attempt.stop().map(At::of).filter(|stop| run.before_deletion(self.pod, stop));
@@ -225,8 +225,16 @@ impl UnreachableProbe<'_, '_> {
         spec.initial_delay + probes + others + clause.slack_us()
     }
 
-    /// When the last of the pod's containers began: a kubelet may not probe the first one before that. None if that is not
-    /// known, or a hook may have delayed a start.
+    /// When the last container of the pod began. A kubelet acts on the results of probes only between its starts of
+    /// containers. None if that is not known, or a hook may have delayed a start.
+    fn last_of_pod(&self, run: &Timeline<'_>) -> Option<At> {
+        let all = || self.pod.containers.iter().filter(|container| container.stays());
+        let hooked = all().any(|container| container.spec.get("lifecycle").is_some());
+        last_start(run, self.pod, all()).filter(|_| !hooked)
+    }
+
+    /// When the last container began that a kubelet may start before it handles the probe. None if that is not known, or a
+    /// hook may have delayed a start.
     fn last_to_begin(&self, run: &Timeline<'_>) -> Option<At> {
         let hooked = |container: &ContainerLife<'_>| container.spec.get("lifecycle").is_some();
         let known = !started_before(self.pod, self.container).any(hooked);

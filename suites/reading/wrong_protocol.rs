@@ -35,8 +35,8 @@ pub(crate) fn judge_wrong_protocol(run: &Timeline<'_>, seen: &mut Seen, of: impl
     }
 }
 
-/// Reports a kubelet that opens at least as many connections without data as it sends probes: it probes by connecting,
-/// instead of a request or in addition to it.
+/// Reports a kubelet that opens at least as many connections without data as it sends probes: it opens bare
+/// connections, instead of sending requests or in addition to them.
 fn judge_silent(life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     let by_tcp = |other: &ProbeSpec| {
         matches!(other.handler, Handler::Tcp { .. }) && other.handler.port() == life.spec.handler.port()

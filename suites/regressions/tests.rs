@@ -71,7 +71,7 @@ Other runs do not include these cases. The exit status is 1 if a cluster shows o
 - *measured*: what a run of the case showed on a stock Kubernetes of this version, with containerd, as
   [cluster.md](cluster.md) starts it.
 
-On a faithful simulated kubelet, the expectations of each case hold. With the planted defect that is most similar to its
+On a simulated kubelet without defects, the expectations of each case hold. With the planted defect that is most similar to its
 bug, they are violated (`tests/simulator/tests/regressions.rs`).
 
 To add a case, put a file with the field [`reported`](case.md#the-fields-of-a-case) into `suites/regressions`, and run

@@ -133,7 +133,7 @@ fn has_secrets(volume: &Value) -> bool {
 }
 
 /// Whether a mount is a file system in memory. The disk of a node may itself be in memory, so the mount must also be
-/// another file system than a volume on this disk.
+/// on a different file system from a volume on this disk.
 fn is_in_memory(mount: &Mount<'_>, on_disk: Option<&Mount<'_>>) -> bool {
     let own = on_disk.is_none_or(|on_disk| on_disk.device != mount.device);
     own && mount.system.is_none_or(|system| system == MEMORY)

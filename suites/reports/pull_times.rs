@@ -59,8 +59,8 @@ impl<'t, 'h> Pulls<'t, 'h> {
         self.first_after(pulling, &[FAILED, PULLED, WAITING, PULLING])
     }
 
-    /// The event that reports the end of a pull. A kubelet sends its events in order, so an event after that about the wait
-    /// for the next pull, or about the next pull, is not the one.
+    /// The event that reports the end of a pull. A kubelet sends its events in order, so if the first event
+    /// after the end is about the wait for the next pull, or about the next pull, this pull has no such event.
     pub(super) fn answer(&self, pulling: &KubeEvent<'_>) -> Option<&'t KubeEvent<'h>> {
         self.first_after_end(pulling).filter(|event| [FAILED, PULLED].contains(&event.reason))
     }

@@ -1,5 +1,5 @@
-//! The probes of sidecars: sidecars can have them, which container a failure affects, and how their readiness
-//! counts.
+//! The probes of sidecars: that sidecars can have probes, which container a failure affects, and how the readiness of
+//! sidecars counts.
 
 use probity_model::clocks::Order;
 use probity_model::measure::Fit;

@@ -135,7 +135,7 @@ pub(crate) fn histories_below(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure
     // The user vouches for the files on the command line, but not for the files in a folder.
     match files.iter().find(|file| file.is_symlink() && !paths.contains(file)) {
         Some(link) => {
-            Err(Failure::wrong_file(link, "this is a link; to judge the file behind it, name that file"))
+            Err(Failure::wrong_file(link, "this is a link; give the path of the file that it points to"))
         }
         None => Ok(files),
     }

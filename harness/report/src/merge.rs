@@ -1,8 +1,8 @@
 //! Combines the verdicts of several histories into one verdict.
 //!
 //! A [`Vote`] is the verdict of one history. Votes are combined in a [`Poll`], in any order and any grouping, and the
-//! poll is evaluated once. The heaviest vote wins, with one exception: the doubt of a history that was not written for
-//! the question is set aside if another case was written for it, even if that case was skipped. Skipped votes count
+//! poll is evaluated once. The most severe vote wins, with one exception: the doubt of a history that was not written
+//! for the question is set aside if another case was written for it, even if that case was skipped. Skipped votes count
 //! only if there are no other votes. A poll without votes has no outcome, so its clause never holds.
 
 use probity_model::expect::Expected;

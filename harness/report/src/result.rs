@@ -43,7 +43,7 @@ impl Counts {
         self.holds + self.diverges + self.violated
     }
 
-    /// The counts in words, the heaviest first, without zeros: `1 violated, 67 holds`.
+    /// The counts in words, the most severe first, without zeros: `1 violated, 67 holds`.
     #[must_use]
     pub fn in_words(self) -> String {
         let parts: Vec<String> = Word::ALL
@@ -99,7 +99,7 @@ fn outcome(
     } else if counts.inconclusive + counts.skipped > 0 {
         (ProfileOutcome::Partial, "some clauses are not decided")
     } else {
-        (ProfileOutcome::Success, "every clause holds or diverges as catalogued")
+        (ProfileOutcome::Success, "every clause holds, or diverges as the book records")
     };
     (result, why.to_owned())
 }

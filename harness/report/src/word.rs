@@ -36,7 +36,7 @@ pub enum Reason {
 }
 
 impl Word {
-    /// All words, the heaviest first.
+    /// All words, the most severe first.
     pub const ALL: [Self; 6] =
         [Self::Violated, Self::Error, Self::Inconclusive, Self::Diverges, Self::Holds, Self::Skipped];
 

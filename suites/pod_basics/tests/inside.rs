@@ -289,30 +289,40 @@ fn a_process_has_its_user_and_all_groups() {
     assert_eq!(of(&own, &[8, 0, 2000, 3000, 4000]), "holds", "the container names another user");
 }
 
-/// A pod with the file of a key that is `old` at first and `new` from 10 s on, and that is recorded at this time. Without
-/// a text, there is no such file.
-fn file(volume: &Value, at: f64, text: Option<&str>) -> &'static str {
+/// A pod with a volume of an object that is patched at 10 s. A file of this volume has this text at the given time. Without a
+/// text, there is no such file.
+fn file_of(
+    (kind, manifest, patch): (&str, Value, Value),
+    (volume, path): (&Value, &str),
+    at: f64,
+    text: Option<&str>,
+) -> &'static str {
     let mut run = Composer::new(&[FILES]);
     run.reading(0.05);
-    let (kind, name) = ("ConfigMap".to_owned(), "map".to_owned());
-    let manifest = json!({ "data": { "key": "old" } });
+    let (kind, name) = (kind.to_owned(), "map".to_owned());
     run.deed(0.1, Did::Created { kind: kind.clone(), name: name.clone(), manifest });
-    let mount = json!({ "name": "v", "mountPath": "/etc/podinfo" });
+    let folder = path.rsplit_once('/').map_or(path, |(folder, _)| folder);
+    let mount = json!({ "name": "v", "mountPath": folder });
     let spec = json!({ "volumes": [volume], "containers": [{ "name": "a", "volumeMounts": [mount] }] });
     run.of("pod", "a").create(0.2, &spec);
     run.start(1.0, 0);
-    let files: Vec<(&str, &str)> = text.map(|text| ("/etc/podinfo/file", text)).into_iter().collect();
-    let early = at < 10.0;
-    if early {
-        run.fact(at, Fact::Dump(dump(&files, &[])));
+    let files: Vec<(&str, &str)> = text.map(|text| (path, text)).into_iter().collect();
+    let recorded = Fact::Dump(dump(&files, &[]));
+    if at < 10.0 {
+        run.fact(at, recorded.clone());
     }
-    let patch = json!({ "data": { "key": "new" } });
     run.deed(10.0, Did::Patched { kind, name, patch, subresource: String::new() });
-    if !early {
-        run.fact(at, Fact::Dump(dump(&files, &[])));
+    if at > 10.0 {
+        run.fact(at, recorded);
     }
     run.reading(240.0);
     verdict(&run.done(), FILES)
+}
+
+/// The file of a key of a ConfigMap that is `old` at first and `new` from 10 s on.
+fn file(volume: &Value, at: f64, text: Option<&str>) -> &'static str {
+    let (old, new) = (json!({ "data": { "key": "old" } }), json!({ "data": { "key": "new" } }));
+    file_of(("ConfigMap", old, new), (volume, "/etc/podinfo/file"), at, text)
 }
 
 #[test]
@@ -335,26 +345,12 @@ fn a_file_has_the_value_of_its_key() {
     assert_eq!(file(&unknown, 2.0, None), "inconclusive", "the run did not create it");
 }
 
-/// A pod with a volume below the directory of the recorded files, whose ConfigMap gets an optional key at 10 s. The file of
-/// this key has this text at the given time.
+/// The file of an optional key that a ConfigMap gets at 10 s, in a volume below the directory of the recorded files.
 fn late_file(at: f64, text: Option<&str>) -> &'static str {
-    let mut run = Composer::new(&[FILES]);
-    run.reading(0.05);
-    let (kind, name) = ("ConfigMap".to_owned(), "map".to_owned());
-    let manifest = json!({ "data": {} });
-    run.deed(0.1, Did::Created { kind: kind.clone(), name: name.clone(), manifest });
     let items = json!([{ "key": "key", "path": "file" }]);
     let volume = json!({ "name": "v", "configMap": { "name": "map", "optional": true, "items": items } });
-    let mount = json!({ "name": "v", "mountPath": "/etc/podinfo/below" });
-    let spec = json!({ "volumes": [volume], "containers": [{ "name": "a", "volumeMounts": [mount] }] });
-    run.of("pod", "a").create(0.2, &spec);
-    run.start(1.0, 0);
-    let patch = json!({ "data": { "key": "new" } });
-    run.deed(10.0, Did::Patched { kind, name, patch, subresource: String::new() });
-    let files: Vec<(&str, &str)> = text.map(|text| ("/etc/podinfo/below/file", text)).into_iter().collect();
-    run.fact(at, Fact::Dump(dump(&files, &[])));
-    run.reading(240.0);
-    verdict(&run.done(), FILES)
+    let object = ("ConfigMap", json!({ "data": {} }), json!({ "data": { "key": "new" } }));
+    file_of(object, (&volume, "/etc/podinfo/below/file"), at, text)
 }
 
 #[test]
@@ -364,32 +360,12 @@ fn the_file_of_a_later_key_appears() {
     assert_eq!(late_file(200.0, None), "violated");
 }
 
-/// A pod with all keys of a ConfigMap, one of which is removed at 10 s. The file of this key has this text at the given time.
+/// The file of a key of a ConfigMap that is removed at 10 s.
 fn removed_file(items: Option<Value>, at: f64, text: Option<&str>) -> &'static str {
-    let mut run = Composer::new(&[FILES]);
-    run.reading(0.05);
-    let (kind, name) = ("ConfigMap".to_owned(), "map".to_owned());
-    let manifest = json!({ "data": { "key": "old" } });
-    run.deed(0.1, Did::Created { kind: kind.clone(), name: name.clone(), manifest });
     let map =
         items.map_or_else(|| json!({ "name": "map" }), |items| json!({ "name": "map", "items": items }));
-    let mount = json!({ "name": "v", "mountPath": "/etc/podinfo" });
-    let volume = json!({ "name": "v", "configMap": map });
-    let spec = json!({ "volumes": [volume], "containers": [{ "name": "a", "volumeMounts": [mount] }] });
-    run.of("pod", "a").create(0.2, &spec);
-    run.start(1.0, 0);
-    let files: Vec<(&str, &str)> = text.map(|text| ("/etc/podinfo/key", text)).into_iter().collect();
-    let recorded = Fact::Dump(dump(&files, &[]));
-    if at < 10.0 {
-        run.fact(at, recorded.clone());
-    }
-    let patch = json!({ "data": { "key": null } });
-    run.deed(10.0, Did::Patched { kind, name, patch, subresource: String::new() });
-    if at > 10.0 {
-        run.fact(at, recorded);
-    }
-    run.reading(240.0);
-    verdict(&run.done(), FILES)
+    let object = ("ConfigMap", json!({ "data": { "key": "old" } }), json!({ "data": { "key": null } }));
+    file_of(object, (&json!({ "name": "v", "configMap": map }), "/etc/podinfo/key"), at, text)
 }
 
 #[test]
@@ -401,6 +377,23 @@ fn the_file_of_a_removed_key_disappears() {
     assert_eq!(removed_file(None, 200.0, Some("old")), "violated");
     let needed = || Some(json!([{ "key": "key", "path": "key" }]));
     assert_eq!(removed_file(needed(), 200.0, Some("old")), "inconclusive", "the volume needs the key");
+}
+
+/// The file of a key of a Secret that is patched at 10 s.
+fn secret_file(patch: Value, text: Option<&str>) -> &'static str {
+    let volume = json!({ "name": "v", "secret": { "secretName": "map" } });
+    let object = ("Secret", json!({ "stringData": { "key": "old" } }), patch);
+    file_of(object, (&volume, "/etc/podinfo/key"), 200.0, text)
+}
+
+#[test]
+fn the_file_of_a_secret_follows_its_data() {
+    let removed = || json!({ "data": { "key": null } });
+    assert_eq!(secret_file(removed(), None), "holds");
+    assert_eq!(secret_file(removed(), Some("old")), "violated");
+    assert_eq!(secret_file(json!({ "stringData": { "key": "new" } }), Some("old")), "violated");
+    let encoded = json!({ "data": { "key": "bmV3" } });
+    assert_eq!(secret_file(encoded, Some("new")), "inconclusive", "the value is not known");
 }
 
 #[test]

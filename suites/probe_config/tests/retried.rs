@@ -1,4 +1,4 @@
-//! Histories about failures that are tried again.
+//! Histories of probes that are retried after a failure.
 
 use probity_composer::Told;
 use serde_json::json;

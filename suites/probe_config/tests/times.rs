@@ -125,33 +125,6 @@ fn the_origin_of_a_delay_beside_a_startup_probe_is_told() {
 }
 
 #[test]
-fn the_first_probe_comes_within_a_period() {
-    let at = |at: f64| {
-        let mut run = pod(PHASE, json!({ "livenessProbe": http(json!({ "periodSeconds": 5 })) }));
-        run.probe(at, "/p", 200);
-        verdict(&run.done(), PHASE)
-    };
-    assert_eq!(at(4.0), "holds");
-    assert_eq!(at(12.0), "violated");
-}
-
-#[test]
-fn after_the_startup_success_the_first_liveness_probe_comes_within_a_period() {
-    let startup =
-        json!({ "httpGet": { "path": "/s", "port": 8080 }, "periodSeconds": 1, "failureThreshold": 30 });
-    let at = |at: f64| {
-        let probes = json!({ "startupProbe": startup, "livenessProbe": http(json!({ "periodSeconds": 5 })) });
-        let mut run = pod(PHASE, probes);
-        for (at, path, status) in [(2.0, "/s", 503), (10.0, "/s", 200), (at, "/p", 200)] {
-            run.probe(at, path, status);
-        }
-        verdict(&run.done(), PHASE)
-    };
-    assert_eq!(at(14.0), "holds", "it is counted from the success");
-    assert_eq!(at(24.0), "violated");
-}
-
-#[test]
 fn readiness_does_not_wait_for_its_period() {
     let at = |at: f64, period: u64| {
         let mut run = pod(EARLY, json!({ "readinessProbe": http(json!({ "periodSeconds": period })) }));

@@ -349,3 +349,48 @@ fn an_event_with_the_right_status_does_not_excuse_one_with_another() {
     assert_eq!(judged(500), "holds");
     assert_eq!(judged(503), "violated", "no probe got it");
 }
+
+/// A liveness probe over HTTPS of a port without TLS, and the time of the stop signal. If a later main container is named, it
+/// starts at this time, after an init container, and the probed container is a sidecar.
+fn handshakes(stopped: Option<f64>, main_at: Option<f64>) -> &'static str {
+    let plan = json!({ "listeners": { "web": { "port": 8080, "paths": { "/r": 200 } } } }).to_string();
+    let get = json!({ "path": "/r", "port": 8080, "scheme": "HTTPS" });
+    let mut container = json!({
+        "name": "target",
+        "env": [{ "name": "AGNHOST_PLAN", "value": plan }],
+        "livenessProbe": { "httpGet": get, "periodSeconds": 2, "failureThreshold": 2 },
+    });
+    let spec = if main_at.is_some() {
+        container["restartPolicy"] = json!("Always");
+        let main = json!({ "name": "main", "env": [{ "name": "AGNHOST_PLAN", "value": "{}" }] });
+        json!({ "initContainers": [container, { "name": "prepare" }], "containers": [main] })
+    } else {
+        json!({ "containers": [container] })
+    };
+    let mut run = Composer::new(&[REFUSED]);
+    run.create(0.0, &spec).start(1.0, 0).running(1.2, false, true, 0);
+    if let Some(at) = main_at {
+        run.of("pod", "prepare").start(2.0, 0).left(4.0);
+        run.of("pod", "main").start(at, 0);
+        run.of("pod", "target");
+    }
+    if let Some(stopped) = stopped {
+        run.signal(stopped, "SIGTERM");
+        run.left(stopped + 0.2);
+    }
+    run.reading(120.0);
+    verdict(&run.done(), REFUSED)
+}
+
+#[test]
+fn a_failed_handshake_is_a_failure() {
+    assert_eq!(handshakes(Some(6.0), None), "holds");
+    assert_eq!(handshakes(None, None), "violated");
+    assert_eq!(handshakes(Some(40.0), None), "violated");
+    assert_ne!(
+        handshakes(Some(40.0), Some(38.0)),
+        "violated",
+        "the kubelet was still starting the main container"
+    );
+    assert_eq!(handshakes(Some(100.0), Some(38.0)), "violated");
+}

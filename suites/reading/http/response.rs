@@ -104,8 +104,8 @@ fn said_by(response: &PlannedResponse, delay: i64, whole: bool, timeout: i64) ->
     }
 }
 
-/// The meaning of a complete response with a status of 600 or above, which a plan can only write out. The head of any
-/// other response that is written out may change what its status means.
+/// The meaning of a complete response with a status of 600 or above, which a plan can only send as raw bytes. The
+/// head of any other response that is sent as raw bytes may change what its status means.
 fn beyond(bytes: &[u8]) -> Option<ResponseSeen> {
     let (head, body) = std::str::from_utf8(bytes).ok()?.split_once("\r\n\r\n")?;
     let (first, lines) = head.split_once("\r\n")?;

@@ -148,7 +148,9 @@ impl World<'_> {
         let ignored = self.has(Defect::SidecarSubPathIgnored);
         let expands = !self.has(Defect::SubPathExprUnexpanded);
         let place = |of: &Container, path: &str| {
-            place(&of.spec, path, (ignored && of.kind == Kind::Sidecar, expands))
+            let whole = self.loses_part(of).then(|| with_whole_volumes(&of.spec));
+            let spec = whole.as_ref().unwrap_or(&of.spec);
+            place(spec, path, (ignored && of.kind == Kind::Sidecar, expands))
         };
         let Some(wanted) = place(&of.containers[life.at.container], path) else { return true };
         let mut volumes = of.object["spec"]["volumes"].as_array().into_iter().flatten();
@@ -171,6 +173,25 @@ impl World<'_> {
             writes && !apart
         })
     }
+
+    /// Whether the mounts of a container contain whole volumes because it was restarted.
+    fn loses_part(&self, of: &Container) -> bool {
+        let mut mounts = of.spec["volumeMounts"].as_array().into_iter().flatten();
+        let mounts_part = mounts.any(|mount| PARTS.iter().any(|part| mount[*part].is_string()));
+        of.attempt() > 0 && mounts_part && self.has(Defect::SubPathLostOnRestart)
+    }
+}
+
+/// The fields of a mount that contains only a part of its volume.
+const PARTS: [&str; 2] = ["subPath", "subPathExpr"];
+
+/// A container whose mounts contain whole volumes.
+fn with_whole_volumes(container: &Value) -> Value {
+    let mut container = container.clone();
+    for mount in container["volumeMounts"].as_array_mut().into_iter().flatten() {
+        PARTS.into_iter().for_each(|part| mount[part] = Value::Null);
+    }
+    container
 }
 
 /// The numbers of the capabilities that the containers of the cases add: Linux, capabilities(7).

@@ -16,6 +16,7 @@ mod kept;
 mod leaving;
 mod lifecycle;
 mod messages;
+mod narrow;
 mod neighbors;
 mod plain;
 mod prober;

@@ -144,11 +144,15 @@ impl World<'_> {
                 self.later(delay, Act::Resize(at));
                 begins = true;
             } else {
+                let old = &self.pods[pod].containers[container].spec["resources"];
+                let of_limits = old["requests"] == wanted["requests"];
                 if !self.has(Defect::ResourcesOfFirstStatus) {
                     self.pods[pod].containers[container].spec["resources"] = wanted;
                     self.pods[pod].containers[container].enacted = None;
                 }
-                self.begin_back_off_anew(at);
+                if !(of_limits && self.has(Defect::LimitsKeepBackOff)) {
+                    self.begin_back_off_anew(at);
+                }
             }
         }
         if begins && !self.has(Defect::ResizeUnannounced) {

@@ -56,7 +56,8 @@ impl World<'_> {
     /// Adds the keys of an object or of a later change, or removes them. A key that did not exist before has no first
     /// value.
     fn add_keys(&mut self, (kind, name): (&str, &str), content: &Value, later: bool) {
-        let stays = self.has(Defect::RemovedKeyStays);
+        let stays = self.has(Defect::RemovedKeyStays)
+            || (later && kind == "Secret" && self.has(Defect::RemovedSecretKeyStays));
         let keys = self.settings.entry((kind.to_owned(), name.to_owned())).or_default();
         for field in ["data", "stringData", "binaryData"] {
             for (key, value) in content[field].as_object().into_iter().flatten() {
@@ -125,7 +126,11 @@ impl World<'_> {
             let prefix = of["prefix"].as_str().filter(|_| !lost).unwrap_or_default();
             for (key, [_, last]) in keys {
                 let name = format!("{prefix}{key}");
-                if !(all.contains_key(&name) && self.has(Defect::FirstEnvFromWins)) {
+                let yields = || {
+                    self.has(Defect::FirstEnvFromWins)
+                        || (kind == "Secret" && self.has(Defect::SecretYieldsToMap))
+                };
+                if !(all.contains_key(&name) && yields()) {
                     all.insert(name, last.clone());
                 }
             }

@@ -111,7 +111,7 @@ impl ProgressBoard {
             (_, true, running) => format!("{running} running, {} waiting for capacity", self.waiting.len()),
         };
         let end = match self.remaining_us(now_us) / 1_000_000 {
-            0..=1 => "should end at any moment".to_owned(),
+            0..=1 => "should end any moment now".to_owned(),
             seconds => format!("should end in about {}", clock(seconds)),
         };
         format!("{}  {} of {all} cases ended{failed}; {phase}; {end}", clock(now_us / 1_000_000), self.ended)

@@ -86,7 +86,7 @@ pub struct Kubelets {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct LevelReport {
-    /// Which.
+    /// The level.
     pub level: ConformanceLevel,
     /// Whether the run reached this level.
     pub reached: bool,

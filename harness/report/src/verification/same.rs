@@ -1,4 +1,4 @@
-//! Where a stored report and the report that follows from the log and the histories differ.
+//! The differences between a stored report and the report that follows from the log and the histories.
 //!
 //! The two are compared as JSON, so that no field can be forgotten, and fields that the format does not have are found
 //! too. Clauses and cases are matched by their names, so a missing clause is one difference and does not shift the

@@ -106,6 +106,9 @@ mod reused;
 #[path = "guessed.rs"]
 mod guessed;
 #[macro_use]
+#[path = "narrow.rs"]
+mod narrow;
+#[macro_use]
 #[path = "settings.rs"]
 mod settings;
 #[macro_use]

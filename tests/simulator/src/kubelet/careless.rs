@@ -96,7 +96,7 @@ impl World<'_> {
         }
         for place in ["state", "lastState"] {
             if let Some(ended) = status[place].get_mut("terminated") {
-                self.misstate_end(place, ended);
+                self.misstate_end(container, place, ended);
             }
         }
         let first = &old["state"]["running"]["startedAt"];
@@ -140,7 +140,7 @@ impl World<'_> {
         image(&self.pods[pod].object) != image(&self.pods[pod].first)
     }
 
-    fn misstate_end(&self, place: &str, ended: &mut Value) {
+    fn misstate_end(&self, container: &Container, place: &str, ended: &mut Value) {
         let code = ended["exitCode"].as_i64().unwrap_or(0);
         if self.has(Defect::ReasonAlwaysCompleted) {
             ended["reason"] = json!("Completed");
@@ -148,7 +148,9 @@ impl World<'_> {
         if self.has(Defect::ReasonAlwaysError) {
             ended["reason"] = json!("Error");
         }
-        if code == 137 && self.has(Defect::KillShownAsOutOfMemory) {
+        let limited = !container.spec["resources"]["limits"]["memory"].is_null();
+        let blamed = limited && self.has(Defect::LimitedKillShownAsOutOfMemory);
+        if code == 137 && (blamed || self.has(Defect::KillShownAsOutOfMemory)) {
             ended["reason"] = json!("OOMKilled");
         }
         let again = place == "lastState" && ended["reason"] == "OOMKilled";
@@ -242,7 +244,7 @@ impl World<'_> {
             () if self.has(Defect::BackOffOfPod) => wait.max(shared),
             () if ended.code == 0 && self.has(Defect::NoBackOffAfterSuccess) => 0,
             () if self.is_sidecar(at) && self.has(Defect::NoBackOffForSidecars) => 0,
-            () => wait,
+            () => self.wait_among_sidecars(at, wait),
         }
     }
 

@@ -99,7 +99,7 @@ impl World<'_> {
                 headers: self.sent_headers(run, &leg),
                 service: None,
             }),
-            limit: self.body_limit(),
+            limit: self.body_limit(secure),
             kept,
             keep: (reuses || leaks) && leg.is_first(),
             manner: Manner { inside: inside.then_some(run.at.pod), ..Manner::default() },
@@ -417,7 +417,7 @@ impl World<'_> {
         if !(leg.url.scheme == "https" && url.scheme == "http") {
             headers.insert("Referer".to_owned(), vec![leg.url.text()]);
         }
-        let kept = leg.host.clone().filter(|_| !absolute && !self.has(Defect::DropsHostOnRedirect));
+        let kept = leg.host.clone().filter(|_| !absolute && !self.loses_host(leg));
         // An alias does not have its own address. A kubelet that considers it the same host sends the request to the
         // original host.
         let url = if alias && same && url.host != leg.first_host {

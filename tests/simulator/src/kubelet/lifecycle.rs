@@ -172,7 +172,7 @@ impl World<'_> {
         {
             return;
         }
-        if self.ends_probes(at) {
+        if self.ends_probes(at) || self.leaves_unprobed(at, ended.code) {
             ProbeKind::ALL.into_iter().for_each(|kind| self.stop_worker(at, kind));
         }
         let container = &self.pods[at.pod].containers[at.container];

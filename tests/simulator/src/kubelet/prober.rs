@@ -122,6 +122,12 @@ impl World<'_> {
         let (handler, settings) = self.handler(run.at, run.kind);
         self.heed_refusal(&run, &back);
         let outcome = match back {
+            Back::Command(Some(126 | 127), said) if self.discards_shell_error(run.kind) => {
+                Outcome::Erred("unknown", said)
+            }
+            Back::Answer(CallResult::Broken(why)) if self.discards_handshake(&run, &why) => {
+                Outcome::Erred("unknown", why)
+            }
             back if handler == "exec" => self.judge_command(back),
             Back::Unsent(why) if self.has(Defect::UnresolvablePortFails) => Outcome::Failed(why),
             Back::Unsent(why) => Outcome::Erred("unknown", why),

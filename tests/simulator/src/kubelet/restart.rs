@@ -90,11 +90,13 @@ impl World<'_> {
         let (unstarted, unready) =
             (self.has(Defect::RestartForgetsStarted), self.has(Defect::RestartForgetsReady));
         let made_ready = self.has(Defect::RestartMakesReady);
+        let of_sidecar = self.is_sidecar(at) && self.has(Defect::RestartMakesSidecarsReady);
         let container = &mut self.pods[at.pod].containers[at.container];
         container.view.ready |= made_ready && container.is_running();
         container.results = crate::pod::Results::default();
         container.forgotten = container.attempt();
         let old = matches!(container.state, State::Running(since) if now - since > OLD);
+        container.view.ready |= of_sidecar && old;
         container.survived = old.then(|| container.view.id.clone()).filter(|_| !unready);
         if unstarted && container.probe(ProbeKind::Startup).is_some() {
             container.view.started = false;

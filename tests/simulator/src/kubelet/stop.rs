@@ -57,7 +57,7 @@ impl World<'_> {
             return None;
         }
         let of_startup = set(ProbeKind::Startup).filter(|_| self.has(Defect::StartupGraceForAll));
-        set(kind).or(of_startup)
+        set(kind).filter(|_| !self.ignores_grace(at, kind)).or(of_startup)
     }
 
     /// How long a container that is killed because of a probe has to stop.
@@ -92,7 +92,8 @@ impl World<'_> {
         if signaled_first {
             self.terminate(life, self.now + grace);
         }
-        let (ended, failed) = self.run_hook(at, &hook, self.hook_deadline(at, grace));
+        let deadline = self.hook_deadline(at, grace);
+        let (ended, failed) = self.run_hook(at, &hook, deadline);
         self.report_stop_hook(at, ended, failed);
         if failed && self.has(Defect::FailedHookKills) {
             self.at(ended, Act::Force(life));
@@ -102,7 +103,8 @@ impl World<'_> {
             let late = if self.has(Defect::SignalLateAfterHook) { 3 * SECOND } else { 0 };
             let lost = failed && self.has(Defect::FailedHookEndsGrace);
             let more = hook.get("sleep").is_some() && self.has(Defect::SleepCountsMore);
-            let taken = ended - self.now + if more { SECOND } else { 0 };
+            let free = failed && ended < deadline && self.has(Defect::FailedHookIsFree);
+            let taken = if free { 0 } else { ended - self.now + if more { SECOND } else { 0 } };
             let left = if lost { self.least_grace() } else { self.left_of(grace, taken) };
             let stop = ended.max(begins) + late;
             self.at(stop, Act::Terminate(life, stop + left));
@@ -232,7 +234,9 @@ impl World<'_> {
             let hooked = !self.pods[pod].containers[container].spec["lifecycle"]["preStop"].is_null();
             let goes_on = hooked && self.has(Defect::LivenessGoesOnDuringHooks);
             if !goes_on && !self.has(Defect::LivenessGoesOnInTermination) && !sidecar {
-                self.stop_worker(at, ProbeKind::Liveness);
+                if !self.command_goes_on(at) {
+                    self.stop_worker(at, ProbeKind::Liveness);
+                }
                 if !self.has(Defect::StartupGoesOnInTermination) {
                     self.stop_worker(at, ProbeKind::Startup);
                 }

@@ -75,6 +75,7 @@ impl World<'_> {
         let (live, ready) = (&of.spec["livenessProbe"]["httpGet"], &of.spec["readinessProbe"]["httpGet"]);
         let same = !live.is_null() && live == ready;
         let answered = same && of.view.ready && self.has(Defect::SharedEndpointAskedOnce);
+        let answered = answered || (kind == ProbeKind::Liveness && self.shares_call(at));
         let half = self.period(at, kind) / 2;
         let Some(worker) = self.worker(at, kind) else { return true };
         worker.turns += 1;
@@ -152,7 +153,7 @@ impl World<'_> {
             () if kind == ProbeKind::Startup && by("grpc") && self.has(Defect::GrpcStartupTimeout1s) => {
                 SECOND
             }
-            () => timeout,
+            () => self.timeout_among_commands(at, kind, timeout),
         }
     }
 
@@ -260,9 +261,10 @@ impl World<'_> {
     }
 
     /// How much of a body is read.
-    pub(super) fn body_limit(&self) -> u64 {
+    pub(super) fn body_limit(&self, secure: bool) -> u64 {
         match () {
             () if self.has(Defect::ReadsWholeBody) => u64::MAX,
+            () if secure && self.has(Defect::HttpsReadsWholeBody) => u64::MAX,
             () if self.has(Defect::BodyLimitKibibyte) => LIMIT / 10,
             () if self.has(Defect::BodyLimit64Kibibytes) => LIMIT * 64 / 10,
             () => LIMIT,

@@ -140,7 +140,7 @@ impl World<'_> {
             of.restarting = true;
             let message = format!("Stopping container {}", of.name);
             self.report_stop(at, &message);
-            let hooked = !self.has(Defect::SidecarHooksInTurn) || !self.runs_stop_hook(at, grace);
+            let hooked = !self.runs_hook_in_turn(at) || !self.runs_stop_hook(at, grace);
             let ready = if hooked { self.hook_of_sidecar(at, grace) } else { self.now };
             let unawaited = self.pods[pod].deleted.is_some() && self.has(Defect::HookOfSidecarUnawaited);
             let ready = if unawaited { self.now } else { ready };

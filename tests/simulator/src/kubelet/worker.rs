@@ -17,6 +17,7 @@ impl World<'_> {
         if self.pods[pod].is_static && self.has(Defect::StaticPodsUnprobed) {
             return;
         }
+        self.continue_failures(pod);
         for container in 0..self.pods[pod].containers.len() {
             let kinds: Vec<_> =
                 self.pods[pod].containers[container].workers.iter().map(|worker| worker.kind).collect();
@@ -171,8 +172,9 @@ impl World<'_> {
             }
             ProbeKind::Liveness => {
                 let waits = container.probe(ProbeKind::Readiness).is_some() && !view.ready;
-                (!view.started && !ungated && !self.has(Defect::LivenessIgnoresStartup))
+                (!view.started && !ungated && !self.liveness_ignores_startup(at))
                     || (waits && self.has(Defect::LivenessWaitsForReadiness))
+                    || self.waits_for_inits(at)
             }
             ProbeKind::Readiness => {
                 (!view.started && !ungated && !self.has(Defect::ReadinessIgnoresStartup))
@@ -236,6 +238,9 @@ impl World<'_> {
             let passed = self.taken_for(at, kind, passed);
             let passed = self.miscounted(at, kind, passed);
             self.count(at, kind, id, passed);
+            if self.counts_for_liveness(at, kind, id) {
+                self.count(at, ProbeKind::Liveness, id, passed);
+            }
             self.spread_result(at, kind, passed);
         }
         if self.has(Defect::EachProbeWritesStatus) {
@@ -288,6 +293,7 @@ impl World<'_> {
         };
         let forgives_one = self.has(Defect::CommandForgivesOneFailure) && self.is_by(at, kind, "exec");
         let in_all = in_all || (forgives_one && !passed) || self.counts_in_all(at, passed);
+        let in_all = in_all || self.adds_failures(at, kind, passed);
         let Some(worker) = self.worker(at, kind) else { return };
         if forgives_one && passed {
             worker.in_all.1 = worker.in_all.1.saturating_sub(1);

@@ -171,6 +171,7 @@ impl World<'_> {
         let named = source["containerName"].as_str().filter(|_| !self.has(Defect::DownwardContainerIgnored));
         let named = named.and_then(|name| containers.iter().find(|container| container.name == name));
         let given = &named.unwrap_or(&containers[at.container]).spec["resources"][kind][resource];
+        let of_init = kind == "limits" && containers[at.container].kind != Kind::Main;
         let of_node = ALLOCATABLE.iter().find(|(of, _)| kind == "limits" && *of == resource);
         let amount = match given.as_str() {
             Some(given) => quantity(given)?,
@@ -184,6 +185,7 @@ impl World<'_> {
             {
                 0
             }
+            None if of_init && self.has(Defect::LimitOfInitsIsZero) => 0,
             None if self.has(Defect::DownwardLimitIsDoubled) => 2 * quantity(of_node?.1)?,
             None => quantity(of_node?.1)?,
         };
