@@ -3,7 +3,7 @@
 use probity_model::measure::{Bound, Measurement, seconds};
 use probity_model::mechanisms::PERIODS_TO_COME;
 use probity_model::timeline::{
-    At, ContainerKind, Life, Line, PodLife, Probe, ProbeKind, ProbeOutcome, ProbedLife,
+    At, ContainerKind, Handler, Life, Line, PodLife, Probe, ProbeKind, ProbeOutcome, ProbedLife,
 };
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
@@ -50,9 +50,24 @@ fn stopped_by_deletion(life: &Life<'_, '_>) -> Option<At> {
 /// Whether all probes of the container passed until it was stopped. A kill because of a failed probe just before the
 /// deletion may still be followed by a restart.
 fn passed_until(life: &Life<'_, '_>, stop: &At) -> bool {
-    ProbeKind::ALL.into_iter().filter_map(|kind| life.probed(kind)).all(|life| {
+    let passed = |life: ProbedLife<'_, '_>| {
         let mut before = life.probes.iter().filter(|probe| probe.at.at.lo <= stop.at.hi);
-        before.all(|probe| life.outcome(probe) == ProbeOutcome::Success)
+        before.all(|probe| life.outcome(probe) == ProbeOutcome::Success) && !may_have_timed_out(&life, stop)
+    };
+    ProbeKind::ALL.into_iter().filter_map(|kind| life.probed(kind)).all(passed)
+}
+
+/// Whether a probe may have timed out before its request arrived: its connection broke off, and the target or its node was
+/// held up between this connection and the stop.
+fn may_have_timed_out(life: &ProbedLife<'_, '_>, stop: &At) -> bool {
+    if matches!(life.spec.handler, Handler::Tcp { .. }) {
+        return false;
+    }
+    let port = life.spec.handler.port();
+    let mut bare = life.connections.iter().filter(|of| of.port() == port && of.requests == 0);
+    bare.any(|of| {
+        let noise = life.run.noise_between(&life.node, &At::new(of.id, of.at.clone()), stop);
+        life.run.before(&of.at, stop) && (noise > 0 || life.run.stalled_at(&of.at) > 0)
     })
 }
 

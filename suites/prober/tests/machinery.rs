@@ -282,6 +282,21 @@ fn nothing_starts_again_in_a_deleted_pod() {
     let mut run = deleted();
     run.left(6.0).start(7.0, 1);
     assert_eq!(verdict(&run.done(), STOPS), "violated");
+    // A probe whose connection broke off may have timed out if the node was held up.
+    let judged = |noisy: bool| {
+        let mut run = one(STOPS, &json!({ "livenessProbe": http("/live", 8080, 1) }));
+        run.probe(2.0, "/live", 200);
+        if noisy {
+            run.noise(3.5, 4.7);
+        }
+        run.connection(4.0, "web", 8080);
+        delete(&mut run, 5.0);
+        run.signal(5.2, "SIGTERM");
+        run.left(6.0).start(7.0, 1);
+        verdict(&run.done(), STOPS)
+    };
+    assert_eq!(judged(false), "violated");
+    assert_ne!(judged(true), "violated");
 }
 
 /// A pod with a sidecar is deleted at 5 s; the liveness probe of the sidecar fails from then on.
