@@ -152,7 +152,7 @@ fn an_end_for_want_of_memory_needs_a_limit() {
     assert_eq!(
         judged(planned(r#"{"process":{"on-stop":"ignore"}}"#)),
         "violated",
-        "it was killed for its stop signal"
+        "it was killed because it ignored its stop signal"
     );
     let hungry = r#"{"process":{"on-stop":"ignore","consume":[{"memory":{"bytes":"64MiB"}}]}}"#;
     assert_eq!(judged(planned(hungry)), "holds");

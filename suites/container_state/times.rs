@@ -294,10 +294,14 @@ fn judge_status(
 /// Whether a container certainly ended by an exit, or by a kill after a stop signal. (A container with a memory limit
 /// may be reported as OOMKilled. The kubelet removes the containers of a deleted pod, and may lose them.)
 fn ended_plainly(life: &Life<'_, '_>, shown: &Revision<'_>) -> bool {
-    let limited = |of: &Value| !of["resources"]["limits"]["memory"].is_null();
-    let free = !limited(life.container.spec) && !limited(life.pod.spec);
+    let free = !limits_memory(life.container.spec) && !limits_memory(life.pod.spec);
     let known = life.exiting().is_some() || life.stop().is_some();
     ((free && known) || outlived_its_stop(life)) && life.before_deletion(&shown.at)
+}
+
+/// Whether a container or a pod has a memory limit.
+fn limits_memory(spec: &Value) -> bool {
+    !spec["resources"]["limits"]["memory"].is_null()
 }
 
 /// Whether a process that takes no memory ignored its stop signal, and was killed at the end of the shortest grace period or
@@ -305,8 +309,8 @@ fn ended_plainly(life: &Life<'_, '_>, shown: &Revision<'_>) -> bool {
 fn outlived_its_stop(life: &Life<'_, '_>) -> bool {
     let takes = |of: &Consumer| !matches!(of, Consumer::Cpu { .. });
     let small = |process: &Process| process.children.is_empty() && !process.consume.iter().any(takes);
-    let shared = !life.pod.spec["resources"]["limits"]["memory"].is_null();
-    let idle = life.container.plan().is_some_and(|plan| small(&plan.process)) && !shared;
+    let small = life.container.plan().is_some_and(|plan| small(&plan.process));
+    let idle = small && !limits_memory(life.pod.spec);
     let stop = life.stop().filter(|_| idle && life.exiting().is_none());
     let end = life.ended.as_ref();
     stop.zip(end).is_some_and(|(stop, end)| life.run.at_least(&stop.at, end) >= LEAST_GRACE - NEAR)

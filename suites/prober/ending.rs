@@ -3,12 +3,13 @@
 use probity_model::measure::{Bound, Measurement, seconds};
 use probity_model::mechanisms::PERIODS_TO_COME;
 use probity_model::timeline::{
-    At, ContainerKind, Handler, Life, Line, PodLife, Probe, ProbeKind, ProbeOutcome, ProbedLife,
+    At, ContainerKind, Life, Line, PodLife, Probe, ProbeKind, ProbeOutcome, ProbedLife,
 };
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 
 use super::TRIES;
+use crate::reading::absence::broken_off;
 use crate::reading::hooks::hook_run;
 use crate::reading::termination::Exhausted;
 
@@ -60,12 +61,7 @@ fn passed_until(life: &Life<'_, '_>, stop: &At) -> bool {
 /// Whether a probe may have timed out before its request arrived: its connection broke off, and the target or its node was
 /// held up between this connection and the stop.
 fn may_have_timed_out(life: &ProbedLife<'_, '_>, stop: &At) -> bool {
-    if matches!(life.spec.handler, Handler::Tcp { .. }) {
-        return false;
-    }
-    let port = life.spec.handler.port();
-    let mut bare = life.connections.iter().filter(|of| of.port() == port && of.requests == 0);
-    bare.any(|of| {
+    broken_off(life).any(|of| {
         let noise = life.run.noise_between(&life.node, &At::new(of.id, of.at.clone()), stop);
         life.run.before(&of.at, stop) && (noise > 0 || life.run.stalled_at(&of.at) > 0)
     })

@@ -7,7 +7,8 @@
 use probity_model::measure::{Bound, Fit, Measurement, seconds};
 use probity_model::mechanisms::{FIRST_TURNS, PERIODS_TO_COME, UNDER_WAY, UNKNOWN_LIFE};
 use probity_model::timeline::{
-    At, ContainerLife, ContainerSeen, Handler, PodLife, Probe, ProbeKind, ProbeOutcome, ProbedLife, Revision,
+    At, Connection, ContainerLife, ContainerSeen, Handler, PodLife, Probe, ProbeKind, ProbeOutcome,
+    ProbedLife, Revision,
 };
 use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
 use probity_script::witness::Fact;
@@ -113,20 +114,21 @@ fn silence(measured: &Measurement) -> String {
 
 /// Whether a probe of this kind must leave its own record in this instance.
 fn would_be_seen(life: &ProbedLife<'_, '_>) -> bool {
-    let (container, spec) = (life.container, life.spec);
-    let port = spec.handler.port();
-    // A connection that breaks before its request may have been the probe.
-    let mute = |life: &ProbedLife<'_, '_>| {
-        let bare = life.connections.iter().any(|of| of.port() == port && of.requests == 0);
-        bare && !matches!(spec.handler, Handler::Tcp { .. })
-    };
-    container.stays()
+    life.container.stays()
         && life.holes.is_empty()
         && !life.run.node_was_touched()
         && life.is_seen()
         && life.is_asked_alone()
-        && !mute(life)
+        && broken_off(life).next().is_none()
         && starts_a_command(life)
+}
+
+/// The connections to the port of a probe that broke off before a request, each of which may have been the probe. (A TCP probe
+/// sends no request.)
+pub(crate) fn broken_off<'t, 'h>(life: &ProbedLife<'t, 'h>) -> impl Iterator<Item = &'t Connection<'h>> {
+    let port = life.spec.handler.port().filter(|_| !matches!(life.spec.handler, Handler::Tcp { .. }));
+    let attempt = life.attempt;
+    attempt.connections.iter().filter(move |of| port.is_some() && of.port() == port && of.requests == 0)
 }
 
 /// Whether the command of a probe, if it has one, exists in the image: it is the target's own program, which answers

@@ -11,7 +11,7 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::answer::ListenState;
 use probity_script::{Listener, Plan};
 
-use super::absence::{last_start, last_to_begin};
+use super::absence::last_start;
 use super::arrivals::on_node_network;
 use super::causes::stopped_too_early;
 use super::http::reaction::CountsAs;
@@ -87,7 +87,7 @@ pub(crate) fn has_no_command(probe: &UnreachableProbe<'_, '_>) -> bool {
     probe.container.plan().is_some() && program.is_some_and(unknown)
 }
 
-impl UnreachableProbe<'_, '_> {
+impl<'t, 'h> UnreachableProbe<'t, 'h> {
     /// What listens at its destination.
     pub(crate) fn there(&self) -> There {
         let port = self.spec.handler.port().filter(|_| self.spec.handler.host().is_none());
@@ -228,17 +228,24 @@ impl UnreachableProbe<'_, '_> {
     /// When the last container of the pod began. A kubelet acts on the results of probes only between its starts of
     /// containers. None if that is not known, or a hook may have delayed a start.
     fn last_of_pod(&self, run: &Timeline<'_>) -> Option<At> {
-        let all = || self.pod.containers.iter().filter(|container| container.stays());
-        let hooked = all().any(|container| container.spec.get("lifecycle").is_some());
-        last_start(run, self.pod, all()).filter(|_| !hooked)
+        self.last_unhooked(run, self.pod.containers.iter().filter(|container| container.stays()))
     }
 
     /// When the last container began that a kubelet may start before it handles the probe. None if that is not known, or a
     /// hook may have delayed a start.
     fn last_to_begin(&self, run: &Timeline<'_>) -> Option<At> {
-        let hooked = |container: &ContainerLife<'_>| container.spec.get("lifecycle").is_some();
-        let known = !started_before(self.pod, self.container).any(hooked);
-        last_to_begin(run, self.pod, self.container).filter(|_| known)
+        self.last_unhooked(run, started_before(self.pod, self.container))
+    }
+
+    /// When the last of these containers began. None if that is not known, or one of them has a hook.
+    fn last_unhooked(
+        &self,
+        run: &Timeline<'_>,
+        of: impl Iterator<Item = &'t ContainerLife<'h>>,
+    ) -> Option<At> {
+        let of: Vec<&ContainerLife<'_>> = of.collect();
+        let hooked = of.iter().any(|container| container.spec.get("lifecycle").is_some());
+        last_start(run, self.pod, of.into_iter()).filter(|_| !hooked)
     }
 }
 
