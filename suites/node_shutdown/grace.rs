@@ -32,10 +32,12 @@ fn judge(
     } else {
         "the slack".to_owned()
     };
-    let bound = Bound::at_most(wait + clause.slack_us(), words);
+    let most = wait + clause.slack_us();
+    let bound = Bound::at_most(most, words);
     let Some(stop) = life.stop() else {
         let until = shutdown.cancelled.as_ref().map(|of| of.at.clone()).or_else(|| run.end_event());
-        if let Some(until) = until.filter(|_| life.lives_on())
+        let lives_on = life.lives_on() && life.watched_for(&shutdown.at.stamp, most);
+        if let Some(until) = until.filter(|_| lives_on)
             && run.misses(shutdown.node, (&shutdown.at, &until), bound)
         {
             let finding = format!("the node shuts down, but {} got no stop signal", life.name());
