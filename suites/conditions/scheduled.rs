@@ -8,6 +8,8 @@ use probity_model::{Clause, Seen, Timeline};
 use super::text;
 
 const SCHEDULED: &str = "PodScheduled";
+/// Its reason while the pod has scheduling gates.
+const GATED: &str = "SchedulingGated";
 
 fn has_node(shown: &Revision<'_>) -> bool {
     shown.object["spec"]["nodeName"].is_string()
@@ -35,6 +37,25 @@ pub(super) fn by_node(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             }
         }
         judge_silence(run, clause, pod, seen);
+        judge_opened(run, clause, pod, seen);
+    }
+}
+
+/// Soon after the last scheduling gate of a pod is removed, the reason of the condition is no longer `SchedulingGated`.
+fn judge_opened(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
+    let gates = |shown: &Revision<'_>| shown.object["spec"]["schedulingGates"].as_array().map_or(0, Vec::len);
+    let is_gated = |shown: &&Revision<'_>| gates(shown) > 0;
+    let Some(gated) = pod.revisions.iter().find(is_gated) else { return };
+    let mut later = pod.revisions.iter().filter(|shown| shown.id > gated.id);
+    let Some(open) = later.find(|shown| !is_gated(shown)) else { return };
+    let blames = |shown: &Revision<'_>| text(shown, SCHEDULED, "reason") == Some(GATED) && !shown.gone;
+    let last = later.next_back().unwrap_or(open);
+    // Another scheduler may write no reasons.
+    let usual = last.object["spec"].get("schedulerName").is_none_or(|name| name == "default-scheduler");
+    if usual && blames(last) && run.watched_for(pod, &open.at, clause.tolerance_us("election")) {
+        let finding =
+            format!("{} has no scheduling gates, but its {SCHEDULED} still has the reason {GATED}", pod.key);
+        seen.violated(finding, run.to_the_end([open.id, last.id]));
     }
 }
 

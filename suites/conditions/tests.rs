@@ -3,8 +3,9 @@
 mod gates;
 mod kept;
 mod lasting;
+mod scheduled;
 
-use probity_composer::{Composer, NODE, timestamp};
+use probity_composer::{Composer, timestamp};
 use probity_model::history::{Change, Did};
 use probity_script::witness::{Exiting, Fact};
 use serde_json::{Value, json};
@@ -174,29 +175,6 @@ fn the_time_of_a_condition_is_that_of_its_change() {
         assert_ne!(judged(clause, &plain(), &[low(), again]), "violated", "it may have been ready: {field}");
     }
     assert_eq!(judged(clause, &plain(), &[low()]), "inconclusive");
-}
-
-#[test]
-fn a_pod_is_scheduled_if_and_only_if_it_has_a_node() {
-    let clause = "pod.condition.podscheduled";
-    let judged = |node: bool, conditions: &Value| {
-        let mut run = Composer::new(&[clause]);
-        let mut spec = plain();
-        if node {
-            spec["nodeName"] = json!(NODE);
-        }
-        let status = json!({ "phase": "Pending", "startTime": timestamp(1.0), "conditions": conditions });
-        run.pod_seen(1.0, &spec, &status, Change::Added);
-        run.pod_seen(2.0, &spec, &status, Change::Modified).reading(30.0);
-        verdict(&run.done(), clause)
-    };
-    let is = |status: &str| json!([{ "type": "PodScheduled", "status": status, "reason": "Unschedulable" }]);
-    assert_eq!(judged(true, &is("True")), "holds");
-    assert_eq!(judged(true, &is("False")), "violated");
-    assert_eq!(judged(false, &is("True")), "violated");
-    assert_eq!(judged(false, &json!([])), "violated", "the status has no such condition for long");
-    assert_eq!(judged(false, &is("False")), "holds");
-    assert_eq!(verdict(&Composer::new(&[clause]).done(), clause), "inconclusive");
 }
 
 #[test]

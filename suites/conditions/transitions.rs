@@ -15,13 +15,16 @@ use crate::reading::mains::lives_of;
 use crate::reading::patches::RESIZING;
 use crate::reading::statuses::of_kubelet;
 
-/// The time of each condition that a kubelet manages is the time of its last change of status. Runs that lost a node
-/// are left out: the cluster also wrote conditions then, and the returning kubelet writes the times that it remembers. So
-/// are static pods whose kubelet restarted. The restart of all containers may begin and end within a second, and between
-/// two statuses, so the condition for it is judged only by the time of each change. Other components set
-/// `DisruptionTarget`, so the kubelet must only keep its time.
+/// The time of each condition that a kubelet manages is the time of its last change of status. If a node is lost in the run,
+/// the control plane also writes conditions, and the returning kubelet writes the times that it remembers, so the judge only
+/// checks that the time of `Ready` changes. For `PodScheduled`, which the scheduler and the API server write, it only checks
+/// this as well. Static pods whose kubelet restarted are left out. The restart of all containers may begin and end within a
+/// second, and between two statuses, so the condition for it is judged only by the time of each change. Other components
+/// set `DisruptionTarget`, so the kubelet must only keep its time.
 pub(super) fn tells_of_changes(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let mut unmoved = Vec::new();
+    // Two changes within one second have the same time, and the second status may be as late as any other.
+    let late = clause.slack_us() + clause.tolerance_us("rounding");
     for pod in run.pods.iter().filter(|pod| !run.lost_a_node() && !is_written_anew(run, pod)) {
         let theirs = is_patched(run, pod, TARGET);
         let more = [RESTARTING, TARGET].into_iter().filter(|kind| *kind != TARGET || !theirs);
@@ -37,17 +40,29 @@ pub(super) fn tells_of_changes(run: &Timeline<'_>, clause: &Clause, seen: &mut S
                         judge_change(run, clause, (pod, kind), (before, after), seen);
                     }
                     true => judge_kept(run, clause, (pod, kind), &told[..=at], &told[at + 1..], seen),
-                    false => match is_unmoved(run, clause, (pod, kind), (before, after)) {
-                        Some(wrong) => unmoved.push(wrong),
-                        None => judge_change(run, clause, (pod, kind), (before, after), seen),
+                    false => match is_unmoved(run, clause, (pod, kind), &told[..=at], after) {
+                        Some(wrong) if wrong.apart > late => unmoved.push(wrong),
+                        wrong => {
+                            unmoved.extend(wrong);
+                            judge_change(run, clause, (pod, kind), (before, after), seen);
+                        }
                     },
                 }
             }
         }
         judge_resizes(run, pod, seen);
     }
-    // Two changes within one second have the same time, and the second status may be as late as any other.
-    let late = clause.slack_us() + clause.tolerance_us("rounding");
+    for pod in run.pods.iter().filter(|pod| !is_written_anew(run, pod)) {
+        let lost = run.lost_a_node().then_some("Ready");
+        for kind in lost.into_iter().chain(["PodScheduled"]) {
+            let told: Vec<&Revision<'_>> =
+                pod.revisions.iter().filter(|shown| shown.turned(kind).is_some()).collect();
+            // The loop above judges what the kubelet has already written in a run that lost no node.
+            let new = |at: &usize| run.lost_a_node() || told[at - 1].start_second().is_none();
+            let ends = (1..told.len()).filter(new);
+            unmoved.extend(ends.filter_map(|at| is_unmoved(run, clause, (pod, kind), &told[..at], told[at])));
+        }
+    }
     // One late status can show changes of several conditions.
     let at_once = |first: &Unmoved| unmoved.iter().all(|one| one.events == first.events);
     match unmoved.as_slice() {
@@ -89,15 +104,25 @@ struct Unmoved {
     apart: i64,
 }
 
-/// A change with the same lastTransitionTime as the previous change, although their statuses came far apart.
+/// A change after these revisions with the same lastTransitionTime as the previous change. Either the two changes were shown
+/// far apart, or the condition was shown with its old status long after the previous change.
 fn is_unmoved(
     run: &Timeline<'_>,
     clause: &Clause,
     (pod, kind): (&PodLife<'_>, &str),
-    (before, after): (&Revision<'_>, &Revision<'_>),
+    so_far: &[&Revision<'_>],
+    after: &Revision<'_>,
 ) -> Option<Unmoved> {
-    let second = after.turned(kind)?;
-    let apart = run.at_least(&before.at, &after.at) - run.noise_between(&pod.node, &before.at, &after.at);
+    let (second, before) = (after.turned(kind)?, *so_far.last()?);
+    let said = |shown: &Revision<'_>| (text(shown, kind, "status").map(str::to_owned), shown.turned(kind));
+    if said(before).0 == said(after).0 {
+        return None;
+    }
+    let first = so_far.iter().rev().take_while(|shown| said(shown) == said(before)).last()?;
+    let quiet = |from: &Revision<'_>, to: &Revision<'_>| {
+        run.at_least(&from.at, &to.at) - run.noise_between(&pod.node, &from.at, &to.at)
+    };
+    let apart = quiet(before, after).max(quiet(first, before));
     let finding = format!("{kind} of {} changed, but its lastTransitionTime did not", pod.key);
     let is = before.turned(kind) == Some(second) && apart > clause.tolerance_us("unmoved");
     is.then_some(Unmoved { finding, events: [before.id, after.id], apart })

@@ -2,13 +2,15 @@
 
 use probity_model::history::Did;
 use probity_model::timeline::{PodLife, Revision};
-use probity_model::{Clause, Seen, Timeline};
+use probity_model::{Clause, EventId, Seen, Timeline};
 
 use super::account::evictions;
 use crate::reading::targets::{TARGET, going, in_words, reason, says};
 
 /// The reason of the condition: Kubernetes documentation, Disruptions.
 const REASON: &str = "EvictionByEvictionAPI";
+/// The status code of the response to an eviction that a budget does not allow: Kubernetes documentation, API-initiated Eviction.
+const REFUSED: u16 = 429;
 
 /// An evicted pod has the condition from the start of its termination until it is removed, and a deleted pod does not
 /// have it.
@@ -33,9 +35,19 @@ pub(super) fn by_the_condition(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) 
             seen.facet("pod", "evicted");
         }
     }
+    // The eviction of a pod that is not ready may get this answer after the condition was written, because the pod changed
+    // in the meantime.
+    let was_ready = |pod: &PodLife<'_>, id: EventId| {
+        let before = pod.revisions.iter().rfind(|shown| shown.id < id);
+        before.is_some_and(|shown| shown.is("Ready") == Some(true))
+    };
     let evicted = |pod: &PodLife<'_>| {
-        let asks = |did: &Did| matches!(did, Did::Evicted { pod: of, .. } if *of == pod.name);
-        run.deeds.iter().any(|(_, deed)| asks(&deed.did))
+        run.deeds.iter().any(|(id, deed)| match &deed.did {
+            Did::Evicted { pod: of, code, .. } if *of == pod.name => {
+                *code != Some(REFUSED) || !was_ready(pod, *id)
+            }
+            _ => false,
+        })
     };
     for pod in run.pods.iter().filter(|pod| pod.deleted.is_some() && !evicted(pod)) {
         let Some(last) = pod.last().filter(|last| last.terminating() || last.gone) else { continue };

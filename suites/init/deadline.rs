@@ -2,7 +2,7 @@
 
 use probity_model::clocks::{Clock, Stamp};
 use probity_model::measure::{Bound, Fit, Interval, seconds, whole_seconds};
-use probity_model::mechanisms::NEAR;
+use probity_model::mechanisms::{LEAST_GRACE, NEAR, WHOLE_SECOND};
 use probity_model::timeline::{
     At, Attempt, ContainerKind, ContainerLife, ContainerSeen, Life, Line, PodLife, ProbeKind, Revision, State,
 };
@@ -155,7 +155,7 @@ impl Limited<'_, '_> {
     }
 
     /// A sidecar that was running at the deadline is not killed without a stop signal.
-    fn judge_sidecars(&self, run: &Timeline<'_>, seen: &mut Seen) {
+    fn judge_sidecars(&self, run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         let due = self.start.later(self.due());
         let sidecars = self.pod.containers.iter().filter(|of| of.kind == ContainerKind::Sidecar);
         let sidecars = sidecars.filter(|of| !of.has_memory_limit());
@@ -167,7 +167,7 @@ impl Limited<'_, '_> {
                 (None, Some(ended)) => self.judge_kill(&life, &ended, seen),
                 (Some(stop), killed) if run.before(&due, &stop.at) => {
                     self.judge_hook(run, &life, stop, seen);
-                    self.judge_turn(run, &life, (stop, killed.as_ref()), seen);
+                    self.judge_turn(run, clause, &life, (stop, killed.as_ref()), seen);
                 }
                 _ => {}
             }
@@ -214,6 +214,7 @@ impl Limited<'_, '_> {
     fn judge_turn(
         &self,
         run: &Timeline<'_>,
+        clause: &Clause,
         life: &Life<'_, '_>,
         (stop, killed): (&Line<'_>, Option<&At>),
         seen: &mut Seen,
@@ -242,6 +243,7 @@ impl Limited<'_, '_> {
             let quantity = format!("from startTime to the kill of {}", life.name());
             let bound = Bound::at_least(self.due() + grace - NEAR, words);
             life.within(seen, quantity, (&self.start, ended), bound);
+            judge_shared_grace(clause, &told, (life, ended), seen);
         }
     }
 
@@ -279,6 +281,31 @@ impl Limited<'_, '_> {
             seen.violated(finding, run.to_the_end([self.start.id]));
         }
     }
+}
+
+/// The grace period begins for all containers at the same time, so the time for which a sidecar waits for its turn is part of
+/// it. The kubelet rounds the waiting time down to whole seconds, and leaves each container at least two seconds.
+fn judge_shared_grace(
+    clause: &Clause,
+    mains: &[Life<'_, '_>],
+    (sidecar, killed): (&Life<'_, '_>, &At),
+    seen: &mut Seen,
+) {
+    // If something else stops a main container just before, the grace period begins only when that container has ended.
+    let otherwise =
+        |main: &Life<'_, '_>| may_stop(main) || restarts_for_update(main.run, main.pod, main.container);
+    if mains.iter().any(otherwise) {
+        return;
+    }
+    let unhooked = mains.iter().filter(|main| main.container.lifecycle("preStop").is_none());
+    let stops = unhooked.filter_map(|main| main.stop());
+    let Some(first) = stops.min_by_key(|stop| stop.at.at.lo) else { return };
+    // The time that its own hook took is rounded down separately.
+    let hook = if sidecar.container.lifecycle("preStop").is_some() { WHOLE_SECOND } else { 0 };
+    let late = LEAST_GRACE + hook + clause.tolerance_us("kill");
+    let bound = Bound::at_most(sidecar.pod.grace() + late, format!("the grace period + {}", seconds(late)));
+    let quantity = format!("from the first stop signal at the deadline to the kill of {}", sidecar.name());
+    sidecar.within(seen, quantity, (first, killed), bound);
 }
 
 /// Whether something other than the deadline may have stopped an instance: a probe that failed unseen, its postStart hook,
@@ -373,7 +400,7 @@ pub(super) fn ends_the_running(run: &Timeline<'_>, clause: &Clause, seen: &mut S
         // A container that gets a new image is stopped for another reason.
         let kept = mains(of.pod).filter(|main| !restarts_for_update(run, of.pod, main));
         of.judge_waiting(run, clause, seen);
-        of.judge_sidecars(run, seen);
+        of.judge_sidecars(run, clause, seen);
         let lives: Vec<_> = kept.filter_map(|main| lives_of(run, of.pod, main).next_back()).collect();
         let ends_later = |life: &Life<'_, '_>, other: &Life<'_, '_>| match (&life.ended, &other.ended) {
             (Some(end), Some(later)) => run.before(end, later),

@@ -8,10 +8,7 @@ use serde_json::Value;
 
 use crate::reading::inits::touched_after;
 use crate::reading::mains::{first_lives, mains};
-use crate::reading::patches::{changes_image, is_renamed};
-
-/// The fields of an init container, other than its image, that a patch may try to change.
-const OTHERS: [&str; 4] = ["command", "args", "env", "resources"];
+use crate::reading::patches::{self, Patch, changes_image, is_part_of, is_renamed};
 
 /// The changes of an accepted patch to the init containers of a pod.
 fn patched(did: &Did) -> Option<(&str, &Vec<Value>)> {
@@ -19,11 +16,6 @@ fn patched(did: &Did) -> Option<(&str, &Vec<Value>)> {
     let list = patch.get("spec")?.get("initContainers")?.as_array()?;
     // The resources of a container can also be changed, but only through the subresource `resize`.
     (kind == "Pod" && subresource.is_empty()).then_some((name, list))
-}
-
-/// Whether a failed step was a patch of an object itself, and not of its subresource `resize`.
-fn is_patch(what: &str) -> bool {
-    what.starts_with("patch ") && !what.contains(" (resize) ")
 }
 
 /// The revision that shows the image from a patch, or an image that is the same according to a comparison.
@@ -76,41 +68,43 @@ pub(super) fn image_restarts_nothing(run: &Timeline<'_>, clause: &Clause, seen: 
     }
 }
 
+/// The first field of an init container, other than its image, that a patch tries to change.
+fn other_field<'p>(run: &Timeline<'_>, patch: &'p Patch<'_, '_>, entry: &'p Value) -> Option<&'p str> {
+    let before = patch.before(run).map(|shown| &shown.object["spec"]["initContainers"]);
+    let has = |of: &Value| of["name"] == entry["name"];
+    let known = before.and_then(Value::as_array).and_then(|list| list.iter().find(|of| has(of)));
+    let changed = |field: &str, asked: &Value| !known.is_some_and(|known| is_part_of(asked, &known[field]));
+    let fields = entry.as_object()?.iter().filter(|(field, asked)| changed(field, asked));
+    fields.map(|(field, _)| field.as_str()).find(|field| !["name", "image"].contains(field))
+}
+
 /// A patch of the image is accepted and shown; any other patch is rejected because the field is immutable.
 pub(super) fn image_alone(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    for (id, deed) in &run.deeds {
-        match &deed.did {
-            Did::Failed { what, why } if is_patch(what) && what.contains("initContainers") => {
-                judge_refusal(*id, what, why, seen);
+    for patch in patches::of_pods(run) {
+        let asked = patch.asked.pointer("/spec/initContainers").and_then(Value::as_array);
+        let Some(list) = asked else { continue };
+        let other = list.iter().find_map(|entry| other_field(run, &patch, entry));
+        let mut images = list.iter().filter(|entry| entry.get("image").is_some()).peekable();
+        match (patch.refused, other) {
+            (Some(why), _) => judge_refusal(patch.id, (other, images.peek().is_some()), why, seen),
+            (None, Some(other)) => {
+                let finding = format!("the API server accepted a change to the {other} of an init container");
+                seen.violated(finding, [patch.id]);
             }
-            did => {
-                let Some((name, list)) = patched(did) else { continue };
-                let other = list.iter().find_map(|entry| OTHERS.iter().find(|of| entry.get(**of).is_some()));
-                if let Some(other) = other {
-                    seen.violated(
-                        format!("the API server accepted a change to the {other} of an init container"),
-                        [*id],
-                    );
-                    continue;
-                }
-                let pod = run.pods.iter().rfind(|pod| pod.name == name);
-                for entry in list.iter().filter(|entry| entry.get("image").is_some()) {
-                    judge_image(pod, *id, entry, seen);
-                }
-            }
+            (None, None) => images.for_each(|entry| judge_image(patch.pod, patch.id, entry, seen)),
         }
     }
 }
 
 /// Judges an accepted patch of an image. Admission can store an image under another name.
-fn judge_image(pod: Option<&PodLife<'_>>, id: EventId, entry: &Value, seen: &mut Seen) {
+fn judge_image(pod: &PodLife<'_>, id: EventId, entry: &Value, seen: &mut Seen) {
     let renamed = |asked: &Value, shown: &Value| {
         asked.as_str().zip(shown.as_str()).is_some_and(|(asked, shown)| is_renamed(asked, shown))
     };
-    if let Some(shown) = pod.and_then(|pod| shown_image(pod, id, entry, |asked, shown| asked == shown)) {
+    if let Some(shown) = shown_image(pod, id, entry, |asked, shown| asked == shown) {
         seen.fine([id, shown]);
         seen.facet("patch", "image");
-    } else if let Some(shown) = pod.and_then(|pod| shown_image(pod, id, entry, renamed)) {
+    } else if let Some(shown) = shown_image(pod, id, entry, renamed) {
         let why = "the pod shows the new image under another name: admission may have replaced it";
         seen.doubt(Doubt::Ambiguous, why, [id, shown]);
     } else {
@@ -119,15 +113,17 @@ fn judge_image(pod: Option<&PodLife<'_>>, id: EventId, entry: &Value, seen: &mut
     }
 }
 
-/// Judges a rejected patch, of which the history has only the message.
-fn judge_refusal(id: EventId, what: &str, why: &str, seen: &mut Seen) {
+/// Judges a rejected patch, which tried to change another field, an image, or both.
+fn judge_refusal(id: EventId, (other, image): (Option<&str>, bool), why: &str, seen: &mut Seen) {
     let forbidden = why.contains("may not change fields");
-    match OTHERS.iter().find(|field| what.contains(&format!("{field}: "))) {
+    match other {
         Some(field) if forbidden => {
             seen.fine([id]);
-            seen.facet("patch", *field);
+            seen.facet("patch", field);
         }
-        None if forbidden => seen.violated("the API server rejected a new image for an init container", [id]),
+        None if forbidden && image => {
+            seen.violated("the API server rejected a new image for an init container", [id]);
+        }
         _ => {
             let why = format!("the patch was rejected for another reason: {why}");
             seen.doubt(Doubt::StepFailed, why, [id]);

@@ -4,8 +4,9 @@ use probity_model::measure::{Bound, seconds};
 use probity_model::timeline::Life;
 use probity_model::{Clause, Seen, Timeline};
 
+use crate::reading::critical::is_critical;
 use crate::reading::kills::judge_kill_within;
-use crate::reading::node_shutdowns::{NodeShutdown, is_critical, node_shutdowns};
+use crate::reading::node_shutdowns::{NodeShutdown, node_shutdowns};
 
 /// Every container gets its stop signal, and then has the grace period of its pod or the time that the kubelet has for pods of
 /// this kind, whichever is shorter.

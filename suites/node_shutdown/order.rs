@@ -5,7 +5,8 @@ use probity_model::mechanisms::NEAR;
 use probity_model::timeline::{Life, Line};
 use probity_model::{Clause, Seen, Timeline};
 
-use crate::reading::node_shutdowns::{NodeShutdown, is_critical, node_shutdowns, outlives};
+use crate::reading::critical::is_critical;
+use crate::reading::node_shutdowns::{NodeShutdown, node_shutdowns, outlives};
 
 /// The containers of critical pods get their stop signals only when all other pods have ended, or their time is over.
 pub(super) fn critical_pods_wait(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {

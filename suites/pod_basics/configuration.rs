@@ -17,8 +17,9 @@ struct Source<'h> {
     /// The kind of the object.
     object: &'static str,
     name: &'h str,
-    /// The keys, each with the path of its file. Without them, the volume has a file for each key of the object.
-    items: Vec<(&'h str, &'h str)>,
+    /// The keys, each with the path of its file. If there is no list, the volume has a file for each key of the object.
+    /// Items whose own mode does not let all users read the file are left out.
+    items: Option<Vec<(&'h str, &'h str)>>,
     /// Whether keys may be missing. Otherwise, the kubelet does not update the volume if one of the items is missing.
     may_lack_keys: bool,
 }
@@ -32,13 +33,20 @@ struct Given<'h> {
     done: Stamp,
 }
 
+/// Whether the own mode of an item lets all users read its file. An item without its own mode counts as readable.
+fn is_readable(item: &Value) -> bool {
+    item.get("mode").and_then(Value::as_u64).is_none_or(|mode| mode & 0o4 != 0)
+}
+
 /// The object in a volume or in a part of a projected volume.
 fn source<'h>(of: &'h Value, projected: bool) -> Option<Source<'h>> {
     let text = |of: &'h Value, field: &str| of.get(field).and_then(Value::as_str);
-    let items = |of: &'h Value| -> Vec<(&'h str, &'h str)> {
-        list(of, "items").filter_map(|item| Some((text(item, "key")?, text(item, "path")?))).collect()
+    let items = |of: &'h Value| -> Option<Vec<(&'h str, &'h str)>> {
+        list(of, "items").next()?;
+        let readable = list(of, "items").filter(|item| is_readable(item));
+        Some(readable.filter_map(|item| Some((text(item, "key")?, text(item, "path")?))).collect())
     };
-    let optional = |of: &'h Value| of.get("optional").is_some_and(|is| *is == true) || items(of).is_empty();
+    let optional = |of: &'h Value| of.get("optional").is_some_and(|is| *is == true) || items(of).is_none();
     if let Some(map) = of.get("configMap") {
         let volume = if projected { "projected" } else { "configMap" };
         let (object, name) = ("ConfigMap", text(map, "name")?);
@@ -86,8 +94,8 @@ fn contents<'h>(run: &Timeline<'h>, source: &Source<'_>) -> Option<Vec<Content<'
 
 /// The keys of the files in a volume, each with the path of its file.
 fn files<'h>(source: &Source<'h>, contents: &[Content<'h>]) -> Vec<(&'h str, &'h str)> {
-    if !source.items.is_empty() {
-        return source.items.clone();
+    if let Some(items) = &source.items {
+        return items.clone();
     }
     let keys = contents.iter().filter_map(|content| content.values.as_object()).flat_map(|of| of.keys());
     let keys: BTreeSet<&str> = keys.map(String::as_str).collect();
@@ -99,7 +107,7 @@ fn lacks_an_item(run: &Timeline<'_>, volume: &Value) -> bool {
     sources(volume).filter(|source| !source.may_lack_keys).any(|source| {
         let contents = contents(run, &source).unwrap_or_default();
         let removed = |key: &str| contents.iter().any(|of| of.values.get(key).is_some_and(Value::is_null));
-        source.items.iter().any(|(key, _)| removed(key))
+        source.items.iter().flatten().any(|(key, _)| removed(key))
     })
 }
 

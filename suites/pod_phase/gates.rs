@@ -1,11 +1,12 @@
 //! Scheduling gates: a pod with a gate is not scheduled, and it is scheduled once its last gate is removed.
 
-use probity_model::history::Did;
 use probity_model::measure::Fit;
 use probity_model::timeline::{PodLife, Revision};
 use probity_model::verdict::Doubt;
-use probity_model::{Clause, EventId, Seen, Timeline};
+use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
+
+use crate::reading::patches;
 
 /// The list of gates in a pod's spec.
 const GATES: &str = "schedulingGates";
@@ -92,6 +93,8 @@ fn judge_opening(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &
     if goes(open) {
         return;
     }
+    // There may be no node that matches the node selector.
+    let selects = pod.last().is_some_and(|last| last.object["spec"].get("nodeSelector").is_some());
     match pod.revisions.iter().find(|shown| shown.object["spec"]["nodeName"].is_string()) {
         Some(bound) => {
             let quantity =
@@ -100,7 +103,7 @@ fn judge_opening(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &
                 seen.facet("gates", "none");
             }
         }
-        None if run.watched_for(pod, &open.at, clause.slack_us()) => {
+        None if !selects && run.watched_for(pod, &open.at, clause.slack_us()) => {
             let finding = format!("all scheduling gates of {} were removed, but it has no node", pod.key);
             seen.violated(finding, run.to_the_end([open.id]));
         }
@@ -113,41 +116,34 @@ fn removes(entry: &Value) -> bool {
     entry.get("$patch").is_some_and(|what| what == "delete")
 }
 
-/// A patch that adds a gate is rejected, and a patch that removes a gate is accepted.
+/// A patch that adds a gate is rejected, even if it removes another one. A patch that only removes gates is accepted.
 fn judge_additions(run: &Timeline<'_>, seen: &mut Seen) {
-    for (id, deed) in &run.deeds {
-        match &deed.did {
-            Did::Patched { kind, name, patch, .. } if kind == "Pod" => {
-                let mut entries = patch.get("spec").into_iter().flat_map(gates);
-                let of = run.pods.iter().rfind(|pod| pod.name == *name);
-                let known = |entry: &Value| {
-                    let first = of.and_then(|pod| pod.revisions.first());
-                    first.is_some_and(|shown| {
-                        gates(&shown.object["spec"]).any(|gate| gate["name"] == entry["name"])
-                    })
-                };
-                if entries.any(|entry| !removes(entry) && !known(entry)) {
-                    seen.violated("the API server accepted a new scheduling gate", [*id]);
-                }
+    for patch in patches::of_pods(run) {
+        let entries: Vec<&Value> = patch.asked.get("spec").into_iter().flat_map(gates).collect();
+        if entries.is_empty() {
+            continue;
+        }
+        let before = patch.before(run).map(|shown| &shown.object["spec"]);
+        let known =
+            |entry: &Value| before.into_iter().flat_map(gates).any(|gate| gate["name"] == entry["name"]);
+        let adds = entries.iter().any(|entry| !removes(entry) && !known(entry));
+        match (adds, patch.refused) {
+            (true, None) => seen.violated("the API server accepted a new scheduling gate", [patch.id]),
+            (false, None) => {}
+            (true, Some(why)) if why.contains(INVALID) => {
+                seen.fine([patch.id]);
+                seen.facet(
+                    "new",
+                    if entries.iter().any(|entry| removes(entry)) { "exchanged" } else { "rejected" },
+                );
             }
-            Did::Failed { what, why } if what.starts_with("patch ") && what.contains(GATES) => {
-                judge_refusal(*id, what.contains("$patch"), why, seen);
+            (false, Some(why)) if why.contains(INVALID) && entries.iter().all(|entry| removes(entry)) => {
+                seen.violated("the API server rejected the removal of a scheduling gate", [patch.id]);
             }
-            _ => {}
+            (_, Some(why)) => {
+                let why = format!("the patch was rejected for another reason: {why}");
+                seen.doubt(Doubt::StepFailed, why, [patch.id]);
+            }
         }
-    }
-}
-
-/// Judges a rejected patch, of which the history has only the message.
-fn judge_refusal(id: EventId, removes: bool, why: &str, seen: &mut Seen) {
-    match (why.contains(INVALID), removes) {
-        (true, false) => {
-            seen.fine([id]);
-            seen.facet("new", "rejected");
-        }
-        (true, true) => {
-            seen.violated("the API server rejected the removal of a scheduling gate", [id]);
-        }
-        _ => seen.doubt(Doubt::StepFailed, format!("the patch was rejected for another reason: {why}"), [id]),
     }
 }

@@ -1,6 +1,7 @@
 //! Hand-written histories for the judges of the chapter.
 
 mod absence;
+mod anew;
 mod counts;
 mod fields;
 mod first;

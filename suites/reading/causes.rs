@@ -23,14 +23,15 @@ pub(crate) fn only_its_probe(life: &ProbedLife<'_, '_>) -> bool {
     stays && lawful && !other && !hooked && life.only_probes_stop_it()
 }
 
-/// Reports a kubelet that stopped a first instance before the probe can have reached its failure threshold, and returns
-/// whether the kubelet did so. The probes need not have left records, because that number of failures takes a minimum
-/// time.
+/// Reports a kubelet that stopped an instance before the probe could have reached its failure threshold, and returns whether
+/// the kubelet did so. The probes need not have left records, because that number of failures takes a minimum time.
 pub(crate) fn stopped_too_early(life: &ProbedLife<'_, '_>, seen: &mut Seen) -> bool {
     let spec = life.spec;
-    // Failures of an earlier instance may also count.
-    let first = life.number == 0 && life.is_numbered() && !life.pod.restarts_as_one();
-    let Some(stop) = life.stop().filter(|_| first && only_its_probe(life)) else { return false };
+    // Failures of an earlier instance may also count, unless this probe ended it.
+    let before = life.before().and_then(|before| before.probed(spec.kind));
+    let first = life.number == 0 && !life.pod.restarts_as_one();
+    let anew = life.is_numbered() && (first || before.is_some_and(|before| was_ended_by(&before)));
+    let Some(stop) = life.stop().filter(|_| anew && only_its_probe(life)) else { return false };
     let least = spec.initial_delay + (spec.failures - 1) * spec.period - TO_BEGIN;
     let formula =
         format!("initialDelaySeconds + (failureThreshold - 1) × periodSeconds - {}", seconds(TO_BEGIN));
@@ -114,10 +115,18 @@ fn inherited(life: &ProbedLife<'_, '_>) -> Option<i64> {
     }
     if before.stop().is_some() {
         // If something else stopped it, the probe may have failed until its end.
-        return Exhausted::of(before).map(|_| 0);
+        return (was_ended_by(&before) || Exhausted::of(before).is_some()).then_some(0);
     }
     // After a process has ended, probes are refused until the kubelet notices the end.
     most_failures(&before).map(|most| most + 2)
+}
+
+/// Whether this probe is certainly the reason why the instance was stopped, even if it had not failed often enough. If the
+/// instance took long to end, a kubelet that restarted in the meantime may have counted further failures.
+fn was_ended_by(life: &ProbedLife<'_, '_>) -> bool {
+    let Some((stop, ended)) = life.stop().zip(life.ended.as_ref()) else { return false };
+    let soon = life.run.clocks.between(&stop.at, ended).is_some_and(|span| span.lo <= life.spec.period);
+    soon && !life.pod.restarts_as_one() && only_its_probe(life)
 }
 
 /// Whether this container's own probes can explain a stop signal: enough failures fit between the last success, or the

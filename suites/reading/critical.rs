@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::qos::total_request;
 use super::quantities::WHOLE;
 
-/// The priority classes of critical pods: Kubernetes documentation, Guaranteed Scheduling For Critical Add-On Pods.
-const CRITICAL: [&str; 2] = ["system-node-critical", "system-cluster-critical"];
+/// Pods with at least this priority are critical: Kubernetes documentation, Guaranteed Scheduling For Critical Add-On Pods.
+const CRITICAL: i64 = 2_000_000_000;
 
 /// A critical pod, and the pods that hold what it needs.
 pub(crate) struct LackOfRoom<'t, 'h> {
@@ -38,7 +38,7 @@ pub(crate) fn lacks_of_room<'t, 'h>(run: &'t Timeline<'h>) -> Vec<LackOfRoom<'t,
     let lack = |critical: &'t PodLife<'h>| {
         let (_, manifest) = critical.created?;
         let spec = manifest.get("spec")?;
-        is_critical(spec).then_some(())?;
+        is_critical(critical).then_some(())?;
         let first = critical.revisions.first()?;
         // The scheduler does not check a pod that was created for a node.
         let bound = spec.get("nodeName")?.as_str()?;
@@ -56,7 +56,7 @@ pub(crate) fn lacks_of_room<'t, 'h>(run: &'t Timeline<'h>) -> Vec<LackOfRoom<'t,
         let asked = |pod: &PodLife<'h>| total_request(pod.spec, resource).unwrap_or_default();
         let (holders, others): (Vec<_>, Vec<_>) =
             run.pods.iter().filter(there).partition(|pod| asked(pod) > 0);
-        if holders.iter().any(|pod| is_critical(pod.spec)) {
+        if holders.iter().any(|pod| is_critical(pod)) {
             return None;
         }
         // As long as any one holder remains, there is too little room, so all of them have to terminate.
@@ -68,6 +68,7 @@ pub(crate) fn lacks_of_room<'t, 'h>(run: &'t Timeline<'h>) -> Vec<LackOfRoom<'t,
     run.pods.iter().filter_map(lack).collect()
 }
 
-fn is_critical(spec: &Value) -> bool {
-    spec.get("priorityClassName").and_then(Value::as_str).is_some_and(|class| CRITICAL.contains(&class))
+/// Whether a pod is critical.
+pub(crate) fn is_critical(pod: &PodLife<'_>) -> bool {
+    pod.spec.get("priority").and_then(Value::as_i64).is_some_and(|priority| priority >= CRITICAL)
 }

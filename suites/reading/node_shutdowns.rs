@@ -10,10 +10,8 @@ use probity_model::{EventId, Seen, Timeline};
 use probity_script::Span;
 use serde_json::Value;
 
+use super::critical::is_critical;
 use super::ends::{alive_until, was_running};
-
-/// Pods with at least this priority are critical: Kubernetes documentation, Guaranteed Scheduling For Critical Add-On Pods.
-const CRITICAL: i64 = 2_000_000_000;
 
 /// An announced shutdown.
 pub(crate) struct NodeShutdown<'t, 'h> {
@@ -139,11 +137,6 @@ pub(crate) fn outlives<'t, 'h: 't>(
         let last = alive_until(&life).filter(|last| run.before(at, last))?;
         Some((life.name(), last))
     })
-}
-
-/// Whether a pod is critical.
-pub(crate) fn is_critical(pod: &PodLife<'_>) -> bool {
-    pod.spec.get("priority").and_then(Value::as_i64).is_some_and(|priority| priority >= CRITICAL)
 }
 
 /// When a pod was created, if its manifest names this node.

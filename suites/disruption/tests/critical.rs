@@ -17,6 +17,7 @@ fn spec(asks: bool, critical: bool) -> Value {
     let mut spec = json!({ "nodeName": NODE, "terminationGracePeriodSeconds": 6, "containers": [container] });
     if critical {
         spec["priorityClassName"] = json!("system-node-critical");
+        spec["priority"] = json!(2_000_001_000);
     }
     spec
 }

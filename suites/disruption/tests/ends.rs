@@ -65,6 +65,25 @@ fn a_deleted_pod_does_not_say_that_it_was_evicted() {
     assert_eq!(judged("DeletionByTaintManager"), "inconclusive");
 }
 
+#[test]
+fn a_refused_eviction_does_not_explain_a_deletion() {
+    let judged = |code: Option<u16>, ready: bool| {
+        let mut run = Composer::new(&[EXPLAINED]);
+        run.create(0.0, &json!({ "containers": [{ "name": "target" }] }));
+        let mut status = running_status("target", 1.0, true, true, 0);
+        status["conditions"] = json!([{ "type": "Ready", "status": if ready { "True" } else { "False" } }]);
+        run.status(1.0, &status);
+        let refused = Some("the API server answered".to_owned());
+        run.deed(4.0, Did::Evicted { pod: "pod".to_owned(), refused, code, cause: None });
+        run.deed(5.0, Did::Deleted { kind: "Pod".to_owned(), name: "pod".to_owned(), grace: None });
+        going(&mut run, 5.1, &target("True", "EvictionByEvictionAPI"));
+        verdict(&run.done(), EXPLAINED)
+    };
+    assert_eq!(judged(Some(429), true), "violated");
+    assert_ne!(judged(None, true), "violated", "the eviction may have been accepted");
+    assert_ne!(judged(Some(429), false), "violated", "the pod may have changed while it was evicted");
+}
+
 /// A pod with a grace period of six seconds is evicted at 5 s, and gets its signal and its kill at these times.
 fn killed(signal: Option<f64>, kill: f64, hook: &Value) -> &'static str {
     let mut run = Composer::new(&[GRACEFUL]);

@@ -32,8 +32,7 @@ fn patched(entry: &Value, refused: Option<&str>, shown: bool) -> &'static str {
     match refused {
         None => patch(&mut run, 5.0, entry),
         Some(why) => {
-            let what =
-                format!("patch patch: spec: initContainers: [{entry}]").replace('"', "").replace(':', ": ");
+            let what = format!("patch the pod pod with {{ spec: {{ initContainers: [{entry}] }} }}");
             run.deed(5.0, Did::Failed { what, why: why.to_owned() });
         }
     }
@@ -72,6 +71,11 @@ fn only_the_image_of_an_init_container_can_be_changed() {
     assert_eq!(patched(&command, Some("pod updates may not change fields"), false), "holds");
     assert_eq!(patched(&command, None, true), "violated");
     assert_eq!(patched(&command, Some("connection refused"), false), "inconclusive");
+    let probe = json!({ "name": "one", "readinessProbe": { "periodSeconds": 7 } });
+    assert_eq!(patched(&probe, Some("pod updates may not change fields"), false), "holds");
+    assert_eq!(patched(&probe, None, false), "violated");
+    let same = json!({ "name": "one", "image": "other", "restartPolicy": null });
+    assert_eq!(patched(&same, None, true), "holds", "there is no such field to remove");
 }
 
 #[test]

@@ -48,6 +48,7 @@ fn expired(stop: f64, end: f64) -> &'static str {
 #[test]
 fn at_the_deadline_sidecars_stop_last() {
     assert_eq!(expired(11.6, 15.6), "holds");
+    assert_eq!(expired(11.6, 19.6), "violated", "its wait is part of the grace period");
     assert_eq!(expired(9.6, 15.6), "violated", "with the main container");
     assert_eq!(expired(11.6, 13.6), "violated", "two seconds");
 }

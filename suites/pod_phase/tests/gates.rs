@@ -119,5 +119,7 @@ fn no_gate_can_be_added() {
     let remove = "{ spec: { schedulingGates: [{ name: a, $patch: delete }] } }";
     assert_eq!(rejected(add, "the API server answered 422 Invalid: no"), "holds");
     assert_eq!(rejected(remove, "the API server answered 422 Invalid: no"), "violated");
+    let exchange = "{ spec: { schedulingGates: [{ name: a, $patch: delete }, { name: c }] } }";
+    assert_eq!(rejected(exchange, "the API server answered 422 Invalid: no"), "holds");
     assert_eq!(rejected(add, "the API server did not answer"), "inconclusive");
 }

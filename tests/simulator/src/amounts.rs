@@ -52,10 +52,20 @@ impl World<'_> {
             any(&of["requests"]) || (any(&of["limits"]) && !self.has(Defect::ClassIgnoresLimits))
         };
         match () {
-            () if all.iter().all(limited) => "Guaranteed",
+            () if all.iter().all(limited) && !self.lacks_requests(spec) => "Guaranteed",
             () if all.iter().any(asks) => "Burstable",
             () => "BestEffort",
         }
+    }
+
+    /// Whether a sidecar has no request because a defective API server does not use its limit as the default.
+    fn lacks_requests(&self, spec: &Value) -> bool {
+        let bare = |of: &Value| {
+            let [limits, requests] = ["limits", "requests"].map(|kind| &of["resources"][kind]);
+            ["cpu", "memory"].iter().any(|one| limits[*one].is_string() && requests[*one].is_null())
+        };
+        let mut sidecars = list(spec, "initContainers").filter(|of| of["restartPolicy"] == "Always");
+        sidecars.any(bare) && self.has(Defect::SidecarLimitsAreNoRequests)
     }
 
     /// A quota is created and is in force at once.

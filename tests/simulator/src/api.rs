@@ -85,11 +85,11 @@ impl World<'_> {
         if self.pods[pod].gone {
             return;
         }
-        let now = self.timestamp(self.now);
+        let since = self.scheduled_since(pod);
         let of = &mut self.pods[pod];
         of.object["spec"]["nodeName"] = json!(NODE);
         let created = std::mem::replace(&mut of.started, self.now);
-        of.object["status"]["conditions"] = json!([{ "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now }]);
+        of.object["status"]["conditions"] = json!([{ "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": since }]);
         self.show_pod(pod, Change::Modified);
         if self.refuses_system(pod) || self.refuses_amount(pod) || self.refuses_sysctls(pod) {
             return;
@@ -345,6 +345,8 @@ pub(crate) fn new_pod(key: &str, name: &str, uid: &str, object: Value, now: i64)
         terminal: false,
         expired: false,
         evicted: None,
+        tolerance: None,
+        spared_until: 0,
         resetting: false,
         gone: false,
         gone_at: None,

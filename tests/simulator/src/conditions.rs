@@ -17,6 +17,8 @@ const COLLECTED: (i64, i64) = (40 * SECOND, 80 * SECOND);
 const COLLECTOR_LOOKS: i64 = 20 * SECOND;
 /// How soon a defective collector removes pods that have failed.
 const REMOVED: i64 = 5 * SECOND;
+/// Why a pod with scheduling gates has no node.
+const GATED: &str = "SchedulingGated";
 
 /// The entry with this type in a list of conditions. If there is no such entry, it is added.
 pub(crate) fn entry<'v>(conditions: &'v mut Value, kind: &str) -> Option<&'v mut Value> {
@@ -38,7 +40,7 @@ impl World<'_> {
         let spec = &self.pods[pod].object["spec"];
         let gated = spec["schedulingGates"].as_array().is_some_and(|gates| !gates.is_empty());
         let lost = spec["nodeName"].as_str().is_some_and(|node| node != NODE);
-        let picky = spec["nodeSelector"].is_object() || self.fits_nowhere(spec);
+        let picky = self.suits_no_node(spec);
         match () {
             () if gated && !self.has(Defect::SchedulingGatesIgnored) => {}
             () if lost => {
@@ -55,6 +57,11 @@ impl World<'_> {
                 self.later(delay, Act::Bind(pod));
             }
         }
+    }
+
+    /// Whether the scheduler finds no node for a pod with this spec.
+    pub(crate) fn suits_no_node(&self, spec: &Value) -> bool {
+        spec["nodeSelector"].is_object() || self.fits_nowhere(spec)
     }
 
     /// Whether a pod requests a resource that the node does not have.
@@ -82,7 +89,7 @@ impl World<'_> {
                 json!([{ "type": "PodScheduled", "status": "True", "lastTransitionTime": self.timestamp(self.now) }])
             }
             () if gated && !self.has(Defect::UnscheduledUnsaid) => json!([{
-                "type": "PodScheduled", "status": "False", "reason": "SchedulingGated",
+                "type": "PodScheduled", "status": "False", "reason": GATED,
                 "lastProbeTime": null, "lastTransitionTime": self.timestamp(self.now),
             }]),
             () => Value::Null,
@@ -95,17 +102,37 @@ impl World<'_> {
             return;
         }
         let scheduled = if self.has(Defect::ScheduledBeforeBinding) { "True" } else { "False" };
+        let before = self.shown_as_scheduled(pod);
+        let gated = before["reason"] == GATED && self.has(Defect::GatedReasonStays);
+        let reason = if gated { GATED } else { "Unschedulable" };
+        let now = json!(self.timestamp(self.now));
+        let since = if before["status"] == scheduled { before["lastTransitionTime"].clone() } else { now };
         self.pods[pod].object["status"]["conditions"] = json!([{
-            "type": "PodScheduled", "status": scheduled, "reason": "Unschedulable",
-            "lastProbeTime": null, "lastTransitionTime": self.timestamp(self.now),
+            "type": "PodScheduled", "status": scheduled, "reason": reason,
+            "lastProbeTime": null, "lastTransitionTime": since,
         }]);
         self.show_again(pod);
+    }
+
+    /// The condition that shows whether a pod has a node.
+    fn shown_as_scheduled(&self, pod: usize) -> Value {
+        let conditions = self.pods[pod].object["status"]["conditions"].as_array();
+        let shown = conditions.into_iter().flatten().find(|condition| condition["type"] == "PodScheduled");
+        shown.cloned().unwrap_or_default()
+    }
+
+    /// The lastTransitionTime of `PodScheduled` if the pod gets a node now.
+    pub(crate) fn scheduled_since(&self, pod: usize) -> Value {
+        let before = self.shown_as_scheduled(pod);
+        let kept = before["status"] == "False" && self.has(Defect::ScheduledKeepsTimeOfWait);
+        if kept { before["lastTransitionTime"].clone() } else { json!(self.timestamp(self.now)) }
     }
 
     /// A client patches a pod with a status, which has an effect only on the subresource.
     pub(crate) fn patch_status(&mut self, of: &PatchStep) {
         let name = pod_name(self.case, of.pod.as_deref().unwrap_or(ONLY));
         let subresource = of.subresource.clone().unwrap_or_default();
+        let of_status = subresource == "status";
         let counts = match subresource.as_str() {
             "status" => !self.has(Defect::ApiStatusPatchIgnored),
             _ => self.has(Defect::ApiPatchSetsStatus),
@@ -113,10 +140,13 @@ impl World<'_> {
         let (kind, patch) = ("Pod".to_owned(), of.patch.clone());
         self.did(Did::Patched { kind, name: name.clone(), patch, subresource });
         let Some(pod) = self.pods.iter().rposition(|pod| pod.name == name && !pod.gone) else { return };
-        if !counts {
+        let all = of.patch["status"]["conditions"].as_array().into_iter().flatten();
+        let taken: Vec<&Value> =
+            all.filter(|wanted| counts || (!of_status && self.sets_missing_gate(pod, wanted))).collect();
+        if !counts && taken.is_empty() {
             return;
         }
-        for wanted in of.patch["status"]["conditions"].as_array().into_iter().flatten() {
+        for wanted in taken {
             let kind = wanted["type"].as_str().unwrap_or_default();
             if wanted["$patch"] == "delete" {
                 let conditions = self.pods[pod].object["status"]["conditions"].as_array_mut();
@@ -136,6 +166,17 @@ impl World<'_> {
         if !self.has(Defect::GateChangeUnnoticed) {
             self.touch(pod);
         }
+    }
+
+    /// Whether a patch of the pod itself sets a condition that a readiness gate names and that does not exist yet.
+    fn sets_missing_gate(&self, pod: usize, wanted: &Value) -> bool {
+        let object = &self.pods[pod].object;
+        let list = |of: &Value| of.as_array().cloned().unwrap_or_default();
+        let gates = list(&object["spec"]["readinessGates"]);
+        let known = list(&object["status"]["conditions"]);
+        gates.iter().any(|gate| gate["conditionType"] == wanted["type"])
+            && !known.iter().any(|condition| condition["type"] == wanted["type"])
+            && self.has(Defect::ApiPatchSetsMissingGate)
     }
 
     /// The collector removes a pod whose node does not exist.

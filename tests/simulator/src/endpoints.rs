@@ -95,6 +95,7 @@ impl World<'_> {
         let conditions = object["status"]["conditions"].as_array();
         let counts = if self.has(Defect::SliceIgnoresGates) { "ContainersReady" } else { "Ready" };
         let shown = conditions.into_iter().flatten().any(|c| c["type"] == counts && c["status"] == "True");
+        let shown = shown || self.has_conditions_of_gates(object);
         let was = self.was(service, pod);
         let stuck = service > 0 && self.has(Defect::OnlyFirstServiceTold);
         let mut serving = self.misled(service, pod, shown);
@@ -110,6 +111,19 @@ impl World<'_> {
             serving = true;
         }
         (ready, serving && !(terminating && self.has(Defect::SliceTerminatingServesNobody)), terminating)
+    }
+
+    /// Whether a defective controller considers a pod ready because its containers are ready and the conditions of all its
+    /// gates exist, whatever their status is.
+    fn has_conditions_of_gates(&self, object: &Value) -> bool {
+        let find = |kind: &Value| {
+            let mut all = object["status"]["conditions"].as_array().into_iter().flatten();
+            all.find(|condition| condition["type"] == *kind)
+        };
+        let gates = object["spec"]["readinessGates"].as_array();
+        let ready = find(&json!("ContainersReady")).is_some_and(|condition| condition["status"] == "True");
+        let exist = |gates: &Vec<Value>| gates.iter().all(|gate| find(&gate["conditionType"]).is_some());
+        ready && gates.is_some_and(exist) && self.has(Defect::SliceNeedsGatesToExist)
     }
 
     /// The additional delay of a defective controller for a Service.

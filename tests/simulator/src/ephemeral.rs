@@ -55,10 +55,13 @@ impl World<'_> {
         }
         let (kind, patch, subresource) = ("Pod".to_owned(), of.patch.clone(), PART.to_owned());
         self.did(Did::Patched { kind, name, patch, subresource });
+        let again = entries(&self.pods[pod].object["spec"][LIST]).next().is_some();
         for entry in entries(&asked) {
             self.take_ephemeral(pod, entry);
         }
-        self.count_change(pod);
+        if !(again && self.has(Defect::SecondEphemeralKeepsGeneration)) {
+            self.count_change(pod);
+        }
         self.show_again(pod);
     }
 
@@ -76,7 +79,7 @@ impl World<'_> {
             let removed = entry["$patch"] == "delete";
             let changed = entry.as_object()?.iter().any(|(field, asked)| known.get(field) != Some(asked));
             return match () {
-                () if removed => (!self.has(Defect::ApiRemovesEphemeral))
+                () if removed => (!self.has(Defect::ApiRemovesEphemeral) && !self.removes_ended(pod, entry))
                     .then(|| format!("{path}: Forbidden: existing ephemeral containers may not be removed")),
                 () if changed => (!self.has(Defect::ApiChangesEphemeral))
                     .then(|| format!("{path}: Forbidden: existing ephemeral containers may not be changed")),
@@ -86,6 +89,13 @@ impl World<'_> {
         let wrong = |(field, defect): &&(&str, Defect)| entry.get(*field).is_some() && !self.has(*defect);
         let (field, _) = FORBIDDEN.iter().find(wrong)?;
         Some(format!("{path}[0].{field}: Forbidden: cannot be set for an Ephemeral Container"))
+    }
+
+    /// Whether an ephemeral container can be removed because it has ended.
+    fn removes_ended(&self, pod: usize, entry: &Value) -> bool {
+        let mut own = self.pods.iter().filter(|of| of.within == Some(pod)).map(|of| &of.containers[0]);
+        let ended = own.any(|of| entry["name"] == of.name.as_str() && matches!(of.state, State::Ended(_)));
+        ended && self.has(Defect::ApiRemovesEndedEphemeral)
     }
 
     /// The API server stores an ephemeral container, and the kubelet is notified.

@@ -47,6 +47,9 @@ impl World<'_> {
             return;
         };
         if let Err(Refusal { code, reason, message, cause }) = self.answer(pod) {
+            if cause.is_some() && self.has(Defect::RefusedEvictionExplained) {
+                self.explain(pod);
+            }
             let space = if reason.is_empty() { "" } else { " " };
             let refused = Some(format!("the API server answered {code}{space}{reason}: {message}"));
             let cause = cause.map(str::to_owned);
@@ -79,7 +82,7 @@ impl World<'_> {
         let over = |phase: &str| matches!(phase, "Succeeded" | "Failed");
         let bypasses = match self.pods[pod].object["status"]["phase"].as_str().unwrap_or_default() {
             _ if self.pods[pod].deleted.is_some() => !self.has(Defect::TerminatingAskBudget),
-            "Pending" => !self.has(Defect::PendingAskBudget),
+            "Pending" => !self.has(Defect::PendingAskBudget) && !self.asks_without_node(pod),
             phase => over(phase) && !self.has(Defect::FinishedAskBudget),
         };
         if bypasses || self.has(Defect::EvictionIgnoresBudgets) {
@@ -119,6 +122,11 @@ impl World<'_> {
             self.use_up(budget, pod);
         }
         Ok(())
+    }
+
+    /// Whether the budget applies to a pod because it has no node.
+    fn asks_without_node(&self, pod: usize) -> bool {
+        self.pods[pod].object["spec"]["nodeName"].is_null() && self.has(Defect::UnscheduledAskBudget)
     }
 
     /// Writes the condition that shows why a pod terminates.

@@ -29,7 +29,8 @@ impl World<'_> {
         let entries = of.patch["spec"]["schedulingGates"].as_array().cloned().unwrap_or_default();
         let (removed, added): (Vec<Value>, Vec<Value>) =
             entries.into_iter().partition(|entry| entry["$patch"] == "delete");
-        if !added.is_empty() && !self.has(Defect::ApiAddsSchedulingGates) {
+        let swaps = added.len() <= removed.len() && self.has(Defect::ApiSwapsSchedulingGates);
+        if !added.is_empty() && !swaps && !self.has(Defect::ApiAddsSchedulingGates) {
             let why = format!(
                 "failed to patch Pod {name}: the API server answered 422 Invalid: Pod \"{name}\" is invalid: \
                  spec.schedulingGates: Forbidden: a gate cannot be added"
@@ -45,13 +46,21 @@ impl World<'_> {
         gates.retain(|gate| !removed.iter().any(|entry| entry["name"] == gate["name"]));
         gates.extend(added);
         let open = gates.is_empty() || (!removed.is_empty() && self.has(Defect::OneSchedulingGateIsEnough));
-        self.pods[pod].object["spec"]["schedulingGates"] = json!(gates);
+        let spec = &mut self.pods[pod].object["spec"];
+        spec["schedulingGates"] = json!(gates);
+        // The API server does not show an empty list.
+        if gates.is_empty()
+            && let Some(fields) = spec.as_object_mut()
+        {
+            fields.remove("schedulingGates");
+        }
         self.count_change(pod);
         self.show_again(pod);
         let bound = self.pods[pod].object["spec"]["nodeName"].is_string();
         if open && !bound && !self.has(Defect::SchedulingGateRemovalUnnoticed) {
             let delay = self.between(SCHEDULED.0, SCHEDULED.1);
-            self.later(delay, Act::Bind(pod));
+            let picky = self.suits_no_node(&self.pods[pod].object["spec"]);
+            self.later(delay, if picky { Act::Unschedulable(pod) } else { Act::Bind(pod) });
         }
     }
 }

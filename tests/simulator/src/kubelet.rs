@@ -1,6 +1,7 @@
 //! The kubelet: its probe workers, the probes that they send, the effects on containers, and the published status.
 
 mod careless;
+mod combined;
 mod conditions;
 mod counters;
 mod endings;

@@ -63,12 +63,15 @@ impl World<'_> {
             return;
         }
         self.lost = true;
+        let undated = self.has(Defect::LostReadyKeepsTime);
         for pod in 0..self.pods.len() {
             let now = self.timestamp(self.now);
             let status = &mut self.pods[pod].object["status"];
             if let Some(ready) = entry(&mut status["conditions"], "Ready") {
                 ready["status"] = json!("False");
-                ready["lastTransitionTime"] = json!(now);
+                if !undated {
+                    ready["lastTransitionTime"] = json!(now);
+                }
             }
             if self.has(Defect::LostPodsPending) {
                 self.pods[pod].object["status"]["phase"] = json!("Pending");

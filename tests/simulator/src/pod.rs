@@ -51,6 +51,10 @@ pub(crate) struct Pod {
     pub(crate) resetting: bool,
     /// Why the pod was evicted, if it was evicted.
     pub(crate) evicted: Option<Cause>,
+    /// The time for which it tolerates a taint of its node, if this time is limited, and the time before which a
+    /// defective controller does not evict it.
+    pub(crate) tolerance: Option<i64>,
+    pub(crate) spared_until: i64,
     pub(crate) gone: bool,
     /// When the API server removed it.
     pub(crate) gone_at: Option<i64>,

@@ -181,9 +181,11 @@ impl World<'_> {
             mounts.iter().find(|mount| path.starts_with(mount["mountPath"].as_str().unwrap_or("-")))?;
         let volumes = of.object["spec"]["volumes"].as_array()?;
         let volume = volumes.iter().find(|volume| volume["name"] == mount["name"])?.get("emptyDir")?;
-        let limit =
-            volume.get("sizeLimit").or_else(|| container["resources"]["limits"].get("ephemeral-storage"));
-        mebibytes(limit?)
+        let first = volumes.iter().find(|of| of["emptyDir"].get("sizeLimit").is_some());
+        let later = first.is_some_and(|first| first["name"] != mount["name"]);
+        let overlooked = later && self.has(Defect::OnlyFirstVolumeLimited);
+        let own = volume.get("sizeLimit").filter(|_| !overlooked);
+        mebibytes(own.or_else(|| container["resources"]["limits"].get("ephemeral-storage"))?)
     }
 
     /// The kubelet notices that a pod uses more storage than its limit.

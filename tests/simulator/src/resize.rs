@@ -240,7 +240,9 @@ impl World<'_> {
             let mut of = all.filter(|policy| policy["resourceName"] == resource);
             of.any(|policy| policy["restartPolicy"] == "RestartContainer")
         };
-        let by_policy = ["cpu", "memory"].iter().any(|resource| changed(resource) && says(resource));
+        let heeds = |resource: &str| resource != "cpu" || !self.has(Defect::CpuPolicyIgnored);
+        let by_policy =
+            ["cpu", "memory"].iter().any(|resource| changed(resource) && says(resource) && heeds(resource));
         let restarts = by_policy && !self.has(Defect::ResizePolicyIgnored)
             || self.has(Defect::ResizeRestarts) && kind == Kind::Main
             || self.has(Defect::ResizeOfMemoryRestarts) && changed("memory")

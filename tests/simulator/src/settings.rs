@@ -95,16 +95,29 @@ impl World<'_> {
             let Some(keys) = self.settings.get(&(kind.to_owned(), name.to_owned())) else { continue };
             let all = keys.keys().map(|key| json!({ "key": key, "path": key }));
             let whole: Vec<Value> = all.filter(|_| from.get("items").is_none()).collect();
+            let mut mode = Value::Null;
             for item in list(from, "items").chain(&whole) {
                 let value = item["key"].as_str().and_then(|key| keys.get(key));
                 let value = value.filter(|[first, _]| !(misses && first.is_empty()));
-                let value = value.filter(|_| self.can_read(spec, volume, item));
+                let moded = self.with_mode_before(map, item, &mut mode);
+                let value = value.filter(|_| self.can_read(spec, volume, &moded));
                 if let (Some([first, last]), Some(path)) = (value, item["path"].as_str()) {
                     files.push((path.to_owned(), if stays { first.clone() } else { last.clone() }));
                 }
             }
         }
         files
+    }
+
+    /// An item of a volume. With a defect, an item of a ConfigMap that has no mode gets the mode of the item before it.
+    fn with_mode_before(&self, of_map: bool, item: &Value, before: &mut Value) -> Value {
+        let mut moded = item.clone();
+        let bare = of_map && item["mode"].is_null() && !before.is_null();
+        if bare && self.has(Defect::MapModeCarriedOver) {
+            moded["mode"] = before.clone();
+        }
+        *before = moded["mode"].clone();
+        moded
     }
 
     /// The file of a token in a projected volume: the claims that a target records of it.

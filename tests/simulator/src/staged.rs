@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::Defect;
 use crate::kubelet::rule_problems;
+use crate::updates::merge;
 use crate::world::World;
 
 /// The message with which an update of a pod is rejected.
@@ -74,8 +75,9 @@ impl World<'_> {
                 .as_object()
                 .is_some_and(|fields| fields.keys().any(|field| field != "name" && field != "image"))
         };
+        let probes = self.patches_probes(&name, &entries);
         let refused = match entries.iter().any(other) {
-            true => !self.has(Defect::ApiPatchesInits),
+            true => !probes && !self.has(Defect::ApiPatchesInits),
             false => self.has(Defect::ApiRefusesInitImage),
         };
         if refused {
@@ -92,6 +94,9 @@ impl World<'_> {
             if let Some(image) = entry.and_then(|entry| entry.get("image")) {
                 container["image"] = image.clone();
             }
+            if let Some(entry) = entry.filter(|_| probes) {
+                merge(container, entry);
+            }
         }
         self.count_change(pod);
         self.show_again(pod);
@@ -99,6 +104,21 @@ impl World<'_> {
         if self.has(Defect::ImageRunsInitAgain) {
             self.run_inits_again(pod);
         }
+    }
+
+    /// Whether a patch is accepted because it changes only the liveness and readiness probes of sidecars.
+    fn patches_probes(&self, name: &str, entries: &[Value]) -> bool {
+        let Some(pod) = self.pods.iter().rfind(|pod| pod.name == name && !pod.gone) else { return false };
+        let is_sidecar = |entry: &Value| {
+            let mut sidecars = pod.containers.iter().filter(|of| of.kind == crate::pod::Kind::Sidecar);
+            sidecars.any(|of| entry["name"] == of.name.as_str())
+        };
+        let of_probes = |entry: &Value| {
+            let fields = ["name", "livenessProbe", "readinessProbe"];
+            entry.as_object().is_some_and(|of| of.keys().all(|field| fields.contains(&field.as_str())))
+        };
+        entries.iter().all(|entry| is_sidecar(entry) && of_probes(entry))
+            && self.has(Defect::ApiPatchesSidecarProbes)
     }
 
     /// The ports of a service that its pods expose. A port name is looked up in the containers that keep running.

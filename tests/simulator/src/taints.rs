@@ -51,11 +51,17 @@ impl World<'_> {
                 continue;
             }
             let noticed = self.between(NOTICED.0, NOTICED.1);
-            match tolerated(&self.pods[pod].object["spec"], of) {
+            let time = tolerated(&self.pods[pod].object["spec"], of);
+            if time.is_some() {
+                self.wait_anew(pod);
+            }
+            match time {
                 None if self.has(Defect::TaintsActLate) => self.later(noticed + LATE, Act::EndByTaint(pod)),
                 None => self.later(noticed, Act::EndByTaint(pod)),
                 Some(Some(seconds)) if !self.has(Defect::TolerationSecondsIgnored) => {
                     let span = if self.has(Defect::TolerationSecondsHalved) { seconds / 2 } else { seconds };
+                    let before = self.pods[pod].tolerance.unwrap_or(i64::MAX);
+                    self.pods[pod].tolerance = Some(before.min(span * SECOND));
                     self.later(noticed + span * SECOND, Act::EndByTaint(pod));
                 }
                 Some(Some(_)) => self.later(noticed, Act::EndByTaint(pod)),
@@ -67,12 +73,24 @@ impl World<'_> {
         }
     }
 
+    /// The tolerations of a pod, or the taints that it tolerates, have changed. A defective controller restarts the
+    /// tolerationSeconds of an earlier taint.
+    pub(crate) fn wait_anew(&mut self, pod: usize) {
+        let Some(span) = self.pods[pod].tolerance else { return };
+        if self.has(Defect::TolerationSecondsAnew) {
+            self.pods[pod].spared_until = self.now + span;
+            self.later(span, Act::EndByTaint(pod));
+        }
+    }
+
     /// The taint controller deletes a pod.
     pub(crate) fn end_by_taint(&mut self, pod: usize) {
-        if self.pods[pod].gone || self.pods[pod].deleted.is_some() {
+        let of = &self.pods[pod];
+        if of.gone || of.deleted.is_some() || self.now < of.spared_until {
             return;
         }
-        if !self.has(Defect::TaintUnexplained) {
+        let patient = of.tolerance.is_some() && self.has(Defect::PatientPodUnexplained);
+        if !patient && !self.has(Defect::TaintUnexplained) {
             let reason = match self.has(Defect::TaintMisexplained) {
                 true => "EvictionByEvictionAPI",
                 false => "DeletionByTaintManager",

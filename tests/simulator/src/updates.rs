@@ -53,6 +53,9 @@ impl World<'_> {
         if old["spec"]["activeDeadlineSeconds"] != self.pods[pod].object["spec"]["activeDeadlineSeconds"] {
             self.change_deadline(pod);
         }
+        if old["spec"]["tolerations"] != self.pods[pod].object["spec"]["tolerations"] {
+            self.wait_anew(pod);
+        }
         if changed {
             self.replace_changed(pod, &old["spec"]);
         }

@@ -169,8 +169,10 @@ impl World<'_> {
             }
         }
         let successes = probe["successThreshold"].as_i64();
+        let of_sidecar = path.contains("initContainers") && successes != Some(1);
         let several = match field {
             "readinessProbe" => self.has(Defect::ApiRefusesTwoSuccesses),
+            "livenessProbe" if of_sidecar && self.has(Defect::ApiAcceptsTwoSuccessesOfSidecar) => false,
             _ => !self.has(Defect::ApiAcceptsTwoSuccesses) && successes != Some(0),
         };
         if several && successes.is_some_and(|number| number != 1) {

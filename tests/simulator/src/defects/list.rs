@@ -7,6 +7,9 @@ mod basics;
 #[path = "careless.rs"]
 mod careless;
 #[macro_use]
+#[path = "combined.rs"]
+mod combined;
+#[macro_use]
 #[path = "conditions.rs"]
 mod conditions;
 #[macro_use]

@@ -132,6 +132,7 @@ impl World<'_> {
         if waits && container.kind != Kind::Init && self.has(Defect::WaitingStaysStarted) {
             status["started"] = json!(true);
         }
+        self.misstate_wait(container, old, status);
     }
 
     /// Whether a container has received an image other than the image with which it was created.

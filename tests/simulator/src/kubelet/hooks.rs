@@ -22,6 +22,7 @@ impl World<'_> {
         let once = self.is_again(at) && self.has(Defect::StartHookOnce);
         let of_sidecar = self.pods[at.pod].containers[at.container].kind == Kind::Sidecar;
         let once = once || (of_sidecar && self.has(Defect::PostStartOfSidecarsForgotten));
+        let once = once || (of_sidecar && self.is_again(at) && self.has(Defect::StartHookOfSidecarOnce));
         if hook.is_null() || once || self.has(Defect::ProbesDuringPostStart) {
             return;
         }
@@ -84,7 +85,7 @@ impl World<'_> {
                 self.later(MS, Act::Force(life));
                 return;
             }
-            let short = self.has(Defect::FailedHookHasTwoSeconds);
+            let short = self.has(Defect::FailedHookHasTwoSeconds) || self.stops_hard(at);
             self.stop_container(at, if short { self.least_grace() } else { self.pods[at.pod].grace() });
         }
     }

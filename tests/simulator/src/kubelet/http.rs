@@ -414,6 +414,7 @@ impl World<'_> {
             headers.retain(|name, _| matches!(name.as_str(), "User-Agent" | "Accept"));
         }
         headers.retain(|name, _| !self.is_lost_on_redirect(name, url.port != leg.url.port));
+        self.lose_values(&mut headers);
         if !(leg.url.scheme == "https" && url.scheme == "http") {
             headers.insert("Referer".to_owned(), vec![leg.url.text()]);
         }

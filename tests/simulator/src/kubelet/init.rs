@@ -35,6 +35,7 @@ impl World<'_> {
             Kind::Sidecar if self.has(Defect::SidecarEndAwaited) => ended(|code| code == 0),
             Kind::Sidecar if self.has(Defect::SidecarStartUnawaited) => of.starts > 0,
             Kind::Sidecar if self.has(Defect::SidecarRestartUnawaited) && of.starts > 1 => true,
+            Kind::Sidecar if self.skips_gate(pod, container) => of.starts > 0,
             Kind::Sidecar => of.view.started,
             Kind::Main => !self.has(Defect::MainsWaitForEachOther) || of.view.started || of.starts > 1,
         }

@@ -292,10 +292,7 @@ impl World<'_> {
 
     /// A container that was killed because of a probe has ended.
     pub(super) fn after_kill(&mut self, at: At, kind: ProbeKind, ended: Ended) {
-        let policy = match self.has(Defect::KillsFollowPodPolicy) {
-            true => self.pods[at.pod].restart_policy().to_owned(),
-            false => self.policy_of(at).to_owned(),
-        };
+        let policy = self.policy_after_kill(at).to_owned();
         let own = self.pods[at.pod].containers[at.container].spec["restartPolicy"].is_string();
         let comes_back = match policy.as_str() {
             _ if self.restarts_by_rule(at, ended.code) => true,

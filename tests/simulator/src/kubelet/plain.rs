@@ -56,6 +56,7 @@ impl World<'_> {
         if settings["port"].is_string() && self.has(Defect::TcpNamedPortIsFirstPort) {
             port = super::http::resolve_port(spec, &spec["ports"][0]["containerPort"]);
         }
+        let port = self.port_of_first(run.at, &settings["port"]).or(port);
         let port = port.filter(|port| !self.is_too_high(*port));
         let port = port.ok_or_else(|| super::http::no_such_port(&settings["port"]))?;
         let given = self.given_host(settings).filter(|_| !self.has(Defect::TcpHostIgnored));
@@ -102,6 +103,12 @@ impl World<'_> {
         let (mut when, mut answer) = self.call(&call);
         if matches!(answer, CallResult::Broken(_)) && self.has(Defect::GrpcFallsBackToTls) {
             call.tls = Some(Tls { http2: true, ..Tls::default() });
+            (when, answer) = self.call(&call);
+        }
+        if self.asks_for_whole_server(&answer) {
+            if let Some(request) = &mut call.request {
+                request.service = Some(String::new());
+            }
             (when, answer) = self.call(&call);
         }
         if keep {

@@ -160,6 +160,7 @@ impl World<'_> {
                 "Pulled" if self.has(Defect::PullUnreported) => {}
                 "Pulled" if !first && self.has(Defect::PullReportedOnce) => {}
                 "Created" if self.has(Defect::CreationUnreported) => {}
+                "Started" if !first && self.is_sidecar(at) && self.has(Defect::SidecarStartUnsaidLater) => {}
                 "Created" if late => self.later(LAGS, Act::Report(at, "Normal", reason, message)),
                 _ => self.record(at.pod, at.container, "Normal", reason, message),
             }

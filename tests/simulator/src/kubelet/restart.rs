@@ -89,6 +89,7 @@ impl World<'_> {
         let now = self.now;
         let (unstarted, unready) =
             (self.has(Defect::RestartForgetsStarted), self.has(Defect::RestartForgetsReady));
+        let unstarted = unstarted || (self.is_again(at) && self.has(Defect::RestartForgetsStartedAgain));
         let made_ready = self.has(Defect::RestartMakesReady);
         let of_sidecar = self.is_sidecar(at) && self.has(Defect::RestartMakesSidecarsReady);
         let container = &mut self.pods[at.pod].containers[at.container];

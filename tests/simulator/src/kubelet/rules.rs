@@ -44,6 +44,7 @@ impl World<'_> {
         match () {
             () if self.has(Defect::RestartRulesMatchAnyFailure) => code != 0,
             () if self.has(Defect::RestartRulesKnowOnlyIn) => listed,
+            () if code == 0 && codes["operator"] == "NotIn" && self.has(Defect::NotInSparesZero) => false,
             () => listed == (codes["operator"] == "In"),
         }
     }

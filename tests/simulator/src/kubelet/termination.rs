@@ -66,7 +66,7 @@ impl World<'_> {
             || expired
             || self.skips_hook_of_expired_sidecar(at)
             || (done && self.has(Defect::HookOfSidecarForgottenWhenDone))
-            || (container.failing && self.has(Defect::FailedHookSkipsOther));
+            || (container.failing && (self.has(Defect::FailedHookSkipsOther) || self.stops_hard(at)));
         !none
             && !spared
             && !forgotten
@@ -196,7 +196,7 @@ impl World<'_> {
             let life = LifeAt { at, attempt: self.pods[pod].containers[container].attempt() };
             let left = match self.wrong_rest(pod) {
                 Some(left) => left,
-                None if self.has(Defect::SidecarsHaveGraceAnew) => grace,
+                None if self.gives_grace_anew(pod) => grace,
                 None => self.left_of(turn.deadline - turn.ready, self.now - turn.ready),
             };
             self.pods[pod].containers[container].turn = None;
@@ -310,7 +310,7 @@ impl World<'_> {
         let own = spec["lifecycle"]["stopSignal"].as_str().map(str::to_owned);
         let image = spec["image"].as_str().unwrap_or_default();
         let of_image = image.rsplit_once("-sig").map(|(_, name)| format!("SIG{}", name.to_ascii_uppercase()));
-        let own = own.filter(|_| !self.has(Defect::OwnStopSignalIgnored));
+        let own = own.filter(|_| !self.has(Defect::OwnStopSignalIgnored) && !self.loses_own_signal(spec));
         let of_image = of_image.filter(|_| !self.has(Defect::ImageStopSignalIgnored));
         own.or(of_image).unwrap_or_else(|| "SIGTERM".to_owned())
     }

@@ -284,16 +284,19 @@ impl World<'_> {
         };
         let (outlived, outlives) = (
             passed && self.has(Defect::RunOfFailuresOutlivesSuccess),
-            !passed && self.has(Defect::RunOfSuccessesOutlivesFailure),
+            !passed && (self.has(Defect::RunOfSuccessesOutlivesFailure) || self.keeps_successes(at, kind)),
         );
         let survives = match kind {
-            ProbeKind::Startup => self.has(Defect::StartupStreakSurvivesKill),
+            ProbeKind::Startup => {
+                let grpc = self.is_by(at, kind, "grpc") && self.has(Defect::GrpcStartupStreakSurvivesKill);
+                grpc || self.has(Defect::StartupStreakSurvivesKill)
+            }
             ProbeKind::Liveness => self.has(Defect::LivenessStreakSurvivesKill),
             ProbeKind::Readiness => false,
         };
         let forgives_one = self.has(Defect::CommandForgivesOneFailure) && self.is_by(at, kind, "exec");
         let in_all = in_all || (forgives_one && !passed) || self.counts_in_all(at, passed);
-        let in_all = in_all || self.adds_failures(at, kind, passed);
+        let in_all = in_all || self.adds_failures(at, kind, passed) || self.adds_successes(at, kind, passed);
         let Some(worker) = self.worker(at, kind) else { return };
         if forgives_one && passed {
             worker.in_all.1 = worker.in_all.1.saturating_sub(1);

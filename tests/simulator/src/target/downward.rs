@@ -105,7 +105,8 @@ impl World<'_> {
         let back = unannotated && as_first("labels");
         let stays = self.has(Defect::DownwardFilesStay)
             || (unannotated && self.has(Defect::LabelsRenewedWithAnnotations))
-            || (is_label(item) && self.has(Defect::DownwardLabelFileStays));
+            || (is_label(item) && self.has(Defect::DownwardLabelFileStays))
+            || (is_annotation(item) && self.has(Defect::DownwardAnnotationFileStays));
         let object = match () {
             () if stays => &pod.first,
             () if back && self.has(Defect::DownwardChangeBackUnwritten) => &pod.before,
@@ -131,7 +132,7 @@ impl World<'_> {
         if let Some(field) = source["fieldRef"]["fieldPath"].as_str() {
             return Some(self.field(object, field, &self.pods[at.pod].ip));
         }
-        self.resource(at, &source["resourceFieldRef"])
+        self.resource(at, source)
     }
 
     fn field(&self, object: &Value, field: &str, ip: &str) -> String {
@@ -164,7 +165,9 @@ impl World<'_> {
         }
     }
 
+    /// The amount of a resource, as a variable or, if the source has a path, as a file.
     fn resource(&self, at: At, source: &Value) -> Option<String> {
+        let (of_variable, source) = (source.get("path").is_none(), &source["resourceFieldRef"]);
         let (kind, resource) = source["resource"].as_str()?.split_once('.')?;
         let kind = if self.has(Defect::DownwardRequestsAreLimits) { "limits" } else { kind };
         let containers = &self.pods[at.pod].containers;
@@ -176,11 +179,9 @@ impl World<'_> {
         let amount = match given.as_str() {
             Some(given) => quantity(given)?,
             None if self.has(Defect::DownwardLimitIsZero) => 0,
-            None if named.is_some() && source.get("path").is_none() && self.has(Defect::NamedLimitIsZero) => {
-                0
-            }
+            None if named.is_some() && of_variable && self.has(Defect::NamedLimitIsZero) => 0,
             None if named.is_some_and(|of| of.name != containers[at.container].name)
-                && source.get("path").is_none()
+                && of_variable
                 && self.has(Defect::LimitOfOtherIsZero) =>
             {
                 0
@@ -191,7 +192,6 @@ impl World<'_> {
         };
         let divisor = source["divisor"].as_str().filter(|_| !self.has(Defect::DownwardDivisorIgnored));
         let divisor = divisor.and_then(quantity).unwrap_or(1000);
-        let of_variable = source.get("path").is_none();
         let down = self.has(Defect::DownwardRoundsDown)
             || (of_variable && self.has(Defect::DownwardVariablesRoundDown));
         let more = if down { 0 } else { divisor - 1 };
@@ -228,6 +228,11 @@ impl World<'_> {
 /// Whether a variable or file shows one label.
 fn is_label(source: &Value) -> bool {
     source["fieldRef"]["fieldPath"].as_str().is_some_and(|field| field.starts_with("metadata.labels["))
+}
+
+/// Whether a variable or file shows one annotation.
+fn is_annotation(source: &Value) -> bool {
+    source["fieldRef"]["fieldPath"].as_str().is_some_and(|field| field.starts_with("metadata.annotations["))
 }
 
 /// A quantity in thousandths.

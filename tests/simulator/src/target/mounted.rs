@@ -28,7 +28,10 @@ impl World<'_> {
     pub(super) fn mount_line(&self, at: At, mount: &Value) -> Option<String> {
         let volume = self.volume_of(at, mount).unwrap_or(&Value::Null);
         let configures = CONFIGURATION.into_iter().any(|kind| volume.get(kind).is_some());
-        let asked = mount["readOnly"] == true && !self.has(Defect::ReadOnlyMountWritable);
+        let part = ["subPath", "subPathExpr"].iter().any(|field| mount[*field].is_string());
+        let asked = mount["readOnly"] == true
+            && !self.has(Defect::ReadOnlyMountWritable)
+            && !(part && self.has(Defect::SubPathMountWritable));
         let given = configures && !self.has(Defect::SettingsWritable);
         let options = if given || asked { "ro" } else { "rw" };
         let of_memory = volume["emptyDir"]["medium"] == "Memory" && !self.has(Defect::MemoryVolumeOnDisk);
