@@ -15,6 +15,8 @@ mod transitions;
 use probity_model::Judge;
 use probity_model::timeline::Revision;
 
+use crate::reading::scheduling::SCHEDULED;
+
 /// How each clause of the chapter is judged.
 pub(crate) fn judges() -> Vec<Judge> {
     vec![
@@ -44,7 +46,7 @@ pub(crate) fn judges() -> Vec<Judge> {
 const NETWORK: &str = "PodReadyToStartContainers";
 
 /// The conditions that a kubelet manages, according to the Kubernetes documentation.
-const KUBELETS: [&str; 5] = ["PodScheduled", NETWORK, "Initialized", "ContainersReady", "Ready"];
+const KUBELETS: [&str; 5] = [SCHEDULED, NETWORK, "Initialized", "ContainersReady", "Ready"];
 
 /// The condition of pods that have a rule for the restart of all containers.
 const RESTARTING: &str = "AllContainersRestarting";

@@ -42,6 +42,7 @@ pub(crate) mod rejections;
 pub(crate) mod rules;
 #[cfg(test)]
 pub(crate) mod scene;
+pub(crate) mod scheduling;
 pub(crate) mod services;
 pub(crate) mod shortage;
 pub(crate) mod silent;

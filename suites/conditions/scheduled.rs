@@ -6,10 +6,7 @@ use probity_model::timeline::{PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 
 use super::text;
-
-const SCHEDULED: &str = "PodScheduled";
-/// Its reason while the pod has scheduling gates.
-const GATED: &str = "SchedulingGated";
+use crate::reading::scheduling::{GATED, SCHEDULED, count_gates};
 
 fn has_node(shown: &Revision<'_>) -> bool {
     shown.object["spec"]["nodeName"].is_string()
@@ -43,8 +40,7 @@ pub(super) fn by_node(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 
 /// Soon after the last scheduling gate of a pod is removed, the reason of the condition is no longer `SchedulingGated`.
 fn judge_opened(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
-    let gates = |shown: &Revision<'_>| shown.object["spec"]["schedulingGates"].as_array().map_or(0, Vec::len);
-    let is_gated = |shown: &&Revision<'_>| gates(shown) > 0;
+    let is_gated = |shown: &&Revision<'_>| count_gates(shown) > 0;
     let Some(gated) = pod.revisions.iter().find(is_gated) else { return };
     let mut later = pod.revisions.iter().filter(|shown| shown.id > gated.id);
     let Some(open) = later.find(|shown| !is_gated(shown)) else { return };

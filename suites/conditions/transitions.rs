@@ -13,6 +13,7 @@ use super::{KUBELETS, NETWORK, RESTARTING, TARGET, text};
 use crate::reading::kubelet_restarts::is_written_anew;
 use crate::reading::mains::lives_of;
 use crate::reading::patches::RESIZING;
+use crate::reading::scheduling::SCHEDULED;
 use crate::reading::statuses::of_kubelet;
 
 /// The time of each condition that a kubelet manages is the time of its last change of status. If a node is lost in the run,
@@ -54,7 +55,7 @@ pub(super) fn tells_of_changes(run: &Timeline<'_>, clause: &Clause, seen: &mut S
     }
     for pod in run.pods.iter().filter(|pod| !is_written_anew(run, pod)) {
         let lost = run.lost_a_node().then_some("Ready");
-        for kind in lost.into_iter().chain(["PodScheduled"]) {
+        for kind in lost.into_iter().chain([SCHEDULED]) {
             let told: Vec<&Revision<'_>> =
                 pod.revisions.iter().filter(|shown| shown.turned(kind).is_some()).collect();
             // The loop above judges what the kubelet has already written in a run that lost no node.
@@ -114,11 +115,14 @@ fn is_unmoved(
     after: &Revision<'_>,
 ) -> Option<Unmoved> {
     let (second, before) = (after.turned(kind)?, *so_far.last()?);
-    let said = |shown: &Revision<'_>| (text(shown, kind, "status").map(str::to_owned), shown.turned(kind));
-    if said(before).0 == said(after).0 {
+    if text(before, kind, "status") == text(after, kind, "status") {
         return None;
     }
-    let first = so_far.iter().rev().take_while(|shown| said(shown) == said(before)).last()?;
+    let alike = |shown: &Revision<'_>| {
+        text(shown, kind, "status") == text(before, kind, "status")
+            && shown.turned(kind) == before.turned(kind)
+    };
+    let first = so_far.iter().rev().take_while(|shown| alike(shown)).last()?;
     let quiet = |from: &Revision<'_>, to: &Revision<'_>| {
         run.at_least(&from.at, &to.at) - run.noise_between(&pod.node, &from.at, &to.at)
     };

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::reading::inits::touched_after;
 use crate::reading::mains::{first_lives, mains};
-use crate::reading::patches::{self, Patch, changes_image, is_part_of, is_renamed};
+use crate::reading::patches::{self, Patch, changes_image, container_in, is_part_of, is_renamed};
 
 /// The changes of an accepted patch to the init containers of a pod.
 fn patched(did: &Did) -> Option<(&str, &Vec<Value>)> {
@@ -70,9 +70,7 @@ pub(super) fn image_restarts_nothing(run: &Timeline<'_>, clause: &Clause, seen: 
 
 /// The first field of an init container, other than its image, that a patch tries to change.
 fn other_field<'p>(run: &Timeline<'_>, patch: &'p Patch<'_, '_>, entry: &'p Value) -> Option<&'p str> {
-    let before = patch.before(run).map(|shown| &shown.object["spec"]["initContainers"]);
-    let has = |of: &Value| of["name"] == entry["name"];
-    let known = before.and_then(Value::as_array).and_then(|list| list.iter().find(|of| has(of)));
+    let known = patch.before(run).and_then(|shown| container_in(shown.object, entry["name"].as_str()?));
     let changed = |field: &str, asked: &Value| !known.is_some_and(|known| is_part_of(asked, &known[field]));
     let fields = entry.as_object()?.iter().filter(|(field, asked)| changed(field, asked));
     fields.map(|(field, _)| field.as_str()).find(|field| !["name", "image"].contains(field))

@@ -4,10 +4,11 @@ use probity_model::timeline::{ContainerKind, PodLife, Revision};
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
+use crate::reading::scheduling::SCHEDULED;
+
 /// The prefix of resources that no node has: only the harness uses it.
 const NOWHERE: &str = "probity.dev/";
-/// The condition of a pod that waits for a node, and its reason if no node fits: Kubernetes documentation.
-const SCHEDULED: &str = "PodScheduled";
+/// The reason of the condition if no node fits: Kubernetes documentation.
 const UNSCHEDULABLE: &str = "Unschedulable";
 
 /// Whether a container requests a resource that no node has.

@@ -7,22 +7,10 @@ use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
 use crate::reading::patches;
+use crate::reading::scheduling::{GATED, SCHEDULED, count_gates, gates};
 
-/// The list of gates in a pod's spec.
-const GATES: &str = "schedulingGates";
-/// The condition of a pod that waits for a node, and its reason while the pod has gates: Kubernetes documentation.
-const SCHEDULED: &str = "PodScheduled";
-const GATED: &str = "SchedulingGated";
 /// How the API server rejects an update that is not valid.
 const INVALID: &str = "422";
-
-fn gates<'v>(spec: &'v Value) -> impl Iterator<Item = &'v Value> + use<'v> {
-    spec.get(GATES).and_then(Value::as_array).into_iter().flatten()
-}
-
-fn count(shown: &Revision<'_>) -> usize {
-    gates(&shown.object["spec"]).count()
-}
 
 fn goes(shown: &Revision<'_>) -> bool {
     shown.terminating() || shown.gone
@@ -31,7 +19,7 @@ fn goes(shown: &Revision<'_>) -> bool {
 /// A pod stays unscheduled and Pending until all of its gates are removed; then it gets a node. No gate can be added.
 pub(super) fn delay_scheduling(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
-        let Some(all) = pod.revisions.first().map(count).filter(|all| *all > usize::default()) else {
+        let Some(all) = pod.revisions.first().map(count_gates).filter(|all| *all > usize::default()) else {
             continue;
         };
         if is_held(pod, seen) {
@@ -44,7 +32,7 @@ pub(super) fn delay_scheduling(run: &Timeline<'_>, clause: &Clause, seen: &mut S
 
 /// Whether each revision with gates shows a pod that waits for them.
 fn is_held(pod: &PodLife<'_>, seen: &mut Seen) -> bool {
-    let gated = pod.revisions.iter().filter(|shown| count(shown) > usize::default() && !goes(shown));
+    let gated = pod.revisions.iter().filter(|shown| count_gates(shown) > usize::default() && !goes(shown));
     for shown in gated {
         let condition = shown.condition(SCHEDULED);
         let says = |field: &str| condition.and_then(|of| of.get(field)?.as_str()).unwrap_or("missing");
@@ -68,13 +56,13 @@ fn judge_time(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, all: usize
     let watched = clause.tolerance_us("watched");
     let mut before = usize::default();
     for from in pod.revisions.iter().take_while(|shown| !goes(shown)) {
-        let now = count(from);
+        let now = count_gates(from);
         if now == before || now == usize::default() {
             before = now;
             continue;
         }
         before = now;
-        let ends = |later: &&Revision<'_>| later.id > from.id && (count(later) != now || goes(later));
+        let ends = |later: &&Revision<'_>| later.id > from.id && (count_gates(later) != now || goes(later));
         let until = match pod.revisions.iter().find(ends) {
             Some(end) if run.at_least(&from.at, &end.at) >= watched => Some(end.id),
             None if run.watched_for(pod, &from.at, watched) => run.last_event(),
@@ -89,7 +77,9 @@ fn judge_time(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, all: usize
 
 /// A pod gets a node after its last gate was removed.
 fn judge_opening(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &mut Seen) {
-    let Some(open) = pod.revisions.iter().find(|shown| count(shown) == usize::default()) else { return };
+    let Some(open) = pod.revisions.iter().find(|shown| count_gates(shown) == usize::default()) else {
+        return;
+    };
     if goes(open) {
         return;
     }

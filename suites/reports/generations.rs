@@ -10,11 +10,9 @@ use serde_json::Value;
 
 use crate::reading::patches::RESIZING;
 use crate::reading::qos::class_of;
+use crate::reading::scheduling::SCHEDULED;
 use crate::reading::statuses::{ADDED, of_kubelet};
 use crate::reading::targets::{BY_KUBELET, TARGET, reason};
-
-/// The condition that the scheduler writes first, and the kubelet with each status after that.
-const SCHEDULED: &str = "PodScheduled";
 
 /// The class follows from what the containers request, and does not change.
 pub(super) fn class_of_resources(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {

@@ -93,7 +93,7 @@ impl World<'_> {
     /// The object from which a variable is taken.
     fn source_of_variable(&self, at: At, source: &Value) -> &Value {
         let pod = &self.pods[at.pod];
-        let stays = is_label(source) && self.has(Defect::DownwardVariablesStay);
+        let stays = is_one_of(source, "labels") && self.has(Defect::DownwardVariablesStay);
         if stays { &pod.first } else { &pod.object }
     }
 
@@ -105,8 +105,8 @@ impl World<'_> {
         let back = unannotated && as_first("labels");
         let stays = self.has(Defect::DownwardFilesStay)
             || (unannotated && self.has(Defect::LabelsRenewedWithAnnotations))
-            || (is_label(item) && self.has(Defect::DownwardLabelFileStays))
-            || (is_annotation(item) && self.has(Defect::DownwardAnnotationFileStays));
+            || (is_one_of(item, "labels") && self.has(Defect::DownwardLabelFileStays))
+            || (is_one_of(item, "annotations") && self.has(Defect::DownwardAnnotationFileStays));
         let object = match () {
             () if stays => &pod.first,
             () if back && self.has(Defect::DownwardChangeBackUnwritten) => &pod.before,
@@ -225,14 +225,13 @@ impl World<'_> {
     }
 }
 
-/// Whether a variable or file shows one label.
-fn is_label(source: &Value) -> bool {
-    source["fieldRef"]["fieldPath"].as_str().is_some_and(|field| field.starts_with("metadata.labels["))
-}
-
-/// Whether a variable or file shows one annotation.
-fn is_annotation(source: &Value) -> bool {
-    source["fieldRef"]["fieldPath"].as_str().is_some_and(|field| field.starts_with("metadata.annotations["))
+/// Whether a variable or file shows one of the labels, or one of the annotations.
+fn is_one_of(source: &Value, map: &str) -> bool {
+    let field = source["fieldRef"]["fieldPath"].as_str().unwrap_or_default();
+    field
+        .strip_prefix("metadata.")
+        .and_then(|field| field.strip_prefix(map))
+        .is_some_and(|key| key.starts_with('['))
 }
 
 /// A quantity in thousandths.
