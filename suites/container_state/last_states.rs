@@ -67,8 +67,7 @@ impl LostEnds {
         let is_only_one = self.0.len() == 1;
         for (finding, events) in self.0 {
             if is_only_one {
-                let why =
-                    format!("{finding}; the kubelet's clean-up may have removed the record of this end");
+                let why = format!("{finding}; the kubelet's cleanup may have removed the record of this end");
                 seen.doubt(Doubt::Ambiguous, why, events);
             } else {
                 seen.violated(finding, events);

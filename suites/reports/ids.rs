@@ -23,11 +23,11 @@ pub(super) fn of_each_instance(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) 
     let finding = "the last state of a container shows an older instance than the last one";
     match outdated.as_slice() {
         [] => {}
-        // The kubelet's clean-up, once a minute, may remove the record of the last instance while the next one is being
+        // The kubelet's cleanup, once a minute, may remove the record of the last instance while the next one is being
         // created. The kubelet then keeps the last state that it knew.
         [one] => {
             let why =
-                format!("{finding}, but the kubelet's clean-up may have removed the record of the last one");
+                format!("{finding}, but the kubelet's cleanup may have removed the record of the last one");
             seen.doubt(Doubt::Ambiguous, why, *one);
         }
         [..] => seen.violated(format!("{finding}, {} times", outdated.len()), outdated.into_iter().flatten()),

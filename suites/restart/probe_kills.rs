@@ -89,7 +89,7 @@ pub(super) fn two_for_nothing(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
     judge_skipped(skipped, seen);
 }
 
-/// A restart that came before the end of its delay. The reference kubelet skips a delay if its clean-up happens while the
+/// A restart that came before the end of its delay. The reference kubelet skips a delay if its cleanup happens while the
 /// instance before is being created: then it also removes the instance from whose end the delay counts.
 struct Skipped<'t, 'h> {
     early: Measurement,
@@ -107,7 +107,7 @@ impl<'t, 'h> Skipped<'t, 'h> {
         Self { early, created, since }
     }
 
-    /// Whether one clean-up cannot explain both.
+    /// Whether one cleanup cannot explain both.
     fn is_apart(&self, other: &Self) -> bool {
         let run = self.created.run;
         self.created.node != other.created.node
@@ -116,14 +116,14 @@ impl<'t, 'h> Skipped<'t, 'h> {
     }
 }
 
-/// Reports restarts that came before the end of their delay, unless a single clean-up of the kubelet explains all of them.
+/// Reports restarts that came before the end of their delay, unless a single cleanup of the kubelet explains all of them.
 fn judge_skipped(skipped: Vec<Skipped<'_, '_>>, seen: &mut Seen) {
     let apart = skipped.iter().any(|one| skipped.iter().any(|other| one.is_apart(other)));
     if apart {
         skipped.into_iter().for_each(|one| seen.measure(one.early));
     } else if let Some(Skipped { early, .. }) = skipped.first() {
         let why = format!(
-            "{}: {}; the kubelet's clean-up may have removed the record of this end",
+            "{}: {}; the kubelet's cleanup may have removed the record of this end",
             early.quantity,
             early.in_words()
         );

@@ -43,7 +43,7 @@ fn judge_removal(clause: &Clause, going: &Going<'_, '_>, from: &At, seen: &mut S
 }
 
 /// Judges like [`judge_removal`], for a pod that a kubelet has to clean up first. If a removal is late by no more than one
-/// failed attempt of the clean-up, it is added to `late`, for [`judge_late`].
+/// failed attempt of the cleanup, it is added to `late`, for [`judge_late`].
 fn judge_cleaned(
     clause: &Clause,
     going: &Going<'_, '_>,
@@ -74,10 +74,10 @@ fn late_by_one_attempt(clause: &Clause, going: &Going<'_, '_>, from: &At) -> Opt
 }
 
 /// Judges the removals that were late by no more than one failed attempt: one of them is a doubt, because part of a
-/// clean-up may fail once.
+/// cleanup may fail once.
 fn judge_late(late: Vec<Measurement>, seen: &mut Seen) {
     if let [one] = late.as_slice() {
-        let why = format!("{}: {}; part of the clean-up may have failed once", one.quantity, one.in_words());
+        let why = format!("{}: {}; part of the cleanup may have failed once", one.quantity, one.in_words());
         seen.doubt(Doubt::Ambiguous, why, one.events.iter().copied());
         return;
     }

@@ -17,7 +17,7 @@ pub(super) fn is_cleaned(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
             let left = after.sandboxes().find(|(id, _)| *id == sandbox);
             let events = [before.id, gone.id, after.id];
             let late = run.at_least(&gone.at, &after.began) > collected;
-            // The clean-up may be late by as much time as the node was busy.
+            // The cleanup may be late by as much time as the node was busy.
             let certainly_late = run.longer_than(pod, (&gone.at, &after.began), collected);
             match left {
                 Some((_, true)) => {

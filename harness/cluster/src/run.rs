@@ -255,7 +255,7 @@ impl RunInProgress {
         Ok(run)
     }
 
-    /// Creates a namespace. It is registered for the clean-up first, because an interruption may come while it is being
+    /// Creates a namespace. It is registered for the cleanup first, because an interruption may come while it is being
     /// created.
     async fn create_namespace(&mut self, name: &str, level: &str) -> Result<(), ClusterError> {
         self.namespaces.push(Namespace::planned(name, &self.options.run));

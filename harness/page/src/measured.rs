@@ -72,7 +72,7 @@ pub(crate) fn section(index: &Index<'_>, clause: &ClauseReport) -> Html {
 pub(crate) fn spread(page: &mut Html, spread: Option<Spread>) {
     if let Some(Spread { count, median, nine_in_ten, most }) = spread {
         page.put(
-            "<p class=\"quiet\">In {} measurements, half take at most {} % of their bounds, nine in ten {} %, all {} %.</p>\n",
+            "<p class=\"quiet\">In {} measurements, half take at most {}% of their bounds, nine in ten {}%, all {}%.</p>\n",
             &[&count, &median, &nine_in_ten, &most],
         );
     }

@@ -85,7 +85,7 @@ fn facts(report: &ReportFacts) -> Vec<(String, String)> {
     let took = report.took_us.map_or_else(|| "it did not finish".to_owned(), span);
     let noise = match report.overloaded_percent {
         0 => String::new(),
-        percent => format!("{percent} % of the time a node was overloaded"),
+        percent => format!("{percent}% of the time a node was overloaded"),
     };
     let own = [
         ("API server", report.server.clone()),

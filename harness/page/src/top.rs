@@ -86,7 +86,7 @@ fn facts(top: &mut Html, index: &Index<'_>) {
     if report.result.overloaded_percent > 0 {
         let percent = report.result.overloaded_percent;
         top.put(
-            "<div><dt>Noise</dt><dd>{} % <span>of the time a node was overloaded</span></dd></div>\n",
+            "<div><dt>Noise</dt><dd>{}% <span>of the time a node was overloaded</span></dd></div>\n",
             &[&percent],
         );
     }

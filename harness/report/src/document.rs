@@ -61,7 +61,7 @@ pub struct Report {
     /// The cluster. Absent if the run never reached it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<ClusterFacts>,
-    /// If cases ran on each of several nodes, the nodes, grouped by their differences.
+    /// If cases ran on each of several nodes, the nodes, grouped by their properties and verdicts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fleet: Vec<NodeGroup>,
     /// Its totals.

@@ -84,7 +84,7 @@ fn outcome(
 ) -> (ProfileOutcome, String) {
     if overloaded_percent > TOO_NOISY_PERCENT {
         let why = format!(
-            "the nodes are too noisy: they were overloaded for {overloaded_percent} % of the time, more than {TOO_NOISY_PERCENT} %"
+            "the nodes are too noisy: they were overloaded for {overloaded_percent}% of the time, more than {TOO_NOISY_PERCENT}%"
         );
         return (ProfileOutcome::Invalid, why);
     }

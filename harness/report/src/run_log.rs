@@ -253,7 +253,7 @@ pub struct Leftover {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
-    /// The time from the run's zero to the end of the clean-up.
+    /// The time from the run's zero to the end of the cleanup.
     pub wall_us: i64,
     /// The time from the run's zero to the first case.
     pub laid_us: i64,

@@ -81,7 +81,7 @@ pub fn paragraph(clause: &ClauseReport) -> String {
         say(
             "spread",
             &format!(
-                "{count} times: half of them are at most {median} % of their bounds, nine in ten at most {nine_in_ten} %, all at most {most} %"
+                "{count} times: half of them are at most {median}% of their bounds, nine in ten at most {nine_in_ten}%, all at most {most}%"
             ),
         );
     }

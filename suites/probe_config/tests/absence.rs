@@ -72,6 +72,23 @@ fn what_may_have_held_a_probe_back_or_hidden_it_excuses_its_absence() {
 }
 
 #[test]
+fn an_instance_that_may_have_been_stopping_since_its_start_gets_no_probes() {
+    let judged = |killed: f64, signal: bool| {
+        let mut run = pod(PERIOD, json!({ "livenessProbe": http(json!({ "failureThreshold": 1 })) }));
+        if signal {
+            run.signal(killed - 1.0, "SIGTERM");
+        }
+        run.left(killed).running(killed + 0.5, false, true, 1);
+        run.reading(killed + 0.5);
+        verdict(&run.done(), PERIOD)
+    };
+    assert_ne!(judged(11.2, false), "violated", "its stop signal may have come before it could record it");
+    assert_eq!(judged(8.0, false), "violated", "it had less than its grace period");
+    assert_eq!(judged(20.0, false), "violated", "it had more than its grace period");
+    assert_eq!(judged(11.2, true), "violated", "its stop signal came at its end");
+}
+
+#[test]
 fn a_kubelet_that_tells_of_failures_has_no_excuse_for_probes_that_never_came() {
     let mut run = pod(PERIOD, json!({ "livenessProbe": http(json!({})) }));
     run.event(3.0, "Warning", "Unhealthy", "Liveness probe failed: connection refused");

@@ -169,7 +169,7 @@ fn the_period_of_readiness_probes_is_kept_once_the_container_is_ready() {
         "one was asked for before the first success"
     );
     assert_eq!(judged(&[2.0, 4.0, 6.0, 8.0, 9.0, 10.0]), "violated");
-    assert_eq!(judged(&[2.0, 4.0, 6.0, 8.1, 10.2, 12.3, 14.4, 16.5]), "violated", "it drifts by 5 %");
+    assert_eq!(judged(&[2.0, 4.0, 6.0, 8.1, 10.2, 12.3, 14.4, 16.5]), "violated", "it drifts by 5%");
     assert_eq!(judged(&[2.0, 4.0]), "inconclusive");
 }
 

@@ -101,7 +101,7 @@ fn killed_beside(later: f64) -> &'static str {
 #[test]
 fn one_clean_up_explains_what_two_pods_skip_together() {
     assert_eq!(killed_beside(0.1), "inconclusive");
-    assert_eq!(killed_beside(3.1), "violated", "no single clean-up explains both");
+    assert_eq!(killed_beside(3.1), "violated", "no single cleanup explains both");
 }
 
 #[test]

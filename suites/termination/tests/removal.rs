@@ -107,7 +107,7 @@ fn both_removed(clause: &str, removals: [f64; 2]) -> &'static str {
 #[test]
 fn one_removal_may_be_late_by_one_attempt() {
     for clause in [EARLY, FINAL] {
-        assert_eq!(removed(clause, 60, Some(25.0)), "inconclusive", "a part of the clean-up may have failed");
+        assert_eq!(removed(clause, 60, Some(25.0)), "inconclusive", "a part of the cleanup may have failed");
         assert_eq!(both_removed(clause, [13.0, 13.5]), "holds");
         assert_eq!(both_removed(clause, [13.0, 25.0]), "inconclusive");
         assert_eq!(both_removed(clause, [25.0, 26.0]), "violated", "that is too often");

@@ -89,7 +89,7 @@ pub fn page(setting: &Setting, sections: &[Section]) -> String {
     line_to(
         &mut page,
         format_args!(
-            "- noise: requests per second of the bare server varied by {:.0} % of their median",
+            "- noise: requests per second of the bare server varied by {:.0}% of their median",
             setting.noise * 100.0
         ),
     );

@@ -59,7 +59,7 @@ pub(crate) struct DiffArgs {
 /// Shows several reports side by side
 #[derive(Args, Clone, Debug)]
 pub(crate) struct MatrixArgs {
-    /// Reports, or the folders of their runs, in this order; write NAME=REPORT to give a report a name
+    /// Reports, or the folders of their runs, in the order of the columns; write NAME=REPORT to give a report a name
     #[arg(required = true, value_name = "REPORT")]
     pub(crate) reports: Vec<OsString>,
     /// Leave out the clauses on which all reports agree

@@ -67,7 +67,7 @@ pub(crate) struct TryArgs {
     /// A file with a Pod, or a workload with a pod template; - for standard input
     #[arg(value_name = "POD.yaml")]
     pub(crate) file: PathBuf,
-    /// Try this workload of the file: its name, or KIND/NAME
+    /// Try the workload with this name, or with this kind and name (KIND/NAME), if the file has several
     #[arg(long, value_name = "NAME")]
     pub(crate) workload: Option<String>,
     #[command(flatten)]
@@ -106,7 +106,7 @@ pub(crate) struct ReproduceArgs {
     /// regressions/exec-timeout-ignored
     #[arg(value_name = "POD.yaml")]
     pub(crate) file: PathBuf,
-    /// Reproduce this workload of the file: its name, or KIND/NAME
+    /// Reproduce the workload with this name, or with this kind and name (KIND/NAME), if the file has several
     #[arg(long, value_name = "NAME")]
     pub(crate) workload: Option<String>,
     /// Write the case to this file, so that you can correct the guesses and run it again

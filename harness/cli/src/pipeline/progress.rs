@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use probity_case::{Case, CaseName};
 use probity_cluster::Progress;
 
-/// Roughly how long the clean-up at the end takes.
+/// Roughly how long the cleanup at the end takes.
 const CLEANUP_US: i64 = 3_000_000;
 
 /// The state of a run. Times are microseconds since its start.

@@ -33,7 +33,7 @@ impl Signals {
     }
 }
 
-/// Waits for signals. `cleaned` is cancelled when the clean-up is over. If the program exits before that, `abandon` is called,
+/// Waits for signals. `cleaned` is cancelled when the cleanup is over. If the program exits before that, `abandon` is called,
 /// and returns what may be left on the cluster.
 pub(crate) async fn listen(
     mut signals: Signals,

@@ -84,7 +84,7 @@ pub(super) struct Director<'c> {
     pub(super) changes: Vec<(String, NodeChange)>,
 }
 
-/// Runs one case from its first object to its clean-up. Returns how long it took, in microseconds.
+/// Runs one case from its first object to its cleanup. Returns how long it took, in microseconds.
 pub(super) async fn direct(run: RunContext, case: Arc<Case>, setting: Setting) -> i64 {
     let room = run.stop.run_until_cancelled(run.capacity.room(&case)).await;
     // A case that has not begun when the run is interrupted leaves no history.

@@ -129,7 +129,7 @@ pub fn order(cases: Vec<Case>) -> (Vec<Case>, Vec<Case>) {
     (together, alone)
 }
 
-/// How long a run of these cases probably takes, including the clean-up.
+/// How long a run of these cases probably takes, including the cleanup.
 #[must_use]
 pub fn forecast(cases: &[Case], starts: u32) -> Span {
     let us = |case: &Case| case.forecast().micros();

@@ -197,7 +197,7 @@ impl<'p> ChangeRow<'p> {
             "away from its bound"
         };
         page.put(
-            "<p class=\"quiet\">It changed by {} % of its bound, {}.</p>\n",
+            "<p class=\"quiet\">It changed by {}% of its bound, {}.</p>\n",
             &[&moved.percent, &direction],
         );
         if moved.more > 0 {

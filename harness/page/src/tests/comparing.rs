@@ -89,7 +89,7 @@ fn a_number_that_moved_is_shown_before_and_now_beside_its_bound() {
     assert!(page.contains("Same verdict, different numbers"));
     let row = row(&page, ON_TIME);
     assert_eq!(row.matches("class=\"strip\"").count(), 2, "{row}");
-    assert!(page.contains("It changed by 26 % of its bound, nearer to its bound"));
+    assert!(page.contains("It changed by 26% of its bound, nearer to its bound"));
 }
 
 #[test]
