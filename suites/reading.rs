@@ -29,6 +29,7 @@ pub(crate) mod inits;
 pub(crate) mod kills;
 pub(crate) mod kinds;
 pub(crate) mod kubelet_restarts;
+pub(crate) mod lost_signals;
 pub(crate) mod mains;
 pub(crate) mod memory;
 pub(crate) mod node_shutdowns;

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use probity_model::history::{Did, REMOVE_SANDBOX};
+use probity_model::mechanisms::{NEAR, YOUNG};
 use probity_model::timeline::{Asked, At, Attempt, Connection, ContainerLife, Life, PodLife, Port};
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::answer::{ConnectionAnswer, ListenState};
@@ -112,7 +113,8 @@ fn judge_absence(hook: &HookRequest<'_, '_>, life: &Life<'_, '_>, seen: &mut See
 
 /// Reports an instance that is never shown as running, because the request of its postStart hook did not arrive: the
 /// instance was stopped, or waited for too long. A process of its pod must have listened on the port since before the
-/// instance began, because a refused request leaves no record.
+/// container was started, because a refused request leaves no record. On a busy node, the process of a container runs only
+/// some time after that.
 fn judge_lost_request(clause: &Clause, hook: &HookRequest<'_, '_>, life: &Life<'_, '_>, seen: &mut Seen) {
     let (run, sent) = (life.run, clause.tolerance_us("sent"));
     let whole = hook.attempts().all(|attempt| attempt.holes.is_empty());
@@ -127,8 +129,12 @@ fn judge_lost_request(clause: &Clause, hook: &HookRequest<'_, '_>, life: &Life<'
         }
     };
     let Some(by) = by.filter(|by| run.before(&life.began, by)) else { return };
+    let late = NEAR + life.noise(&life.began.earlier(YOUNG), &life.began);
+    let earliest = At::new(life.began.id, life.began.earlier(late));
+    let before = life.before().and_then(|before| before.ended.clone());
+    let since = before.filter(|ended| run.before(&earliest, ended)).unwrap_or(earliest);
     let mut attempts = hook.attempts();
-    let listened = attempts.any(|of| listened_throughout(of, hook.port, (&life.began, &by), run));
+    let listened = attempts.any(|of| listened_throughout(of, hook.port, (&since, &by), run));
     if listened && !hook.has_arrived(life, &by) {
         let finding = format!("the request of {} did not arrive, although its port was open", hook.words());
         seen.violated(finding, [life.began.id, by.id]);

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use probity_composer::Composer;
-use probity_model::history::Change;
+use probity_composer::{Composer, running_status};
+use probity_model::history::{Change, Did};
 use probity_script::witness::{Dump, Exiting, Fact};
 use serde_json::{Value, json};
 
@@ -107,6 +107,45 @@ fn amounts_are_divided_and_rounded_up() {
     assert_eq!(told(RESOURCES, &[], 3.0), "holds");
     assert_eq!(told(RESOURCES, &[("CPU", "1")], 3.0), "violated", "rounded down");
     assert_eq!(told(RESOURCES, &[("MEMORY", "67108864")], 3.0), "violated", "not divided");
+}
+
+/// The verdict on a container that restarts after a resize from 64Mi to 96Mi. It has this policy for its memory, and its
+/// two instances get these amounts.
+fn resized(policy: &str, first: &str, second: &str) -> &'static str {
+    let shown = |memory: &str, restarts: u64| {
+        let resources = json!({ "limits": { "cpu": "1500m", "memory": memory } });
+        let mut pod = object("old");
+        let target = &mut pod["spec"]["containers"][0];
+        target["resources"] = resources.clone();
+        target["resizePolicy"] = json!([{ "resourceName": "memory", "restartPolicy": policy }]);
+        pod["status"] = running_status("target", 1.0, true, true, restarts);
+        pod["status"]["containerStatuses"][0]["resources"] = resources;
+        pod
+    };
+    let mut run = Composer::new(&[RESOURCES]);
+    run.sighting(0.5, "Pod", "pod", Change::Added, shown("64Mi", 0));
+    run.start(1.0, 0).fact(2.0, view(&[("MEMORY", first)]));
+    let resources = json!({ "limits": { "memory": "96Mi" } });
+    let patch = json!({ "spec": { "containers": [{ "name": "target", "resources": resources }] } });
+    let (kind, name, subresource) = ("Pod".to_owned(), "pod".to_owned(), "resize".to_owned());
+    run.deed(10.0, Did::Patched { kind, name, patch, subresource });
+    run.signal(11.0, "SIGTERM");
+    run.fact(11.1, Fact::Exiting(Exiting { code: 0, why: "stop".to_owned() }));
+    run.left(11.2);
+    run.start(12.0, 1);
+    run.sighting(12.5, "Pod", "pod", Change::Modified, shown("96Mi", 1));
+    run.fact(13.0, view(&[("MEMORY", second)]));
+    run.reading(20.0);
+    verdict(&run.done(), RESOURCES)
+}
+
+#[test]
+fn a_container_that_a_resize_restarts_gets_the_new_amount() {
+    assert_eq!(resized("RestartContainer", "64", "96"), "holds");
+    assert_eq!(resized("RestartContainer", "64", "64"), "violated", "the amount of its creation");
+    assert_eq!(resized("RestartContainer", "96", "96"), "violated", "it started before the resize");
+    assert_eq!(resized("NotRequired", "64", "64"), "holds", "the resize may have come after the start");
+    assert_eq!(resized("NotRequired", "64", "96"), "holds");
 }
 
 #[test]

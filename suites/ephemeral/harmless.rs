@@ -112,7 +112,7 @@ fn judge_end(
     let watched = run.watched_for(pod, at, clause.tolerance_us("watched"));
     let Some((shown, status)) = shown else {
         // The kubelet writes no status while it stops a container, or pulls the image of another ephemeral one.
-        let busy = may_be_busy(pod, None) || pod.ephemeral.iter().any(|of| of.attempts.is_empty());
+        let busy = may_be_busy(run, pod, None) || pod.ephemeral.iter().any(|of| of.attempts.is_empty());
         if watched && !run.node_was_touched() && !busy {
             let finding = format!(
                 "the ephemeral container {name} exited with {code}, but is never shown as terminated"

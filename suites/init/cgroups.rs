@@ -78,7 +78,7 @@ fn judge(
         seen.doubt(Doubt::StepFailed, why, [described.id]);
         return;
     };
-    judge_no_memory_limit((pod, spec), described, values, seen);
+    judge_missing_limits((pod, spec), described, values, seen);
     let value = |field: &str| values.get(field).and_then(Value::as_i64).map(i128::from);
     let period = value("cpuPeriod").unwrap_or_default();
     let of = |kind: &str, resource: &str| effective_of(spec, kind, resource);
@@ -112,28 +112,36 @@ fn judge(
     }
 }
 
-/// If only some containers of a pod have a memory limit, the control group of the pod has none, because a container without
-/// a limit may use any amount.
-fn judge_no_memory_limit(
+/// The limits that the cgroup of a pod lacks if one of its containers lacks them: the resource, the field of the cgroup and
+/// the facet.
+const MISSING: [(&str, &str, &str); 2] =
+    [("cpu", "cpuQuota", "no-cpu-limit"), ("memory", "memoryLimit", "no-memory-limit")];
+
+/// If only some containers of a pod have a limit for a resource, the control group of the pod has none, because a container
+/// without a limit may use any amount.
+fn judge_missing_limits(
     (pod, spec): (&PodLife<'_>, &Value),
     described: &Described<'_>,
     values: &Value,
     seen: &mut Seen,
 ) {
-    let limited = |of: &Value| amount(of, "limits", "memory").is_some();
-    let only_some = containers(spec).any(limited) && !containers(spec).all(limited);
-    if !only_some || spec.get("resources").is_some() {
-        return;
-    }
-    let Some(found) = values.get("memoryLimit") else { return };
-    let finding = || {
-        format!(
-            "memoryLimit of the control group of {} is {found}, although a container has no memory limit",
-            pod.key
-        )
-    };
-    seen.check(found.is_null(), finding, [described.id]);
-    if found.is_null() {
-        seen.facet("value", "no-memory-limit");
+    for (resource, field, facet) in MISSING {
+        let limited = |of: &Value| amount(of, "limits", resource).is_some();
+        let only_some = containers(spec).any(limited) && !containers(spec).all(limited);
+        let Some(found) = values.get(field).filter(|_| only_some && spec.get("resources").is_none()) else {
+            continue;
+        };
+        let finding = || {
+            format!(
+                "{field} of the control group of {} is {found}, although a container has no {resource} limit",
+                pod.key
+            )
+        };
+        // Linux shows a missing CPU quota as a negative number.
+        let none = found.is_null() || found.as_i64().is_some_and(i64::is_negative);
+        seen.check(none, finding, [described.id]);
+        if none {
+            seen.facet("value", facet);
+        }
     }
 }

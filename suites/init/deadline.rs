@@ -9,7 +9,7 @@ use probity_model::timeline::{
 use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::alive::accuse_living;
-use crate::reading::ends::{alive_until, heard_kill};
+use crate::reading::ends::{alive_until, heard_kill, may_be_unrecorded};
 use crate::reading::hooks::judge_hook_before_stop;
 use crate::reading::inits::{initializing, inits};
 use crate::reading::kills::judge_graceful_stop;
@@ -122,10 +122,12 @@ impl Limited<'_, '_> {
         true
     }
 
-    /// Reports a container that was killed after the deadline without a stop signal, unless it may have run out of memory.
+    /// Reports a container that was running at the deadline and was killed after it without a stop signal, unless the container may
+    /// have run out of memory.
     fn judge_kill(&self, life: &Life<'_, '_>, ended: &At, seen: &mut Seen) {
         let due = self.start.later(self.due());
-        if life.run.before(&due, ended) && !life.container.has_memory_limit() {
+        let ran = life.run.before(&life.began, &due) && life.run.before(&due, ended);
+        if ran && !life.container.has_memory_limit() && !may_be_unrecorded(life, ended) {
             let finding = format!("{} was killed at its deadline without a stop signal", life.name());
             seen.violated(finding, [self.start.id, ended.id]);
         }

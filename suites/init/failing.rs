@@ -6,7 +6,7 @@ use probity_model::timeline::{At, ContainerKind, Life, Line, PodLife, ProbeKind,
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use crate::reading::alive::accuse_living;
-use crate::reading::ends::{End, heard_kill};
+use crate::reading::ends::{End, heard_kill, may_be_unrecorded};
 use crate::reading::hooks::judge_hook_before_stop;
 use crate::reading::inits::{inits, plain_pods, success};
 use crate::reading::kills::judge_kill_within;
@@ -162,7 +162,7 @@ fn judge_sidecars(clause: &Clause, init: &Life<'_, '_>, failed: &Line<'_>, seen:
                     seen.facet("sidecar", "killed");
                 }
             }
-            (None, Some(killed)) => {
+            (None, Some(killed)) if !may_be_unrecorded(&life, &killed) => {
                 let finding = format!("{} was killed without a stop signal when its pod failed", life.name());
                 seen.violated(finding, [failed.id, killed.id]);
             }

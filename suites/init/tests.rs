@@ -330,6 +330,32 @@ fn a_deadline_ends_what_runs_with_a_stop_signal() {
     assert_eq!(limited(None, 50.0), "violated", "it goes on");
 }
 
+/// A pod starts at 1 s with a deadline of 8 s. Its main container begins at this time and is killed, without a stop signal, when
+/// the grace period has passed since the deadline.
+fn killed_at_deadline(begins_at: f64) -> &'static str {
+    let mut run = Composer::new(&[KILLS]);
+    let mut of = spec("Always", &["one"], &["main"]);
+    (of["activeDeadlineSeconds"], of["terminationGracePeriodSeconds"]) = (json!(8), json!(6));
+    run.create(0.0, &of);
+    runs(&mut run, "one", 0, (1.5, 2.5), 0);
+    let mut status = statuses("Running", &[("one", 0, ended(0))], &[("main", 0, running())]);
+    status["startTime"] = json!(timestamp(1.0));
+    run.status(2.9, &status);
+    begins(&mut run, "main", begins_at);
+    run.left(15.1);
+    status["phase"] = json!("Failed");
+    (status["reason"], status["message"]) = (json!("DeadlineExceeded"), json!("Its deadline is over"));
+    status["containerStatuses"][0]["state"] = ended(137);
+    run.status(15.6, &status).reading(60.0);
+    verdict(&run.done(), KILLS)
+}
+
+#[test]
+fn a_container_that_begins_after_the_deadline_cannot_record_its_stop_signal() {
+    assert_ne!(killed_at_deadline(9.4), "violated");
+    assert_eq!(killed_at_deadline(5.0), "violated");
+}
+
 #[test]
 fn another_image_of_an_init_container_starts_nothing() {
     let judged = |again: Option<f64>, until: f64| {

@@ -124,7 +124,10 @@ fn judge_references(look: &Look<'_, '_>, of_objects: &BTreeMap<String, Variable<
     for variable in list(look.life.container.spec, "env") {
         let Some(name) = variable.get("name").and_then(Value::as_str) else { continue };
         let text = variable.get("value").and_then(Value::as_str);
-        let value = text.and_then(|text| expanded(text, &known, look));
+        let value = match text {
+            Some(text) => expanded(text, &known, look),
+            None => sourced(look, (name, variable)),
+        };
         known.insert(name, value);
         if text.is_some_and(|text| text.contains(REFERENCE)) {
             referring.insert(name);
@@ -143,6 +146,15 @@ fn judge_references(look: &Look<'_, '_>, of_objects: &BTreeMap<String, Variable<
             seen.facet("from", "references");
         }
     }
+}
+
+/// The value that a process got for a variable from another source, such as a field of its pod. `None` if the variable is
+/// there twice, or if its source is optional: if it is missing, the image may set the same variable.
+fn sourced(look: &Look<'_, '_>, (name, variable): (&str, &Value)) -> Option<String> {
+    let source = variable.get("valueFrom")?.as_object()?;
+    let once = list(look.life.container.spec, "env").filter(|of| of["name"] == *name).count() == 1;
+    let optional = source.values().any(|of| of.get("optional").is_some_and(|is| *is == true));
+    look.dump.env.get(name).filter(|_| once && !optional).cloned()
 }
 
 /// A text with the values of these variables, and of those about the API server. `None` if it refers to another variable

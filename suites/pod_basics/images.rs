@@ -47,7 +47,7 @@ fn judge_waiting(
     };
     let others = || patch.pod.containers.iter().filter(|of| of.name != container.name);
     let wanted = image_in(&patch.asked, &container.name).filter(|wanted| container.spec["image"] != *wanted);
-    let busy = may_be_busy(patch.pod, None);
+    let busy = may_be_busy(run, patch.pod, None);
     let waited = patch.before(run).is_some_and(waits);
     // The node may lack the image under its other name.
     let renamed = patch.is_renamed(run, &container.name);

@@ -15,6 +15,7 @@ use probity_script::witness::Fact;
 use super::schedule::{countable, countable_of_all, distribution, open, started_at, watched};
 use crate::reading::absence::{due, judge_absence};
 use crate::reading::kinds::started_before;
+use crate::reading::lost_signals::stopped_from;
 use crate::reading::patches::may_stop_for_spec;
 
 /// No probe arrives before its initial delay has passed, and one arrives within a period after that.
@@ -61,7 +62,7 @@ pub(super) fn in_each_life(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
             let (words, after) = (life.words(), seconds(after.hi));
             let finding =
                 format!("{words} arrived {after} after the restart, before the API showed the new instance");
-            let killed = life.before().is_some_and(|before| before.stop().is_some());
+            let killed = life.before().is_some_and(|before| stopped_from(&before).is_some());
             match life.spec.kind {
                 ProbeKind::Readiness if killed => seen.diverges(finding, [started.id, straggler.id]),
                 _ if killed && may_stop_for_spec(run, life.pod, life.container) => {

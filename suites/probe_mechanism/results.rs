@@ -2,12 +2,13 @@
 
 use std::ops::Range;
 
-use probity_model::mechanisms::ONE_MISSED;
+use probity_model::mechanisms::{ONE_MISSED, PERIODS_TO_COME};
 use probity_model::timeline::{At, Handler, KubeEvent, ProbeAnswer, ProbeKind, ProbeSpec};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use crate::reading::answers::{Answers, of_http, of_others};
+use crate::reading::event_queue::is_recorded_by;
 use crate::reading::http::exchange::{Exchange, HttpOutcome};
 use crate::reading::http::exchanges::Exchanges;
 use crate::reading::http::reaction::{CountsAs, Reaction};
@@ -63,7 +64,9 @@ fn no_failure_is_recorded(
     // The target does not see a probe that times out before it arrives.
     let reaction = Reaction::new(course.run, clause, course);
     let busy = range.clone().any(|at| reaction.is_excused(at, CountsAs::Success));
-    if busy || exchanges.windows(2).any(|pair| missed_one(pair, course.spec.period)) {
+    // The event may be about a probe before these ones, and may have arrived late.
+    let old = is_recorded_by(course.run, &course.pod.node, event, &first.at);
+    if old || busy || exchanges.windows(2).any(|pair| missed_one(pair, course.spec.period)) {
         seen.doubt(Doubt::Ambiguous, finding, events);
     } else {
         seen.violated(finding, events);
@@ -100,6 +103,24 @@ pub(super) fn unknown_changes_nothing(run: &Timeline<'_>, clause: &Clause, seen:
     });
     for answers in of_http(run) {
         judge_between(clause, &answers.course, seen);
+        judge_rise_between(clause, &answers.course, seen);
+        judge_going_on(clause, &answers.course, seen);
+    }
+}
+
+/// After an error, the kubelet continues to probe for as long as the container runs.
+fn judge_going_on(clause: &Clause, course: &Exchanges<'_, '_>, seen: &mut Seen) {
+    let Some(last) = course.exchanges.last() else { return };
+    if last.outcome() != HttpOutcome::Short || course.run.node_was_touched() || !course.holes.is_empty() {
+        return;
+    }
+    let reaction = Reaction::new(course.run, clause, course);
+    let Some((done, end)) = last.done.as_ref().zip(reaction.end_of_life(None)) else { return };
+    let most = PERIODS_TO_COME.of(course.pace()) + clause.slack_us();
+    let settled = reaction.settled(course.exchanges.len() - 1);
+    if settled && course.run.longer_than(course.pod, (done, &end), most) {
+        let finding = format!("{} ended in an error, and no other probe followed", course.words());
+        seen.violated(finding, course.run.to_the_end([last.id]));
     }
 }
 
@@ -133,6 +154,55 @@ fn judge_between(clause: &Clause, course: &Exchanges<'_, '_>, seen: &mut Seen) {
             }
         }
         return;
+    }
+}
+
+/// Successes before and after an error are successes in a row: once they reach the threshold, the container is shown as ready.
+fn judge_rise_between(clause: &Clause, course: &Exchanges<'_, '_>, seen: &mut Seen) {
+    let Ok(threshold) = usize::try_from(course.spec.successes) else { return };
+    if course.spec.kind != ProbeKind::Readiness || threshold < 2 || course.run.node_was_touched() {
+        return;
+    }
+    let (mut successes, mut errors) = (0, 0);
+    for exchange in course.exchanges.iter().filter(|of| course.before_deletion(&of.at)) {
+        match exchange.outcome() {
+            HttpOutcome::Good if !exchange.late => successes += 1,
+            HttpOutcome::Short if successes > 0 => errors += 1,
+            HttpOutcome::Short => {}
+            _ => (successes, errors) = (0, 0),
+        }
+        if successes < threshold {
+            continue;
+        }
+        let due = exchange.done.clone().map(|done| At::new(exchange.id, done));
+        if let Some(due) = due.filter(|due| errors > 0 && course.showed_ready(due, false)) {
+            judge_ready_after(clause, course, (&due, threshold, errors), seen);
+        }
+        return;
+    }
+}
+
+/// A container that was shown as not ready is shown as ready after this number of successes with errors in between.
+fn judge_ready_after(
+    clause: &Clause,
+    course: &Exchanges<'_, '_>,
+    (due, successes, errors): (&At, usize, usize),
+    seen: &mut Seen,
+) {
+    let words = course.words();
+    match course.first_shown(due, |_, status| status.ready) {
+        Some(up) => {
+            let quantity = format!("from the last of {successes} successes to ready=true: {words}");
+            course.within(seen, quantity, (due, up), clause.in_time());
+            seen.facet("error", "between-successes");
+        }
+        None if course.lives_on() && course.watched_for(&due.stamp, clause.slack_us()) => {
+            let finding = format!(
+                "{words} succeeded {successes} times, with {errors} errors in between, but its container stayed unready"
+            );
+            seen.violated(finding, course.run.to_the_end([due.id]));
+        }
+        None => {}
     }
 }
 

@@ -184,12 +184,12 @@ impl<'t, 'h> Kept<'t, 'h> {
     }
 
     /// Whether a container with a readiness probe lost its readiness in a pod that was not ready as a whole, before a new
-    /// result of the probe can have been shown.
+    /// result of the probe can have been shown. The kubelet that was ended may still have sent a probe while it was being restarted.
     fn follows_the_pod(&self, before: &Revision<'_>, shown: &Revision<'_>) -> bool {
         let (run, container, kind) = (self.of.run, self.of.container, ProbeKind::Readiness);
         let after = |at: &Stamp| {
             let told = at.later(self.clause.slack_us());
-            run.before(self.restart(), at) && run.before(&told, &shown.at)
+            run.before(&self.of.restart.over, at) && run.before(&told, &shown.at)
         };
         let mut probes = container.attempts.iter().flat_map(|attempt| attempt.probes_of(kind));
         let asked = probes.any(|probe| after(&probe.at));

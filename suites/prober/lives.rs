@@ -11,6 +11,7 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, Judge, Seen, Timeline};
 
 use crate::reading::at_rest::judge_at_rest;
+use crate::reading::lost_signals::may_have_been_stopping;
 use crate::reading::readiness::earliest_success;
 use crate::reading::termination::{Exhausted, exhausted};
 
@@ -84,7 +85,7 @@ fn judge_resumed(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
     let listens = port.is_none() || life.connections.iter().any(|one| one.port() == port);
     let allowed = spec.initial_delay + PERIODS_TO_COME.of(spec.period) + clause.slack_us();
     let due = !waits && !shared && seen_at_all && listens && life.lives_on();
-    if due && life.watched_for(began, allowed) {
+    if due && life.watched_for(began, allowed) && !may_have_been_stopping(life) {
         let finding = format!(
             "no liveness probe arrived within {} of the start of a new container instance",
             seconds(allowed)

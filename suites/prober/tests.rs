@@ -1,11 +1,12 @@
 //! Hand-written histories for the judges of the prober.
 
 mod commands;
+mod kept;
 mod machinery;
 mod outside;
 
 use probity_composer::Composer;
-use probity_model::history::{Did, ProbeCount};
+use probity_model::history::{Did, KubeletSigns, NodeProof, ProbeCount};
 use serde_json::{Value, json};
 
 use crate::tests::{judgement, verdict};
@@ -55,4 +56,10 @@ fn measured(run: &mut Composer, at: f64, counts: &[(&str, u64)], durations: &[&s
     let probes = counts.iter().map(count).collect();
     let durations = durations.iter().map(|pod| (*pod).to_owned()).collect();
     run.deed(at, Did::Measured { node: probity_composer::NODE.to_owned(), probes, on_node: None, durations });
+}
+
+/// The proof from a node of a kubelet restart that had ended at this second.
+fn proof(over: f64, starts: u64) -> Option<NodeProof> {
+    let shown = |starts| KubeletSigns { starts: Some(starts), process_us: None };
+    Some(NodeProof { ended_us: probity_composer::us(over), before: shown(1), after: shown(starts) })
 }

@@ -7,7 +7,7 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
-use crate::reading::dumps::{Look, looks};
+use crate::reading::dumps::{Look, all_looks};
 use crate::reading::memory::allocatable;
 use crate::reading::patches::last_resize;
 use crate::reading::qos::{BEST_EFFORT, BURSTABLE, GUARANTEED, amount, class_of};
@@ -28,7 +28,7 @@ const FOR_THE_NODE: &str = "system-node-critical";
 /// than its request allows would let the kernel kill another container first. One with less protection than its request
 /// requires would be killed too early.
 pub(super) fn score_follows_class(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    let all = looks(run);
+    let all = all_looks(run);
     for look in &all {
         let spec = look.life.pod.spec;
         if spec.get("resources").is_some()

@@ -6,7 +6,7 @@ mod preemption;
 
 use std::collections::BTreeMap;
 
-use probity_composer::Composer;
+use probity_composer::{Composer, NODE};
 use probity_model::history::Change;
 use probity_script::Fact;
 use probity_script::witness::{Consumed, Dump};
@@ -131,6 +131,38 @@ fn helper_scored(mains: [&str; 2], score: i64) -> &'static str {
     run.fact(1.1, Fact::Dump(Dump { files, ..Dump::default() }));
     run.reading(5.0);
     verdict(&run.done(), clause)
+}
+
+/// The verdict on an ephemeral container that has this score, in a pod whose main container has these resources.
+fn debugger_scored(resources: &Value, score: i64) -> &'static str {
+    let clause = "qos.oom-score";
+    let mut header = Composer::new(&[clause]).done().header;
+    for facts in header.nodes.values_mut() {
+        facts.allocatable.insert("memory".to_owned(), "4000Mi".to_owned());
+    }
+    let mut run = Composer::with_header(header);
+    let target = json!({ "name": "target", "resources": resources });
+    run.create(0.0, &json!({ "containers": [target] }));
+    let debug = json!([{ "name": "debug" }]);
+    let spec = json!({ "nodeName": NODE, "containers": [target], "ephemeralContainers": debug });
+    run.pod_seen(1.0, &spec, &json!({ "phase": "Running" }), Change::Modified);
+    run.of("pod", "debug").start(2.0, 0);
+    let files = BTreeMap::from([("/proc/self/oom_score_adj".to_owned(), format!("{score}\n"))]);
+    run.fact(2.1, Fact::Dump(Dump { files, ..Dump::default() }));
+    run.reading(5.0);
+    verdict(&run.done(), clause)
+}
+
+#[test]
+fn an_ephemeral_container_has_the_class_of_its_pod() {
+    let limited = json!({ "limits": { "cpu": "50m", "memory": "64Mi" } });
+    let half = json!({ "requests": { "memory": "64Mi" } });
+    assert!(RIGHT.contains(&debugger_scored(&limited, -997)));
+    assert_eq!(debugger_scored(&limited, 1000), "violated");
+    assert!(RIGHT.contains(&debugger_scored(&half, 999)));
+    assert_eq!(debugger_scored(&half, 1000), "violated");
+    assert!(RIGHT.contains(&debugger_scored(&json!({}), 1000)));
+    assert_eq!(debugger_scored(&json!({}), 999), "violated");
 }
 
 #[test]

@@ -5,9 +5,7 @@
 //! arrived. Anything that may have hidden or delayed a probe disables this reading.
 
 use probity_model::measure::{Bound, Fit, Measurement, seconds};
-use probity_model::mechanisms::{
-    FIRST_TURNS, LEAST_GRACE, PERIODS_TO_COME, TO_BEGIN, TO_STOP, UNDER_WAY, UNKNOWN_LIFE,
-};
+use probity_model::mechanisms::{FIRST_TURNS, PERIODS_TO_COME, UNDER_WAY, UNKNOWN_LIFE};
 use probity_model::timeline::{
     At, Connection, ContainerLife, ContainerSeen, Handler, PodLife, Probe, ProbeKind, ProbeOutcome,
     ProbedLife, Revision,
@@ -15,8 +13,8 @@ use probity_model::timeline::{
 use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
 use probity_script::witness::Fact;
 
-use super::ends::killed_at;
 use super::kinds::{sleeps, started_before};
+use super::lost_signals::may_have_been_stopping;
 use super::unvisited::opened;
 
 /// Reports a violation if a probe was due in an instance and none of its kind ever arrived.
@@ -127,22 +125,6 @@ fn would_be_seen(life: &ProbedLife<'_, '_>) -> bool {
         && life.is_asked_alone()
         && broken_off(life).next().is_none()
         && starts_a_command(life)
-}
-
-/// Whether the kubelet may have been stopping this instance since its start: it was killed without a recorded stop signal, when
-/// a grace period had passed since its start. An instance that is being stopped gets no probes. The kernel discards a signal
-/// that the first process of a container does not handle yet, so neither the signal nor the probe whose failure caused it
-/// leaves a record.
-fn may_have_been_stopping(life: &ProbedLife<'_, '_>) -> bool {
-    let Some(killed) = killed_at(life).filter(|_| life.stop().is_none()) else { return false };
-    let own = |kind: &ProbeKind| life.container.probe(*kind)?.grace;
-    let graces = ProbeKind::STOPPING.iter().filter_map(own).chain([life.pod.grace()]);
-    let ends_then = |grace: i64| {
-        let bound = Bound::at_most(grace + TO_STOP, "").and_at_least(grace - TO_BEGIN, "");
-        let measured = life.run.measure(String::new(), &life.node, &life.began, killed, bound);
-        measured.is_none_or(|measured| measured.fit() != Fit::Missed)
-    };
-    graces.map(|grace| grace.max(LEAST_GRACE)).any(ends_then)
 }
 
 /// The connections to the port of a probe that broke off before a request, each of which may have been the probe. (A TCP probe

@@ -3,6 +3,7 @@
 //! The target's record is authoritative: it records its exit status before it exits, and its connection closes
 //! immediately when it is killed. The reports of a kubelet are compared with this record, and never used in its place.
 
+use probity_model::Timeline;
 use probity_model::clocks::{Clock, Stamp};
 use probity_model::measure::Interval;
 use probity_model::mechanisms::{LEAST_GRACE, NEAR};
@@ -11,6 +12,7 @@ use probity_script::witness::{Entry, Fact};
 
 use probity_model::history::{Happening, Source};
 
+use super::lost_signals::stopped_from;
 use super::statuses::ended_id;
 use super::termination::KILLED;
 
@@ -195,13 +197,16 @@ pub(crate) fn has_wall_clock(life: &Life<'_, '_>) -> bool {
 /// Whether nothing else in the pod can delay the kubelet's work on this container and its status: there is no postStart
 /// hook, and no other container got a stop signal.
 pub(crate) fn is_undivided(life: &Life<'_, '_>) -> bool {
-    !may_be_busy(life.pod, Some(&life.container.name))
+    !may_be_busy(life.run, life.pod, Some(&life.container.name))
 }
 
 /// Whether the kubelet may be busy with a pod for a long time: with a postStart hook, or with the end of a container
 /// that got a stop signal. The container named in `except` is not considered.
-pub(crate) fn may_be_busy(pod: &PodLife<'_>, except: Option<&str>) -> bool {
-    let stops = |other: &ContainerLife<'_>| other.attempts.iter().any(|attempt| attempt.stop().is_some());
+pub(crate) fn may_be_busy(run: &Timeline<'_>, pod: &PodLife<'_>, except: Option<&str>) -> bool {
+    let stops = |container: &ContainerLife<'_>| {
+        let mut lives = container.attempts.iter().map(|attempt| Life { run, pod, container, attempt });
+        lives.any(|life| stopped_from(&life).is_some())
+    };
     let mut others = pod.containers.iter().filter(|other| Some(other.name.as_str()) != except);
     pod.containers.iter().any(|of| of.lifecycle("postStart").is_some()) || others.any(stops)
 }

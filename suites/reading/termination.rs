@@ -16,6 +16,7 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use super::kubelet_restarts::restart_of_kubelet;
+use super::lost_signals::stopped_from;
 use super::patches::may_stop_for_spec;
 
 /// The exit status of a process that SIGKILL ended: 128 and the number of the signal, as in the Kubernetes documentation,
@@ -120,8 +121,8 @@ impl<'t, 'h> Exhausted<'t, 'h> {
         }
         let own = self.life.stop().map(At::of);
         let until = |attempt: &Attempt<'_>| {
-            let stop = attempt.stop()?;
-            let first = own.as_ref().is_none_or(|own| run.clocks.order(&stop.at, own) != Order::After);
+            let stop = stopped_from(&Life { run, pod, container: other, attempt })?;
+            let first = own.as_ref().is_none_or(|own| run.clocks.order(&stop, own) != Order::After);
             let end = attempt.ended.as_ref().map_or_else(|| run.end(), |ended| ended.stamp.clone());
             let span = run.clocks.between(&self.at, &end)?;
             first.then_some(span.hi)
@@ -230,11 +231,14 @@ impl<'t, 'h> Exhausted<'t, 'h> {
 pub(crate) fn time_of_ends(run: &Timeline<'_>, pod: &PodLife<'_>, of: &str, since: i64) -> i64 {
     let others = pod.containers.iter().filter(|other| other.name != of);
     let span = |other: &ContainerLife<'_>, attempt: &Attempt<'_>| {
-        let stop = attempt.stop().filter(|stop| stop.at.at.hi >= since)?;
+        let stop = stopped_from(&Life { run, pod, container: other, attempt })?;
+        if stop.at.hi < since {
+            return None;
+        }
         // Its hook came before the stop signal.
         let hook = if other.lifecycle("preStop").is_some() { pod.grace() } else { 0 };
         let end = attempt.ended.as_ref().map_or_else(|| run.end(), |ended| ended.stamp.clone());
-        Some(hook.saturating_add(run.clocks.between(&stop.at, &end)?.hi))
+        Some(hook.saturating_add(run.clocks.between(&stop, &end)?.hi))
     };
     let spans = others.flat_map(|other| other.attempts.iter().filter_map(move |of| span(other, of)));
     spans.fold(0, i64::saturating_add)
@@ -294,9 +298,14 @@ pub(crate) fn judge_restart(life: &Life<'_, '_>, ended: &(impl Happened + ?Sized
     }
 }
 
-/// The API counts each restart once: the last instance is shown with the right restart count.
+/// The API counts each restart once: the last instance is shown with the right restart count. Init containers of a pod that has
+/// lost its sandbox may be counted from zero again.
 pub(crate) fn judge_count(last: &Life<'_, '_>, seen: &mut Seen) {
-    if !last.is_numbered() || last.ended.is_some() || !last.watched_for(&last.began, TO_SETTLE) {
+    if !last.is_numbered()
+        || last.run.lost_a_sandbox()
+        || last.ended.is_some()
+        || !last.watched_for(&last.began, TO_SETTLE)
+    {
         return;
     }
     let Some(revision) = last.pod.revisions.iter().rfind(|revision| !revision.gone) else { return };
@@ -349,12 +358,15 @@ fn busy_with_others(life: &Life<'_, '_>, end: &At, next: &At) -> i64 {
         return TO_START;
     }
     let others = life.pod.containers.iter().filter(|other| other.name != life.container.name);
-    let until = |attempt: &Attempt<'_>| {
-        let stop = attempt.stop().filter(|stop| run.clocks.order(&stop.at, next) != Order::After)?;
-        let over = attempt.ended.as_ref().map_or(&stop.at, |ended| &ended.stamp);
+    let lives = others.flat_map(|container| {
+        container.attempts.iter().map(move |attempt| Life { container, attempt, ..*life })
+    });
+    let until = |other: Life<'_, '_>| {
+        let stop = stopped_from(&other).filter(|stop| run.clocks.order(stop, next) != Order::After)?;
+        let over = other.ended.as_ref().unwrap_or(&stop);
         run.clocks.between(end, over).map(|span| span.hi.max(0))
     };
-    others.flat_map(|other| &other.attempts).filter_map(until).max().unwrap_or(0)
+    lives.filter_map(until).max().unwrap_or(0)
 }
 
 /// Whether a failed probe may have told the kubelet that the container ended, before the runtime did. Unless the policy is

@@ -16,6 +16,8 @@ use probity_model::timeline::{
 use probity_model::{Clause, Seen, Stamp, Timeline};
 use probity_script::witness::{Fact, Listening};
 
+use super::lost_signals::may_have_been_stopping;
+
 /// Reports a violation if a port was open for a long time and no connection at all came to it. Reports nothing if a
 /// cause other than the probe's address is possible.
 pub(crate) fn must_be_visited(
@@ -31,8 +33,9 @@ pub(crate) fn must_be_visited(
     }
     let Some(port) = spec.handler.port() else { return };
     let unseen = |attempt: &&Attempt<'_>| !attempt.holds_port(port) && !was_disturbed(run, attempt);
-    for attempt in container.attempts.iter().filter(unseen) {
-        let measured = unvisited(clause, &Life { run, pod, container, attempt }, spec, port);
+    let lives = container.attempts.iter().filter(unseen).map(|attempt| Life { run, pod, container, attempt });
+    for life in lives.filter(|life| !may_have_been_stopping(life)) {
+        let measured = unvisited(clause, &life, spec, port);
         if let Some(measured) = measured.filter(|measured| measured.fit() != Fit::Met) {
             seen.measure(measured);
         }

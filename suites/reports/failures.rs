@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use probity_model::history::Source;
-use probity_model::mechanisms::{PROMPT, TO_BEGIN, UNDER_WAY};
+use probity_model::mechanisms::{PROMPT, START_OF_A_COMMAND, TO_BEGIN, UNDER_WAY};
 use probity_model::timeline::{
     Asked, At, Attempt, ContainerLife, Handler, KubeEvent, Life, PodLife, Probe, ProbeKind, ProbeOutcome,
     ProbeSpec, ProbedLife,
 };
+use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 use probity_script::answer::{ExecAnswer, ExecSettings};
 
@@ -286,6 +287,24 @@ fn judge_texts(
     }
 }
 
+/// Whether the target recorded a failed run of a command shortly before an event. Otherwise, the event may be about a run that did
+/// not reach the target, because its process had just started, or because the runtime gave up.
+fn is_about_recorded(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    (pod, container, spec): (&PodLife<'_>, &ContainerLife<'_>, &ProbeSpec),
+    event: &KubeEvent<'_>,
+) -> bool {
+    let since = event.at.earlier(spec.timeout + START_OF_A_COMMAND + clause.slack_us());
+    let since = since.earlier(run.noise_between(&pod.node, &since, &event.at));
+    let recorded = |life: &ProbedLife<'_, '_>| {
+        let mut failed = life.probes.iter().filter(|probe| life.outcome(probe) == ProbeOutcome::Failure);
+        failed.any(|probe| run.before(&since, &probe.at) && !run.before(&event.at, &probe.at))
+    };
+    let lives = lives_of(run, pod, container).filter_map(|life| life.probed(spec.kind));
+    lives.into_iter().any(|life| recorded(&life))
+}
+
 /// An event about a failed probe names a kind of probe that the container has, and contains what its command printed.
 pub(super) fn names_a_probe(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
@@ -310,7 +329,11 @@ pub(super) fn names_a_probe(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
                         "an event says {:?}, but not what the command of {}/{} printed",
                         event.message, pod.key, container.name
                     );
-                    seen.violated(finding, [event.id]);
+                    if is_about_recorded(run, clause, (pod, container, probe), event) {
+                        seen.violated(finding, [event.id]);
+                    } else {
+                        seen.doubt(Doubt::Ambiguous, finding, [event.id]);
+                    }
                 }
                 Some(probe) if said.insert(probe.kind) => {
                     seen.fine([event.id]);

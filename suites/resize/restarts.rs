@@ -7,7 +7,7 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 
 use super::asked::{Resize, feasible};
 use super::enacted::is_put_off;
-use crate::reading::ends::killed_at;
+use crate::reading::ends::{killed_at, may_be_unrecorded};
 use crate::reading::kills::judge_graceful_stop;
 use crate::reading::memory::killed_for_memory;
 use crate::reading::patches::changes_image;
@@ -86,7 +86,7 @@ pub(super) fn one(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 fn judge_stop(resize: &Resize<'_, '_>, life: &Life<'_, '_>, clause: &Clause, seen: &mut Seen) {
     if let Some(stop) = life.stop() {
         judge_graceful_stop(clause.tolerance_us("kill"), life, resize.patch.id, stop, seen);
-    } else if let Some(killed) = killed_at(life).filter(|_| life.holes.is_empty()) {
+    } else if let Some(killed) = killed_at(life).filter(|killed| !may_be_unrecorded(life, killed)) {
         let finding = format!("a resize killed {} without a stop signal", life.name());
         seen.violated(finding, [resize.patch.id, killed.id]);
     }

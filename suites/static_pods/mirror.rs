@@ -3,12 +3,13 @@
 use probity_model::clocks::Stamp;
 use probity_model::history::Did;
 use probity_model::measure::{Fit, whole_seconds};
-use probity_model::timeline::{Attempt, Life, PodLife, Revision};
+use probity_model::timeline::{Attempt, Life, Mirror, PodLife, Revision};
 use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
 
 use super::static_pods;
 use crate::reading::mains::{lives_of, mains};
+use crate::reading::statuses::statuses;
 
 /// The annotation of a mirror pod, as in the Kubernetes documentation.
 const MIRRORED: &str = "kubernetes.io/config.mirror";
@@ -116,13 +117,15 @@ fn judge_deleted(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &
                 seen.facet("seen", "runs-on");
             }
         }
-        match pod.mirrors.get(nth + 1).and_then(|next| next.revisions.first()) {
-            Some(next) => {
+        let again = pod.mirrors.get(nth + 1).and_then(|again| Some((again, again.revisions.first()?)));
+        match again {
+            Some((again, next)) => {
                 let quantity = format!("until the mirror pod of {} existed again", pod.key);
                 let fit = seen.within(run, &pod.node, quantity, (gone, next), clause.in_time());
                 if fit == Some(Fit::Met) {
                     seen.facet("seen", "recreated");
                 }
+                judge_shown_again(run, clause, pod, (again, next), seen);
             }
             None if run.watched_for(pod, &gone.at, clause.slack_us()) => {
                 let finding = format!("the mirror pod of {} was deleted, but was not created again", pod.key);
@@ -130,6 +133,26 @@ fn judge_deleted(run: &Timeline<'_>, clause: &Clause, pod: &PodLife<'_>, seen: &
             }
             None => {}
         }
+    }
+}
+
+/// A new mirror pod shows the status of the static pod, whose containers still run.
+fn judge_shown_again(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    pod: &PodLife<'_>,
+    (mirror, first): (&Mirror<'_>, &Revision<'_>),
+    seen: &mut Seen,
+) {
+    let shows = |shown: &Revision<'_>| shown.gone || statuses(shown).next().is_some();
+    if mirror.deleted.is_some() || mirror.revisions.iter().any(shows) {
+        return;
+    }
+    let runs = running_at(run, pod, &first.at).is_some_and(|life| life.lives_on());
+    if runs && run.watched_for(pod, &first.at, clause.slack_us()) {
+        let finding =
+            format!("the mirror pod of {} was created again, but does not show its containers", pod.key);
+        seen.violated(finding, run.to_the_end([first.id]));
     }
 }
 

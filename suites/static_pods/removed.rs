@@ -49,7 +49,7 @@ fn judge_stop(clause: &Clause, life: &Life<'_, '_>, removed: &At, seen: &mut See
         if !hooked && judge_kill_within(clause.tolerance_us("kill"), life, stop, life.pod.grace(), seen) {
             seen.facet("seen", "kill");
         }
-    } else if let Some(killed) = killed_at(life) {
+    } else if let Some(killed) = killed_at(life).filter(|killed| !may_be_unrecorded(life, killed)) {
         let finding =
             format!("the manifest was removed, and {} was killed without a stop signal", life.name());
         seen.violated(finding, [removed.id, killed.id]);

@@ -43,16 +43,21 @@ fn mirrored(run: &mut Composer, at: f64, uid: &str, change: Change, ready: bool)
 
 /// Like [`mirrored`], with this container.
 fn mirrored_with(run: &mut Composer, container: &Value, (at, uid, change, ready): (f64, &str, Change, bool)) {
-    let object = json!({
+    let status = running_status("target", at, ready, true, 0);
+    run.sighting(at, "Pod", NAME, change, mirror(container, uid, &status));
+}
+
+/// The mirror pod with this UID.
+fn mirror(container: &Value, uid: &str, status: &Value) -> Value {
+    json!({
         "metadata": {
             "name": NAME, "uid": uid, "labels": { "probity.dev/pod": "web" },
             "annotations": { "kubernetes.io/config.mirror": "0123" },
             "ownerReferences": [{ "kind": "Node", "name": NODE, "uid": "n" }],
         },
         "spec": { "nodeName": NODE, "terminationGracePeriodSeconds": 1, "containers": [container] },
-        "status": running_status("target", at, ready, true, 0),
-    });
-    run.sighting(at, "Pod", NAME, change, object);
+        "status": status,
+    })
 }
 
 fn exits(run: &mut Composer, at: f64) {
@@ -94,6 +99,8 @@ enum Turn {
     StoppedByDeadline,
     StoppedByDeletion,
     NotAgain,
+    NotShownAgain,
+    ShownLater,
     Silent,
 }
 
@@ -128,13 +135,19 @@ fn shown(turn: Turn) -> &'static str {
     if turn == Turn::StoppedByDeletion {
         run.signal(14.0, "SIGTERM");
     }
-    if turn != Turn::NotAgain {
+    if [Turn::NotShownAgain, Turn::ShownLater].contains(&turn) {
+        let empty = mirror(&plain(), "m2", &json!({ "phase": "Pending" }));
+        run.sighting(16.0, "Pod", NAME, Change::Added, empty);
+        if turn == Turn::ShownLater {
+            mirrored(&mut run, 26.0, "m2", Change::Modified, true);
+        }
+    } else if turn != Turn::NotAgain {
         mirrored(&mut run, 16.0, "m2", Change::Added, true);
     }
     if turn != Turn::Silent {
         run.probe(20.0, "/ready", 200);
     }
-    run.reading(60.0);
+    run.reading(70.0);
     verdict(&run.done(), MIRROR)
 }
 
@@ -147,6 +160,8 @@ fn a_mirror_pod_shows_a_static_pod_and_does_not_control_it() {
         (Turn::StoppedByDeadline, "violated"),
         (Turn::StoppedByDeletion, "violated"),
         (Turn::NotAgain, "violated"),
+        (Turn::NotShownAgain, "violated"),
+        (Turn::ShownLater, "holds"),
         (Turn::Silent, "inconclusive"),
     ] {
         assert_eq!(shown(turn), judged, "{}", turn as u8);

@@ -117,6 +117,9 @@ mechanisms! {
     /// A probe's clock starts before the target sees the probe, earlier by the time that a connection takes when
     /// nothing is stalled.
     TO_CONNECT = SECOND * 15 / 100;
+    /// A stop signal can come before the process of a container runs only if the node was stalled or overloaded for at least this
+    /// long before that: the kubelet first has to send a probe, to get its result, and to start the kill.
+    TO_FAIL_UNSEEN = SECOND;
     /// The pod worker carries out a kill, and took up to three seconds to start it in runs that kept both cores busy.
     TO_STOP = 2 * SECOND;
     /// A request that follows a redirect may be seen this long after the probe's timeout: the target records it with a

@@ -63,6 +63,11 @@ fn a_request_that_never_comes_is_a_violation() {
 /// A container starts again in a pod in which another container listens, and is not shown as running. The request may
 /// arrive, and a stop signal may come.
 fn started_again(asks: bool, listens: bool, stop: Option<f64>) -> &'static str {
+    started_again_on(&[], asks, listens, stop)
+}
+
+/// The same, on a node that is stalled in these times.
+fn started_again_on(stalls: &[(f64, f64)], asks: bool, listens: bool, stop: Option<f64>) -> &'static str {
     let plan = json!({ "listeners": { "web": { "port": 8080, "paths": { "/prepare": 200 } } } }).to_string();
     let env = json!([{ "name": "AGNHOST_PLAN", "value": plan }]);
     let hook = json!({ "postStart": { "httpGet": { "path": "/prepare", "port": 8080 } } });
@@ -73,6 +78,9 @@ fn started_again(asks: bool, listens: bool, stop: Option<f64>) -> &'static str {
     if listens {
         let (listener, address, state) = ("web".to_owned(), "[::]:8080".to_owned(), "open".to_owned());
         run.fact(1.1, Fact::Listening(Listening { listener, address, state }));
+    }
+    for (from, to) in stalls {
+        run.noise(*from, *to);
     }
     run.of("pod", "target").start(1.5, 0);
     if asks {
@@ -92,6 +100,8 @@ fn a_request_that_goes_elsewhere_is_found_although_nothing_shows_the_container()
     assert_eq!(started_again(false, true, None), "violated", "it waits for an answer");
     assert_eq!(started_again(false, true, Some(4.0)), "violated", "the hook has failed");
     assert_ne!(started_again(false, false, Some(4.0)), "violated", "the request may have been refused");
+    let slow = started_again_on(&[(0.6, 1.4)], false, true, Some(4.0));
+    assert_ne!(slow, "violated", "the request may have come before the port was open");
 }
 
 /// The postStart request of a sidecar goes to another container, which answers it at 5 s. The sidecar is shown as running at

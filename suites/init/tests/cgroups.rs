@@ -87,6 +87,26 @@ fn a_missing_memory_limit_counts_as_the_highest() {
 }
 
 #[test]
+fn a_missing_cpu_limit_counts_as_the_highest() {
+    let judged = |quota: Value| {
+        let mut run = Composer::new(&[CGROUP]);
+        let unlimited = json!({ "name": "prepare", "resources": { "limits": { "memory": "64Mi" } } });
+        let spec = json!({ "initContainers": [unlimited], "containers": [container("a", "200m", "64Mi")] });
+        run.of("pod", "a").create(0.0, &spec);
+        let cgroup =
+            json!({ "version": 1, "cpuQuota": quota, "cpuPeriod": 100_000, "memoryLimit": 64 << 20 });
+        let output = Some(json!({ "sandboxes": [], "containers": [], "cgroup": cgroup }));
+        let (node, verb, uid) = (NODE.to_owned(), DESCRIBE_POD.to_owned(), Some("uid-pod".to_owned()));
+        run.deed(5.0, Did::NodeVerb { node, verb, uid, input: None, exit: Some(0), output, proof: None });
+        run.reading(10.0);
+        verdict(&run.done(), CGROUP)
+    };
+    assert_eq!(judged(Value::Null), "holds");
+    assert_eq!(judged(json!(-1)), "holds");
+    assert_eq!(judged(json!(20_000)), "violated", "the limit of the main container");
+}
+
+#[test]
 fn a_resize_changes_the_control_group() {
     let judged = |at: f64, quota: i64, conditions: Value| {
         let mut run = Composer::new(&[CGROUP]);

@@ -92,7 +92,8 @@ fn references_have_the_values_of_earlier_variables() {
     assert_eq!(reference("$(host):$(port)", "$(host):80"), "violated");
     assert_eq!(reference("$$(host) $(nobody)", "$(host) $(nobody)"), "holds");
     assert_eq!(reference("$$(host)", "$two"), "violated", "it is escaped");
-    assert_eq!(reference("$(me)", "pod"), "holds", "its value is not known here");
+    assert_eq!(reference("$(me)", "pod"), "holds");
+    assert_eq!(reference("$(me)", "$(me)"), "violated", "its value comes from a field of the pod");
     assert_eq!(reference("$(later)", "$(later)"), "holds");
     assert_eq!(reference("$(later)", "5"), "violated", "it comes later");
     assert_eq!(reference("$(KUBERNETES_SERVICE_HOST)", "10.96.0.1"), "holds");

@@ -3,7 +3,7 @@
 use probity_composer::Composer;
 use serde_json::json;
 
-use super::{answers, http, pod, verdict};
+use super::{answers, begin, http, pod, spec, verdict};
 
 const PERIOD: &str = "probe.timing.period";
 const PHASE: &str = "probe.timing.first-probe-phase";
@@ -86,6 +86,24 @@ fn an_instance_that_may_have_been_stopping_since_its_start_gets_no_probes() {
     assert_eq!(judged(8.0, false), "violated", "it had less than its grace period");
     assert_eq!(judged(20.0, false), "violated", "it had more than its grace period");
     assert_eq!(judged(11.2, true), "violated", "its stop signal came at its end");
+}
+
+#[test]
+fn a_case_may_end_before_the_grace_period_of_a_stop_without_a_record() {
+    let judged = |failures: u64, busy: bool, until: f64| {
+        let mut run = Composer::new(&[PERIOD]);
+        run.create(0.0, &spec(json!({ "livenessProbe": http(json!({ "failureThreshold": failures })) })));
+        if busy {
+            run.noise(0.2, 0.9);
+        }
+        begin(&mut run, 1.0, 0);
+        run.running(until, false, true, 0).reading(until);
+        verdict(&run.done(), PERIOD)
+    };
+    assert_ne!(judged(1, true, 10.0), "violated", "it may be stopping");
+    assert_eq!(judged(1, false, 10.0), "violated", "it started quickly");
+    assert_eq!(judged(9, true, 10.0), "violated", "nine probes cannot fail before the port is open");
+    assert_eq!(judged(1, true, 20.0), "violated", "its grace period is over");
 }
 
 #[test]

@@ -107,6 +107,54 @@ fn an_error_between_startup_failures_does_not_end_their_row() {
     assert_eq!(interrupted(false), "violated");
 }
 
+/// The answers to a readiness probe pass and break off in turn. Three successes are needed, and the container is shown as ready
+/// at this time, or never.
+fn rising(ready: Option<f64>) -> &'static str {
+    let probe =
+        json!({ "httpGet": { "path": "/r", "port": 8080 }, "periodSeconds": 1, "successThreshold": 3 });
+    let body = json!({ "body": { "bytes": 100 }, "stall-after": 40 });
+    let script = json!([{ "answer": 200, "when": { "probe": "every 2" } }, { "answer": body }]);
+    let mut scene = Scene::with(UNKNOWN, &json!({ "readinessProbe": probe }), &json!({ "/r": script }));
+    let cut = Told { step: 1, error: Some("the peer gave up".to_owned()), took: 0.9, ..Told::get("/r", 200) };
+    scene.ready(1.5, false);
+    for second in 2..30_u32 {
+        let told = if second.is_multiple_of(2) { &Told::get("/r", 200) } else { &cut };
+        scene.probe(f64::from(second), std::slice::from_ref(told));
+        if let Some(ready) =
+            ready.filter(|ready| *ready > f64::from(second) && *ready < f64::from(second + 1))
+        {
+            scene.ready(ready, true);
+        }
+    }
+    scene.at(30.0)
+}
+
+#[test]
+fn an_error_between_successes_does_not_end_their_row() {
+    assert_eq!(rising(Some(6.5)), "holds");
+    assert_eq!(rising(Some(20.5)), "violated");
+    assert_eq!(rising(None), "violated");
+}
+
+#[test]
+fn probes_go_on_after_an_error() {
+    let judged = |more: bool| {
+        let body = json!({ "body": { "bytes": 100 }, "stall-after": 40 });
+        let script =
+            json!([{ "answer": 200, "times": 3 }, { "answer": body, "times": 1 }, { "answer": 200 }]);
+        let mut scene = Scene::http(UNKNOWN, "livenessProbe", &json!({ "/r": script }));
+        scene.probes(2..5, &[Told::get("/r", 200)]);
+        let error = Some("the peer gave up".to_owned());
+        scene.probe(5.0, &[Told { step: 1, error, took: 0.9, ..Told::get("/r", 200) }]);
+        if more {
+            scene.probes(6..40, &[Told { step: 2, ..Told::get("/r", 200) }]);
+        }
+        scene.at(40.0)
+    };
+    assert_ne!(judged(true), "violated");
+    assert_eq!(judged(false), "violated");
+}
+
 fn undeclared(says: &str) -> &'static str {
     let handler = json!({ "tcpSocket": { "port": "nope" } });
     let mut scene = Scene::new(UNKNOWN, "livenessProbe", &handler, &json!({}));

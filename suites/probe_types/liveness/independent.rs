@@ -5,6 +5,8 @@ use probity_model::measure::seconds;
 use probity_model::timeline::{Handler, Life, Probe, ProbeKind, ProbeOutcome, ProbedLife};
 use probity_model::{Clause, Seen, Timeline};
 
+use crate::reading::lost_signals::may_have_been_stopping;
+
 /// Liveness probes arrive as early as they would without a readiness probe, even while readiness has not succeeded.
 pub(super) fn does_not_wait_for_readiness(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for liveness in run.lives().of(ProbeKind::Liveness) {
@@ -53,7 +55,7 @@ fn judge_wait(
         None => life.ended.is_none() && life.watched_for(&base, allowed),
     };
     // If another probe shares the endpoint, the liveness probes cannot be told from others.
-    if long_enough && life.is_unmistaken() {
+    if long_enough && life.is_unmistaken() && !may_have_been_stopping(life) {
         let finding = format!(
             "no liveness probe within {} of the start while readiness had not succeeded",
             seconds(allowed)

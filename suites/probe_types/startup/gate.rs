@@ -14,6 +14,7 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use crate::reading::absence::judge_absence;
+use crate::reading::lost_signals::stopped_from;
 
 /// The first probe that can have opened the gate.
 pub(super) struct Opening<'t, 'h> {
@@ -224,11 +225,10 @@ fn disordered(startup: &ProbedLife<'_, '_>, at: &Stamp) -> bool {
 }
 
 /// How a time compares with the time during which an instance can have inherited `started`; `None` if there was nothing
-/// to inherit. The kubelet must have killed the previous instance, and that instance must have started.
+/// to inherit.
 fn inherited(clause: &Clause, startup: &ProbedLife<'_, '_>, at: &Stamp) -> Option<Fit> {
     let before = startup.before()?.probed(ProbeKind::Startup)?;
-    let killed = before.stop().is_some() || killed_late(&before);
-    if !killed || opening(&before).is_none() || startup.container.lifecycle("postStart").is_some() {
+    if !hands_on(clause, &before) || startup.container.lifecycle("postStart").is_some() {
         return None;
     }
     let span = startup.spec.period + clause.slack_us();
@@ -238,6 +238,21 @@ fn inherited(clause: &Clause, startup: &ProbedLife<'_, '_>, at: &Stamp) -> Optio
     let (began, pod) = (&startup.began, startup.pod);
     let measured = startup.run.measure(quantity, &pod.node, began, (began.id, at), bound);
     measured.map(|measured| measured.fit())
+}
+
+/// Whether an instance was killed while the kubelet considered it started: its startup probe had succeeded, or it had inherited
+/// `started` and was killed before its own startup probe was due.
+fn hands_on(clause: &Clause, life: &ProbedLife<'_, '_>) -> bool {
+    let killed = stopped_from(life).is_some() || killed_late(life);
+    let before = || life.before()?.probed(ProbeKind::Startup);
+    let inherits = || was_brief(clause, life) && before().is_some_and(|before| hands_on(clause, &before));
+    killed && (opening(life).is_some() || inherits())
+}
+
+/// Whether an instance was stopped before its own startup probe was due.
+fn was_brief(clause: &Clause, life: &ProbedLife<'_, '_>) -> bool {
+    let lived = stopped_from(life).and_then(|stop| life.run.clocks.between(&life.began, &stop));
+    life.probes.is_empty() && lived.is_some_and(|lived| lived.lo <= life.spec.period + clause.slack_us())
 }
 
 /// Whether the kubelet killed an instance that had already exited, because its probes had failed before the kubelet

@@ -44,6 +44,24 @@ fn nobody_at_an_open_port_is_a_violation() {
 }
 
 #[test]
+fn nobody_visits_a_container_that_may_have_been_stopping_since_its_start() {
+    let judged = |killed: f64| {
+        let mut spec = named();
+        let probe = spec["containers"][0]["readinessProbe"].take();
+        spec["containers"][0]["livenessProbe"] = probe;
+        spec["containers"][0]["livenessProbe"]["failureThreshold"] = json!(1);
+        let mut run = Composer::new(&[NAME]);
+        run.create(0.0, &spec).start(1.0, 0);
+        opened(&mut run, 1.2, "[::]:8080");
+        run.left(killed).running(killed + 0.5, false, true, 1).reading(killed + 0.5);
+        verdict(&run.done(), NAME)
+    };
+    assert_ne!(judged(31.0), "violated");
+    assert_eq!(judged(22.0), "violated", "it had less than its grace period");
+    assert_eq!(judged(45.0), "violated", "it had more than its grace period");
+}
+
+#[test]
 fn nobody_after_the_loss_of_a_sandbox_is_a_violation() {
     let judged = |began: f64, verb: &str| {
         let mut run = listening(NAME, &json!({ "path": "/ready", "port": "web" }));

@@ -39,6 +39,32 @@ fn each_text_that_a_command_prints_is_reported() {
 }
 
 #[test]
+fn a_command_that_did_not_reach_its_target_printed_something_else() {
+    let clause = "report.event.unhealthy-names-probe";
+    let judged = |at: f64| {
+        let plan = json!({ "exec": { "ready": { "exit": 1, "print": "not yet" } } }).to_string();
+        let env = json!([{ "name": "AGNHOST_PLAN", "value": plan }]);
+        let probe = json!({ "exec": { "command": ["/agnhost-rs", "exec", "ready"] }, "periodSeconds": 1 });
+        let mut run = pod(clause, &one(json!({ "name": "target", "env": env, "readinessProbe": probe })));
+        run.start(1.0, 0);
+        let says = |text: &str| {
+            event(at, "target", "Warning", "Unhealthy", &format!("Readiness probe failed: {text}"))
+        };
+        if at < 20.0 {
+            told(&mut run, at, &says("failed to ask what to do"));
+        }
+        run.exec(20.0, "ready", Some(1));
+        if at > 20.0 {
+            told(&mut run, at, &says("failed to ask what to do"));
+        }
+        told(&mut run, 21.0, &with(says("not yet"), "/metadata/name", json!("pod.right")));
+        concluded(run, clause)
+    };
+    assert_eq!(judged(1.5), "inconclusive", "no run has reached the target yet");
+    assert_eq!(judged(20.5), "violated");
+}
+
+#[test]
 fn an_error_is_reported_once_however_often_the_probe_is_tried() {
     let clause = "report.event.unhealthy";
     let judged = |each: u32| {

@@ -12,8 +12,10 @@ use crate::pressure::Cause;
 use crate::resize::requested;
 use crate::world::{Act, MS, SECOND, World};
 
-/// The priority class of critical pods, and its value.
+/// The priority class of the pods that their node needs most, and its value.
 pub(crate) const CRITICAL: (&str, i64) = ("system-node-critical", 2_000_001_000);
+/// The other priority class of critical pods, and its value, which is the lowest priority of critical pods.
+pub(crate) const CLUSTER_CRITICAL: (&str, i64) = ("system-cluster-critical", 2_000_000_000);
 /// How soon the kubelet looks again whether the pods that it ended are gone.
 const LOOKS_AGAIN: i64 = 100 * MS;
 /// One unit of a resource, in thousandths.

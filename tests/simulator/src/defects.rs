@@ -6,7 +6,7 @@
 #[macro_use]
 mod list;
 with_handlers! {
-    [with_settings with_http with_kubelet with_reports with_conditions with_init with_life with_termination with_disruption with_basics with_resources with_ephemeral with_identity with_nodes with_users with_subtle with_careless with_scope with_requests with_later with_halves with_untimely with_unexplained with_told with_leaving with_resizes with_rare with_inside with_pending with_endings with_granted with_overlooked with_kept with_reused with_guessed with_neighbors with_shutdowns with_narrow with_combined defects]
+    [with_settings with_http with_kubelet with_reports with_conditions with_init with_life with_termination with_disruption with_basics with_resources with_ephemeral with_identity with_nodes with_users with_subtle with_careless with_scope with_requests with_later with_halves with_untimely with_unexplained with_told with_leaving with_resizes with_rare with_inside with_pending with_endings with_granted with_overlooked with_kept with_reused with_guessed with_neighbors with_shutdowns with_narrow with_combined with_interrupted with_situations defects]
     /// Liveness probes do not wait for startup (`probe.startup.gates-liveness`, `slow-start-protection`).
     LivenessIgnoresStartup,
     /// Readiness probes do not wait for startup (`probe.startup.gates-readiness`).

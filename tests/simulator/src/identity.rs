@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::Defect;
 use crate::amounts::thousandths;
 use crate::kubelet::expand::expand;
-use crate::pod::{Container, Kind, micros};
+use crate::pod::{Container, Kind, Pod, micros};
 use crate::resize::requested;
 use crate::users::FIELD as USERS;
 use crate::world::{ALLOCATABLE, At, LifeAt, MS, World};
@@ -80,7 +80,7 @@ impl World<'_> {
             return false;
         }
         let exceeds = |(resource, all): &(&str, &str)| {
-            requested(&self.pods[pod], resource) > thousandths(&json!(all)).unwrap_or_default()
+            self.needed(pod, resource) > thousandths(&json!(all)).unwrap_or_default()
         };
         let Some((resource, _)) = ALLOCATABLE.into_iter().find(exceeds) else { return false };
         if self.has(Defect::BoundBeyondMemoryRuns) && resource == "memory" {
@@ -102,6 +102,15 @@ impl World<'_> {
         let (name, object) = (self.pods[pod].name.clone(), self.pods[pod].object.clone());
         self.show("Pod", &name, Change::Modified, &object);
         true
+    }
+
+    /// How much of a resource a new pod needs. An init container does not run together with the main containers.
+    fn needed(&self, pod: usize, resource: &str) -> i64 {
+        let of = &self.pods[pod];
+        let inits = of.containers.iter().filter(|one| one.kind == Kind::Init);
+        let counted = inits.filter(|_| !self.has(Defect::BoundBeyondWithInitRuns));
+        let own = counted.filter_map(|one| thousandths(&one.spec["resources"]["requests"][resource]));
+        requested(of, resource).max(own.max().unwrap_or_default())
     }
 
     /// The root file system of a container in its list of mounts.
@@ -160,18 +169,28 @@ impl World<'_> {
         if life.attempt > 0 && self.has(Defect::VolumesEmptiedByRestart) {
             return false;
         }
+        let hidden = self.hidden_until(of, &wanted.0);
         of.containers.iter().enumerate().any(|(number, writer)| {
             let Some(own) = &writer.life else { return false };
             let apart = number != life.at.container && self.has(Defect::VolumesApart);
             let writes = own.plan.process.consume.iter().any(|consumer| match consumer {
                 Consumer::Disk { path, after, .. } => {
+                    let written = own.began + after.map_or(0, micros) + 20 * MS;
                     place(writer, path).as_ref() == Some(&wanted)
-                        && self.now > own.began + after.map_or(0, micros) + 20 * MS
+                        && self.now > written
+                        && hidden.is_none_or(|hidden| written > hidden)
                 }
                 _ => false,
             });
             writes && !apart
         })
+    }
+
+    /// When a defective kubelet mounted a volume of a pod again, which hides all earlier files in it.
+    fn hidden_until(&self, pod: &Pod, volume: &str) -> Option<i64> {
+        let mut volumes = pod.object["spec"]["volumes"].as_array().into_iter().flatten();
+        let in_memory = volumes.any(|of| of["name"] == volume && of["emptyDir"]["medium"] == "Memory");
+        self.node.restarted.filter(|_| in_memory && self.has(Defect::MemoryVolumeMountedAgain))
     }
 
     /// Whether the mounts of a container contain whole volumes because it was restarted.

@@ -13,6 +13,7 @@ mod hooks;
 mod http;
 pub(crate) mod images;
 mod init;
+mod interrupted;
 mod kept;
 mod leaving;
 mod lifecycle;

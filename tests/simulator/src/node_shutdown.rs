@@ -7,7 +7,7 @@ use probity_script::Span;
 use serde_json::{Value, json};
 
 use crate::Defect;
-use crate::critical::CRITICAL;
+use crate::critical::{CLUSTER_CRITICAL, CRITICAL};
 use crate::pod::{Container, micros};
 use crate::pressure::Cause;
 use crate::world::{Act, MS, SECOND, World};
@@ -67,7 +67,8 @@ impl World<'_> {
     }
 
     fn is_critical(&self, pod: usize) -> bool {
-        self.pods[pod].object["spec"]["priorityClassName"] == CRITICAL.0
+        let class = &self.pods[pod].object["spec"]["priorityClassName"];
+        *class == CRITICAL.0 || (*class == CLUSTER_CRITICAL.0 && !self.has(Defect::ClusterCriticalEndsFirst))
     }
 
     /// The kubelet checks which pods are left, and goes on if there are none or their time is over.

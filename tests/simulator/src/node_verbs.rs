@@ -29,6 +29,8 @@ pub(crate) struct NodeSettings {
     pub(crate) delays: Option<Periods>,
     /// The time from which containers can get exclusive CPUs.
     pub(crate) gives_processors_since: Option<i64>,
+    /// When the kubelet was last restarted.
+    pub(crate) restarted: Option<i64>,
     /// How many terminated pods the controller manager keeps.
     pub(crate) threshold: Option<usize>,
 }
@@ -117,7 +119,8 @@ impl World<'_> {
         let amount = |kind: &str, resource: &str| {
             let list = |field: &str| sized_for["spec"][field].as_array().into_iter().flatten();
             let own = |container: &Value| thousandths(&container["resources"][kind][resource]);
-            let uncounted = self.has(Defect::UnlimitedInitUncounted).then_some(0);
+            let of_cpu = resource == "cpu" && self.has(Defect::CpuOfUnlimitedInitUncounted);
+            let uncounted = (of_cpu || self.has(Defect::UnlimitedInitUncounted)).then_some(0);
             let mains: Option<Vec<i64>> = list("containers").map(own).collect();
             let (mut together, mut sidecars, mut inits) = (mains?.iter().sum::<i64>(), 0, 0);
             for container in list("initContainers") {

@@ -232,6 +232,8 @@ pub(crate) struct Life {
     pub(crate) conn: u64,
     pub(crate) exec: u64,
     pub(crate) plan: Plan,
+    /// The resources that the container had when the process started.
+    pub(crate) resources: Value,
     pub(crate) changes: u64,
     pub(crate) counts: BTreeMap<Endpoint, u64>,
     pub(crate) marks: BTreeMap<String, i64>,

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use probity_case::manifest::pod_name;
 use probity_case::{ONLY, PatchStep, Step};
 use probity_model::history::Did;
+use probity_model::timeline::ProbeKind;
 use serde_json::{Value, json};
 
 use crate::Defect;
@@ -142,7 +143,7 @@ impl World<'_> {
                 let late = if self.has(Defect::ResizeLate) { 14 * SECOND } else { 0 };
                 let delay = late + self.between(100 * MS, 600 * MS);
                 self.later(delay, Act::Resize(at));
-                begins = true;
+                begins |= !(self.is_sidecar(at) && self.has(Defect::SidecarResizeUnannounced));
             } else {
                 let old = &self.pods[pod].containers[container].spec["resources"];
                 let of_limits = old["requests"] == wanted["requests"];
@@ -240,7 +241,11 @@ impl World<'_> {
             let mut of = all.filter(|policy| policy["resourceName"] == resource);
             of.any(|policy| policy["restartPolicy"] == "RestartContainer")
         };
-        let heeds = |resource: &str| resource != "cpu" || !self.has(Defect::CpuPolicyIgnored);
+        let together = changed("cpu") && changed("memory") && self.has(Defect::CombinedResizeFollowsCpu);
+        let heeds = |resource: &str| match resource {
+            "cpu" => !self.has(Defect::CpuPolicyIgnored),
+            _ => !together,
+        };
         let by_policy =
             ["cpu", "memory"].iter().any(|resource| changed(resource) && says(resource) && heeds(resource));
         let restarts = by_policy && !self.has(Defect::ResizePolicyIgnored)
@@ -258,6 +263,9 @@ impl World<'_> {
         if let Some(life) = self.pods[at.pod].containers[at.container].life.as_mut() {
             life.stops_for_resize = restarts;
         }
+        if !restarts && self.has(Defect::ResizeRepeatsStartup) {
+            self.forget_startup(at);
+        }
         self.touch(at.pod);
         if restarts {
             let grace = self.pods[at.pod].grace();
@@ -270,6 +278,17 @@ impl World<'_> {
                 self.later(3 * SECOND, Act::Resize(at));
             }
         }
+    }
+
+    /// A defective kubelet forgets that the startup probe of a container has succeeded.
+    fn forget_startup(&mut self, at: At) {
+        let container = &mut self.pods[at.pod].containers[at.container];
+        let id = container.view.id.clone();
+        let Some(worker) = container.worker(ProbeKind::Startup) else { return };
+        worker.hold = false;
+        worker.last = None;
+        container.results.set(ProbeKind::Startup, &id, None);
+        container.view.started = false;
     }
 
     /// The resources in the cgroup of a container after a resize.

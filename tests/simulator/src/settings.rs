@@ -9,7 +9,7 @@ use probity_model::history::Did;
 use serde_json::{Value, json};
 
 use crate::Defect;
-use crate::pod::{Container, State};
+use crate::pod::{Container, Kind, State};
 use crate::world::{Act, At, MS, SECOND, World};
 
 /// How long the kubelet waits before it retries to mount a volume; the wait doubles each time.
@@ -151,12 +151,22 @@ impl World<'_> {
         all
     }
 
+    /// The value of the key of a ConfigMap or a Secret to which a variable refers.
+    pub(crate) fn value_of_key(&self, of: &Value) -> Option<String> {
+        let (kind, from) = source(of)?;
+        let name = from["name"].as_str()?;
+        let [_, last] = self.settings.get(&(kind.to_owned(), name.to_owned()))?.get(from["key"].as_str()?)?;
+        Some(last.clone())
+    }
+
     /// Why a container must not start as its user: it would run as root, but must not.
     fn root_problem(&self, pod: usize, container: usize) -> Option<String> {
         let own = &self.pods[pod].containers[container].spec["securityContext"];
         let of_pod = &self.pods[pod].object["spec"]["securityContext"];
         let field = |name: &str| if own[name].is_null() { &of_pod[name] } else { &own[name] };
-        let unchecked = own["runAsNonRoot"].is_null() && self.has(Defect::NonRootOfPodUnchecked);
+        let main = self.pods[pod].containers[container].kind == Kind::Main;
+        let unchecked = (own["runAsNonRoot"].is_null() && self.has(Defect::NonRootOfPodUnchecked))
+            || (!main && self.has(Defect::RootInitsUnchecked));
         let breaks = *field("runAsNonRoot") == true && *field("runAsUser") == 0 && !unchecked;
         breaks.then(|| "container's runAsUser breaks non-root policy".to_owned())
     }

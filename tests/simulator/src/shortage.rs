@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::Defect;
 use crate::amounts::thousandths;
-use crate::pod::{Container, micros};
+use crate::pod::{Container, Kind, micros};
 use crate::pressure::Cause;
 use crate::world::{ALLOCATABLE, Act, MS, SECOND, World};
 
@@ -81,7 +81,10 @@ impl World<'_> {
             let amount = |list: &str| thousandths(&container.spec["resources"][list]["memory"]);
             amount("requests").or_else(|| amount("limits")).unwrap_or_default() / 1000
         };
-        let above = self.memory_of(pod) - of.containers.iter().map(asked).sum::<i64>();
+        let counts = |container: &&Container| {
+            container.kind != Kind::Sidecar || !self.has(Defect::ShortageForgetsSidecarRequests)
+        };
+        let above = self.memory_of(pod) - of.containers.iter().filter(counts).map(asked).sum::<i64>();
         let class = match of.object["status"]["qosClass"].as_str() {
             _ if !self.has(Defect::ShortageEvictsGuaranteedFirst) => 0,
             Some("Guaranteed") => 0,

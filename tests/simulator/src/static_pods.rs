@@ -93,6 +93,12 @@ impl World<'_> {
         object["metadata"]["uid"] = json!(uid);
         object["metadata"]["creationTimestamp"] = json!(created);
         object["spec"] = spec;
+        if self.has(Defect::MirrorStaysPending) {
+            // The kubelet does not write the status of the pod any more.
+            self.pods[pod].publishing = true;
+            let class = self.pods[pod].object["status"]["qosClass"].clone();
+            self.pods[pod].object["status"] = json!({ "phase": "Pending", "qosClass": class });
+        }
         self.show_pod(pod, Change::Added);
     }
 }

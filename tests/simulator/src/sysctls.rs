@@ -11,7 +11,9 @@ impl World<'_> {
     pub(crate) fn refuses_sysctls(&mut self, pod: usize) -> bool {
         let of = &self.pods[pod].object["spec"]["securityContext"]["sysctls"];
         let mut all = of.as_array().into_iter().flatten();
-        let first = all.position(|of| !is_safe(of));
+        let slashed = |of: &Value| of["name"].as_str().is_some_and(|name| name.contains('/'));
+        let allowed = |of: &Value| slashed(of) && self.has(Defect::SlashedSysctlAllowed);
+        let first = all.position(|of| !is_safe(of) && !allowed(of));
         if first.is_none_or(|first| first > 0 && self.has(Defect::UnsafeSysctlAfterSafe)) {
             return false;
         }

@@ -52,6 +52,7 @@ impl World<'_> {
             began: now,
             is_target: plan.is_some(),
             plan: plan.unwrap_or_default(),
+            resources: container.spec["resources"].clone(),
             ..Life::default()
         });
         let life = LifeAt { at, attempt };

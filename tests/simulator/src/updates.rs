@@ -10,6 +10,8 @@ use crate::world::World;
 
 /// The lists of a pod that a patch merges by the names of their entries.
 const NAMED: [&str; 3] = ["containers", "initContainers", "volumes"];
+/// The beginning of a field of a patch that removes values from a list.
+const DELETE_FROM: &str = "$deleteFromPrimitiveList/";
 /// The message with which an update of an immutable field is rejected.
 const FIXED: &str = "spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,\
                      `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations`";
@@ -46,6 +48,7 @@ impl World<'_> {
             self.count_change(pod);
         }
         self.show_again(pod);
+        self.misread_update(pod, relabelled);
         let synced = changed || self.has(Defect::ResizeConditionsRedated);
         if synced && self.pods[pod].object["spec"]["nodeName"].is_string() {
             self.touch(pod);
@@ -118,7 +121,9 @@ impl World<'_> {
         };
         let more =
             entries(new, "finalizers").any(|one| !entries(old, "finalizers").any(|known| known == one));
-        (more && refused).then(|| {
+        let count = |of: &Value| entries(of, "finalizers").count();
+        let exchanged = goes && count(new) <= count(old) && self.has(Defect::ApiExchangesFinalizer);
+        (more && refused && !exchanged).then(|| {
             "metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted".to_owned()
         })
     }
@@ -160,7 +165,9 @@ impl World<'_> {
             tolerations.collect()
         };
         let (was, is) = (bare(old), bare(new));
-        let removed = was.iter().any(|one| !is.contains(one)) && !self.has(Defect::ApiRemovesTolerations);
+        let exchanged = is.len() >= was.len() && self.has(Defect::ApiExchangesToleration);
+        let lost = was.iter().any(|one| !is.contains(one)) && !exchanged;
+        let removed = lost && !self.has(Defect::ApiRemovesTolerations);
         let added = is.len() > was.len() && self.has(Defect::ApiRefusesTolerations);
         (removed || added).then(|| {
             "spec.tolerations: Forbidden: existing toleration can not be modified except its \
@@ -210,6 +217,13 @@ pub(crate) fn merge(object: &mut Value, patch: &Value) {
         return;
     };
     for (field, value) in fields {
+        if let Some(list) = field.strip_prefix(DELETE_FROM) {
+            let gone: Vec<&Value> = value.as_array().into_iter().flatten().collect();
+            if let Some(all) = object.get_mut(list).and_then(Value::as_array_mut) {
+                all.retain(|one| !gone.contains(&one));
+            }
+            continue;
+        }
         match value {
             Value::Null => {
                 if let Some(object) = object.as_object_mut() {

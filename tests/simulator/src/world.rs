@@ -17,7 +17,7 @@ use probity_script::Fact;
 
 use crate::Defect;
 use crate::budgets::Budget;
-use crate::critical::CRITICAL;
+use crate::critical::{CLUSTER_CRITICAL, CRITICAL};
 use crate::director::Director;
 use crate::endpoints::Service;
 use crate::kubelet::{Flight, Run};
@@ -277,7 +277,7 @@ impl<'c> World<'c> {
             lost: false,
             out_of_service: false,
             advertised: BTreeMap::new(),
-            priorities: BTreeMap::from([(CRITICAL.0.to_owned(), CRITICAL.1)]),
+            priorities: [CRITICAL, CLUSTER_CRITICAL].map(|(name, value)| (name.to_owned(), value)).into(),
             reached: None,
             events: BTreeMap::new(),
         }

@@ -73,6 +73,20 @@ mod gates_liveness {
     }
 
     #[test]
+    fn what_was_inherited_can_be_inherited_again() {
+        let killed_again = |stop: f64| {
+            let mut run = restarted(CLAUSE, true);
+            run.signal(stop, "SIGTERM");
+            run.left(stop + 0.1).start(stop + 1.0, 2);
+            run.probe(stop + 1.5, "/live", 200);
+            run.probe(stop + 2.5, "/start", 200);
+            judged(&run.done())
+        };
+        assert_eq!(killed_again(7.6), "diverges");
+        assert_eq!(killed_again(14.0), "violated", "its own startup probe was due before that");
+    }
+
+    #[test]
     fn nothing_is_inherited_for_longer_than_a_startup_period() {
         let mut run = restarted(CLAUSE, true);
         run.probe(12.0, "/live", 200);

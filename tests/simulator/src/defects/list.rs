@@ -88,6 +88,9 @@ mod http;
 #[path = "inside.rs"]
 mod inside;
 #[macro_use]
+#[path = "interrupted.rs"]
+mod interrupted;
+#[macro_use]
 #[path = "kept.rs"]
 mod kept;
 #[macro_use]
@@ -117,6 +120,9 @@ mod settings;
 #[macro_use]
 #[path = "shutdowns.rs"]
 mod shutdowns;
+#[macro_use]
+#[path = "situations.rs"]
+mod situations;
 #[macro_use]
 #[path = "users.rs"]
 mod users;

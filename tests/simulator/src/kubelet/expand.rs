@@ -27,7 +27,7 @@ impl World<'_> {
             {
                 Some(name.to_owned())
             }
-            Some(entry) => Some(entry["value"].as_str().unwrap_or_default().to_owned()),
+            Some(entry) => Some(self.value_in_command(spec, entry["value"].as_str().unwrap_or_default())),
             None if self.has(Defect::ExecCommandLosesUnknownNames) => Some(String::new()),
             None => None,
         };
@@ -41,7 +41,7 @@ impl World<'_> {
 }
 
 /// The last entry of a container's environment for a name.
-fn written<'s>(spec: &'s Value, name: &str) -> Option<&'s Value> {
+pub(super) fn written<'s>(spec: &'s Value, name: &str) -> Option<&'s Value> {
     spec["env"].as_array()?.iter().rev().find(|entry| entry["name"] == name)
 }
 

@@ -86,7 +86,8 @@ impl World<'_> {
                 return;
             }
             let short = self.has(Defect::FailedHookHasTwoSeconds) || self.stops_hard(at);
-            self.stop_container(at, if short { self.least_grace() } else { self.pods[at.pod].grace() });
+            let grace = if short { self.least_grace() } else { self.pods[at.pod].grace() };
+            self.stop_container(at, self.grace_beside_probe(at, grace, Defect::FailedHookUsesProbeGrace));
         }
     }
 

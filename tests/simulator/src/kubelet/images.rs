@@ -69,6 +69,7 @@ impl World<'_> {
                     let (life, stop) = (LifeAt { at, attempt: of.attempt() }, 9 * SECOND);
                     self.later(stop, Act::Terminate(life, self.now + stop + grace));
                 } else {
+                    let grace = self.grace_beside_probe(at, grace, Defect::NewImageUsesProbeGrace);
                     self.stop_container(at, grace);
                 }
                 if self.has(Defect::NewImageStopsAll) {

@@ -194,6 +194,7 @@ impl World<'_> {
                     let attempt = of.attempt();
                     self.later(20 * MS, Act::Force(LifeAt { at, attempt }));
                 } else {
+                    let grace = self.grace_beside_probe(at, grace, Defect::DeadlineUsesProbeGrace);
                     self.stop_container(at, grace);
                 }
             }

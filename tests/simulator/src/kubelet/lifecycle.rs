@@ -248,6 +248,7 @@ impl World<'_> {
         container.view.ready = stays_ready && container.probe(ProbeKind::Readiness).is_none();
         container.view.started = false;
         let (name, pod) = (container.name.clone(), self.pods[at.pod].name.clone());
+        self.keep_ready_in_back_off(at);
         let uid = self.pods[at.pod].uid.clone();
         let message = format!(
             "Back-off restarting failed container {name} in pod {pod}_{}({uid})",

@@ -87,7 +87,7 @@ impl World<'_> {
             return (self.now, Back::Unsent(super::http::no_such_port(&settings["port"])));
         };
         let looped = of.on_host && self.has(Defect::GrpcThroughLoopback);
-        let host = if looped { "127.0.0.1".to_owned() } else { of.ip.clone() };
+        let host = if looped { "127.0.0.1".to_owned() } else { self.address_for_grpc(run.at.pod) };
         let peer = self.kubelet_address(&host);
         let request = Request {
             method: "POST",

@@ -185,7 +185,7 @@ impl World<'_> {
                     let reason = if unhealthy { "Unhealthy" } else { "ProbeWarning" };
                     self.record(pod, container, "Warning", reason, &format!("{word} probe warning: {text}"));
                 }
-                self.counted_warning(run.kind)
+                self.counted_warning(run.kind).filter(|_| !self.ignores_warning(run.at, run.kind))
             }
             Outcome::Failed(why) => {
                 let said = if self.has(Defect::FailureReportedAsError) { "errored" } else { "failed" };
@@ -203,6 +203,7 @@ impl World<'_> {
                 if self.ends_row_by_error(run.kind) {
                     self.forget_row(run.at, run.kind);
                 }
+                self.spoil_by_error(run.at, run.kind);
                 None
             }
         };

@@ -86,6 +86,7 @@ impl World<'_> {
             leg.host = Some(leg.url.place().replace(leg.first_host.as_str(), own));
         }
         let mut headers = self.wire(&leg);
+        self.add_agent(&leg, &mut headers);
         let workers = &self.pods[run.at.pod].containers[run.at.container].workers;
         let cookie = workers.iter().find(|worker| worker.kind == run.kind).and_then(|of| of.cookie.clone());
         headers.extend(cookie.map(|cookie| ("Cookie".to_owned(), cookie)));

@@ -28,6 +28,7 @@ impl World<'_> {
         let (node, verb, input) = (NODE.to_owned(), of.verb.clone(), of.input.clone());
         self.did(Did::NodeVerb { node, verb, uid: None, input, exit: Some(0), output, proof });
         self.flights.clear();
+        self.node.restarted = Some(self.now);
         for pod in 0..self.pods.len() {
             let object = &self.pods[pod].object;
             let over = matches!(object["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));

@@ -200,6 +200,7 @@ impl World<'_> {
         self.forget_back_off(at, hook_failed);
         self.passes_on(at, code);
         if let Some(whole) = self.pods[at.pod].within.filter(|whole| self.pods[*whole].deleted.is_some()) {
+            self.after_ephemeral(whole);
             self.go_if_all_ended(whole);
         }
         if self.pods[at.pod].deleted.is_some() {

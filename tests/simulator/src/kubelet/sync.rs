@@ -119,6 +119,9 @@ impl World<'_> {
         if !running && unprobed && self.stays_ready_at_its_end(at) {
             return true;
         }
+        if self.stays_ready_in_back_off(at) {
+            return true;
+        }
         if !running || !container.view.started {
             return false;
         }

@@ -221,6 +221,7 @@ impl World<'_> {
             () if self.stops_out_of_order(at.pod) => false,
             () if self.waits_for_crashed(at) => true,
             () if self.waits_for_no_main(at.pod) => true,
+            () if self.awaits_ephemeral(at.pod) => true,
             () if self.has(Defect::SidecarsWaitForExpiry) => true,
             () if self.has(Defect::SidecarsWaitWhenDone) && is_done => true,
             () if self.several_wait(at.pod) && is_done => true,

@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::Defect;
 use crate::kubelet::expand::expand;
 use crate::pod::Kind;
+use crate::updates::container_in;
 use crate::world::{ALLOCATABLE, At, FIRST_NETWORK, NEXT_NETWORK, World};
 
 /// The variables with which every container finds the API server.
@@ -21,6 +22,10 @@ impl World<'_> {
         let wins = |name: &str| self.has(Defect::EnvFromOverridesEnv) && of_objects.contains_key(name);
         let mut env = of_objects.clone();
         env.extend(self.variables_of_services(&pod.object["spec"]));
+        let is_sourced = |name: &str| {
+            let mut all = list(&pod.containers[at.container].spec, "env");
+            all.any(|of| of["name"] == name && of.get("valueFrom").is_some())
+        };
         for variable in list(&pod.containers[at.container].spec, "env") {
             let name = variable["name"].as_str().unwrap_or_default().to_owned();
             if wins(&name) {
@@ -32,6 +37,7 @@ impl World<'_> {
                     let unseen = |name: &str| {
                         of_objects.contains_key(name) && self.has(Defect::ReferencesToObjectsStay)
                             || name.contains("_SERVICE_") && self.has(Defect::ServiceReferencesStay)
+                            || is_sourced(name) && self.has(Defect::ReferencesToSourcesStay)
                     };
                     let later = |name: &str| {
                         let mut all = list(&pod.containers[at.container].spec, "env");
@@ -51,7 +57,9 @@ impl World<'_> {
                 {
                     Some(String::new())
                 }
-                None => self.told(at, source, self.source_of_variable(at, source)),
+                None => self
+                    .told(at, source, self.source_of_variable(at, source))
+                    .or_else(|| self.value_of_key(source)),
             };
             if let Some(value) = value {
                 env.insert(name, value);
@@ -173,7 +181,12 @@ impl World<'_> {
         let containers = &self.pods[at.pod].containers;
         let named = source["containerName"].as_str().filter(|_| !self.has(Defect::DownwardContainerIgnored));
         let named = named.and_then(|name| containers.iter().find(|container| container.name == name));
-        let given = &named.unwrap_or(&containers[at.container]).spec["resources"][kind][resource];
+        let given = match named.filter(|of| of.name != containers[at.container].name) {
+            Some(other) => &other.spec["resources"],
+            None if of_variable => self.resources_at_start(at),
+            None => &containers[at.container].spec["resources"],
+        };
+        let given = &given[kind][resource];
         let of_init = kind == "limits" && containers[at.container].kind != Kind::Main;
         let of_node = ALLOCATABLE.iter().find(|(of, _)| kind == "limits" && *of == resource);
         let amount = match given.as_str() {
@@ -193,9 +206,18 @@ impl World<'_> {
         let divisor = source["divisor"].as_str().filter(|_| !self.has(Defect::DownwardDivisorIgnored));
         let divisor = divisor.and_then(quantity).unwrap_or(1000);
         let down = self.has(Defect::DownwardRoundsDown)
-            || (of_variable && self.has(Defect::DownwardVariablesRoundDown));
+            || (of_variable && self.has(Defect::DownwardVariablesRoundDown))
+            || (resource == "ephemeral-storage" && self.has(Defect::StorageRoundsDown));
         let more = if down { 0 } else { divisor - 1 };
         Some(((amount + more) / divisor).to_string())
+    }
+
+    /// The resources that a container had when its process started.
+    fn resources_at_start(&self, at: At) -> &Value {
+        let (pod, of) = (&self.pods[at.pod], &self.pods[at.pod].containers[at.container]);
+        let first = container_in(&pod.first["spec"], &of.name).map(|first| &first["resources"]);
+        let stale = first.filter(|_| of.attempt() > 0 && self.has(Defect::ResizedVariablesStale));
+        stale.or(of.life.as_ref().map(|life| &life.resources)).unwrap_or(&of.spec["resources"])
     }
 
     /// The problems with the downward API in a pod's spec.

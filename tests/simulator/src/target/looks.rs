@@ -19,9 +19,10 @@ impl World<'_> {
             of.object["spec"]["hostname"].as_str().filter(|_| !self.has(Defect::HostnameFieldIgnored));
         let name = given.unwrap_or(of.shown_name());
         let cut = name.get(..63).filter(|_| !self.has(Defect::HostnameUncut)).unwrap_or(name);
-        match self.has(Defect::HostnameOfNode) {
-            true => NODE.to_owned(),
-            false => cut.trim_end_matches(['-', '.']).to_owned(),
+        match () {
+            () if self.has(Defect::HostnameOfNode) => NODE.to_owned(),
+            () if self.has(Defect::LongHostnameKeepsHyphen) => cut.to_owned(),
+            () => cut.trim_end_matches(['-', '.']).to_owned(),
         }
     }
 
@@ -50,7 +51,9 @@ impl World<'_> {
 
     /// The score with which the kernel chooses the process that it ends when memory is short.
     fn oom_score(&self, at: At) -> i64 {
-        let pod = &self.pods[at.pod];
+        // An ephemeral container belongs to the class of its pod.
+        let whole = self.pods[at.pod].within.filter(|_| !self.has(Defect::EphemeralScoreOfBestEffort));
+        let pod = &self.pods[whole.unwrap_or(at.pod)];
         match self.class_of(&pod.object["spec"]) {
             "Guaranteed" if self.has(Defect::OomScoreOfGuaranteedHigh) => 999,
             "Guaranteed" => -997,

@@ -56,7 +56,10 @@ impl World<'_> {
         let mut files = self.settings_files(spec, volume);
         let parts = list(&volume["projected"], "sources").chain([volume]);
         let items = parts.flat_map(|of| list(&of["downwardAPI"], "items"));
-        files.extend(items.filter(|item| self.can_read(spec, volume, item)).filter_map(|item| {
+        let modeless = volume.get("projected").is_some() && self.has(Defect::ProjectedDownwardModeIgnored);
+        let readable =
+            |item: &&Value| self.can_read(spec, volume, if modeless { &Value::Null } else { item });
+        files.extend(items.filter(readable).filter_map(|item| {
             let path = item["path"].as_str()?;
             Some((path.to_owned(), self.content(at, item)?))
         }));

@@ -63,6 +63,7 @@ impl World<'_> {
     }
 
     fn ask_http(&mut self, call: &Call, request: &Request, line: Line) -> (i64, CallResult) {
+        let request = &self.as_addressed(request, line.http2.then_some(&line.door.local));
         let (path, hop) = (path_of(&request.target), hop_of(&request.target));
         let host = request.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
         let host = host.map(|(_, host)| host.as_str());
