@@ -1,7 +1,10 @@
 """Checks the pages in a headless Chromium: no errors, no requests, filters, folding, keyboard, names for screen readers,
 contrast, three widths in light and dark, no script, print.
 
-    check.py FOLDER PICTURES     FOLDER has report.html, and may have matrix.html and diff.html; writes pictures into PICTURES
+    check.py FOLDER PICTURES [regressions]
+
+FOLDER has report.html, and may have matrix.html and diff.html; writes pictures into PICTURES. With `regressions`, the compared
+reports must differ for the worse.
 """
 
 import os
@@ -16,7 +19,8 @@ from checking import expect, failures
 CHECKS = {"report.html": report_page.check, "matrix.html": comparing.check_matrix, "diff.html": comparing.check_diff}
 
 
-def main(folder, pictures):
+def main(folder, pictures, *regressions):
+    comparing.REGRESSIONS = bool(regressions)
     os.makedirs(pictures, exist_ok=True)
     with Browser() as browser:
         for name, check in CHECKS.items():

@@ -175,7 +175,7 @@ small_repository() {
     rm -rf "$1"
     mkdir -p "$1/ci/lib"
     cp "$CI/release" "$1/ci"
-    cp "$CI/lib/static" "$CI/lib/progress" "$1/ci/lib"
+    cp "$CI/lib/help" "$CI/lib/static" "$CI/lib/progress" "$1/ci/lib"
     printf '[workspace.package]\nversion = "0.1.0"\n' >"$1/Cargo.toml"
     git -C "$1" init --quiet
     git -C "$1" add .

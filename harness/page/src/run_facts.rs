@@ -62,7 +62,7 @@ fn nodes(page: &mut Html, index: &Index<'_>) {
     let Some(ground) = index.report.environment.as_ref().filter(|ground| !ground.nodes.is_empty()) else {
         return;
     };
-    page.raw("<h3>Nodes</h3>\n<div class=\"wide\"><table class=\"plain\"><thead><tr><th scope=\"col\">Node</th><th scope=\"col\">Kubelet</th>")
+    page.raw("<h3>Nodes</h3>\n<div class=\"wide\"><table class=\"plain\"><caption class=\"unseen\">Nodes of the run</caption><thead><tr><th scope=\"col\">Node</th><th scope=\"col\">Kubelet</th>")
         .raw("<th scope=\"col\">Runtime</th><th scope=\"col\">System</th><th scope=\"col\">Kernel</th></tr></thead>\n<tbody>\n");
     for (name, node) in &ground.nodes {
         page.put(
