@@ -2,6 +2,7 @@
 
 use probity_model::clocks::Order;
 use probity_model::measure::Fit;
+use probity_model::mechanisms::NEAR;
 use probity_model::timeline::{
     At, Attempt, ContainerKind, ContainerLife, Life, PodLife, ProbeKind, Revision,
 };
@@ -193,7 +194,9 @@ pub(super) fn when_started(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
 /// Until the startup probe of a sidecar succeeds, its pod is not initialized and the sidecar is not shown as started.
 fn judge_initialized(run: &Timeline<'_>, sidecar: &Started<'_, '_>, seen: &mut Seen) {
     let Some(started) = &sidecar.at else { return };
-    let early = |shown: &&Revision<'_>| run.clocks.order(&shown.at, started) == Order::Before;
+    // The target records a success only after the kubelet may have its result.
+    let earliest = started.earlier(NEAR);
+    let early = |shown: &&Revision<'_>| run.clocks.order(&shown.at, &earliest) == Order::Before;
     for shown in sidecar.pod.revisions.iter().take_while(early) {
         let status = shown.container(&sidecar.container().name);
         let said = match status {

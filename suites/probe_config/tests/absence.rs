@@ -94,9 +94,9 @@ fn a_case_may_end_before_the_grace_period_of_a_stop_without_a_record() {
         let mut run = Composer::new(&[PERIOD]);
         run.create(0.0, &spec(json!({ "livenessProbe": http(json!({ "failureThreshold": failures })) })));
         if busy {
-            run.noise(0.2, 0.9);
+            run.noise(0.5, 1.9);
         }
-        begin(&mut run, 1.0, 0);
+        begin(&mut run, 2.0, 0);
         run.running(until, false, true, 0).reading(until);
         verdict(&run.done(), PERIOD)
     };

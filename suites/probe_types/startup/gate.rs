@@ -8,7 +8,7 @@ use probity_model::clocks::{Order, Stamp};
 use probity_model::measure::{Bound, Fit, Interval, seconds};
 use probity_model::mechanisms::NEAR;
 use probity_model::timeline::{
-    At, ContainerSeen, KubeEvent, Life, Lives, Probe, ProbeKind, ProbeOutcome, ProbedLife, Revision,
+    At, ContainerSeen, KubeEvent, Life, Lives, Probe, ProbeKind, ProbeOutcome, ProbedLife, Revision, Through,
 };
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
@@ -35,7 +35,10 @@ pub(super) fn opening<'t, 'h>(startup: &ProbedLife<'t, 'h>) -> Option<Opening<'t
     }
     // The target records its answer only after it has sent it, so the kubelet may have the result a little earlier.
     let answered = startup.result(probe).at().earlier(NEAR);
-    let at = Interval::new(answered.at.lo.max(probe.at.at.lo), answered.at.hi.max(probe.at.at.hi));
+    // The kernel completes a connection before the target accepts it, and that is enough for a TCP probe.
+    let connects = matches!(probe.through, Through::Connection(_));
+    let earliest = if connects { answered.at.lo } else { answered.at.lo.max(probe.at.at.lo) };
+    let at = Interval::new(earliest, answered.at.hi.max(probe.at.at.hi));
     let id = probe.settled.as_ref().map_or(probe.id, |settled| settled.id);
     let at = At::new(id, Stamp { clock: answered.clock, at });
     Some(Opening { probe, at, certain: probe.is(ProbeKind::Startup) })

@@ -263,3 +263,18 @@ mod readiness_follows {
         assert_eq!(verdict(&run.done(), CLAUSE), "inconclusive");
     }
 }
+
+#[test]
+fn a_connection_is_complete_before_the_target_accepts_it() {
+    let clause = "probe.startup.started-field";
+    let judged = |shown: f64| {
+        let probes = json!({ "startupProbe": { "tcpSocket": { "port": 8080 }, "periodSeconds": 1 } });
+        let mut run = pod(clause, "Always", probes);
+        run.running(1.5, false, false, 0).running(shown, true, true, 0);
+        run.connection(3.0, "web", 8080);
+        run.reading(9.0);
+        verdict(&run.done(), clause)
+    };
+    assert_ne!(judged(2.95), "violated");
+    assert_eq!(judged(2.5), "violated");
+}
