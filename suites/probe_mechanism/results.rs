@@ -5,7 +5,7 @@ use std::ops::Range;
 use probity_model::mechanisms::{ONE_MISSED, PERIODS_TO_COME};
 use probity_model::timeline::{At, Handler, KubeEvent, ProbeAnswer, ProbeKind, ProbeSpec};
 use probity_model::verdict::Doubt;
-use probity_model::{Clause, EventId, Seen, Timeline};
+use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
 
 use crate::reading::answers::{Answers, of_http, of_others};
 use crate::reading::event_queue::is_recorded_by;
@@ -176,29 +176,35 @@ fn judge_rise_between(clause: &Clause, course: &Exchanges<'_, '_>, seen: &mut Se
         }
         let due = exchange.done.clone().map(|done| At::new(exchange.id, done));
         if let Some(due) = due.filter(|due| errors > 0 && course.showed_ready(due, false)) {
-            judge_ready_after(clause, course, (&due, threshold, errors), seen);
+            judge_shown_after(clause, course, (&due.stamp, &due, true), (threshold, errors), seen);
         }
         return;
     }
 }
 
-/// A container that was shown as not ready is shown as ready after this number of successes with errors in between.
-fn judge_ready_after(
+/// A container is shown as ready, or as not ready, after this number of readiness results with errors in between.
+fn judge_shown_after(
     clause: &Clause,
     course: &Exchanges<'_, '_>,
-    (due, successes, errors): (&At, usize, usize),
+    (from, due, ready): (&Stamp, &At, bool),
+    (count, errors): (usize, usize),
     seen: &mut Seen,
 ) {
+    let (results, came, facet, stayed) = if ready {
+        ("successes", "succeeded", "between-successes", "unready")
+    } else {
+        ("failures", "failed", "between-failures", "ready")
+    };
     let words = course.words();
-    match course.first_shown(due, |_, status| status.ready) {
-        Some(up) => {
-            let quantity = format!("from the last of {successes} successes to ready=true: {words}");
-            course.within(seen, quantity, (due, up), clause.in_time());
-            seen.facet("error", "between-successes");
+    match course.first_shown(from, |_, status| status.ready == ready) {
+        Some(shown) => {
+            let quantity = format!("from the last of {count} {results} to ready={ready}: {words}");
+            course.within(seen, quantity, (due, shown), clause.in_time());
+            seen.facet("error", facet);
         }
         None if course.lives_on() && course.watched_for(&due.stamp, clause.slack_us()) => {
             let finding = format!(
-                "{words} succeeded {successes} times, with {errors} errors in between, but its container stayed unready"
+                "{words} {came} {count} times, with {errors} errors in between, but its container stayed {stayed}"
             );
             seen.violated(finding, course.run.to_the_end([due.id]));
         }
@@ -249,21 +255,7 @@ fn judge_unready_after(
     if !course.showed_ready(&first.at, true) || course.exchanges.iter().any(recovers) {
         return;
     }
-    let words = course.words();
-    match course.first_shown(&first.at, |_, status| !status.ready) {
-        Some(down) => {
-            let quantity = format!("from the last of {failures} failures to ready=false: {words}");
-            course.within(seen, quantity, (due, down), clause.in_time());
-            seen.facet("error", "between-failures");
-        }
-        None if course.lives_on() && course.watched_for(&due.stamp, clause.slack_us()) => {
-            let finding = format!(
-                "{words} failed {failures} times, with {errors} errors in between, but its container stayed ready"
-            );
-            seen.violated(finding, course.run.to_the_end([due.id]));
-        }
-        None => {}
-    }
+    judge_shown_after(clause, course, (&first.at, due, false), (failures, errors), seen);
 }
 
 /// Truncated bodies are errors: the state does not change, and probes continue.

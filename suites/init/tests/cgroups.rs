@@ -68,39 +68,31 @@ fn a_pod_without_a_control_group_or_without_limits_shows_nothing() {
     assert_eq!(verdict(&run.done(), CGROUP), "inconclusive");
 }
 
+/// A pod whose main container has both limits, and whose init container has only these. The control group of the pod has this
+/// CPU quota and this memory limit.
+fn partly_limited(limits: &Value, quota: &Value, memory: &Value) -> &'static str {
+    let mut run = Composer::new(&[CGROUP]);
+    let init = json!({ "name": "prepare", "resources": { "limits": limits } });
+    let spec = json!({ "initContainers": [init], "containers": [container("a", "200m", "64Mi")] });
+    run.of("pod", "a").create(0.0, &spec);
+    let cgroup = json!({ "version": 1, "cpuQuota": quota, "cpuPeriod": 100_000, "memoryLimit": memory });
+    let output = Some(json!({ "sandboxes": [], "containers": [], "cgroup": cgroup }));
+    let (node, verb, uid) = (NODE.to_owned(), DESCRIBE_POD.to_owned(), Some("uid-pod".to_owned()));
+    run.deed(5.0, Did::NodeVerb { node, verb, uid, input: None, exit: Some(0), output, proof: None });
+    run.reading(10.0);
+    verdict(&run.done(), CGROUP)
+}
+
 #[test]
 fn a_missing_memory_limit_counts_as_the_highest() {
-    let judged = |limit: Value| {
-        let mut run = Composer::new(&[CGROUP]);
-        let unlimited = json!({ "name": "prepare", "resources": { "limits": { "cpu": "100m" } } });
-        let spec = json!({ "initContainers": [unlimited], "containers": [container("a", "200m", "64Mi")] });
-        run.of("pod", "a").create(0.0, &spec);
-        let cgroup = json!({ "version": 1, "cpuQuota": 20_000, "cpuPeriod": 100_000, "memoryLimit": limit });
-        let output = Some(json!({ "sandboxes": [], "containers": [], "cgroup": cgroup }));
-        let (node, verb, uid) = (NODE.to_owned(), DESCRIBE_POD.to_owned(), Some("uid-pod".to_owned()));
-        run.deed(5.0, Did::NodeVerb { node, verb, uid, input: None, exit: Some(0), output, proof: None });
-        run.reading(10.0);
-        verdict(&run.done(), CGROUP)
-    };
+    let judged = |limit: Value| partly_limited(&json!({ "cpu": "100m" }), &json!(20_000), &limit);
     assert_eq!(judged(Value::Null), "holds");
     assert_eq!(judged(json!(64 << 20)), "violated", "the limit of the main container");
 }
 
 #[test]
 fn a_missing_cpu_limit_counts_as_the_highest() {
-    let judged = |quota: Value| {
-        let mut run = Composer::new(&[CGROUP]);
-        let unlimited = json!({ "name": "prepare", "resources": { "limits": { "memory": "64Mi" } } });
-        let spec = json!({ "initContainers": [unlimited], "containers": [container("a", "200m", "64Mi")] });
-        run.of("pod", "a").create(0.0, &spec);
-        let cgroup =
-            json!({ "version": 1, "cpuQuota": quota, "cpuPeriod": 100_000, "memoryLimit": 64 << 20 });
-        let output = Some(json!({ "sandboxes": [], "containers": [], "cgroup": cgroup }));
-        let (node, verb, uid) = (NODE.to_owned(), DESCRIBE_POD.to_owned(), Some("uid-pod".to_owned()));
-        run.deed(5.0, Did::NodeVerb { node, verb, uid, input: None, exit: Some(0), output, proof: None });
-        run.reading(10.0);
-        verdict(&run.done(), CGROUP)
-    };
+    let judged = |quota: Value| partly_limited(&json!({ "memory": "64Mi" }), &quota, &json!(64 << 20));
     assert_eq!(judged(Value::Null), "holds");
     assert_eq!(judged(json!(-1)), "holds");
     assert_eq!(judged(json!(20_000)), "violated", "the limit of the main container");
