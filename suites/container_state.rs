@@ -1,6 +1,7 @@
 //! The states of a container (waiting, running, terminated), what each state shows, the hook that delays Running, and HTTP
 //! hooks.
 
+mod bounds;
 mod hook_answers;
 mod hook_hosts;
 mod hook_requests;

@@ -2,8 +2,8 @@
 //! [`rules`].
 //!
 //! The evidence consists of dry runs and, for defaults, of the created pods. Each rule looks at the content of a
-//! manifest, not at the name of the trial. A rejection counts only if its message names the field: a manifest can be
-//! rejected for other reasons.
+//! manifest, not at the name of the trial. A rejection counts only if its message names the field, and if it is the API
+//! server's own: a manifest can be rejected for other reasons, and a policy of the cluster may deny it.
 
 mod rules;
 
@@ -15,6 +15,7 @@ use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 use serde_json::Value;
 
 use crate::reading::admission::stored_pods;
+use crate::reading::rejections::is_own;
 use rules::{DEFAULTS, FieldDefault, FieldRule, RULES};
 
 /// A field of a manifest, set or not.
@@ -156,7 +157,7 @@ fn apply<'m>(tried: &'m Tried, spec: &str, which: impl Fn(&FieldRule) -> bool) -
 fn judge_trial(id: EventId, tried: &Tried, applied: &[Applied<'_>], seen: &mut Seen) {
     let valid = applied.iter().all(|applied| applied.valid);
     let decisive: Vec<_> = applied.iter().filter(|applied| applied.valid == valid).collect();
-    let named = decisive.iter().find(|applied| applied.is_named(&tried.message));
+    let named = decisive.iter().find(|applied| is_own(tried) && applied.is_named(&tried.message));
     let Some(ManifestField { place, value, .. }) = decisive.first().map(|first| &first.field) else { return };
     let (name, message) = (&tried.name, &tried.message);
     match (valid, tried.code, named) {

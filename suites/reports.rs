@@ -84,6 +84,7 @@ const WARNING: &str = "Warning";
 /// The type of a kubelet's event about a container, by its reason. None for other events.
 fn kind_of(event: &KubeEvent<'_>) -> Option<&'static str> {
     match event.reason {
+        _ if !is_like_a_kubelets(event) => None,
         "Pulling" | "Pulled" | "Created" | "Started" | "Killing" => Some(NORMAL),
         "Unhealthy" | "ProbeWarning" | "FailedPostStartHook" | "FailedPreStopHook" => Some(WARNING),
         "BackOff" if is_of_restart(event) => Some(WARNING),
@@ -94,6 +95,12 @@ fn kind_of(event: &KubeEvent<'_>) -> Option<&'static str> {
         "Failed" if is_of_kubelet(event) && event.container.is_some() => Some(WARNING),
         _ => None,
     }
+}
+
+/// Whether an event is a kubelet's, or may be a kubelet's that names a wrong component: it is about a container, or it names
+/// a node. Controllers of workloads also record events about pods, such as `Started`.
+fn is_like_a_kubelets(event: &KubeEvent<'_>) -> bool {
+    is_of_kubelet(event) || event.container.is_some() || event.text("/source/host").is_some()
 }
 
 fn is_of_kubelet(event: &KubeEvent<'_>) -> bool {

@@ -8,6 +8,7 @@ mod endpoints;
 mod grace;
 mod hook_time;
 mod hooks;
+mod least;
 mod removal;
 mod request;
 mod restarted;

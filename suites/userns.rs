@@ -11,7 +11,7 @@ use probity_model::{Clause, Judge, Seen, Timeline};
 use serde_json::Value;
 
 use crate::reading::dumps::looks;
-use crate::reading::rejections::for_another_reason;
+use crate::reading::rejections::{for_another_reason, is_own};
 
 /// How each clause of the chapter is judged.
 pub(crate) fn judges() -> Vec<Judge> {
@@ -49,7 +49,7 @@ fn combinations(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                 let finding = format!("a pod with its own user namespace was accepted with {field}");
                 seen.violated(finding, [*id]);
             }
-            422 if tried.message.to_lowercase().contains(&field.to_lowercase()) => {
+            422 if is_own(tried) && tried.message.to_lowercase().contains(&field.to_lowercase()) => {
                 seen.fine([*id]);
                 seen.facet("with", field);
             }

@@ -55,7 +55,7 @@ impl CommandLine {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Serves a plan, and records what it observes
+    /// Answers requests as a plan defines, and records what it observes
     Serve(ServeArgs),
     /// Prints the JSON Schema of a document
     Schema(SchemaArgs),
@@ -131,7 +131,7 @@ pub struct ServeArgs {
     /// The token that every control request must contain, and that the recorder requires
     #[arg(long, env = "AGNHOST_TOKEN", hide_env_values = true, value_name = "TOKEN")]
     token: Option<String>,
-    /// A signal to use as stop signal, instead of SIGTERM and SIGINT; may be repeated
+    /// A signal to use as a stop signal, instead of SIGTERM and SIGINT; may be repeated
     #[arg(long, env = "AGNHOST_STOP_SIGNAL", value_name = "SIGNAL", value_delimiter = ',')]
     stop_signal: Vec<CaughtSignal>,
     /// Record when all processors of the node are busy; one target on each node is enough

@@ -28,7 +28,7 @@ pub struct ExecArgs {
     name: Option<String>,
     #[command(flatten)]
     flags: ExecFlags,
-    /// The child that stays behind keeps standard output and error open, as with `sleep 10 & exit 1` in a shell
+    /// With --fork, let the child keep standard output and error open, as with `sleep 10 & exit 1` in a shell
     #[arg(long)]
     fork_keeps_output: bool,
     /// Any text, only recorded; includes the rest of the command line

@@ -46,7 +46,7 @@ fn step<A: Serialize>(step: &Step<A>) -> String {
         said.push_str(&format!(" for {length}"));
     }
     if let Some(times) = step.times {
-        said.push_str(&format!(" {times} times"));
+        said.push_str(&if times == 1 { " once".to_owned() } else { format!(" {times} times") });
     }
     let when = json(&step.when);
     if when != "{}" {

@@ -103,7 +103,7 @@ configure_controllers() {
     (($# == 1)) || misuse "node configure-controllers takes nothing but the name of a node, and flags on standard input"
     rest=$(read_object configure-controllers | tr '\n' ' ')
     rest=${rest#*\{}
-    while [[ $rest =~ ^[[:space:]]*\"([a-z0-9-]+)\"[[:space:]]*:[[:space:]]*$scalar[[:space:]]*,?(.*)$ ]]; do
+    while [[ $rest =~ ^[[:space:]]*\"([a-z0-9-]+)\"[[:space:]]*:[[:space:]]*${scalar}[[:space:]]*,?(.*)$ ]]; do
         flags+=("--${BASH_REMATCH[1]}=${BASH_REMATCH[3]:-${BASH_REMATCH[2]}}")
         rest=${BASH_REMATCH[4]}
     done

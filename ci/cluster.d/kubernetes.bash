@@ -88,14 +88,15 @@ build_error() { grep -avE '^(go: downloading .*|[A-Za-z0-9._~/-]+)$' "$1" | tail
 # What `go build` gets beyond that. Programs that need C libraries set others.
 GO_CGO=0 GO_TAGS=
 
-# go_build FOLDER OUTPUT STAMPS PACKAGE...: prints the name of each package on standard error when it reaches it.
+# go_build FOLDER OUTPUT STAMPS PACKAGE...: prints the name of each package on standard error when it reaches it. The linker
+# removes the debugging information, so the compiler does not create it: this saves a fifth of the time.
 go_build() {
     local folder=$1 output=$2 stamps=$3
     shift 3
     (
         cd "$folder" || exit
         GOTOOLCHAIN=$GO_TOOLCHAIN GOWORK=off GOFLAGS='-mod=readonly -buildvcs=false' CGO_ENABLED=$GO_CGO nice -n 10 "$GO" build \
-            -v -trimpath -tags "$GO_TAGS" -ldflags "-s -w $stamps" -o "$output" "$@"
+            -v -trimpath -tags "$GO_TAGS" -gcflags=all=-dwarf=false -ldflags "-s -w $stamps" -o "$output" "$@"
     ) </dev/null 9>&-
 }
 

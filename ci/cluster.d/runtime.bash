@@ -43,6 +43,7 @@ build_containerd() {
 
 # runc enters namespaces in C, and pods of the restricted Pod Security Standard need its seccomp filters.
 build_runc() {
+    # shellcheck disable=SC2034  # go_build reads them
     local folder=$1 GO_CGO=1 GO_TAGS=seccomp
     [[ ! -x $RUNTIME_DIR/runc ]] || return 0
     ensure_runc_libraries

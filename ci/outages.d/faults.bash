@@ -1,6 +1,6 @@
 # What ci/outages does to a run: the kinds of outage, and how each is made.
 # shellcheck shell=bash
-# shellcheck disable=SC2154  # work, kubeconfig and probity are of ci/outages and ci/lib/cluster
+# shellcheck disable=SC2154,SC2034  # work, kubeconfig and probity are of ci/outages and ci/lib/cluster; ci/outages reads the lists
 
 # After these, the run continues.
 PASSING=(api-paused api-killed api-slow etcd-paused etcd-killed etcd-slow severed compacted half-open black-holed saturated

@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 
 use probity_model::measure::{Fit, whole_seconds};
-use probity_model::timeline::{ContainerKind, ContainerLife, PodLife, ProbeKind, Revision, State};
+use probity_model::timeline::{
+    ContainerKind, ContainerLife, ContainerSeen, PodLife, ProbeKind, Revision, State,
+};
 use probity_model::{Clause, Seen, Timeline};
 
 use super::lasting::wrong_for_long;
@@ -28,6 +30,7 @@ pub(super) fn by_helpers(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         judge_due(run, clause, pod, seen);
         judge_names(run, clause, pod, seen);
         judge_only_waiting(pod, seen);
+        judge_named_inits(pod, seen);
         let Some(phase) = initializing(run, pod) else { continue };
         let mut said = false;
         for shown in of_kubelet(pod).filter(|shown| phase.covers(run, shown)) {
@@ -133,18 +136,47 @@ fn judge_only_waiting(pod: &PodLife<'_>, seen: &mut Seen) {
         }
         _ => false,
     };
-    let waits = |shown: &&Revision<'_>| {
-        matches!(shown.phase(), "Pending" | "Running")
-            && !shown.terminating()
-            && text(shown, INITIALIZED, "reason") == Some("ContainersNotInitialized")
-    };
-    for shown in of_kubelet(pod).filter(waits) {
+    for shown in of_kubelet(pod).filter(|shown| waits_for_inits(shown)) {
         let message = text(shown, INITIALIZED, "message").unwrap_or_default();
         let named: BTreeSet<&str> = listed(message).collect();
         let wrong = pod.containers.iter().find(|of| named.contains(of.name.as_str()) && done(of, shown));
         if let Some(of) = wrong {
             let finding =
                 format!("{INITIALIZED} of {} names {}, which is done: {message:?}", pod.key, of.name);
+            return seen.violated(finding, [shown.id]);
+        }
+    }
+}
+
+/// Whether a revision shows that a pod waits for its init containers, and is not being deleted.
+fn waits_for_inits(shown: &Revision<'_>) -> bool {
+    matches!(shown.phase(), "Pending" | "Running")
+        && !shown.terminating()
+        && text(shown, INITIALIZED, "reason") == Some("ContainersNotInitialized")
+}
+
+/// A pod that is not initialized names each of its init containers that is not ready, and no main container. The kubelet
+/// derives the message from the statuses that it writes together with the condition, and no probe changes the status of an
+/// init container, so this applies to every revision.
+fn judge_named_inits(pod: &PodLife<'_>, seen: &mut Seen) {
+    for shown in of_kubelet(pod).filter(|shown| waits_for_inits(shown)) {
+        let message = text(shown, INITIALIZED, "message").unwrap_or_default();
+        let words: BTreeSet<&str> =
+            message.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).collect();
+        let waits = |of: &&ContainerLife<'_>| {
+            let runs = |status: ContainerSeen<'_>| {
+                !status.ready && !matches!(status.state, State::Terminated { code: 0, .. })
+            };
+            of.kind == ContainerKind::Init && shown.container(&of.name).is_some_and(runs)
+        };
+        if let Some(of) = pod.containers.iter().filter(waits).find(|of| !words.contains(of.name.as_str())) {
+            let finding = format!("{INITIALIZED} of {} does not name {}: {message:?}", pod.key, of.name);
+            return seen.violated(finding, [shown.id]);
+        }
+        let named: BTreeSet<&str> = listed(message).collect();
+        if let Some(of) = mains(pod).find(|of| named.contains(of.name.as_str())) {
+            let finding =
+                format!("{INITIALIZED} of {} names {}, a main container: {message:?}", pod.key, of.name);
             return seen.violated(finding, [shown.id]);
         }
     }

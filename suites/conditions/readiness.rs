@@ -7,6 +7,7 @@ use probity_model::mechanisms::TWO_WATCHES;
 use probity_model::timeline::{ContainerKind, ContainerLife, PodLife, ProbeKind, Revision, State};
 use probity_model::{Clause, EventId, Seen, Timeline};
 
+use super::patches::is_patched;
 use super::{listed, text};
 use crate::reading::at_rest::judge_at_rest;
 use crate::reading::mains::mains;
@@ -15,6 +16,9 @@ use crate::reading::statuses::{of_kubelet, statuses};
 
 const CONTAINERS: &str = "ContainersReady";
 const READY: &str = "Ready";
+/// The reason of the event about a pod whose `Ready` condition the control plane sets to False, because its node seems to
+/// be lost (Kubernetes 1.36, pkg/controller/util/node/controller_utils.go, MarkPodsNotReady).
+const NODE_NOT_READY: &str = "NodeNotReady";
 
 /// `ContainersReady` is True if and only if all containers that keep running are ready, and otherwise it names the
 /// containers that are not.
@@ -55,6 +59,31 @@ pub(super) fn of_all_containers(run: &Timeline<'_>, _: &Clause, seen: &mut Seen)
                 judge_same(pod, shown, seen);
                 judge_only_unready(pod, shown, seen);
             }
+        }
+        judge_agreement(run, pod, seen);
+    }
+}
+
+/// In a pod without readiness gates, `Ready` has the same status as `ContainersReady` in each revision: the kubelet writes
+/// both at once, and derives both from the same statuses. Only the control plane changes one of them alone, if a node seems
+/// to be lost, for example because its kubelet takes long to restart.
+fn judge_agreement(run: &Timeline<'_>, pod: &PodLife<'_>, seen: &mut Seen) {
+    let gated = pod.spec.get("readinessGates").is_some();
+    let lost = run.node_was_touched() || pod.events.iter().any(|event| event.reason == NODE_NOT_READY);
+    if gated || lost || [CONTAINERS, READY].into_iter().any(|kind| is_patched(run, pod, kind)) {
+        return;
+    }
+    for shown in of_kubelet(pod).filter(|shown| matches!(shown.phase(), "Pending" | "Running")) {
+        let (Some(of_containers), Some(of_pod)) = (shown.is(CONTAINERS), shown.is(READY)) else { continue };
+        if of_containers != of_pod {
+            let word = |is: bool| if is { "True" } else { "not True" };
+            let finding = format!(
+                "{} has no readiness gates, but {CONTAINERS} is {} and {READY} is {}",
+                pod.key,
+                word(of_containers),
+                word(of_pod)
+            );
+            seen.violated(finding, [shown.id]);
         }
     }
 }
@@ -190,7 +219,8 @@ pub(super) fn of_the_dead(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     }
 }
 
-/// A pod is ready in the endpoints of each Service that selects it if and only if its `Ready` condition is True.
+/// A pod is ready in the endpoints of each Service that selects it if and only if its `Ready` condition is True. When its
+/// labels change, it leaves or joins a Service.
 pub(super) fn in_services(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for service in services(run).iter().filter(|service| !service.publishes) {
         for pod in run.pods.iter().filter(|pod| service.selects(pod)) {
@@ -205,6 +235,61 @@ pub(super) fn in_services(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
                 of.judge(run, clause, &entries, seen);
             }
             judge_early(run, clause, (pod, &changes), &entries, seen);
+        }
+        for pod in &run.pods {
+            judge_labels(run, clause, (service, pod), seen);
+        }
+    }
+}
+
+/// If new labels of a pod no longer match a Service, the pod's endpoint leaves the slices of the Service. If they begin to
+/// match it, and the pod is ready, the endpoint becomes ready there.
+fn judge_labels(
+    run: &Timeline<'_>,
+    clause: &Clause,
+    (service, pod): (&Service<'_, '_>, &PodLife<'_>),
+    seen: &mut Seen,
+) {
+    let is_ready = |of: &Revision<'_>| of.is(READY) == Some(true) && !of.terminating() && !of.gone;
+    let (turns, entries) = (service.turns(pod), service.entries(pod));
+    for (shown, selected) in turns.iter().copied() {
+        let before =
+            entries.iter().rev().find(|entry| run.clocks.order(entry.at, &shown.at) == Order::Before);
+        let concerned = if selected { is_ready(shown) } else { before.is_some() };
+        if !concerned {
+            continue;
+        }
+        let fits = |entry: &Entry<'_, '_>| if selected { entry.ready() } else { entry.endpoint.is_none() };
+        // What is expected changes with the labels, and with the readiness of a pod that joins.
+        let differs = |of: &&Revision<'_>| {
+            turns.iter().any(|(turn, _)| turn.id == of.id) || (selected && !is_ready(of))
+        };
+        let until = pod.revisions.iter().filter(|of| of.id > shown.id).find(differs).map(|of| &of.at);
+        let follows = entries.iter().find(|entry| {
+            fits(entry)
+                && run.clocks.order(&shown.at, entry.at) != Order::After
+                && until.is_none_or(|until| run.before(entry.at, until))
+        });
+        let facet = if selected { "joined" } else { "left" };
+        if let Some(before) = before.filter(|before| fits(before)) {
+            seen.fine([shown.id, before.id]);
+            seen.facet("labels", facet);
+        } else if let Some(entry) = follows {
+            let quantity = format!("from the new labels of {} to its endpoint in {}", pod.key, service.name);
+            if seen.within(run, &pod.node, quantity, (shown, entry), clause.in_time()).is_some() {
+                seen.facet("labels", facet);
+            }
+        } else if run.watched_for(pod, &shown.at, clause.slack_us())
+            && until.is_none_or(|until| run.longer_than(pod, (&shown.at, until), clause.slack_us()))
+        {
+            let word = if selected { "does not become ready" } else { "stays" };
+            let finding = format!(
+                "the labels of {} changed, so that {} {} it, but its endpoint {word} in the EndpointSlices",
+                pod.key,
+                service.name,
+                if selected { "selects" } else { "no longer selects" }
+            );
+            seen.violated(finding, run.to_the_end([shown.id]));
         }
     }
 }

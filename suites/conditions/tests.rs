@@ -1,7 +1,9 @@
 //! Hand-written histories for the judges of conditions.
 
+mod contradictions;
 mod gates;
 mod kept;
+mod labels;
 mod lasting;
 mod scheduled;
 
@@ -32,8 +34,10 @@ fn status(phase: &str, ready: bool, conditions: &[(&str, &str)]) -> Value {
             };
             json!({
                 "type": kind, "status": status, "reason": reason, "lastTransitionTime": timestamp(1.0),
-                "message": (*status != "True")
-                    .then_some("containers with unready status: [target], and incomplete: [first helper]"),
+                "message": (*status != "True").then_some(match *kind {
+                    "Initialized" => "containers with incomplete status: [first helper]",
+                    _ => "containers with unready status: [target], and incomplete: [first helper]",
+                }),
             })
         })
         .collect();

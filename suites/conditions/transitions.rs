@@ -1,9 +1,9 @@
 //! `lastTransitionTime` of conditions: it changes if and only if the status of the condition changes.
 
 use probity_model::clocks::Stamp;
-use probity_model::measure::Fit;
-use probity_model::mechanisms::PERIODS_TO_COME;
-use probity_model::timeline::{At, ContainerSeen, PodLife, Probe, ProbeKind, ProbeOutcome, Revision};
+use probity_model::measure::{Fit, seconds, whole_seconds};
+use probity_model::mechanisms::{CLOCK_STEP, PERIODS_TO_COME};
+use probity_model::timeline::{At, ContainerSeen, PodLife, Probe, ProbeKind, ProbeOutcome, Revision, State};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
@@ -15,6 +15,10 @@ use crate::reading::mains::lives_of;
 use crate::reading::patches::RESIZING;
 use crate::reading::scheduling::SCHEDULED;
 use crate::reading::statuses::of_kubelet;
+use crate::reading::wall_clocks::is_steady;
+
+/// The conditions that are True only while all containers run.
+const BY_CONTAINERS: [&str; 2] = ["ContainersReady", "Ready"];
 
 /// The time of each condition that a kubelet manages is the time of its last change of status. If a node is lost in the run,
 /// the control plane also writes conditions, and the returning kubelet writes the times that it remembers, so the judge only
@@ -34,6 +38,7 @@ pub(super) fn tells_of_changes(run: &Timeline<'_>, clause: &Clause, seen: &mut S
                 of_kubelet(pod).filter(|shown| shown.turned(kind).is_some()).collect();
             for (at, pair) in told.windows(2).enumerate() {
                 let &[before, after] = pair else { continue };
+                judge_since_start(run, (pod, kind), (before, after), seen);
                 match text(before, kind, "status") == text(after, kind, "status") {
                     true if kind == RESTARTING => {}
                     false if kind == TARGET => {}
@@ -152,7 +157,7 @@ fn judge_kept(
     let same = before.turned(kind) == after.turned(kind);
     let said_otherwise =
         ["reason", "message"].iter().any(|field| text(before, kind, field) != text(after, kind, field));
-    let by_containers = ["ContainersReady", "Ready"].contains(&kind);
+    let by_containers = BY_CONTAINERS.contains(&kind);
     let turns = to_come.iter().find(|shown| text(shown, kind, "status") != status);
     let soon = turns
         .and_then(|turns| run.clocks.between(&after.at, &turns.at))
@@ -205,6 +210,38 @@ pub(super) fn are_alike(pod: &PodLife<'_>, before: &Revision<'_>, after: &Revisi
     let of = |seen: ContainerSeen<'_>| (seen.started, seen.ready, seen.restarts, seen.id.to_owned());
     let mut names = pod.containers.iter().map(|container| &container.name);
     names.all(|name| before.container(name).map(of) == after.container(name).map(of))
+}
+
+/// A pod became ready only after the kubelet had seen all of its containers running, so the time is not before the start of
+/// any container that has not restarted since. Both times are whole seconds of one clock, so no noise can explain this.
+fn judge_since_start(
+    run: &Timeline<'_>,
+    (pod, kind): (&PodLife<'_>, &str),
+    (before, after): (&Revision<'_>, &Revision<'_>),
+    seen: &mut Seen,
+) {
+    let rises = before.is(kind) == Some(false) && after.is(kind) == Some(true);
+    let Some(second) = after.turned(kind).filter(|_| rises && BY_CONTAINERS.contains(&kind)) else { return };
+    let starts = pod.containers.iter().filter(|of| of.stays()).filter_map(|of| {
+        let (was, now) = (before.container(&of.name)?, after.container(&of.name)?);
+        match now.state {
+            State::Running { started: Some(start) } if now.restarts == was.restarts => {
+                Some((start, &of.name))
+            }
+            _ => None,
+        }
+    });
+    let Some((start, name)) = starts.max() else { return };
+    let early = whole_seconds(start).saturating_sub(whole_seconds(second));
+    let certain = early > CLOCK_STEP && is_steady(run, &pod.node);
+    if certain && !is_patched(run, pod, kind) {
+        let finding = format!(
+            "{kind} of {} is True, but its lastTransitionTime is {} before the start of {name}",
+            pod.key,
+            seconds(early)
+        );
+        seen.violated(finding, [before.id, after.id]);
+    }
 }
 
 /// A new status has a new time, which is neither long before the revision that shows the change, nor after that

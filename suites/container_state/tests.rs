@@ -1,5 +1,6 @@
 //! Hand-written histories for the judges of the states of containers.
 
+mod bounds;
 mod hook_hosts;
 mod hook_requests;
 mod last_states;
@@ -427,24 +428,4 @@ fn a_wait_may_be_shown_as_lost_when_the_pod_is_over() {
     assert_eq!(waited(&ended(1, "Error", 1.0, 3.0)), "diverges");
     assert_eq!(waited(&ended(7, "Error", 1.0, 3.0)), "violated", "the container had ended with another code");
     assert_eq!(waited(&json!({})), "violated", "nothing shows how the container had ended");
-}
-
-#[test]
-fn a_container_that_runs_does_not_wait() {
-    let waiting = || json!({ "waiting": { "reason": "ContainerCreating" } });
-    let judged = |first: Value, (at, later): (f64, Value), until: f64| {
-        let mut run = plain(STATES);
-        run.status(1.5, &status(0, first, json!({}))).status(at, &status(0, later, json!({})));
-        run.probe(until, "/", 200);
-        run.reading(until);
-        verdict(&run.done(), STATES)
-    };
-    assert_eq!(judged(running(1.0), (5.0, waiting()), 6.0), "violated", "it was shown as running");
-    assert_eq!(judged(waiting(), (3.0, running(1.0)), 20.0), "holds");
-    assert_eq!(
-        judged(waiting(), (9.0, waiting()), 10.0),
-        "violated",
-        "it has been running for eight seconds"
-    );
-    assert_eq!(judged(waiting(), (3.0, waiting()), 20.0), "violated", "it is never shown as running");
 }

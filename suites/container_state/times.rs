@@ -1,6 +1,6 @@
 //! The start and the end of a container: the status in the API must agree with the record of the process.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
 use probity_model::mechanisms::{LEAST_GRACE, NEAR, WHOLE_SECOND};
@@ -10,9 +10,10 @@ use probity_model::{Clause, Seen, Timeline};
 use probity_script::{Consumer, Process};
 use serde_json::Value;
 
-use super::last_states::{LostEnds, judge_gone};
+use super::bounds;
+use super::last_states::{LostEnds, judge_forgotten, judge_gone, judge_wait};
 use crate::reading::ends::{End, has_wall_clock, is_undivided, second, shown_ends};
-use crate::reading::memory::killed_for_memory;
+use crate::reading::memory::{killed_for_memory, may_miss_reasons};
 use crate::reading::statuses::EXCEEDED;
 use crate::reading::termination::KILLED;
 
@@ -29,6 +30,7 @@ const LOST: &str = "ContainerStatusUnknown";
 
 /// `startedAt` of a running container shows the second in which its process started.
 pub(super) fn running_since(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    judge_start_kept(run, seen);
     for life in run.lives().undisturbed().only(|life| life.is_numbered() && has_wall_clock(life)) {
         let mut told = BTreeSet::new();
         for (revision, status) in life.revisions() {
@@ -41,10 +43,33 @@ pub(super) fn running_since(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen
                 }
                 Some(since) if told.insert(since) => {
                     judge_same_start(&life, (revision, since), seen);
+                    bounds::judge_start(&life, (revision, since), seen);
                     let shown = second(&life, revision, since);
                     judge_instant(clause, &life, ("startedAt", &shown), (&life.began, &life.began), seen);
                 }
                 Some(_) => {}
+            }
+        }
+    }
+}
+
+/// While an instance runs, its `startedAt` stays the same, even if its kubelet restarts.
+fn judge_start_kept(run: &Timeline<'_>, seen: &mut Seen) {
+    for (pod, container) in run.containers() {
+        let mut first = BTreeMap::new();
+        for revision in &pod.revisions {
+            let Some(status) = revision.container(&container.name) else { continue };
+            let State::Running { started: Some(now) } = status.state else { continue };
+            let (shown, before) = *first.entry(status.id).or_insert((revision.id, now));
+            if before != now && !status.id.is_empty() {
+                let finding = format!(
+                    "the startedAt of {}/{} changed by {} while the same instance was running",
+                    pod.key,
+                    container.name,
+                    seconds(whole_seconds((now - before).abs()))
+                );
+                seen.violated(finding, [shown, revision.id]);
+                break;
             }
         }
     }
@@ -96,6 +121,9 @@ pub(super) fn how_it_ended(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
             }
             if told.insert((code, reason, started, finished)) {
                 judge_status(&life, &end, revision, (code, reason), seen);
+                if let Some(at) = finished {
+                    bounds::judge_end(&life, (revision, at), seen);
+                }
                 let instants = [
                     ("startedAt", started, &life.began, &life.began),
                     ("finishedAt", finished, &end.earliest, end.at()),
@@ -122,7 +150,8 @@ pub(super) fn how_it_ended(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
             }
         }
         let unshown = clause.slack_us() + clause.tolerance_us("to-be-shown");
-        judge_forgotten(&life, unshown, &mut lost, seen);
+        judge_forgotten(&life, &end, unshown, &mut lost, seen);
+        judge_wait(&life, &end, &mut lost, seen);
         // A container that was started again is no longer Terminated, so its last end may never be shown. The kubelet's
         // worker for the pod may also be busy with a hook or with another container.
         let outside =
@@ -133,7 +162,7 @@ pub(super) fn how_it_ended(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
             seen.violated(finding, run.to_the_end([end.earliest.id]));
         }
     }
-    judge_lack_of_memory(run, seen);
+    judge_lack_of_memory(run, clause, seen);
     judge_kept(run, &mut lost, seen);
     lost.judge(seen);
     judge_gone(run, seen);
@@ -179,9 +208,11 @@ fn judge_kept(run: &Timeline<'_>, all_lost: &mut LostEnds, seen: &mut Seen) {
 }
 
 /// If a container was killed because it exceeded its memory limit, the status gives this reason. A runtime may learn of
-/// one such kill too late, so the judge requires the reason for at least one of two kills. Once shown, the reason stays.
-fn judge_lack_of_memory(run: &Timeline<'_>, seen: &mut Seen) {
-    let (mut untold, mut told) = (Vec::new(), false);
+/// one such kill too late, so the judge requires the reason for at least one of two kills. Once shown, the reason stays. A
+/// runtime that may watch only a few containers learns of none.
+fn judge_lack_of_memory(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
+    let least = clause.tolerance_times("inotify-instances");
+    let (mut untold, mut told, mut missed) = (Vec::new(), false, None);
     for life in run.lives().undisturbed().only(|life| life.is_numbered()) {
         let Some(killed) = killed_for_memory(&life) else { continue };
         let reasons: Vec<_> = shown_ends(&life)
@@ -193,6 +224,7 @@ fn judge_lack_of_memory(run: &Timeline<'_>, seen: &mut Seen) {
         let mut since = reasons.iter().skip_while(|(_, reason)| *reason != OUT_OF_MEMORY);
         let Some((first, _)) = since.next() else {
             untold.extend(reasons.first().map(|(shown, _)| (killed, *shown)));
+            missed = missed.or_else(|| may_miss_reasons(run, &life.node, least));
             continue;
         };
         told = true;
@@ -212,7 +244,16 @@ fn judge_lack_of_memory(run: &Timeline<'_>, seen: &mut Seen) {
             "{} containers were killed because they exceeded their memory limits, but no status shows this",
             untold.len()
         );
-        seen.violated(finding, untold.into_iter().flat_map(|(killed, shown)| [killed, shown]));
+        let events = untold.into_iter().flat_map(|(killed, shown)| [killed, shown]);
+        match missed {
+            Some(line) => {
+                let why = format!(
+                    "{finding}; however, the node allows fewer than {least} inotify instances (fs.inotify.max_user_instances), so the runtime may not have learned the reason"
+                );
+                seen.doubt(Doubt::Ambiguous, why, events.chain([line]));
+            }
+            None => seen.violated(finding, events),
+        }
     }
 }
 
@@ -227,30 +268,6 @@ fn is_replaced_wait(life: &Life<'_, '_>, end: &End, shown: &Revision<'_>, reason
     });
     let expired = life.pod.reason() == Some(EXCEEDED);
     (life.container.kind == ContainerKind::Sidecar || expired) && reason == LOST && over && kept
-}
-
-/// If a container exited by itself and was restarted, the last state of the next instance shows how the container
-/// exited, provided that the next instance runs for long. A kubelet that kills a container and starts it again in one
-/// sync may show how the killed instance ended only at its next sync, a minute later.
-fn judge_forgotten(life: &Life<'_, '_>, long: i64, lost: &mut LostEnds, seen: &mut Seen) {
-    let by_rule = life.pod.containers.iter().any(|of| of.spec.get("restartPolicyRules").is_some());
-    let Some((line, _)) = life.exited_by_itself().filter(|_| !by_rule && !life.run.lost_a_sandbox()) else {
-        return;
-    };
-    let Some(next) = life.next() else { return };
-    let runs: Vec<_> = next.revisions().filter(|(_, status)| status.is_running()).collect();
-    let Some((shown, _)) = runs
-        .first()
-        .filter(|_| !runs.iter().any(|(_, status)| matches!(status.last, State::Terminated { .. })))
-    else {
-        return;
-    };
-    let lasts = next.lives_on() && next.watched_for(&shown.at, long);
-    if lasts && life.before_deletion(&line.at) && !life.run.node_was_touched() {
-        let finding =
-            format!("{} was started again, but its last state does not show how it terminated", life.name());
-        lost.add(life, finding, [line.id, shown.id], seen);
-    }
 }
 
 /// The shown exit code is the exit code of the process, and the reason matches it.

@@ -9,7 +9,7 @@ use probity_model::{Clause, EventId, Stamp, Timeline};
 use serde_json::Value;
 
 use super::controllers::needed_by_controllers;
-use crate::reading::services::has_labels;
+use crate::reading::selectors::{is_known, may_select, selections};
 
 /// The status code of an eviction that a budget forbids: Kubernetes documentation, API-initiated Eviction.
 pub(super) const FORBIDDEN: u16 = 429;
@@ -71,7 +71,8 @@ pub(super) struct Room<'t, 'h> {
     pub(super) desired: usize,
 }
 
-/// The budgets that the case creates and does not change.
+/// The budgets that the case creates. If the case changes one of them, or if the labels of a pod change so that a budget
+/// begins or ceases to select the pod, no budget is returned.
 pub(super) fn budgets<'h>(run: &Timeline<'h>) -> Vec<Budget<'h>> {
     let is_budget = |kind: &str| kind == "PodDisruptionBudget";
     let changed = |of: &str| {
@@ -93,7 +94,7 @@ pub(super) fn budgets<'h>(run: &Timeline<'h>) -> Vec<Budget<'h>> {
         shown.collect()
     };
     let made = run.deeds.iter().filter_map(|(id, deed)| match &deed.did {
-        Did::Created { kind, name, manifest } if is_budget(kind) && !changed(name) => Some(Budget {
+        Did::Created { kind, name, manifest } if is_budget(kind) => Some(Budget {
             name,
             spec: manifest.get("spec")?,
             made: *id,
@@ -102,13 +103,23 @@ pub(super) fn budgets<'h>(run: &Timeline<'h>) -> Vec<Budget<'h>> {
         }),
         _ => None,
     });
-    made.collect()
+    let made: Vec<Budget<'h>> = made.collect();
+    let keeps = |budget: &Budget<'_>, pod: &PodLife<'_>| {
+        let all = budget.selections(pod);
+        all.windows(2).all(|pair| pair[0] == pair[1])
+    };
+    let lasts = |budget: &Budget<'_>| !changed(budget.name) && run.pods.iter().all(|pod| keeps(budget, pod));
+    if made.iter().all(lasts) { made } else { Vec::new() }
 }
 
-/// The evictions that were requested, in order.
+/// The evictions that were requested, in order. The API server looked at each of them: a request that it refused only
+/// because it had too many requests is left out.
 pub(super) fn evictions<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Eviction<'t, 'h>> {
     let known = run.deeds.iter().filter_map(|(id, deed)| {
         let Did::Evicted { pod: name, refused, code, cause } = &deed.did else { return None };
+        if deed.did.is_throttled() {
+            return None;
+        }
         let existed = |pod: &&PodLife<'_>| {
             pod.name == *name
                 && pod.revisions.first().is_some_and(|first| first.at.at.lo < run.heard(*id).at.hi)
@@ -125,15 +136,19 @@ pub(super) fn evictions<'t, 'h>(run: &'t Timeline<'h>) -> Vec<Eviction<'t, 'h>> 
 }
 
 impl Budget<'_> {
-    /// Whether the budget selects a pod. Only labels that must match are read.
-    pub(super) fn selects(&self, pod: &PodLife<'_>) -> bool {
-        has_labels(pod, &self.spec["selector"]["matchLabels"])
+    /// For each revision of a pod, whether the budget selects it.
+    fn selections(&self, pod: &PodLife<'_>) -> Vec<bool> {
+        selections(pod, |labels| may_select(&self.spec["selector"], labels))
     }
 
-    /// Whether the budget selects pods by labels that must match, and by nothing else.
+    /// Whether the budget selects a pod, or may select it because its selector is not plain.
+    pub(super) fn selects(&self, pod: &PodLife<'_>) -> bool {
+        self.selections(pod).contains(&true)
+    }
+
+    /// Whether it is certain which pods the budget selects: the judges know all operators of its selector.
     pub(super) fn is_plain(&self) -> bool {
-        let selector = &self.spec["selector"];
-        selector["matchLabels"].is_object() && selector.get("matchExpressions").is_none()
+        is_known(&self.spec["selector"])
     }
 
     /// Whether the budget always allows the eviction of pods that are not ready.

@@ -22,6 +22,9 @@ const DEFAULT: &str = "pdb.unhealthy-default";
 const ALWAYS: &str = "pdb.unhealthy-alwaysallow";
 const BYPASS: &str = "eviction.pending-terminal-bypass";
 
+/// The refusal of an API server with too many requests.
+const BUSY: &str = "429: Too many requests, please try again later.";
+
 /// A history of evictions that a test writes event by event.
 struct Story {
     run: Composer,
@@ -56,12 +59,15 @@ impl Story {
     }
 
     fn budget(&mut self, name: &str, needed: u64, labels: &Value, policy: &Value) {
-        let mut manifest = json!({
-            "metadata": { "name": name }, "spec": { "minAvailable": needed, "selector": { "matchLabels": labels } },
-        });
+        let mut spec = json!({ "minAvailable": needed, "selector": { "matchLabels": labels } });
         if !policy.is_null() {
-            manifest["spec"]["unhealthyPodEvictionPolicy"] = policy.clone();
+            spec["unhealthyPodEvictionPolicy"] = policy.clone();
         }
+        self.budget_of(name, &spec);
+    }
+
+    fn budget_of(&mut self, name: &str, spec: &Value) {
+        let manifest = json!({ "metadata": { "name": name }, "spec": spec });
         let (kind, name) = ("PodDisruptionBudget".to_owned(), name.to_owned());
         self.run.deed(0.1, Did::Created { kind, name, manifest });
     }
@@ -91,6 +97,12 @@ impl Story {
     fn refused(&mut self, at: f64, name: &str, code: u16) {
         let (refused, cause) = (Some("no".to_owned()), (code == 429).then(|| "DisruptionBudget".to_owned()));
         self.run.deed(at, Did::Evicted { pod: name.to_owned(), refused, code: Some(code), cause });
+    }
+
+    /// An eviction was refused with 429 and this message, but without a cause.
+    fn refused_without_cause(&mut self, at: f64, name: &str, why: &str) {
+        let (refused, code) = (Some(why.to_owned()), Some(429));
+        self.run.deed(at, Did::Evicted { pod: name.to_owned(), refused, code, cause: None });
     }
 
     fn deleted(&mut self, at: f64, name: &str) {
@@ -133,10 +145,34 @@ fn evictions_are_limited() {
 
 #[test]
 fn a_refusal_names_its_cause() {
-    let mut story = Story::of(LIMITS, 3, &["a", "b", "c"]);
-    let (refused, code) = (Some("no".to_owned()), Some(429));
-    story.run.deed(10.0, Did::Evicted { pod: "a".to_owned(), refused, code, cause: None });
-    assert_eq!(story.verdict(20.0, LIMITS), "violated");
+    let judged = |why: &str| {
+        let mut story = Story::of(LIMITS, 3, &["a", "b", "c"]);
+        story.refused_without_cause(10.0, "a", why);
+        story.verdict(20.0, LIMITS)
+    };
+    let of_budget = "429: Cannot evict pod as it would violate the pod's disruption budget.";
+    assert_eq!(judged(of_budget), "violated");
+    assert_eq!(judged(BUSY), "inconclusive", "the API server did not look at the eviction");
+}
+
+#[test]
+fn an_api_server_with_too_many_requests_says_nothing_about_budgets() {
+    let mut room = Story::of(LIMITS, 2, &["a", "b", "c"]);
+    room.refused_without_cause(10.0, "a", BUSY);
+    room.granted(12.0, "a");
+    assert_eq!(room.verdict(20.0, LIMITS), "holds");
+    let mut outside = Story::of(SELECTOR, 2, &["a", "b"]);
+    outside.labeled(1.0, "other", &json!({ "app": "other" }), &running(true), false);
+    outside.refused_without_cause(10.0, "other", BUSY);
+    assert_eq!(outside.verdict(20.0, SELECTOR), "inconclusive");
+    let mut twice = Story::of(SELECTOR, 2, &["a", "b"]);
+    twice.budget("again", 1, &json!({ "app": "web" }), &json!(null));
+    twice.refused_without_cause(10.0, "a", BUSY);
+    assert_eq!(twice.verdict(20.0, SELECTOR), "inconclusive");
+    let mut unready = Story::of(DEFAULT, 2, &["a", "b"]);
+    unready.pod(1.0, "ill", &running(false), false);
+    unready.refused_without_cause(10.0, "ill", BUSY);
+    assert_eq!(unready.verdict(20.0, DEFAULT), "inconclusive");
 }
 
 #[test]
@@ -197,6 +233,44 @@ fn a_budget_is_for_the_pods_that_it_selects() {
     assert_eq!(selected(429, 500), "violated");
     assert_eq!(selected(0, 429), "violated");
     assert_eq!(selected(0, 0), "violated");
+}
+
+/// A budget needs one pod with the label, and its selector also has this expression about the role. The API server refuses
+/// the eviction of a pod without a role, and answers that of a pod whose role is `spare` with this code.
+fn by_role(operator: &str, answer: u16) -> &'static str {
+    let mut story = Story { run: Composer::new(&[SELECTOR]), names: Vec::new() };
+    let expression = json!({ "key": "role", "operator": operator, "values": ["spare"] });
+    let selector = json!({ "matchLabels": { "app": "web" }, "matchExpressions": [expression] });
+    story.budget_of("web", &json!({ "minAvailable": 1, "selector": selector }));
+    story.pod(1.0, "a", &running(true), false);
+    story.labeled(1.0, "spare", &json!({ "app": "web", "role": "spare" }), &running(true), false);
+    story.refused(10.0, "a", 429);
+    match answer {
+        0 => story.granted(10.1, "spare"),
+        _ => story.refused(10.1, "spare", answer),
+    }
+    story.verdict(20.0, SELECTOR)
+}
+
+#[test]
+fn expressions_of_a_selector_count() {
+    assert_eq!(by_role("NotIn", 0), "holds");
+    assert_eq!(by_role("NotIn", 429), "violated", "the budget does not select it");
+    assert_eq!(by_role("Exists", 429), "violated", "the budget does not select the other pod");
+    assert_eq!(by_role("Near", 429), "inconclusive", "nobody knows this operator");
+}
+
+#[test]
+fn a_pod_whose_labels_change_leaves_nothing_certain() {
+    let judged = |later: &Value| {
+        let mut story = Story::of(SELECTOR, 1, &["a"]);
+        story.labeled(1.0, "b", &json!({}), &running(true), false);
+        story.labeled(5.0, "b", later, &running(true), false);
+        story.refused(20.0, "b", 429);
+        story.verdict(30.0, SELECTOR)
+    };
+    assert_eq!(judged(&json!({ "other": "label" })), "violated", "the budget never selects it");
+    assert_eq!(judged(&json!({ "app": "web" })), "inconclusive");
 }
 
 /// One of three pods is not ready from 10 s on. The budget's status shows this from the given time on, and the eviction

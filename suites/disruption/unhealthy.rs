@@ -51,7 +51,7 @@ fn check_refused(
 }
 
 /// By default, a pod that is not ready cannot be evicted until its budget has the healthy pods that it needs, and its
-/// eviction uses up no disruption.
+/// eviction does not use up an allowed disruption.
 pub(super) fn wait_for_the_budget(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     let (evictions, budgets) = (evictions(run), budgets(run));
     let mut spared: Vec<&str> = Vec::new();

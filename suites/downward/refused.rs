@@ -4,7 +4,7 @@ use probity_model::{Seen, Timeline};
 use serde_json::Value;
 
 use super::fields::{OF_FILES, OF_VARIABLES};
-use crate::reading::rejections::for_another_reason;
+use crate::reading::rejections::{for_another_reason, is_because_of};
 use crate::reading::volumes::list;
 
 /// The word in a rejection that identifies the field.
@@ -36,7 +36,7 @@ fn judge(run: &Timeline<'_>, seen: &mut Seen, place: &str, wrong: impl Fn(&Value
                     format!("`{}` was accepted, although its {place} refers to {field}", tried.name);
                 seen.violated(finding, [*id]);
             }
-            400 | 422 if tried.message.contains(PATH) => {
+            400 | 422 if is_because_of(tried, PATH) => {
                 seen.fine([*id]);
                 seen.facet("rejected", field);
             }

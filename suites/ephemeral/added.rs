@@ -6,7 +6,7 @@ use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
 
 use crate::reading::patches::{self, EPHEMERAL, Patch, is_part_of};
-use crate::reading::rejections::for_another_reason;
+use crate::reading::rejections::{for_another_reason, is_because_of};
 
 /// The list of ephemeral containers in a pod's spec.
 pub(super) const LIST: &str = "ephemeralContainers";
@@ -90,7 +90,7 @@ pub(super) fn by_the_subresource(run: &Timeline<'_>, clause: &Clause, seen: &mut
                     format!("`{}` was accepted, although it has an ephemeral container", tried.name);
                 seen.violated(finding, [*id]);
             }
-            400 | 422 if tried.message.contains(LIST) => {
+            400 | 422 if is_because_of(tried, LIST) => {
                 seen.fine([*id]);
                 seen.facet("by", "creation");
             }

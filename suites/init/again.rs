@@ -43,7 +43,7 @@ pub(super) fn done_is_done(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
 fn restarted_main(life: &Life<'_, '_>, done: &Line<'_>, clause: &Clause) -> Option<EventId> {
     let after = |main: &&Attempt<'_>| life.run.before(&done.at, &main.began);
     let mut lives = mains(life.pod).flat_map(|main| &main.attempts).filter(after);
-    let again = lives.find(|main| main.number > 0 && main.is_numbered())?;
+    let again = lives.find(|main| main.earlier_processes() > 0 && main.is_numbered())?;
     life.watched_for(&again.began, clause.slack_us()).then_some(again.began.id)
 }
 

@@ -6,14 +6,14 @@ use probity_model::timeline::{At, ContainerKind, ContainerLife, PodLife, Revisio
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 
-use crate::reading::inits::{end_of_success, inits, plain_pods, success, was_made};
+use crate::reading::inits::{end_of_success, inits, ordered_pods, plain_pods, success, was_made};
 use crate::reading::mains::{is_recorded, mains};
 use crate::reading::statuses::NO_IMAGE;
 
 /// Each regular init container starts after the previous ones have succeeded, and soon after the last of these has
-/// succeeded.
+/// succeeded. While a kubelet restarts, it may be late, but the order stays the same.
 pub(super) fn one_after_another(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for pod in plain_pods(run) {
+    for pod in ordered_pods(run) {
         for (at, next) in pod.containers.iter().enumerate().filter(|(_, of)| of.kind == ContainerKind::Init) {
             let before: Vec<_> =
                 pod.containers[..at].iter().filter(|of| of.kind == ContainerKind::Init).collect();
@@ -23,7 +23,7 @@ pub(super) fn one_after_another(run: &Timeline<'_>, clause: &Clause, seen: &mut 
                 }
             }
             let directly = pod.containers[..at].last().filter(|of| of.kind == ContainerKind::Init);
-            if let Some(last) = directly {
+            if let Some(last) = directly.filter(|_| !run.node_was_touched()) {
                 judge_follow(run, clause, pod, (last, next), seen);
             }
         }
@@ -32,8 +32,9 @@ pub(super) fn one_after_another(run: &Timeline<'_>, clause: &Clause, seen: &mut 
 
 /// The main containers start after all init containers have succeeded, and soon after the last of these has succeeded.
 pub(super) fn mains_come_last(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for pod in plain_pods(run) {
+    for pod in ordered_pods(run) {
         let last = pod.containers.iter().rfind(|of| of.kind != ContainerKind::Main);
+        let last = last.filter(|_| !run.node_was_touched());
         for main in mains(pod) {
             for init in inits(pod) {
                 if judge_pair(run, pod, (init, main), seen).is_some() {

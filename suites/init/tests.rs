@@ -6,6 +6,7 @@ mod blocking;
 mod cgroups;
 mod ends;
 mod rerun;
+mod restarted;
 mod scheduling;
 mod shown;
 

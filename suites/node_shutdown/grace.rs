@@ -1,15 +1,16 @@
 //! How long the containers of a node that shuts down have to stop.
 
 use probity_model::measure::{Bound, seconds};
-use probity_model::timeline::Life;
+use probity_model::timeline::{ContainerKind, Life};
 use probity_model::{Clause, Seen, Timeline};
 
+use super::order::sidecars_wait;
 use crate::reading::critical::is_critical;
 use crate::reading::kills::judge_kill_within;
 use crate::reading::node_shutdowns::{NodeShutdown, node_shutdowns};
 
 /// Every container gets its stop signal, and then has the grace period of its pod or the time that the kubelet has for pods of
-/// this kind, whichever is shorter.
+/// this kind, whichever is shorter. Sidecars get their signals last.
 pub(super) fn within_both_limits(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for shutdown in node_shutdowns(run, seen) {
         for pod in &shutdown.pods {
@@ -17,6 +18,7 @@ pub(super) fn within_both_limits(run: &Timeline<'_>, clause: &Clause, seen: &mut
                 judge(run, clause, (&shutdown, &life), seen);
             }
         }
+        sidecars_wait(run, &shutdown, seen);
     }
 }
 
@@ -27,11 +29,15 @@ fn judge(
     seen: &mut Seen,
 ) {
     let (pod, critical) = (life.pod, is_critical(life.pod));
-    let wait = if critical { shutdown.for_regular } else { 0 };
-    let words = if critical {
-        format!("{} for other pods + the slack", seconds(wait))
-    } else {
-        "the slack".to_owned()
+    let grace = shutdown.grace(pod);
+    // The main containers can use up the whole grace period before a sidecar gets its signal.
+    let sidecar = life.container.kind == ContainerKind::Sidecar;
+    let turn = if sidecar { grace } else { 0 };
+    let wait = turn + if critical { shutdown.for_regular } else { 0 };
+    let words = match (critical, sidecar) {
+        (_, true) => format!("{} for other containers + the slack", seconds(wait)),
+        (true, false) => format!("{} for other pods + the slack", seconds(wait)),
+        (false, false) => "the slack".to_owned(),
     };
     let most = wait + clause.slack_us();
     let bound = Bound::at_most(most, words);
@@ -48,8 +54,8 @@ fn judge(
     };
     let quantity = format!("from the announcement of the shutdown to the stop signal of {}", life.name());
     seen.within(run, shutdown.node, quantity, (&shutdown.at, stop), bound);
-    let grace = shutdown.grace(pod);
-    if judge_kill_within(clause.tolerance_us("kill"), life, stop, grace, seen) {
+    // A sidecar has only the rest of the grace period.
+    if !sidecar && judge_kill_within(clause.tolerance_us("kill"), life, stop, grace, seen) {
         seen.facet("pod", if critical { "critical" } else { "regular" });
         seen.facet("limit", if grace == pod.grace() { "own" } else { "configured" });
     }

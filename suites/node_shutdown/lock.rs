@@ -8,18 +8,36 @@ use crate::reading::node_shutdowns::{Cancelled, NodeShutdown, node_shutdowns, ou
 
 /// The kubelet delays the shutdown until its pods have ended, or their time is over, and no longer.
 pub(super) fn is_held_as_long_as_needed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    for shutdown in node_shutdowns(run, seen) {
+    let all = node_shutdowns(run, seen);
+    for (place, shutdown) in all.iter().enumerate() {
         if !shutdown.delayed {
-            let finding = format!("the kubelet of {} does not delay the shutdown of its node", shutdown.node);
-            seen.violated(finding, [shutdown.at.id]);
+            let earlier =
+                all.iter().take(place).find(|earlier| was_delayed_and_cancelled(earlier, shutdown.node));
+            let Some(earlier) = earlier else {
+                let finding =
+                    format!("the kubelet of {} does not delay the shutdown of its node", shutdown.node);
+                seen.violated(finding, [shutdown.at.id]);
+                continue;
+            };
+            let finding = format!(
+                "the kubelet of {} delayed the first shutdown of its node, which was canceled, but not the next one",
+                shutdown.node
+            );
+            seen.diverges(finding, [earlier.at.id, shutdown.at.id]);
             continue;
         }
         let Some(cancelled) = &shutdown.cancelled else { continue };
         match cancelled.released_after {
-            Some(after) => judge_release(run, clause, (&shutdown, cancelled, after), seen),
-            None => judge_no_release(run, clause, (&shutdown, cancelled), seen),
+            Some(after) => judge_release(run, clause, (shutdown, cancelled, after), seen),
+            None => judge_no_release(run, clause, (shutdown, cancelled), seen),
         }
     }
+}
+
+/// Whether a kubelet delayed a shutdown of a node and released its lock, and the shutdown was then canceled.
+fn was_delayed_and_cancelled(shutdown: &NodeShutdown<'_, '_>, node: &str) -> bool {
+    let released = shutdown.cancelled.as_ref().is_some_and(|cancelled| cancelled.released_after.is_some());
+    shutdown.node == node && shutdown.delayed && released
 }
 
 fn judge_release(

@@ -1,8 +1,9 @@
-//! The two phases of a shutdown: pods that are not critical end first, and critical pods after them.
+//! The two phases of a shutdown: pods that are not critical end first, and critical pods after them. In each pod, sidecars end
+//! last.
 
 use probity_model::measure::seconds;
 use probity_model::mechanisms::NEAR;
-use probity_model::timeline::{Life, Line};
+use probity_model::timeline::{ContainerKind, Life, Line};
 use probity_model::{Clause, Seen, Timeline};
 
 use crate::reading::critical::is_critical;
@@ -47,5 +48,33 @@ fn judge(
         }
         (_, Some(_)) => seen.fine([shutdown.at.id, stop.id]),
         _ => {}
+    }
+}
+
+/// The sidecars of a pod get their stop signals only when its main containers have ended, or when its grace period is over.
+/// A sidecar with probes is left out, because a failed probe may have stopped it.
+pub(super) fn sidecars_wait(run: &Timeline<'_>, shutdown: &NodeShutdown<'_, '_>, seen: &mut Seen) {
+    for pod in &shutdown.pods {
+        let lives = shutdown.lives(run, pod);
+        let of = |kind: ContainerKind| lives.iter().copied().filter(move |life| life.container.kind == kind);
+        for sidecar in of(ContainerKind::Sidecar).filter(|life| life.container.probes.is_empty()) {
+            let Some(stop) = sidecar.stop() else { continue };
+            let left = outlives(run, of(ContainerKind::Main), &stop.at);
+            // The grace period begins with the announcement at the earliest.
+            let most = run.clocks.between(&shutdown.at, &stop.at).map(|passed| passed.hi);
+            match (left, most) {
+                (Some((name, last)), Some(most)) if most < shutdown.grace(pod) - NEAR => {
+                    let finding = format!(
+                        "{} is a sidecar, but got its stop signal within {} of the announcement, while {name} was still \
+                         running",
+                        sidecar.name(),
+                        seconds(most)
+                    );
+                    seen.violated(finding, [shutdown.at.id, stop.id, last.id]);
+                }
+                (None, Some(_)) => seen.fine([shutdown.at.id, stop.id]),
+                _ => {}
+            }
+        }
     }
 }

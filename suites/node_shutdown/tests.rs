@@ -5,6 +5,7 @@ use probity_composer::{Composer, NODE, us};
 use probity_model::history::{
     ANNOUNCE_SHUTDOWN, CANCEL_SHUTDOWN, CONFIGURE_KUBELET, Did, KubeletSigns, NodeProof,
 };
+use probity_script::witness::{Exiting, Fact};
 use serde_json::{Value, json};
 
 use crate::tests::{verdict, verdict_of_all_facets};
@@ -132,6 +133,18 @@ fn the_shutdown_is_delayed_as_long_as_pods_need() {
 }
 
 #[test]
+fn a_shutdown_after_a_cancelled_one_is_delayed_again() {
+    let clause = "shutdown.delayed";
+    let again = |delayed: bool| {
+        let mut run = history(clause, 60, &faithful());
+        verb(&mut run, CANCELLED + 10.0, ANNOUNCE_SHUTDOWN, None, json!({ "delayed": delayed }), 1);
+        verdict(&run.done(), clause)
+    };
+    assert_eq!(again(true), "holds");
+    assert_eq!(again(false), "diverges", "no lock");
+}
+
+#[test]
 fn critical_pods_wait_for_the_others() {
     let clause = "shutdown.critical-pods-last";
     let critical = |stop| judged(clause, &Kubelet { critical: (Some(stop), stop + 8.0), ..faithful() });
@@ -161,6 +174,47 @@ fn the_shorter_of_two_grace_periods_counts() {
     assert_eq!(own(12.2), "violated", "its own grace period was over");
     let history = history(clause, 60, &faithful()).done();
     assert_eq!(verdict_of_all_facets(&history, clause), "inconclusive", "no pod has a shorter grace period");
+}
+
+/// Judges a pod with a sidecar. All times count from the announcement: the main container exits at `main`, and the sidecar
+/// gets its stop signal at `stop`.
+fn aided(main: f64, stop: Option<f64>) -> &'static str {
+    let clause = "shutdown.grace-period";
+    let mut run = Composer::new(&[clause]);
+    let spec = json!({
+        "nodeName": NODE, "priority": 0, "terminationGracePeriodSeconds": 60,
+        "initContainers": [{ "name": "helper", "restartPolicy": "Always" }], "containers": [{ "name": "target" }],
+    });
+    run.of("aided", "helper").create(1.0, &spec).start(1.5, 0);
+    run.of("aided", "target").start(2.0, 0).status(3.0, &json!({ "phase": "Running" }));
+    let settings = json!({ "shutdownGracePeriod": "20s", "shutdownGracePeriodCriticalPods": "8s" });
+    verb(&mut run, 5.0, CONFIGURE_KUBELET, Some(settings), json!({ "running": true }), 2);
+    verb(&mut run, ANNOUNCED, ANNOUNCE_SHUTDOWN, None, json!({ "delayed": true }), 1);
+    run.of("aided", "target").signal(ANNOUNCED + 0.2, "SIGTERM");
+    let exits = |run: &mut Composer, container: &str, at: f64| {
+        let fact = Fact::Exiting(Exiting { code: 3, why: "stop".to_owned() });
+        run.of("aided", container).fact(ANNOUNCED + at, fact);
+        run.left(ANNOUNCED + at + 0.01);
+    };
+    let stops = |run: &mut Composer, at: f64| {
+        run.of("aided", "helper").signal(ANNOUNCED + at, "SIGTERM");
+        exits(run, "helper", at + 0.1);
+    };
+    stop.filter(|stop| *stop < main).into_iter().for_each(|stop| stops(&mut run, stop));
+    exits(&mut run, "target", main);
+    stop.filter(|stop| *stop >= main).into_iter().for_each(|stop| stops(&mut run, stop));
+    run.reading(100.0);
+    verdict(&run.done(), clause)
+}
+
+#[test]
+fn sidecars_wait_for_the_main_containers() {
+    assert_eq!(aided(1.2, Some(1.5)), "holds");
+    assert_eq!(aided(11.0, Some(11.3)), "holds", "the main container uses most of its time");
+    assert_eq!(aided(6.0, Some(0.3)), "violated", "the main container is running");
+    assert_eq!(aided(12.4, Some(12.1)), "holds", "the grace period is over");
+    assert_eq!(aided(1.2, Some(30.0)), "violated", "the signal is late");
+    assert_eq!(aided(1.2, None), "violated", "no signal");
 }
 
 #[test]

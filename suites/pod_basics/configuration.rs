@@ -1,7 +1,9 @@
 //! The files that a container gets from ConfigMaps and Secrets.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use data_encoding::BASE64;
 use probity_model::history::Did;
 use probity_model::mechanisms::NEAR;
 use probity_model::{Clause, EventId, Seen, Stamp, Timeline};
@@ -26,7 +28,7 @@ struct Source<'h> {
 
 /// A value that the harness gave to a key, or the removal of the key.
 struct Given<'h> {
-    value: Option<&'h str>,
+    value: Option<Cow<'h, str>>,
     id: EventId,
     /// When the harness sent it, and when the API server had certainly accepted it.
     sent: Stamp,
@@ -64,10 +66,14 @@ fn sources(volume: &Value) -> impl Iterator<Item = Source<'_>> {
     source(volume, false).into_iter().chain(parts)
 }
 
+/// The fields of ConfigMaps and Secrets that contain values.
+const FIELDS: [&str; 3] = ["data", "stringData", "binaryData"];
+
 /// Values that the harness gave to keys of an object, or keys that it removed.
 struct Content<'h> {
     id: EventId,
-    /// `data`, or `stringData` of a Secret. Only `data` can remove keys, and the values in `data` of a Secret are encoded.
+    /// One of [`FIELDS`]. Removed keys are read only in `data`. The values in `data` of a Secret and in `binaryData` are
+    /// encoded.
     field: &'static str,
     values: &'h Value,
 }
@@ -83,11 +89,11 @@ fn contents<'h>(run: &Timeline<'h>, source: &Source<'_>) -> Option<Vec<Content<'
             _ => continue,
         };
         // A patch can remove all keys at once. Which ones these were is not read here.
-        if ["data", "stringData"].iter().any(|field| content.get(field).is_some_and(Value::is_null)) {
+        if FIELDS.iter().any(|field| content.get(field).is_some_and(Value::is_null)) {
             return None;
         }
         let of_field = |field| Some(Content { id: *id, field, values: content.get(field)? });
-        all.extend(["data", "stringData"].into_iter().filter_map(of_field));
+        all.extend(FIELDS.into_iter().filter_map(of_field));
     }
     Some(all)
 }
@@ -111,7 +117,17 @@ fn lacks_an_item(run: &Timeline<'_>, volume: &Value) -> bool {
     })
 }
 
-/// The values of a key, in order. `None` if one of them is not known: it is not a text, or it is encoded.
+/// The text in the value of a key. `None` if it is not known: it is not a text, or it is in the `data` of a Secret.
+fn text_of<'h>(source: &Source<'_>, field: &str, value: &'h Value) -> Option<Cow<'h, str>> {
+    let text = value.as_str()?;
+    match (source.object, field) {
+        ("Secret", "data") => None,
+        (_, "binaryData") => Some(Cow::Owned(String::from_utf8(BASE64.decode(text.as_bytes()).ok()?).ok()?)),
+        _ => Some(Cow::Borrowed(text)),
+    }
+}
+
+/// The values of a key, in order. `None` if one of them is not known.
 fn values<'h>(
     run: &Timeline<'h>,
     source: &Source<'_>,
@@ -120,8 +136,7 @@ fn values<'h>(
     let given = contents.iter().filter_map(|content| Some((content, content.values.get(key)?)));
     let given = given.map(|(content, value)| {
         let removed = value.is_null() && content.field == "data";
-        let encoded = source.object == "Secret" && content.field == "data";
-        let value = if removed { None } else { Some(value.as_str().filter(|_| !encoded)?) };
+        let value = if removed { None } else { Some(text_of(source, content.field, value)?) };
         let id = content.id;
         Some(Given { value, id, sent: run.deed_at(id).stamp, done: run.heard(id) })
     });
@@ -188,7 +203,7 @@ fn judge_file(
 ) -> bool {
     let (pod, line, name) = (look.life.pod, look.line, look.life.name());
     let shown = look.dump.files.get(path).map(String::as_str);
-    let is = |given: &Given<'_>| given.value == shown;
+    let is = |given: &Given<'_>| given.value.as_deref() == shown;
     let Some(first) = values.first() else { return false };
     let later = pod.created.is_none_or(|(created, _)| created < first.id);
     // A change may reach the file a moment before its answer reaches the harness.

@@ -5,7 +5,7 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
-use crate::reading::rejections::for_another_reason;
+use crate::reading::rejections::{for_another_reason, is_because_of};
 
 /// The longest name, according to RFC 1123 as Kubernetes applies it.
 const LONGEST: usize = 253;
@@ -51,11 +51,11 @@ pub(super) fn are_subdomains(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                 seen.fine([*id]);
                 seen.facet("accepted", kind);
             }
-            (Err(kind), 422) if tried.message.contains(NAME_FIELD) => {
+            (Err(kind), 422) if is_because_of(tried, NAME_FIELD) => {
                 seen.fine([*id]);
                 seen.facet("rejected", kind);
             }
-            (Ok(_), 422) if tried.message.contains(NAME_FIELD) => {
+            (Ok(_), 422) if is_because_of(tried, NAME_FIELD) => {
                 seen.violated(format!("the name `{name}` was rejected: {}", tried.message), [*id]);
             }
             (Err(_), ..300) => seen.violated(format!("the name `{name}` was accepted"), [*id]),
@@ -73,7 +73,7 @@ fn system(spec: &Value) -> Option<&str> {
 
 /// Whether a node is known to run our operating system: a target ran there, or the node shows an image of an operating
 /// system other than Windows.
-fn is_ours(run: &Timeline<'_>, node: &str) -> bool {
+pub(super) fn is_ours(run: &Timeline<'_>, node: &str) -> bool {
     let mut attempts = run.containers().flat_map(|(_, of)| &of.attempts);
     let facts = run.history.header.nodes.get(node);
     attempts.any(|attempt| attempt.node == node && !attempt.lines.is_empty())
@@ -89,11 +89,11 @@ pub(super) fn systems(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 seen.fine([*id]);
                 seen.facet("named", named);
             }
-            (false, 422) if tried.message.contains(FIELD) => {
+            (false, 422) if is_because_of(tried, FIELD) => {
                 seen.fine([*id]);
                 seen.facet("named", "another");
             }
-            (true, 422) if tried.message.contains(FIELD) => {
+            (true, 422) if is_because_of(tried, FIELD) => {
                 seen.violated(
                     format!("the operating system `{named}` was rejected: {}", tried.message),
                     [*id],

@@ -10,7 +10,8 @@ use probity_script::witness::Fact;
 use serde_json::Value;
 
 use super::lookups::is_on_node_network;
-use crate::reading::dumps::{Look, looks, side_by_side};
+use crate::reading::dumps::{Look, all_looks, looks, side_by_side};
+use crate::reading::volumes::list;
 
 /// The word in the result of a call to a port on which no process listens.
 const REFUSED: &str = "refused";
@@ -195,6 +196,10 @@ fn lived_at(run: &Timeline<'_>, pod: &PodLife<'_>, other: &Revision<'_>) -> bool
 const LONGEST: usize = 63;
 /// The fields of a spec that give a pod a host name that is neither its own name nor its `hostname`.
 const OTHER_NAMES: [&str; 2] = ["hostnameOverride", "hostNetwork"];
+/// The folder and the file with the host name: Linux, hostname(5).
+const NAME_PLACES: [&str; 2] = ["/etc", "/etc/hostname"];
+/// The variable in which runtimes give a container its host name.
+const NAME_VARIABLE: &str = "HOSTNAME";
 
 /// The namespace of a pod.
 pub(super) fn namespace<'h>(pod: &PodLife<'h>) -> Option<&'h str> {
@@ -224,6 +229,7 @@ pub(super) fn qualified_name(pod: &PodLife<'_>) -> Option<String> {
 /// The host name that a process sees is the `hostname` of its pod or, without one, the name of the pod. If the pod sets
 /// `setHostnameAsFQDN`, the name also contains the pod's subdomain and the domain of the cluster.
 pub(super) fn hostname(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    judge_copies(run, seen);
     for life in run.lives() {
         let Some(short) = short_name(life.pod) else { continue };
         let whole = life.pod.spec.get("setHostnameAsFQDN").is_some_and(|is| *is == true);
@@ -245,6 +251,36 @@ pub(super) fn hostname(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         seen.check(host == short, finding, [id]);
         if host == short {
             seen.facet("name", name_kind(life.pod));
+        }
+    }
+}
+
+/// The file and the variable with the host name agree with the host name that the process itself sees, unless the container
+/// replaces them. In a pod that uses the network of its node, they need not agree.
+fn judge_copies(run: &Timeline<'_>, seen: &mut Seen) {
+    for look in &all_looks(run) {
+        let (host, spec) = (look.dump.host.as_str(), look.life.container.spec);
+        if host.is_empty() || uses_node(look.life.pod, "hostNetwork") {
+            continue;
+        }
+        let path =
+            |mount: &Value| mount["mountPath"].as_str().map(|path| path.trim_end_matches('/').to_owned());
+        let mut paths = list(spec, "volumeMounts").filter_map(path);
+        let replaced = paths.any(|path| NAME_PLACES.contains(&path.as_str()));
+        let given =
+            spec.get("envFrom").is_some() || list(spec, "env").any(|one| one["name"] == NAME_VARIABLE);
+        let [_, file] = NAME_PLACES;
+        let copies = [
+            (file, look.dump.files.get(file).filter(|_| !replaced)),
+            (NAME_VARIABLE, look.dump.env.get(NAME_VARIABLE).filter(|_| !given)),
+        ];
+        for (place, copy) in copies {
+            let Some(copy) = copy.map(|copy| copy.trim()).filter(|copy| !copy.is_empty()) else { continue };
+            if copy != host {
+                let finding =
+                    format!("{} sees the host name {host}, but {place} is {copy}", look.life.name());
+                seen.violated(finding, [look.line.id]);
+            }
         }
     }
 }

@@ -5,6 +5,7 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, Seen, Timeline};
 use serde_json::Value;
 
+use super::names::is_ours;
 use crate::reading::dumps::all_looks;
 use crate::reading::statuses::{has_run, runs_something};
 use crate::reading::volumes::list;
@@ -15,14 +16,46 @@ const SAFE: &str = "kernel.shm_rmid_forced net.ipv4.ip_local_port_range net.ipv4
     net.ipv4.ping_group_range net.ipv4.ip_unprivileged_port_start net.ipv4.ip_local_reserved_ports \
     net.ipv4.tcp_keepalive_time net.ipv4.tcp_fin_timeout net.ipv4.tcp_keepalive_intvl \
     net.ipv4.tcp_keepalive_probes net.ipv4.tcp_rmem net.ipv4.tcp_wmem";
+/// The safe kernel parameters that a kubelet allows on each kernel, separated by spaces. It allows the other safe ones
+/// only if the kernel is new enough: Kubernetes' `pkg/kubelet/sysctl`.
+const SAFE_ON_EACH_KERNEL: &str = "kernel.shm_rmid_forced net.ipv4.ip_local_port_range net.ipv4.tcp_syncookies \
+    net.ipv4.ping_group_range net.ipv4.ip_unprivileged_port_start";
 /// The reason of the rejection, in the reference implementation of Kubernetes.
 const FORBIDDEN: &str = "SysctlForbidden";
 
+/// A name with its dots replaced by slashes and its slashes replaced by dots.
+fn swapped(name: &str) -> String {
+    let other = |sign| match sign {
+        '.' => '/',
+        '/' => '.',
+        _ => sign,
+    };
+    name.chars().map(other).collect()
+}
+
+/// The name of a kernel parameter with dots between its parts. If the first separator in the spec is a slash, slashes
+/// separate the parts: Linux, sysctl.d(5).
+fn dotted(name: &str) -> String {
+    let first = name.chars().find(|sign| matches!(sign, '.' | '/'));
+    if first == Some('/') { swapped(name) } else { name.to_owned() }
+}
+
+/// Whether a kernel parameter is in a list.
+fn is_in(all: &str, name: &str) -> bool {
+    let name = dotted(name);
+    all.split(' ').any(|one| one == name)
+}
+
+/// The names of the kernel parameters in the spec of a pod.
+fn names<'h>(pod: &PodLife<'h>) -> impl Iterator<Item = &'h str> + use<'h> {
+    let context = pod.spec.get("securityContext");
+    let all = context.into_iter().flat_map(|context| list(context, "sysctls"));
+    all.filter_map(|of| of.get("name")?.as_str())
+}
+
 /// The first kernel parameter in the spec of a pod that is not safe.
 fn unsafe_one<'h>(pod: &PodLife<'h>) -> Option<&'h str> {
-    let context = pod.spec.get("securityContext")?;
-    let mut names = list(context, "sysctls").filter_map(|of| of.get("name")?.as_str());
-    names.find(|name| SAFE.split(' ').all(|safe| safe != *name))
+    names(pod).find(|name| !is_in(SAFE, name))
 }
 
 /// A pod that sets an unsafe kernel parameter fails, and none of its containers runs.
@@ -67,16 +100,18 @@ fn judge(
 /// The directory in which the kernel shows its parameters: Linux, proc_sys(5).
 const SHOWN: &str = "/proc/sys/";
 
-/// The processes of a pod see the safe kernel parameters of its spec with their values.
+/// A pod is not rejected because of safe kernel parameters, and its processes see them with the values in its spec.
 pub(super) fn safe_ones_are_set(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
+    for pod in run.pods.iter().filter(|pod| !pod.is_static && !run.node_was_touched()) {
+        judge_rejection(run, pod, seen);
+    }
     for look in &all_looks(run) {
         let Some(context) = look.life.pod.spec.get("securityContext") else { continue };
         for parameter in list(context, "sysctls") {
             let text = |field: &str| parameter.get(field).and_then(Value::as_str);
             let (Some(name), Some(wanted)) = (text("name"), text("value")) else { continue };
-            let safe = SAFE.split(' ').any(|safe| safe == name);
-            let shown = look.dump.files.get(&format!("{SHOWN}{}", name.replace('.', "/")));
-            let Some(shown) = shown.filter(|_| safe) else { continue };
+            let shown = look.dump.files.get(&format!("{SHOWN}{}", swapped(&dotted(name))));
+            let Some(shown) = shown.filter(|_| is_in(SAFE, name)) else { continue };
             let finding = || {
                 format!(
                     "{} should see the sysctl {name} with {wanted}, but sees {}",
@@ -87,5 +122,18 @@ pub(super) fn safe_ones_are_set(run: &Timeline<'_>, _: &Clause, seen: &mut Seen)
             // The kernel puts tabs between the numbers of a parameter.
             seen.check(shown.split_whitespace().eq(wanted.split_whitespace()), finding, [look.line.id]);
         }
+    }
+}
+
+/// Judges a pod that sets only kernel parameters that are safe on each kernel. A pod in a namespace of its node may not
+/// set parameters of this namespace.
+fn judge_rejection(run: &Timeline<'_>, pod: &PodLife<'_>, seen: &mut Seen) {
+    let shares = ["hostNetwork", "hostIPC"].iter().any(|field| pod.spec[*field] == true);
+    let Some(name) = names(pod).next().filter(|_| !shares && is_ours(run, &pod.node)) else { return };
+    let safe = names(pod).all(|name| is_in(SAFE_ON_EACH_KERNEL, name));
+    let failed = pod.over().filter(|over| over.phase() == "Failed" && pod.reason() == Some(FORBIDDEN));
+    if let Some(failed) = failed.filter(|_| safe && !has_run(pod)) {
+        let finding = format!("{} sets the safe sysctl {name} and no unsafe one, but was rejected", pod.key);
+        seen.violated(finding, [failed.id]);
     }
 }

@@ -17,6 +17,8 @@ struct Change<'h> {
     name: &'h str,
     /// The parts of the pod spec that the change sets.
     spec: &'h Value,
+    /// The parts of the pod metadata that the change sets.
+    metadata: Option<&'h Value>,
 }
 
 fn changes<'h>(run: &Timeline<'h>) -> Vec<Change<'h>> {
@@ -27,6 +29,7 @@ fn changes<'h>(run: &Timeline<'h>) -> Vec<Change<'h>> {
             done: run.heard(*id),
             name,
             spec: patch.pointer("/spec/template/spec")?,
+            metadata: patch.pointer("/spec/template/metadata"),
         }),
         _ => None,
     };
@@ -41,6 +44,18 @@ fn is_of(pod: &PodLife<'_>, deployment: &str) -> bool {
         let name = owner["name"].as_str().and_then(|name| name.strip_prefix(deployment)?.strip_prefix('-'));
         owner["kind"] == "ReplicaSet" && name.is_some()
     })
+}
+
+impl Change<'_> {
+    /// Whether a later revision of a pod has a label or an annotation that the change sets, and that the pod lacked before.
+    fn marks(&self, before: &Value, later: &Value) -> bool {
+        ["labels", "annotations"].into_iter().any(|field| {
+            let set = self.metadata.and_then(|metadata| metadata.get(field)?.as_object());
+            let has =
+                |of: &Value, (key, value): (&String, &Value)| of["metadata"][field].get(key) == Some(value);
+            set.into_iter().flatten().any(|entry| has(later, entry) && !has(before, entry))
+        })
+    }
 }
 
 /// Existing pods stay as they are, and pods that are created after the change follow the new template.
@@ -71,11 +86,18 @@ fn judge_old(run: &Timeline<'_>, change: &Change<'_>, pod: &PodLife<'_>, clause:
     let later: Vec<_> = pod.revisions.iter().filter(|shown| !run.before(&shown.at, &change.began)).collect();
     let parts =
         |shown: &Value| [shown["spec"]["containers"].clone(), shown["spec"]["initContainers"].clone()];
-    let Some(first) = pod.revisions.first() else { return };
+    let before = pod.revisions.iter().rfind(|shown| run.before(&shown.at, &change.began));
+    let (Some(first), Some(before)) = (pod.revisions.first(), before) else { return };
     let was = parts(first.object);
     if let Some(changed) = later.iter().find(|shown| parts(shown.object) != was) {
         let finding = format!("{} existed when the template changed, but its spec changed as well", pod.name);
         seen.violated(finding, [change.id, changed.id]);
+    } else if let Some(marked) = later.iter().find(|shown| change.marks(before.object, shown.object)) {
+        let finding = format!(
+            "{} existed when the template changed, but it got the labels or annotations of the new template",
+            pod.name
+        );
+        seen.violated(finding, [change.id, marked.id]);
     } else if let Some(last) = later.last()
         && (last.gone || run.watched_for(pod, &change.done, clause.slack_us()))
     {

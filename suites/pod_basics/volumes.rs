@@ -122,7 +122,7 @@ fn judge_files(run: &Timeline<'_>, clause: &Clause, by_expression: bool, seen: &
         match found {
             Some(found) => {
                 seen.fine([line.id, found.id]);
-                let later = life.number > 0;
+                let later = life.earlier_processes() > 0;
                 seen.facet("seen-by", if later { "a-later-instance" } else { "another-container" });
             }
             None if life.watched_for(&from, clause.slack_us())

@@ -1,12 +1,12 @@
 //! The reason why a pod has ended: a reason in its status must be true.
 
-use probity_model::history::{Did, RESTART_KUBELET};
 use probity_model::measure::SECOND;
 use probity_model::timeline::{PodLife, Revision};
 use probity_model::verdict::Doubt;
 use probity_model::{Seen, Timeline};
 
 use crate::reading::critical::lacks_of_room;
+use crate::reading::kubelet_restarts::only_kubelets_restarted;
 use crate::reading::statuses::{EVICTED, EXCEEDED, has_run};
 use crate::reading::targets::{self, BY_KUBELET};
 
@@ -37,6 +37,7 @@ pub(super) fn accuse_reason(
             return false;
         }
         EVICTED => "it has no storage limit, and no condition shows that its node was under pressure",
+        // A kubelet with other settings may reject a pod that ran.
         _ if !only_kubelets_restarted(run) => return false,
         PREEMPTED if gave_way(run, pod) => return false,
         SHUT_DOWN if goes_on(run, pod, over) => "its node keeps running other pods",
@@ -73,11 +74,4 @@ fn goes_on(run: &Timeline<'_>, pod: &PodLife<'_>, over: &Revision<'_>) -> bool {
 fn has_deadline(pod: &PodLife<'_>) -> bool {
     let mut mirrored = pod.mirrors.iter().flat_map(|mirror| &mirror.revisions);
     pod.had_deadline() || mirrored.any(|shown| shown.object["spec"]["activeDeadlineSeconds"].is_number())
-}
-
-/// Whether nothing was done to a node, except that its kubelet was restarted: a kubelet with other settings may reject a pod
-/// that ran.
-fn only_kubelets_restarted(run: &Timeline<'_>) -> bool {
-    let restarts = |did: &Did| matches!(did, Did::NodeVerb { verb, .. } if verb == RESTART_KUBELET);
-    run.deeds.iter().all(|(_, deed)| !deed.did.acts_on_node() || restarts(&deed.did))
 }

@@ -82,8 +82,9 @@ pub(super) fn volume_stays(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
                 let finding = || {
                     format!("a volume of {}/{} contains a file of an earlier pod", pod.key, container.name)
                 };
-                seen.check(first.number == 0, finding, [before, first.began.id]);
-                if first.number == 0 {
+                let is_new = first.earlier_processes() == 0;
+                seen.check(is_new, finding, [before, first.began.id]);
+                if is_new {
                     seen.facet("volume", "new");
                 }
             }

@@ -35,15 +35,40 @@ fn a_pod_that_failed_stays_until_it_is_deleted() {
     assert_eq!(judged(None, false, 9.0), "inconclusive", "the pod was not watched for long enough");
 }
 
-/// Judges a pod on a node that the cluster does not have. The pod is removed at this time and with this status.
-fn orphan(clause: &str, removed: Option<f64>, status: &Value) -> &'static str {
+#[test]
+fn a_failed_pod_that_a_controller_may_have_removed_is_a_doubt() {
+    let clause = "podgc.failed-pods-kept";
+    let judged = |intended: &[&str], status: &Value| {
+        let mut run = Composer::new(intended);
+        let spec = json!({ "nodeName": NODE, "containers": [{ "name": "target" }] });
+        run.create(0.0, &spec).status(2.0, status).pod_seen(9.0, &spec, status, Change::Deleted);
+        run.reading(60.0);
+        verdict(&run.done(), clause)
+    };
+    assert_eq!(judged(&[clause], &failed()), "violated");
+    assert_eq!(judged(&[], &failed()), "inconclusive", "the case is about something else");
+    assert_eq!(judged(&[clause], &json!({ "phase": "Failed", "reason": "Evicted" })), "inconclusive");
+}
+
+/// The spec of a pod on a node that the cluster does not have.
+fn lost() -> Value {
+    json!({ "nodeName": "none", "containers": [{ "name": "target" }] })
+}
+
+/// Such a pod is created.
+fn with_lost_pod(clause: &str) -> Composer {
     let mut run = Composer::new(&[clause]);
-    let spec = json!({ "nodeName": "none", "containers": [{ "name": "target" }] });
-    let manifest = json!({ "metadata": { "name": "pod" }, "spec": spec });
+    let manifest = json!({ "metadata": { "name": "pod" }, "spec": lost() });
     run.deed(0.0, Did::Created { kind: "Pod".to_owned(), name: "pod".to_owned(), manifest });
-    run.pod_seen(0.1, &spec, &json!({ "phase": "Pending" }), Change::Added);
+    run.pod_seen(0.1, &lost(), &json!({ "phase": "Pending" }), Change::Added);
+    run
+}
+
+/// Judges such a pod, which is removed at this time and with this status.
+fn orphan(clause: &str, removed: Option<f64>, status: &Value) -> &'static str {
+    let mut run = with_lost_pod(clause);
     if let Some(at) = removed {
-        run.pod_seen(at, &spec, status, Change::Deleted);
+        run.pod_seen(at, &lost(), status, Change::Deleted);
     }
     run.reading(300.0);
     verdict(&run.done(), clause)
@@ -60,6 +85,33 @@ fn a_pod_on_a_node_that_does_not_exist_is_removed() {
     assert_eq!(orphan(clause, Some(200.0), &failed()), "violated");
     assert_eq!(orphan(clause, None, &failed()), "violated");
     assert_eq!(verdict(&Composer::new(&[clause]).done(), clause), "inconclusive");
+}
+
+#[test]
+fn a_pod_that_was_deleted_there_is_also_removed() {
+    let clause = "podgc.orphaned";
+    let judged = |grace: Option<u64>, recorded: u64, removed: Option<f64>| {
+        let mut run = with_lost_pod(clause);
+        run.deed(1.0, Did::Deleted { kind: "Pod".to_owned(), name: "pod".to_owned(), grace });
+        let object = json!({
+            "metadata": {
+                "name": "pod", "uid": "uid-pod", "labels": { "probity.dev/pod": "pod" },
+                "deletionTimestamp": "2026-01-01T00:00:31Z", "deletionGracePeriodSeconds": recorded,
+            },
+            "spec": lost(), "status": failed(),
+        });
+        run.sighting(1.1, "Pod", "pod", Change::Modified, object.clone());
+        if let Some(at) = removed {
+            run.sighting(at, "Pod", "pod", Change::Deleted, object);
+        }
+        run.reading(300.0);
+        verdict(&run.done(), clause)
+    };
+    assert_eq!(judged(None, 30, Some(62.0)), "holds");
+    assert_eq!(judged(None, 30, Some(200.0)), "violated");
+    assert_eq!(judged(None, 30, None), "violated", "no kubelet removes it");
+    assert_eq!(judged(Some(0), 0, Some(1.2)), "inconclusive", "its deletion removed it");
+    assert_eq!(judged(None, 0, Some(1.2)), "inconclusive", "its own grace period is zero");
 }
 
 /// A pod without a node and with these finalizers is deleted at 2 s, and is Failed or removed later.
@@ -111,4 +163,24 @@ fn it_has_failed_by_then_and_says_why() {
     assert_eq!(orphan(clause, Some(62.0), &explained("Failed", "DeletionByTaintManager")), "violated");
     assert_eq!(orphan(clause, Some(62.0), &failed()), "violated");
     assert_eq!(orphan(clause, None, &failed()), "inconclusive");
+}
+
+#[test]
+fn a_pod_that_had_finished_keeps_its_phase() {
+    let clause = "podgc.orphaned-condition";
+    let judged = |patched: &str, shown: &str, last: &Value| {
+        let mut run = with_lost_pod(clause);
+        let patch = json!({ "status": { "phase": patched } });
+        let (kind, name, subresource) = ("Pod".to_owned(), "pod".to_owned(), "status".to_owned());
+        run.deed(1.0, Did::Patched { kind, name, patch, subresource });
+        run.status(1.1, &json!({ "phase": shown })).pod_seen(62.0, &lost(), last, Change::Deleted);
+        run.reading(300.0);
+        verdict(&run.done(), clause)
+    };
+    let collected = explained("Failed", "DeletionByPodGC");
+    assert_eq!(judged("Succeeded", "Succeeded", &json!({ "phase": "Succeeded" })), "holds");
+    assert_eq!(judged("Failed", "Failed", &failed()), "holds");
+    assert_eq!(judged("Succeeded", "Succeeded", &collected), "violated");
+    assert_eq!(judged("Succeeded", "Pending", &collected), "holds", "the patch had no effect");
+    assert_eq!(judged("Running", "Running", &failed()), "violated", "nothing gives the reason");
 }

@@ -13,6 +13,7 @@ use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::Fact;
 
 use super::schedule::{countable, countable_of_all, distribution, open, started_at, watched};
+use super::shown::judge_first;
 use crate::reading::absence::{due, judge_absence};
 use crate::reading::kinds::started_before;
 use crate::reading::lost_signals::stopped_from;
@@ -52,8 +53,8 @@ pub(super) fn with_larger_period(run: &Timeline<'_>, clause: &Clause, seen: &mut
 /// its restart still uses the previous instance, whose delay has passed. For readiness probes after a kill, this is a
 /// known deviation until the next sync.
 pub(super) fn in_each_life(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
-    judge_all_absent(run, clause, seen, |life| life.number > 0);
-    for life in delayed(run).filter(|life| life.number > 0) {
+    judge_all_absent(run, clause, seen, |life| life.earlier_processes() > 0);
+    for life in delayed(run).filter(|life| life.earlier_processes() > 0) {
         judge_delay(clause, &life, seen);
         let Some(straggler) = life.probes.first().filter(|probe| is_old(&life, probe)) else { continue };
         let Some(started) = started_at(&life) else { continue };
@@ -103,6 +104,7 @@ fn judge_delay(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
         let formula = format!("initialDelaySeconds + periodSeconds + {}", seconds(clause.slack_us()));
         judge_most(life, (&open, first), Bound::at_most(most, formula), seen);
     }
+    judge_first(clause, life, seen);
 }
 
 /// The time from which all probes were recorded and only their schedule delayed them; `None` if something else may have
@@ -201,6 +203,7 @@ pub(super) fn first_within_a_period(run: &Timeline<'_>, clause: &Clause, seen: &
             let quantity = format!("from the startup success to the first arrival of {}", life.words());
             life.within(seen, quantity, (&started, first), bound);
         }
+        judge_first(clause, &life, seen);
     }
     if let Some(measured) = distribution("from the opening of a port to the first probe", phases, events) {
         seen.note(measured);
@@ -222,7 +225,7 @@ fn after_success(life: &ProbedLife<'_, '_>, first: &Probe<'_>) -> Option<At> {
 
 /// Whether other probes arrived before the first startup probe. If so, the kubelet considered the instance started, and
 /// the startup probe waits until the kubelet corrects this. The clauses of the gate judge this case.
-fn passed_over(life: &ProbedLife<'_, '_>, first: &Probe<'_>) -> bool {
+pub(super) fn passed_over(life: &ProbedLife<'_, '_>, first: &Probe<'_>) -> bool {
     let before = |probe: &Probe<'_>| probe.at.at.hi < first.at.at.lo && !probe.can_be(ProbeKind::Startup);
     life.spec.kind == ProbeKind::Startup && life.attempt.probes.iter().any(before)
 }

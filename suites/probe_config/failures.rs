@@ -7,6 +7,7 @@ use probity_model::timeline::{At, Handler, Probe, ProbeKind, ProbeOutcome, Probe
 use probity_model::{Clause, Seen, Timeline};
 
 use super::beyond::none_beyond;
+use super::extra::is_extra;
 use super::schedule::{countable, is_command, shown_ready, watched};
 use super::unasked::enough_from_the_start;
 use crate::reading::causes::{only_its_probe, stopped_too_early};
@@ -90,8 +91,10 @@ fn were_enough(life: &ProbedLife<'_, '_>, before: &[&Probe<'_>], (now, under_way
         life.run.clocks.between(&probe.at, now).is_some_and(|span| span.lo <= most)
     };
     let recent = before.iter().rev().take_while(late).count();
-    let failed =
-        |end: usize| before[..end].iter().rev().take_while(|probe| may_be_missed(life, probe)).count();
+    let failed = |end: usize| {
+        let row = before[..end].iter().rev().take_while(|probe| may_be_missed(life, probe));
+        row.filter(|probe| !is_extra(life, probe)).count()
+    };
     let most = (before.len() - recent..=before.len()).map(failed).max().unwrap_or(0);
     i64::try_from(most).is_ok_and(|most| most >= life.spec.failures)
 }
@@ -105,8 +108,8 @@ fn serves_until(life: &ProbedLife<'_, '_>, shown: &Revision<'_>, undeleted: bool
     ends.all(|end| life.run.clocks.order(&shown.at, &end) == Order::Before)
 }
 
-/// Fewer failures than the threshold, counted from the last success, have no effect. A status update may have been on
-/// its way for the time `under_way` while another probe succeeded.
+/// Fewer failures than the threshold, counted from the last success, have no effect. Extra probes do not count, because they
+/// follow the effect. A status update may have been on its way for the time `under_way` while another probe succeeded.
 fn enough_before(life: &ProbedLife<'_, '_>, (what, at, under_way): (&str, &At, i64), seen: &mut Seen) {
     // A port that was not open all the time may have refused probes, which leave no record.
     let open = was_always_open(life);
@@ -130,10 +133,10 @@ fn enough_before(life: &ProbedLife<'_, '_>, (what, at, under_way): (&str, &At, i
     }
     let (since, wanted) = (&before[from + 1..], life.spec.failures);
     let next = life.probes.get(before.len()).map_or(&line.at, |next| &next.at);
-    if !watched(life, &well.at, next) || i64::try_from(since.len()).is_ok_and(|of| of >= wanted) {
+    let count = since.iter().filter(|probe| !is_extra(life, probe)).count();
+    if !watched(life, &well.at, next) || i64::try_from(count).is_ok_and(|of| of >= wanted) {
         return;
     }
-    let count = since.len();
     let events = since.iter().flat_map(|probe| probe.events()).chain(well.events()).chain([at.id]);
     seen.violated(format!("{}: {what} after {count} of {wanted} failures in a row", life.words()), events);
 }

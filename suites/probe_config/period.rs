@@ -11,6 +11,7 @@ use probity_model::mechanisms::{
 use probity_model::timeline::{At, Probe, ProbeKind, ProbeOutcome, ProbedLife};
 use probity_model::{Clause, EventId, Seen, Timeline};
 
+use super::pace::wrong_pace;
 use super::schedule::{
     countable, countable_of_all, distribution, is_command, is_followed, judge_each, neighbors, watched,
 };
@@ -28,6 +29,7 @@ pub(super) fn is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         let (pairs, late) = (regular(&life, neighbors(&life)), Lateness::of(&life));
         all.extend(pairs.iter().filter_map(|pair| distance(clause, &life, &late, pair)));
         all.extend(drifts(clause, &life, &late, &pairs));
+        all.extend(wrong_pace(clause, &life));
         all.extend(after_slow(&life).iter().filter_map(|pair| at_most_a_period(clause, &life, pair)));
         all.extend(after_timeout(&life).iter().filter_map(|pair| not_repeated(&life, &late, pair)));
         let spans = pairs.iter().map(|(a, b)| b.at.at.lo - a.at.at.hi).collect();
@@ -247,7 +249,8 @@ fn drifts(
     chains.filter_map(drift).collect()
 }
 
-fn around(time: i64, formula: &str, slack: i64) -> Bound {
+/// A bound on both sides of a time, at the same distance.
+pub(super) fn around(time: i64, formula: &str, slack: i64) -> Bound {
     let words = seconds(slack);
     Bound::at_most(time + slack, format!("{formula} + {words}"))
         .and_at_least(time - slack, format!("{formula} - {words}"))

@@ -119,7 +119,7 @@ pub(super) fn judge_each(seen: &mut Seen, all: Vec<Measurement>) {
 pub(super) fn distribution(what: &str, mut spans: Vec<i64>, events: Vec<EventId>) -> Option<Measurement> {
     spans.sort_unstable();
     let (least, most) = (*spans.first()?, *spans.last()?);
-    let median = *spans.get(spans.len() / 2)?;
+    let median = middle(&spans)?;
     Some(Measurement {
         quantity: format!("{what}, {} of them, median {}", spans.len(), seconds(median)),
         unit: Unit::Us,
@@ -129,4 +129,15 @@ pub(super) fn distribution(what: &str, mut spans: Vec<i64>, events: Vec<EventId>
         blur: Blur::default(),
         events,
     })
+}
+
+/// The middle one of sorted spans.
+fn middle(spans: &[i64]) -> Option<i64> {
+    spans.get(spans.len() / 2).copied()
+}
+
+/// The median of spans.
+pub(super) fn median(mut spans: Vec<i64>) -> Option<i64> {
+    spans.sort_unstable();
+    middle(&spans)
 }

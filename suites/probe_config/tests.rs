@@ -3,15 +3,19 @@
 mod absence;
 mod anew;
 mod counts;
+mod extra;
 mod fields;
 mod first;
 mod grace;
 mod handshakes;
 mod metronome;
 mod overloaded;
+mod pace;
 mod retried;
 mod shared;
+mod shown;
 mod times;
+mod waits;
 mod warned;
 
 use probity_composer::Composer;

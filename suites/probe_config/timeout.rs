@@ -188,7 +188,10 @@ fn judge_wait(
         Wait::Accepted => ("to an answer that the kubelet still accepted", most),
     };
     let quantity = format!("from the arrival of {} {what}", life.words());
-    let measured = life.run.measure(quantity, &life.node, start, answered, bound);
+    let measured = match wait {
+        Wait::GivenUp => life.run.measure_due(quantity, &life.node, (start, answered), timeout, bound),
+        _ => life.run.measure(quantity, &life.node, start, answered, bound),
+    };
     // An answer that comes at about the timeout may have been accepted or not.
     let telling = measured.filter(|measured| wait == Wait::GivenUp || measured.observed.lo > timeout + slack);
     if let Some(mut measured) = telling {

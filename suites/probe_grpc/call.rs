@@ -7,7 +7,7 @@ use probity_model::verdict::Doubt;
 use probity_model::version::minor;
 use probity_model::{Clause, Seen, Timeline};
 
-use crate::reading::ports::stays_open;
+use crate::reading::ports::{judge_late_end, stays_open};
 
 /// The metadata that a check may have: what the kubelet sends, and what HTTP/2 and gRPC add.
 const METADATA: [&str; 5] = ["content-type", "user-agent", "grpc-timeout", "te", "grpc-accept-encoding"];
@@ -141,6 +141,10 @@ pub(super) fn fresh_each_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
             let Some(connection) = life.connection(asked) else { continue };
             let nth = asked.request.nth;
             let open_for = clause.tolerance_us("open");
+            if let Some(answer) = &asked.answer {
+                let end = (&answer.at, open_for, life.words());
+                judge_late_end(run, life.attempt, connection, end, seen);
+            }
             if let Some(answer) = &asked.answer
                 && stays_open(run, (life.pod, life.attempt), connection, (&answer.at, open_for))
             {

@@ -55,6 +55,7 @@ fn judge_given_up(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
         let bound = Bound::at_most(life.spec.timeout + TO_END_A_COMMAND, formula);
         let (kind, of) = (life.spec.kind.word(), life.name());
         let quantity = format!("how long a {kind} command of {of} ran before it was killed");
+        // A runtime begins to count when its start of the command returns, which may be long after the command has begun.
         match life.run.measure(quantity, &life.node, command, ended, bound) {
             Some(measured) if measured.fit() == Fit::Met => {
                 all.push(measured.clone());
@@ -68,7 +69,8 @@ fn judge_given_up(clause: &Clause, life: &ProbedLife<'_, '_>, seen: &mut Seen) {
 }
 
 /// The time that a runtime takes to start and to end a command varies: the shortest and the longest of several commands
-/// show the timeout more precisely than a single command.
+/// show the timeout more precisely than a single command. Time that noise after the timeout may have added is not
+/// counted.
 fn judge_all_given_up(clause: &Clause, life: &ProbedLife<'_, '_>, all: &[Measurement], seen: &mut Seen) {
     if all.len() < clause.tolerance_times("several") {
         return;
@@ -76,7 +78,7 @@ fn judge_all_given_up(clause: &Clause, life: &ProbedLife<'_, '_>, all: &[Measure
     let (timeout, late, early) =
         (life.spec.timeout, clause.tolerance_us("all-late"), clause.tolerance_us("all-early"));
     let (kind, of, many) = (life.spec.kind.word(), life.name(), all.len());
-    let shortest = all.iter().min_by_key(|one| one.observed.lo);
+    let shortest = all.iter().min_by_key(|one| one.observed.lo.saturating_sub(one.noise));
     let longest = all.iter().max_by_key(|one| one.observed.hi);
     let most = Bound::at_most(timeout + late, format!("timeoutSeconds + {}", seconds(late)));
     let least = Bound::at_least(timeout - early, format!("timeoutSeconds - {}", seconds(early)));

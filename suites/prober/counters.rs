@@ -58,6 +58,11 @@ impl CounterReading<'_> {
         self.durations.iter().filter(|of| **of == pod.name).count()
     }
 
+    /// The sum of some counters of a probe, if they are known; see [`count`](Self::count).
+    fn sum(&self, probe: &CountedProbe<'_, '_>, counted: &Counted) -> Option<i64> {
+        counted.results.iter().map(|(result, _)| self.count(probe, result)).sum()
+    }
+
     /// The count of a probe and a result; 0 if the kubelet counts probes, but has no such counter. `None` if the
     /// kubelet may count no probes at all, or if the pod's counters may have been removed with the pod.
     fn count(&self, probe: &CountedProbe<'_, '_>, result: &str) -> Option<i64> {
@@ -80,6 +85,25 @@ impl CounterReading<'_> {
     }
 }
 
+/// One or more counters of a probe, whose growth is judged.
+struct Counted {
+    /// The counters in words.
+    words: &'static str,
+    /// The results that they count.
+    results: &'static [(&'static str, ProbeOutcome)],
+}
+
+/// What is judged for each probe. The sum has its own limits: a kubelet that waits for a CPU may count a success as a
+/// failure, but it still counts each probe only once.
+const COUNTED: &[Counted] = &[
+    Counted { words: "the counter of successful", results: &[("successful", ProbeOutcome::Success)] },
+    Counted { words: "the counter of failed", results: &[("failed", ProbeOutcome::Failure)] },
+    Counted {
+        words: "both counters of",
+        results: &[("successful", ProbeOutcome::Success), ("failed", ProbeOutcome::Failure)],
+    },
+];
+
 /// A probe of a container, counted over all instances of the container.
 struct CountedProbe<'t, 'h> {
     run: &'t Timeline<'h>,
@@ -98,8 +122,8 @@ fn counters_agree(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         for (pod, container, spec) in run.probes().filter(|(pod, ..)| pod.node == before.node) {
             let probe = CountedProbe { run, pod, container, spec };
             if before.node == after.node && probe.is_known() {
-                for result in [("successful", ProbeOutcome::Success), ("failed", ProbeOutcome::Failure)] {
-                    probe.judge(clause, (before, after), result, seen);
+                for counted in COUNTED {
+                    probe.judge(clause, (before, after), counted, seen);
                 }
             }
         }
@@ -138,26 +162,27 @@ impl<'t, 'h> CountedProbe<'t, 'h> {
         &self,
         clause: &Clause,
         (before, after): (&CounterReading<'_>, &CounterReading<'_>),
-        (result, wanted): (&str, ProbeOutcome),
+        counted: &Counted,
         seen: &mut Seen,
     ) {
         let run = self.run;
-        let Some((first, second)) = before.count(self, result).zip(after.count(self, result)) else { return };
+        let Some((first, second)) = before.sum(self, counted).zip(after.sum(self, counted)) else { return };
+        let wants = |outcome| counted.results.iter().any(|(_, wanted)| *wanted == outcome);
         let (mut surely, mut perhaps, mut events) = (0_i64, 0_i64, vec![before.id, after.id]);
         for life in self.lives() {
             for probe in &life.probes {
                 let outcome = life.outcome(probe);
                 // A kubelet that waits for a CPU may count an answer that came in time as a timeout.
                 let missed = outcome == ProbeOutcome::Success && may_be_missed(&life, probe);
-                if outcome != wanted && !missed {
+                if !wants(outcome) && !missed {
                     continue;
                 }
                 let done = life.result(probe).at();
                 let crowded = life.noise(&done, &done.later(SATURATION_DELAYS));
                 let late = clause.tolerance_us("late") + run.stalled_at(&done) + crowded;
-                let counted = done.later(late);
-                let outside = run.before(&counted, &before.from) || run.before(&after.to, &probe.at);
-                let inside = run.before(&before.to, &probe.at) && run.before(&counted, &after.from);
+                let due = done.later(late);
+                let outside = run.before(&due, &before.from) || run.before(&after.to, &probe.at);
+                let inside = run.before(&before.to, &probe.at) && run.before(&due, &after.from);
                 surely += i64::from(inside && !missed);
                 perhaps += i64::from(!outside);
                 events.extend((!outside).then_some(probe.id));
@@ -167,14 +192,11 @@ impl<'t, 'h> CountedProbe<'t, 'h> {
         if perhaps == 0 && rise == 0 {
             return;
         }
-        let quantity = format!(
-            "growth of the counter of {result} {} probes of {}",
-            self.spec.kind.word(),
-            self.container.name
-        );
+        let (kind, name) = (self.spec.kind.word(), &self.container.name);
+        let quantity = format!("growth of {} {kind} probes of {name}", counted.words);
         let fewest = "the fewest that the target must have received";
         // A probe of a container that is about to restart may be refused, and leaves no record then.
-        let unrecorded = wanted == ProbeOutcome::Failure && self.container.attempts.len() > 1;
+        let unrecorded = wants(ProbeOutcome::Failure) && self.container.attempts.len() > 1;
         let bound = match unrecorded {
             true => Bound::at_least(surely, fewest),
             false => Bound::at_most(perhaps, "the most that the target can have received")

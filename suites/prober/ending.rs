@@ -1,7 +1,7 @@
 //! The end of a pod: liveness and startup probes stop, and no probe restarts a container.
 
 use probity_model::measure::{Bound, Measurement, seconds};
-use probity_model::mechanisms::PERIODS_TO_COME;
+use probity_model::mechanisms::{OFF_BEAT, PERIODS_TO_COME};
 use probity_model::timeline::{
     At, ContainerKind, Life, Line, PodLife, Probe, ProbeKind, ProbeOutcome, ProbedLife,
 };
@@ -73,10 +73,23 @@ fn judge_silence(clause: &Clause, life: &ProbedLife<'_, '_>, stop: &At, seen: &m
     // A probe that ended in an error, such as a truncated body, is retried, each time until its timeout.
     let retries = if life.outcome(last) == ProbeOutcome::Unclear { TRIES - 1 } else { 0 };
     let slack = clause.slack_us() + retries * life.spec.timeout;
-    let late = |probe: &&Probe<'_>| probe.at.at.lo > stop.at.hi && life.peer(probe) == life.peer(last);
-    if let Some(late) = probes().filter(late).last() {
+    let from_there = |probe: &&Probe<'_>| life.peer(probe) == life.peer(last);
+    let maybe_after = |probe: &&Probe<'_>| probe.at.at.hi > stop.at.hi && from_there(probe);
+    let maybe_after: Vec<&Probe<'_>> = probes().filter(maybe_after).collect();
+    let gone_on = sent_after(life, stop.at.hi + slack, last, &maybe_after);
+    if gone_on.len() >= clause.tolerance_times("in-turn") {
+        let finding = format!(
+            "{} {} probes arrived more than {} after the beginning of the stop, about a period apart",
+            gone_on.len(),
+            life.spec.kind.word(),
+            seconds(slack)
+        );
+        seen.violated(finding, [stop.id].into_iter().chain(gone_on));
+        return;
+    }
+    if let Some(late) = maybe_after.iter().rfind(|probe| probe.at.at.lo > stop.at.hi) {
         let quantity = format!("from the beginning of the stop to the last {} probe", life.spec.kind.word());
-        life.within(seen, quantity, (stop, late), Bound::at_most(slack, seconds(slack)));
+        life.within(seen, quantity, (stop, *late), Bound::at_most(slack, seconds(slack)));
         return;
     }
     let goes_on = life.spec.kind == ProbeKind::Liveness && Exhausted::of(life.clone()).is_none();
@@ -86,6 +99,33 @@ fn judge_silence(clause: &Clause, life: &ProbedLife<'_, '_>, stop: &At, seen: &m
     if let Some(end) = end.filter(|_| goes_on && heard) {
         seen.fine([last.id, stop.id, end.id]);
     }
+}
+
+/// The network probes that were certainly sent after an instant, however busy their node was: each came half a period or
+/// more after the previous one, and the target was not stalled. (A stalled target accepts in one burst what was sent
+/// before. So the time at which it accepted a connection counts, not the time at which the connection may have been made.) A
+/// probe that ends in an error is retried, and the runtime may start a command long after the kubelet
+/// requested it.
+fn sent_after(
+    life: &ProbedLife<'_, '_>,
+    instant: i64,
+    last: &Probe<'_>,
+    after: &[&Probe<'_>],
+) -> Vec<EventId> {
+    let clear = |probe: &Probe<'_>| {
+        let result = life.attempt.result(probe, life.spec);
+        [result.outcome(), result.surely()].iter().any(|outcome| *outcome != ProbeOutcome::Unclear)
+    };
+    let by_network = life.spec.handler.port().is_some();
+    if !by_network || !clear(last) || !after.iter().all(|probe| clear(probe)) {
+        return Vec::new();
+    }
+    let in_turn = |before: &Probe<'_>, this: &Probe<'_>| {
+        this.at.at.hi - before.at.at.hi >= OFF_BEAT.of(life.spec.period) && life.run.stalled_at(&this.at) == 0
+    };
+    let before = std::iter::once(last).chain(after.iter().copied());
+    let sent = before.zip(after).filter(|(before, this)| in_turn(before, this) && this.at.at.hi > instant);
+    sent.map(|(_, this)| this.id).collect()
 }
 
 /// Whether the failures of a sidecar had reached their threshold before the first status that shows the deletion.

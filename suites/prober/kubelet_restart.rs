@@ -3,13 +3,15 @@
 
 use probity_model::clocks::Stamp;
 use probity_model::timeline::{
-    At, Attempt, ContainerSeen, Probe, ProbeKind, ProbeOutcome, ProbedLife, Revision, State,
+    At, Attempt, ContainerKind, ContainerLife, ContainerSeen, Life, PodLife, Probe, ProbeKind, ProbeOutcome,
+    ProbedLife, Revision, State,
 };
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 use probity_script::witness::Fact;
 
 use super::outlived::{Outlived, outlived};
-use crate::reading::kubelet_restarts::restarts;
+use crate::reading::kubelet_restarts::{Restart, only_kubelets_restarted, restarts};
+use crate::reading::mains::lives_of;
 use crate::reading::memory::killed_for_memory;
 use crate::reading::patches::may_stop_for_spec;
 use crate::reading::ports::unserved;
@@ -26,7 +28,38 @@ fn status_is_kept(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 Kept { of, clause }.judge(seen);
             }
         }
+        inits_keep_running(run, restart, seen);
     }
+}
+
+/// An init container that was running when its kubelet restarted keeps running, and is not started a second time.
+fn inits_keep_running(run: &Timeline<'_>, restart: &Restart<'_>, seen: &mut Seen) {
+    let alone = |pod: &PodLife<'_>, of: &ContainerLife<'_>| {
+        let ends = pod.was_ended_from_outside() || pod.restarts_as_one() || may_stop_for_spec(run, pod, of);
+        of.kind == ContainerKind::Init && pod.node == restart.node && !ends
+    };
+    for (pod, init) in run.containers().filter(|(pod, of)| alone(pod, of) && only_kubelets_restarted(run)) {
+        for life in lives_of(run, pod, init).filter(|life| was_running(life, restart)) {
+            if let Some((exit, _)) = life.exited_by_itself() {
+                seen.fine([restart.began.id, exit.id]);
+            } else if let Some(again) = life.next().filter(|_| killed_for_memory(&life).is_none())
+                // Otherwise, it may have ended by itself, without a record.
+                && (life.stop().is_some() || life.ended.as_ref().is_none_or(|ended| run.before(&again.began, ended)))
+                && run.before(&restart.began, &again.began)
+                && run.before_deletion(pod, &again.began)
+            {
+                let finding = format!("{} was started again because the kubelet restarted", life.name());
+                seen.violated(finding, [life.began.id, restart.began.id, again.began.id]);
+            }
+        }
+    }
+}
+
+/// Whether an instance with a complete record began before its kubelet restarted, and had not ended by then.
+fn was_running(life: &Life<'_, '_>, restart: &Restart<'_>) -> bool {
+    let run = life.run;
+    let ended = life.ended.as_ref().is_some_and(|ended| !run.before(&restart.began, ended));
+    life.is_complete() && run.before(&life.began, &restart.began) && !ended
 }
 
 /// A container whose kubelet restarted.

@@ -5,14 +5,15 @@
 
 use probity_model::clocks::Stamp;
 use probity_model::measure::{Blur, Bound, Fit, Interval, Measurement, Unit, seconds, whole_seconds};
-use probity_model::mechanisms::{QUICK, UNKNOWN_LIFE};
+use probity_model::mechanisms::{NEAR, QUICK, UNKNOWN_LIFE};
 use probity_model::timeline::{
-    At, ContainerLife, Handler, KubeEvent, Life, Probe, ProbeKind, ProbeOutcome, ProbedLife,
+    Asked, At, ContainerLife, Handler, KubeEvent, Life, Probe, ProbeKind, ProbeOutcome, ProbedLife, Through,
 };
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 use probity_script::witness::Fact;
 
+use crate::reading::hooks::hook_run;
 use crate::reading::kubelet_restarts::{Restart, restarts};
 
 pub(super) const JUDGES: &[Judge] = &[
@@ -238,6 +239,7 @@ fn waits_for_container(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
                 seen.violated(finding, [event.id, began.id]);
             }
         }
+        judge_hook_command(&life, seen);
         let (Some(pause), Some(probe)) = (sleep_after_start(life.container), life.probes.first()) else {
             continue;
         };
@@ -246,6 +248,21 @@ fn waits_for_container(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         let bound = Bound::at_least(pause - usual, "the seconds that postStart sleeps - 1 s");
         life.within(seen, "from the start of the container to its first probe", (&hook, probe), bound);
     }
+}
+
+/// If the postStart hook is a command, the target records its end, and no probe arrives before that.
+fn judge_hook_command(life: &Life<'_, '_>, seen: &mut Seen) {
+    let hook = life.container.lifecycle("postStart").filter(|hook| hook.get("exec").is_some());
+    let Some(hook) = hook.and_then(|hook| hook_run(life, hook)) else { return };
+    // Others may connect to the port of a probe or request its path, and the hook may be the same command.
+    let is_surely_one = |probe: &&Probe<'_>| match probe.through {
+        Through::Request(_) => life.attempt.request(probe).is_some_and(Asked::from_prober),
+        Through::Connection(_) => false,
+        Through::Command(_) => probe.id != hook.began.id,
+    };
+    let (Some(ended), Some(probe)) = (hook.ended, life.probes.iter().find(is_surely_one)) else { return };
+    let bound = Bound::at_least(-NEAR, "not before the end of the hook, within the accuracy of the clocks");
+    life.within(seen, "from the end of the postStart command to the first probe", (&ended, probe), bound);
 }
 
 /// Whether no probe can stop a container. A kubelet that is about to stop a container that has just exited by itself

@@ -7,7 +7,7 @@ use probity_model::timeline::{
 use probity_model::{EventId, Timeline};
 
 use super::ends::End;
-use super::mains::{is_plain, is_recorded, lives_of};
+use super::mains::{is_plain, is_plain_but_for_kubelets, is_recorded, lives_of};
 
 /// The regular init containers, in the order of the spec.
 pub(crate) fn inits<'t, 'h>(pod: &'t PodLife<'h>) -> impl Iterator<Item = &'t ContainerLife<'h>> {
@@ -35,10 +35,18 @@ pub(crate) fn end_of_success(
 /// The pods with init containers or sidecars in which only the containers and their policy decide what is started next: no
 /// hook delays the kubelet.
 pub(crate) fn plain_pods<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = &'t PodLife<'h>> {
-    run.pods.iter().filter(move |pod| {
-        let staged = pod.containers.iter().any(|of| of.kind != ContainerKind::Main);
-        staged && is_plain(run, pod) && !pod.containers.iter().any(|of| of.lifecycle("postStart").is_some())
-    })
+    run.pods.iter().filter(move |pod| is_staged(pod) && is_plain(run, pod))
+}
+
+/// Like [`plain_pods`], but kubelets may have been restarted: what is started next stays the same, but may come later.
+pub(crate) fn ordered_pods<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = &'t PodLife<'h>> {
+    run.pods.iter().filter(move |pod| is_staged(pod) && is_plain_but_for_kubelets(run, pod))
+}
+
+/// Whether a pod has init containers or sidecars, and no hook that delays the start of the next container.
+fn is_staged(pod: &PodLife<'_>) -> bool {
+    let staged = pod.containers.iter().any(|of| of.kind != ContainerKind::Main);
+    staged && !pod.containers.iter().any(|of| of.lifecycle("postStart").is_some())
 }
 
 /// Whether a revision shows that a container was created.
@@ -131,7 +139,7 @@ pub(crate) fn touched_after(run: &Timeline<'_>, pod: &PodLife<'_>, id: EventId) 
             .map(|stop| ("received a stop signal", stop.id));
         let began = Some(&life.began)
             // A process may not get a CPU until some time after its container is shown as running.
-            .filter(|began| life.number > 0 && life.is_numbered() && after(began))
+            .filter(|began| life.earlier_processes() > 0 && life.is_numbered() && after(began))
             .map(|began| ("was started again", began.id));
         let (what, event) = stopped.or(began)?;
         Some((format!("{} {what}", life.name()), event))

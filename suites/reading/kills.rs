@@ -7,10 +7,11 @@ use probity_model::{EventId, Seen};
 
 use super::ends::{alive_until, killed_at};
 use super::hooks::judge_hook_before_stop;
+use super::stop_signals::accuse_signal;
 use super::timers::Timer;
 
-/// Judges that an instance was stopped like any other, whatever the reason: its preStop hook ran before the stop signal.
-/// Without a hook, the instance had the grace period of its pod, plus this much time for the kill itself.
+/// Judges that an instance was stopped like any other, whatever the reason: its preStop hook ran before the stop signal, which
+/// was the right one. Without a hook, the instance had the grace period of its pod, plus this much time for the kill itself.
 pub(crate) fn judge_graceful_stop(
     slack: i64,
     life: &Life<'_, '_>,
@@ -18,6 +19,7 @@ pub(crate) fn judge_graceful_stop(
     stop: &Line<'_>,
     seen: &mut Seen,
 ) {
+    accuse_signal(life, since, stop, seen);
     let hooked = life.container.lifecycle("preStop").is_some();
     if !judge_hook_before_stop(life, since, stop, seen) && !hooked {
         judge_kill_within(slack, life, stop, life.pod.grace(), seen);

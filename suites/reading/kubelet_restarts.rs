@@ -33,6 +33,14 @@ pub(crate) fn is_proven_restart(did: &Did) -> bool {
     restarts && did.unproven().is_none()
 }
 
+/// Whether nothing was done to a node, except that its kubelet was restarted with the same settings, and the node proves
+/// this.
+pub(crate) fn only_kubelets_restarted(run: &Timeline<'_>) -> bool {
+    let same = |did: &Did| matches!(did, Did::NodeVerb { verb, .. } if verb == RESTART_KUBELET);
+    let restarts = |did: &Did| same(did) && is_proven_restart(did);
+    run.deeds.iter().all(|(_, deed)| !deed.did.acts_on_node() || restarts(&deed.did))
+}
+
 /// Whether a restart of the kubelet may rewrite the whole status of a pod: the manifest of a static pod has no status
 /// with which the new kubelet could begin (docs/findings/status-of-a-static-pod-written-anew.md).
 pub(crate) fn is_written_anew(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {

@@ -7,6 +7,7 @@ use probity_model::timeline::{At, Attempt, ContainerKind, ContainerLife, Life, L
 use probity_model::{Clause, Seen, Timeline};
 
 use super::ends::End;
+use super::kubelet_restarts::only_kubelets_restarted;
 use super::rules::{is_restarted, rules};
 
 /// The final end of the main containers of a pod.
@@ -47,12 +48,25 @@ pub(crate) fn are_recorded(pod: &PodLife<'_>) -> bool {
 /// Whether a pod ends only because of its containers, their policies and their rules, and each container restarts
 /// alone.
 pub(crate) fn ends_with_its_containers(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
-    !pod.had_deadline() && !pod.was_ended_from_outside() && !pod.restarts_as_one() && !run.node_was_touched()
+    is_left_alone(pod) && !run.node_was_touched()
+}
+
+fn is_left_alone(pod: &PodLife<'_>) -> bool {
+    !pod.had_deadline() && !pod.was_ended_from_outside() && !pod.restarts_as_one()
 }
 
 /// Whether a pod ends only because of its containers and its policy, and only this policy restarts the containers.
 pub(crate) fn is_plain(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
-    ends_with_its_containers(run, pod) && pod.containers.iter().all(|container| rules(container).is_empty())
+    ends_with_its_containers(run, pod) && has_no_rules(pod)
+}
+
+/// Like [`is_plain`], but kubelets may have been restarted, which delays what they do.
+pub(crate) fn is_plain_but_for_kubelets(run: &Timeline<'_>, pod: &PodLife<'_>) -> bool {
+    is_left_alone(pod) && has_no_rules(pod) && only_kubelets_restarted(run)
+}
+
+fn has_no_rules(pod: &PodLife<'_>) -> bool {
+    pod.containers.iter().all(|container| rules(container).is_empty())
 }
 
 /// The end of the pod's work, if every main container ended and neither its policy nor a rule restarts it.

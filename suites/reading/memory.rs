@@ -1,9 +1,12 @@
 //! Memory that a process takes, according to its own record, and the end of a process that needs too much.
 
+use std::collections::BTreeMap;
+
 use probity_model::timeline::{Life, Line};
 use probity_model::{EventId, Timeline};
 use probity_script::{Consumer, Fact};
 
+use super::dumps::looks;
 use super::ends::End;
 use super::qos::amount;
 use super::quantities::{WHOLE, thousandths};
@@ -57,6 +60,23 @@ pub(crate) fn killed(life: &Life<'_, '_>) -> Option<EventId> {
 pub(crate) fn killed_for_memory(life: &Life<'_, '_>) -> Option<EventId> {
     let beyond = |taking: &Taking<'_, '_>| taking.limit.is_some_and(|limit| taking.planned > limit);
     Taking::of(life).filter(beyond).and_then(|_| killed(life))
+}
+
+/// The file in which Linux shows how many inotify instances a user may have.
+const INSTANCES: &str = "/proc/sys/fs/inotify/max_user_instances";
+/// A file that only a cgroup v2 has. Its directory is that of the container's cgroup.
+const OF_CGROUP_2: &str = "/memory.events";
+
+/// The line that shows that the runtime of a node may not learn why a container was killed. With cgroup v2, a runtime such as
+/// containerd needs an inotify instance for each container, and this node allows fewer than `least`.
+pub(crate) fn may_miss_reasons(run: &Timeline<'_>, node: &str, least: usize) -> Option<EventId> {
+    let few = |files: &BTreeMap<String, String>| {
+        let allowed = files.get(INSTANCES).and_then(|text| text.trim().parse::<usize>().ok());
+        let events = files.keys().any(|path| path.ends_with(OF_CGROUP_2));
+        events && allowed.is_some_and(|allowed| allowed < least)
+    };
+    let look = looks(run).into_iter().find(|look| look.life.attempt.node == node && few(&look.dump.files));
+    look.map(|look| look.line.id)
 }
 
 /// The memory that pods can use on a node, in thousandths of a byte.

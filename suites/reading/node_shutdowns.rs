@@ -73,21 +73,35 @@ pub(crate) fn node_shutdowns<'t, 'h>(run: &'t Timeline<'h>, seen: &mut Seen) -> 
 /// When a step last configured a kubelet before an event, and its periods for regular and for critical pods. None if the
 /// kubelet has none, or did not accept them.
 fn periods(run: &Timeline<'_>, node: &str, before: EventId) -> Option<(Stamp, i64, i64)> {
-    let mut earlier = run.deeds.iter().rev().filter(|(id, _)| *id < before);
-    let (configured, settings) = earlier.find_map(|(id, deed)| match &deed.did {
-        Did::NodeVerb { node: of, verb, input, .. } if of == node && deed.did.acts_on_node() => {
-            let input = input.as_ref().filter(|_| verb == CONFIGURE_KUBELET);
-            let input = input.filter(|_| deed.did.unproven().is_none() && !deed.did.kubelet_refused());
-            Some(input.map(|input| (run.heard(*id), input)))
-        }
-        _ => None,
-    })??;
+    let (configured, settings) = configured(run, node, before)?;
     let span = |field: &str| {
         let text = settings.get(field).and_then(Value::as_str)?;
         i64::try_from(text.parse::<Span>().ok()?.micros()).ok()
     };
     let (all, critical) = (span("shutdownGracePeriod")?, span("shutdownGracePeriodCriticalPods")?);
     (critical < all).then_some((configured, all - critical, critical))
+}
+
+/// When a step last configured a kubelet before an event, and its input. None if anything was done to the node since then,
+/// except that shutdowns were announced and all of them were canceled.
+fn configured<'h>(run: &Timeline<'h>, node: &str, before: EventId) -> Option<(Stamp, &'h Value)> {
+    let mut cancelled = false;
+    for (id, deed) in run.deeds.iter().rev().filter(|(id, _)| *id < before) {
+        let Did::NodeVerb { node: of, verb, input, .. } = &deed.did else { continue };
+        if of != node || !deed.did.acts_on_node() {
+            continue;
+        }
+        let proven = deed.did.unproven().is_none();
+        match verb.as_str() {
+            CANCEL_SHUTDOWN if proven => cancelled = true,
+            ANNOUNCE_SHUTDOWN if cancelled => {}
+            CONFIGURE_KUBELET if proven && !deed.did.kubelet_refused() => {
+                return Some((run.heard(*id), input.as_ref()?));
+            }
+            _ => return None,
+        }
+    }
+    None
 }
 
 fn cancelled(run: &Timeline<'_>, node: &str, after: EventId) -> Option<Cancelled> {

@@ -1,10 +1,11 @@
 //! The states of a port, as its target records them, and connections that stay open.
 
-use probity_model::Timeline;
 use probity_model::clocks::Stamp;
-use probity_model::timeline::{Attempt, Connection, Line, PodLife, ProbedLife};
+use probity_model::measure::{Bound, Fit, seconds};
+use probity_model::timeline::{At, Attempt, Connection, Line, PodLife, ProbedLife};
+use probity_model::{Seen, Timeline};
 use probity_script::Fact;
-use probity_script::witness::Listening;
+use probity_script::witness::{Ending, Listening};
 
 /// The states of the probe's port, in order.
 pub(crate) fn listening<'t, 'h>(
@@ -64,4 +65,22 @@ pub(crate) fn stays_open(
         && attempt.lives_on()
         && !run.lost_a_node()
         && run.watched_for(pod, since, span)
+}
+
+/// Reports a violation if the peer closed a connection long after an answer, which is later than this time allows.
+pub(crate) fn judge_late_end(
+    run: &Timeline<'_>,
+    attempt: &Attempt<'_>,
+    connection: &Connection<'_>,
+    (answered, open_for, words): (&At, i64, String),
+    seen: &mut Seen,
+) {
+    let by_peer = |how: Ending| matches!(how, Ending::PeerClosed | Ending::PeerReset);
+    let Some(closed) = connection.closed.as_ref().filter(|closed| by_peer(closed.how)) else { return };
+    let bound = Bound::at_most(open_for, format!("{} after the answer", seconds(open_for)));
+    let quantity = format!("from the answer to {words} to the end of the connection");
+    let measured = run.measure(quantity, &attempt.node, answered, closed, bound);
+    if let Some(late) = measured.filter(|measured| measured.fit() == Fit::Missed) {
+        seen.measure(late);
+    }
 }

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 
 use probity_model::clocks::Stamp;
 use probity_model::history::Did;
-use probity_model::timeline::{Asked, EndpointSeen, Happened, PodLife, ServiceSeen};
+use probity_model::timeline::{Asked, EndpointSeen, Happened, PodLife, Revision, ServiceSeen};
 use probity_model::{EventId, Timeline};
 use probity_script::witness::Call;
 use serde_json::{Map, Value};
+
+use super::selectors::{has_all, selections};
 
 /// A service that the case created.
 pub(crate) struct Service<'t, 'h> {
@@ -86,12 +88,27 @@ fn service<'t, 'h>(run: &'t Timeline<'h>, name: &'h str, manifest: &'h Value) ->
 }
 
 impl<'t, 'h> Service<'t, 'h> {
-    /// Whether it selects a pod.
+    /// For each revision of a pod, whether the Service selects it.
+    fn selections(&self, pod: &PodLife<'_>) -> Vec<bool> {
+        selections(pod, |labels| has_all(labels, self.selector))
+    }
+
+    /// Whether it selects a pod in all revisions. A pod whose labels change may be selected only for a while.
     pub(crate) fn selects(&self, pod: &PodLife<'_>) -> bool {
-        let shown = pod.revisions.first().map(|revision| revision.object);
-        let sent = pod.created.map(|(_, manifest)| manifest);
-        let labels = shown.or(sent).and_then(|object| object.get("metadata")?.get("labels"));
-        labels.is_some_and(|labels| self.selector.iter().all(|(key, value)| labels.get(key) == Some(value)))
+        let all = self.selections(pod);
+        !all.is_empty() && !all.contains(&false)
+    }
+
+    /// Whether it selects a pod in any revision.
+    pub(crate) fn ever_selects(&self, pod: &PodLife<'_>) -> bool {
+        self.selections(pod).contains(&true)
+    }
+
+    /// The revisions of a pod whose labels make the Service begin or cease to select it, and whether it selects it then.
+    pub(crate) fn turns<'p, 'r>(&self, pod: &'p PodLife<'r>) -> Vec<(&'p Revision<'r>, bool)> {
+        let all = self.selections(pod);
+        let shown = all.windows(2).zip(pod.revisions.iter().skip(1));
+        shown.filter(|(pair, _)| pair[0] != pair[1]).map(|(pair, shown)| (shown, pair[1])).collect()
     }
 
     /// What the slices of the Service show about a pod, revision by revision, from the first revision that contains the
@@ -150,13 +167,6 @@ impl<'t, 'h> Service<'t, 'h> {
             None => !self.vague && pod.ip().is_some_and(|ip| ip != host),
         }
     }
-}
-
-/// Whether a pod, as it was first shown, has all labels of the `matchLabels` of a selector.
-pub(crate) fn has_labels(pod: &PodLife<'_>, wanted: &Value) -> bool {
-    let labels = pod.revisions.first().map(|first| &first.object["metadata"]["labels"]);
-    let (Some(wanted), Some(labels)) = (wanted.as_object(), labels) else { return false };
-    wanted.iter().all(|(key, value)| labels.get(key) == Some(value))
 }
 
 fn without_port(authority: &str) -> &str {

@@ -2,14 +2,11 @@
 
 use probity_model::measure::{Bound, Fit, seconds};
 use probity_model::mechanisms::FIRST_BACK_OFF;
-use probity_model::timeline::{At, ContainerLife, PodLife, Revision, State};
+use probity_model::timeline::{At, ContainerLife, PodLife, Revision, START_ERRORS, State};
 use probity_model::{Seen, Stamp, Timeline};
 use serde_json::Value;
 
 use super::statuses::status_of;
-
-/// The reasons for a container that could not be started: of containerd and CRI-O, and of cri-dockerd.
-const START_ERRORS: [&str; 2] = ["StartError", "ContainerCannotRun"];
 
 /// Judges what follows if the runtime cannot start a container: with restartPolicy Never its pod fails, and otherwise the
 /// kubelet retries within the slack. Returns the policy, if it was followed.

@@ -25,6 +25,18 @@ fn one_handler_is_accepted() {
 }
 
 #[test]
+fn a_policy_that_names_the_field_is_not_the_api_server() {
+    let policy = "admission webhook \"v.example.com\" denied the request: livenessProbe needs a handler type";
+    for code in [400, 422] {
+        assert_eq!(tried(ONE, json!({ "tcpSocket": { "port": 80 } }), code, policy), "inconclusive");
+        assert_eq!(tried(ONE, json!({ "periodSeconds": 1 }), code, policy), "inconclusive");
+    }
+    let policy = "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: grpc.port must be 9090";
+    assert_eq!(tried(PORT, grpc(json!({ "port": 1 })), 422, policy), "inconclusive");
+    assert_eq!(tried(PORT, grpc(json!({ "port": 0 })), 422, policy), "inconclusive");
+}
+
+#[test]
 fn none_and_two_are_refused() {
     let two = || json!({ "tcpSocket": { "port": 80 }, "exec": { "command": ["x"] } });
     let refusal =

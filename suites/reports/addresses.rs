@@ -85,11 +85,19 @@ fn first_with<'p, 'h>(pod: &'p PodLife<'h>, field: &str) -> Option<(&'p Revision
     })
 }
 
-/// All pods of a node have the same hostIP, and pods of different nodes have different ones.
+/// The hostIP of a pod is an address of its node, all pods of a node have the same one, and pods of different nodes have
+/// different ones.
 fn judge_nodes(run: &Timeline<'_>, seen: &mut Seen) {
     let (mut of_node, mut of_address) = (BTreeMap::new(), BTreeMap::new());
     for pod in run.pods.iter().filter(|pod| !pod.node.is_empty() && !run.node_was_touched()) {
         let Some((shown, address)) = first_with(pod, HOST_IP) else { continue };
+        if !is_of_node(run, &pod.node, address) {
+            seen.violated(
+                format!("the hostIP of {} is {address}, which is not an address of its node", pod.key),
+                [shown.id],
+            );
+            continue;
+        }
         let (known, by) = *of_node.entry(pod.node.as_str()).or_insert((address, shown.id));
         if known != address {
             let finding = format!("pods of {} have the hostIPs {known} and {address}", pod.node);
@@ -102,6 +110,17 @@ fn judge_nodes(run: &Timeline<'_>, seen: &mut Seen) {
             seen.violated(finding, [by, shown.id]);
         }
     }
+}
+
+/// Whether an address belongs to a node, as far as the addresses of the node are known.
+fn is_of_node(run: &Timeline<'_>, node: &str, address: &str) -> bool {
+    let known = run.history.header.nodes.get(node).map_or(&[][..], |facts| &facts.addresses);
+    let same = |one: &String| one == address || parsed(one).is_some_and(|one| parsed(address) == Some(one));
+    known.is_empty() || known.iter().any(same)
+}
+
+fn parsed(address: &str) -> Option<IpAddr> {
+    address.parse().ok()
 }
 
 /// A pod has the address of its node if and only if it uses the node's network.

@@ -23,6 +23,7 @@ pub(super) fn names_the_cause(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
                 judge_blame(run, (pod, container, kind), &tally, seen);
             }
             judge_deletion(run, clause, (pod, container), &tally, seen);
+            judge_name(pod, container, seen);
         }
         judge_blames_beyond_ends(run, clause, pod, &tally, seen);
         let mut excess = Excess::of(run, pod, &tally);
@@ -136,6 +137,23 @@ fn judge_deletion(
             seen.violated(finding, run.to_the_end([stop.id]));
         }
         Told::No | Told::Unknown => {}
+    }
+}
+
+/// An event about a kill is about the container that its message names. In the messages of the reference implementation of
+/// Kubernetes, the name follows the word "container".
+fn judge_name(pod: &PodLife<'_>, container: &ContainerLife<'_>, seen: &mut Seen) {
+    for event in pod.events.iter().filter(|event| is_killing(event, container)) {
+        let mut words = event.message.split_whitespace();
+        let named = words.find(|word| word.eq_ignore_ascii_case("container")).and(words.next());
+        let other = |of: &&ContainerLife<'_>| of.name != container.name && named == Some(of.name.as_str());
+        if let Some(other) = pod.containers.iter().find(other) {
+            let finding = format!(
+                "an event about {}/{} says {:?}, which names {}",
+                pod.key, container.name, event.message, other.name
+            );
+            seen.violated(finding, [event.id]);
+        }
     }
 }
 

@@ -7,7 +7,8 @@ use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
 use serde_json::Value;
 
-use crate::reading::statuses::{EVICTED, ended_id, of_kubelet, statuses};
+use crate::reading::patches::{image_in, of_pods};
+use crate::reading::statuses::{EVICTED, ended_id, of_kubelet, status_of, statuses};
 
 /// What distinguishes the instances of a container in its statuses: the restart count, and the second of the start.
 type Instance = (u64, Option<i64>);
@@ -132,6 +133,7 @@ fn misidentified(
 /// A status names the image, and the status of a created container also the image's ID.
 pub(super) fn of_its_image(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for pod in &run.pods {
+        judge_uncreated(run, pod, seen);
         let mut said = BTreeSet::new();
         // A kubelet that evicts a pod for its storage removes its containers, and may no longer know their images.
         let evicted = pod.reason() == Some(EVICTED) && pod.has_limited_storage();
@@ -159,4 +161,37 @@ pub(super) fn of_its_image(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
             }
         }
     }
+}
+
+/// As long as a container was never created, the kubelet itself writes its image, as in the spec that it knows. This may be an
+/// older spec of the pod. A runtime may show an image under another name, so no other status is compared.
+fn judge_uncreated(run: &Timeline<'_>, pod: &PodLife<'_>, seen: &mut Seen) {
+    let (patches, written) = (of_pods(run), of_kubelet(pod).map(|shown| shown.id).collect::<BTreeSet<_>>());
+    for container in &pod.containers {
+        let own = container.spec.get("image").and_then(Value::as_str);
+        let of_pod = patches.iter().filter(|patch| patch.pod.uid == pod.uid);
+        let asked = of_pod.filter_map(|patch| image_in(&patch.asked, &container.name));
+        let mut known: BTreeSet<&str> = own.into_iter().chain(asked).collect();
+        for shown in pod.revisions.iter().filter(|shown| !shown.gone) {
+            let Some(now) = image_in(shown.object, &container.name) else { continue };
+            known.insert(now);
+            let image = uncreated_image(shown, &container.name).filter(|_| written.contains(&shown.id));
+            if let Some(image) = image.filter(|image| !known.contains(image)) {
+                let finding = format!(
+                    "{}/{} has not been created, but its status has the image {image}, not {now}",
+                    pod.key, container.name
+                );
+                return seen.violated(finding, [shown.id]);
+            }
+        }
+    }
+}
+
+/// The image in the status of a container that was never created.
+fn uncreated_image<'h>(shown: &Revision<'h>, name: &str) -> Option<&'h str> {
+    let status = status_of(shown, name).filter(|status| status["state"].get("waiting").is_some())?;
+    let given = |field: &str| status.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let again = status["restartCount"].as_u64().is_some_and(|count| count > 0);
+    let created = again || given("containerID").or_else(|| given("imageID")).is_some();
+    given("image").filter(|_| !created)
 }

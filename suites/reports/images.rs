@@ -69,7 +69,7 @@ fn is_misnamed(image: &str) -> bool {
     name.chars().any(|char| char.is_ascii_uppercase())
 }
 
-/// The pods that nothing ends from outside.
+/// The pods that are not ended from outside, such as by a deletion or an eviction.
 fn plain<'t, 'h>(run: &'t Timeline<'h>) -> impl Iterator<Item = &'t PodLife<'h>> {
     run.pods.iter().filter(move |pod| {
         !pod.was_ended_from_outside() && run.deletion(pod).is_none() && !run.node_was_touched()

@@ -2,8 +2,8 @@
 
 use probity_model::timeline::{ContainerKind, ContainerLife, Life, Line, Revision};
 use probity_model::{Clause, EventId, Seen, Timeline};
-use probity_script::Consumer;
 use probity_script::witness::{Consumed, Exiting, Fact, WitnessLine};
+use probity_script::{Consumer, FILE_BLOCK, file_text};
 use serde_json::Value;
 
 use crate::reading::ends::End;
@@ -50,9 +50,21 @@ impl Ended<'_, '_> {
         self.message.chars().count()
     }
 
-    /// Whether its message is what it wrote. A runtime may put its own words about a kill before it.
-    fn is_as_written(&self) -> bool {
-        if self.killed { self.length() >= self.written } else { self.length() == self.written }
+    /// Whether its message is what it wrote. A runtime may put its own words about a kill before it, and if the message is
+    /// then longer than its limit, its end is missing.
+    fn is_as_written(&self, limit: usize) -> bool {
+        let text = file_text(self.written);
+        if !self.killed {
+            return self.message == text;
+        }
+        let cut = self.length() >= limit && self.length() > self.written;
+        cut || self.message.contains(&text)
+    }
+
+    /// Whether its message is a part of what it wrote, without a gap. The API reference does not say which part is kept.
+    /// Nothing is known about a file that is so long that its text repeats.
+    fn is_part(&self) -> bool {
+        self.written > FILE_BLOCK || file_text(self.written).contains(self.message)
     }
 
     fn exit(&self) -> &'static str {
@@ -69,7 +81,8 @@ impl Ended<'_, '_> {
 
     fn finding(&self) -> String {
         let (name, length) = (self.name(), self.length());
-        format!("{name} wrote {} characters as its message, but its status has {length}", self.written)
+        let shown = if length == self.written { "others".to_owned() } else { length.to_string() };
+        format!("{name} wrote {} characters as its message, but its status has {shown}", self.written)
     }
 }
 
@@ -243,7 +256,7 @@ pub(super) fn of_its_file(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
     let silent = ended_with(run, move |life| unwritten(life, ending));
     let all = ended(run).chain(silent).chain(killed(run));
     for of in all.filter(|of| !from_log(of) && of.written <= limit(of, clause)) {
-        seen.check(of.is_as_written(), || of.finding(), [of.life.began.id, of.shown.id]);
+        seen.check(of.is_as_written(limit(&of, clause)), || of.finding(), [of.life.began.id, of.shown.id]);
         if let Some(later) = retold(&of) {
             let finding = format!("the message of {} changed after its termination was shown", of.name());
             seen.violated(finding, [of.shown.id, later.id]);
@@ -260,7 +273,12 @@ pub(super) fn of_its_file(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) 
 /// A message that is too long is truncated at the limit, and not before it.
 pub(super) fn cut_at_limit(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for of in ended(run).filter(|of| of.written > limit(of, clause)) {
-        seen.check(of.length() == limit(&of, clause), || of.finding(), [of.life.began.id, of.shown.id]);
+        let events = [of.life.began.id, of.shown.id];
+        seen.check(of.length() == limit(&of, clause), || of.finding(), events);
+        if !of.is_part() {
+            let finding = format!("the truncated message of {} is not a part of what it wrote", of.name());
+            seen.violated(finding, events);
+        }
         seen.facet(
             "limit",
             if limit(&of, clause) < clause.tolerance_times("longest") { "pod" } else { "container" },

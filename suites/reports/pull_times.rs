@@ -22,8 +22,9 @@ const WAITING: &str = "BackOff";
 /// The waiting reason between a failed pull and the next pull, according to the Kubernetes documentation.
 const BACK_OFF: &str = "ImagePullBackOff";
 /// The waiting reasons of a container whose image could not be pulled, in the reference implementation of Kubernetes. Some
-/// runtimes report that the registry does not answer.
-pub(super) const FAILED_PULL: [&str; 3] = ["ErrImagePull", BACK_OFF, "RegistryUnavailable"];
+/// runtimes report that the registry does not answer, or that the signature of the image could not be checked.
+pub(super) const FAILED_PULL: [&str; 4] =
+    ["ErrImagePull", BACK_OFF, "RegistryUnavailable", "SignatureValidationFailed"];
 
 /// The pulls for the containers of one pod.
 pub(super) struct Pulls<'t, 'h> {

@@ -1,7 +1,7 @@
 //! A container's restart count, compared with the instances that its target recorded.
 
-use probity_model::timeline::{ContainerLife, Life, PodLife, Revision};
-use probity_model::{Clause, Seen, Timeline};
+use probity_model::timeline::{At, ContainerKind, ContainerLife, KubeEvent, Life, PodLife, Revision};
+use probity_model::{Clause, EventId, Seen, Timeline};
 
 use crate::reading::ends::is_undivided;
 use crate::reading::mains::lives_of;
@@ -43,13 +43,18 @@ fn judge_fall(pod: &PodLife<'_>, container: &ContainerLife<'_>, seen: &mut Seen)
 }
 
 /// A container that is shown as running for a while has restarted as often as its count shows. An instance that runs
-/// only for milliseconds may leave no line, so a number may be missing between the recorded numbers.
+/// only for milliseconds may leave no line, so a number may be missing between the recorded numbers. A start that failed in the
+/// runtime counts as well, and perhaps only an event reports it.
 fn judge_unrecorded_restarts(
     run: &Timeline<'_>,
     clause: &Clause,
     (pod, container): (&PodLife<'_>, &ContainerLife<'_>),
     seen: &mut Seen,
 ) {
+    let failed = |event: &KubeEvent<'_>| event.is_of(&container.name, "Failed");
+    if pod.events.iter().any(failed) {
+        return;
+    }
     let began = |number: u64| container.attempts.iter().any(|attempt| attempt.number >= number);
     let lasted = |shown: &Revision<'_>, restarts: u64| {
         let until = shown.at.later(clause.slack_us());
@@ -98,6 +103,42 @@ fn judge_life(clause: &Clause, life: &Life<'_, '_>, seen: &mut Seen) {
                 format!("{name} was restarted {} times, but the status does not show this", life.number);
             seen.violated(finding, life.run.to_the_end([life.began.id]));
         }
-        None => {}
+        None => {
+            if let Some((began, shown)) = follower_is_shown(life) {
+                let finding = format!(
+                    "{name} was restarted {} times, but a status that shows a later start of another container does not \
+                     show this",
+                    life.number
+                );
+                seen.violated(finding, [life.began.id, began, shown]);
+            }
+        }
     }
+}
+
+/// If all containers of a pod restart together, the kubelet is busy with all of them, so the status may be late. But a status
+/// that shows a container as running reflects everything that came before its start, and a container starts only after the init
+/// containers before it. Returns the start of such a container after the end of this init container, and the status that
+/// shows it.
+fn follower_is_shown(life: &Life<'_, '_>) -> Option<(EventId, EventId)> {
+    let (run, pod) = (life.run, life.pod);
+    let failed = pod.events.iter().any(|event| event.reason == "Failed");
+    if life.container.kind != ContainerKind::Init || !pod.restarts_as_one() || failed {
+        return None;
+    }
+    let (exit, _) = life.exited_by_itself()?;
+    let exit = At::of(exit);
+    let place = pod.containers.iter().position(|of| of.name == life.container.name)?;
+    let later = pod.containers.get(place + 1..)?.iter();
+    let mut starts = later.flat_map(|of| of.attempts.iter().map(move |attempt| (of, attempt)));
+    starts.find_map(|(of, attempt)| {
+        let follows = attempt.is_complete() && run.before(&exit, &attempt.began);
+        let shows = |shown: &&Revision<'_>| {
+            let status = shown.container(&of.name);
+            !shown.terminating()
+                && status.is_some_and(|status| status.is_running() && status.restarts == attempt.number)
+        };
+        let shown = of_kubelet(pod).find(|shown| follows && shows(shown))?;
+        Some((attempt.began.id, shown.id))
+    })
 }

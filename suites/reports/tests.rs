@@ -1,5 +1,6 @@
 //! Hand-written histories for the judges of events and reports.
 
+mod counted;
 mod events;
 mod excess;
 mod failures;
@@ -10,6 +11,7 @@ mod mounted;
 mod spoken;
 mod statuses;
 mod stops;
+mod uncreated;
 mod waits;
 
 use probity_composer::{Composer, NODE, timestamp};

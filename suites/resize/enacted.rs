@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use probity_model::clocks::Stamp;
 use probity_model::timeline::{ContainerLife, ContainerSeen, Line, Revision};
 use probity_model::verdict::Doubt;
 use probity_model::{Clause, EventId, Seen, Timeline};
@@ -11,7 +12,7 @@ use serde_json::Value;
 use super::asked::{Amount, Resize, feasible};
 use super::deferred::{has_no_room, is_plainly_possible};
 use crate::reading::cgroups::{NO_CPU_LIMITS, in_cgroup, sets_cpu_limits};
-use crate::reading::patches::{IN_PROGRESS, PENDING, is_resizing};
+use crate::reading::patches::{IN_PROGRESS, PENDING, container_in, is_resizing};
 use crate::reading::qos::{DECIDING, total_request};
 use crate::reading::quantities::{is_same, thousandths};
 use crate::reading::statuses::status_of;
@@ -79,6 +80,50 @@ fn could_not_lower(run: &Timeline<'_>, resize: &Resize<'_, '_>) -> Option<EventI
     after.find(failed).filter(|_| lowers).map(|shown| shown.id)
 }
 
+/// A time in which the statuses show that a resize is complete and that a container has a new limit.
+struct Said<'t, 'h> {
+    first: &'t Revision<'h>,
+    /// The first revision after it that no longer shows this.
+    until: Option<&'t Revision<'h>>,
+}
+
+impl<'t, 'h> Said<'t, 'h> {
+    fn of(
+        run: &Timeline<'_>,
+        resize: &Resize<'t, 'h>,
+        container: &ContainerLife<'_>,
+        amount: &Amount<'_>,
+    ) -> Option<Self> {
+        let old = resize.old_generation().filter(|_| amount.list == "limits" && amount.is_changed())?;
+        let says = |shown: &&'t Revision<'h>| {
+            let newest = shown.object["metadata"]["generation"].as_i64();
+            let observed = shown.object["status"]["observedGeneration"].as_i64();
+            let of_container = |of: Option<&Value>| {
+                of.is_some_and(|of| is_same(&of["resources"][amount.list][amount.resource], amount.new))
+            };
+            newest == observed
+                && newest.is_some_and(|newest| newest > old)
+                && !is_resizing(shown)
+                && of_container(container_in(shown.object, &container.name))
+                && shown.container(&container.name).is_some_and(|seen| seen.is_running())
+                && of_container(status_of(shown, &container.name))
+        };
+        let mut after = resize.patch.after(run).skip_while(|shown| !says(shown));
+        let first = after.next()?;
+        Some(Self { first, until: after.find(|shown| !says(shown)) })
+    }
+
+    /// Whether a process certainly read its limits in this time. It records them after it has read them.
+    fn covers(&self, run: &Timeline<'_>, resize: &Resize<'_, '_>, clause: &Clause, line: &Line<'_>) -> bool {
+        let apart = |from: &Stamp, to: &Stamp| {
+            run.longer_than(resize.pod(), (from, to), clause.tolerance_us("reading"))
+        };
+        apart(&self.first.at, &line.at)
+            && run.before(&line.at, &resize.until)
+            && self.until.is_none_or(|until| apart(&line.at, &until.at))
+    }
+}
+
 /// The cgroup of a container has the limits of its spec.
 pub(super) fn limits(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for resize in feasible(run) {
@@ -102,8 +147,11 @@ fn judge_limit(
     let asked = amount.new.as_str().unwrap_or_default();
     let read = |(line, files)| Some((line, in_cgroup(files, (amount.list, amount.resource), asked)?));
     let all: Vec<(&Line<'_>, (i128, i128))> = readings(container).filter_map(read).collect();
-    let late = || all.iter().filter(|(line, _)| resize.is_complete(run, clause, &line.at));
+    let said = Said::of(run, resize, container, amount);
+    let is_said = |line: &Line<'_>| said.as_ref().is_some_and(|said| said.covers(run, resize, clause, line));
+    let late = || all.iter().filter(|(line, _)| resize.is_complete(run, clause, &line.at) || is_said(line));
     if let Some((line, _)) = late().find(|(_, (is, wanted))| is != wanted) {
+        let shown = said.as_ref().filter(|_| is_said(line)).map(|said| said.first.id);
         if (amount.list, amount.resource) == ("limits", "cpu") && !sets_cpu_limits(run, &resize.pod().node) {
             let why =
                 format!("{}/{} has no CPU limit, but {NO_CPU_LIMITS}", resize.pod().key, container.name);
@@ -118,7 +166,8 @@ fn judge_limit(
             amount.resource,
             amount.list
         );
-        seen.violated(finding, [resize.patch.id, line.id]);
+        let events = [Some(resize.patch.id), shown, Some(line.id)];
+        seen.violated(finding, events.into_iter().flatten());
         return;
     }
     let changed = amount.list == "limits" && amount.is_changed();

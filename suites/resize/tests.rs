@@ -1,3 +1,4 @@
+mod said;
 mod shown;
 
 use std::collections::BTreeMap;

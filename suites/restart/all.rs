@@ -74,14 +74,14 @@ fn after<'t, 'h>(
 }
 
 /// The instance with which a container restarted because of an exit. On a slow node, an instance that was already starting
-/// may begin after the exit. So this prefers an instance whose number is greater than the number of earlier exits, and
+/// may begin after the exit. So this prefers an instance before which there were more processes than exits, and
 /// otherwise takes the first later instance.
 pub(super) fn again<'t, 'h>(
     run: &Timeline<'_>,
     of: &'t ContainerLife<'h>,
     exit: &Exit<'_, '_>,
 ) -> Option<&'t Attempt<'h>> {
-    let restarted = after(run, of, exit).find(|attempt| attempt.number > exit.earlier);
+    let restarted = after(run, of, exit).find(|attempt| attempt.earlier_processes() > exit.earlier);
     restarted.or_else(|| after(run, of, exit).next())
 }
 
@@ -151,7 +151,9 @@ fn judge_second_round(run: &Timeline<'_>, exit: &Exit<'_, '_>, all: &[Exit<'_, '
     let Exit { life, line, .. } = exit;
     let probed = |of: &ContainerLife<'_>| !of.probes.is_empty();
     for of in mains(life.pod).filter(|of| !probed(of) && life.only_probes_stop_it()) {
-        let Some(next) = again(run, of, exit).filter(|next| next.number > exit.earlier) else { continue };
+        let Some(next) = again(run, of, exit).filter(|next| next.earlier_processes() > exit.earlier) else {
+            continue;
+        };
         let Some(stop) = next.stop().filter(|stop| life.before_deletion(&stop.at)) else { continue };
         let other = all.iter().any(|other| {
             other.line.id != line.id
@@ -181,7 +183,8 @@ fn judge_others(run: &Timeline<'_>, clause: &Clause, exit: &Exit<'_, '_>, seen: 
         own(of) || of.attempts.iter().any(ends)
     };
     let mut others = others.filter(|of| !by_itself(of));
-    if let Some(next) = others.find_map(|of| again(run, of, exit).filter(|next| next.number > 0)) {
+    if let Some(next) = others.find_map(|of| again(run, of, exit).filter(|next| next.earlier_processes() > 0))
+    {
         let finding = format!(
             "no rule restarts all containers after this exit of {}, but others restarted",
             life.name()
@@ -201,7 +204,7 @@ pub(super) fn in_place(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         let next = after(run, life.container, exit).next();
         let Some(next) = next.filter(|next| next.is_numbered()) else { continue };
         let events = [line.id, next.began.id];
-        if next.number == life.number + 1 {
+        if next.earlier_processes() == life.earlier_processes() + 1 {
             seen.fine(events);
             seen.facet("kept", "volume");
         } else {

@@ -123,7 +123,7 @@ pub(super) fn is_capped(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
 /// A restart does not come before its delay has passed, and follows soon after that. Returns whether both were
 /// observed.
 pub(super) fn judge_delay(clause: &Clause, crash: &Crash<'_, '_>, by: i64, seen: &mut Seen) -> bool {
-    judge_delay_within(crash, by, Crash::soon_after(clause, by), seen)
+    judge_delay_within(crash, by, crash.soon_for_kubelet(clause, by), seen)
 }
 
 /// Judges a delay, after which the restart comes within this bound.

@@ -5,6 +5,7 @@
 //! themselves or exceed their memory limit, not those killed because of a probe.
 
 use probity_model::clocks::Stamp;
+use probity_model::history::NodeFacts;
 use probity_model::measure::{Bound, SECOND, seconds};
 use probity_model::mechanisms::{FIRST_BACK_OFF, LONGEST_BACK_OFF, TO_START};
 use probity_model::timeline::{At, Life, PodLife};
@@ -19,6 +20,10 @@ use crate::reading::termination::{KILLED, may_be_stopped_again};
 
 /// How long a container must run before its back-off is reset: ten minutes, Kubernetes documentation, Pod Lifecycle.
 const GOOD_RUN: i64 = 600 * SECOND;
+
+/// The first version of Kubernetes whose kubelet wakes up at the end of a delay (`MinBackoffExpiration` in
+/// pkg/kubelet/container/sync_result.go). Earlier kubelets retry every ten seconds.
+const WAKES_UP_SINCE: (u32, u32) = (1, 35);
 
 /// How long the restart waits after a container instance that nobody stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,10 +162,18 @@ impl<'t, 'h> Crash<'t, 'h> {
         Bound::at_least(by, format!("the back-off of {}", seconds(by)))
     }
 
-    /// Soon after the end of the delay. The kubelet adds up to half of the delay, and at most half a minute; older
-    /// kubelets retry every ten seconds.
+    /// Soon after the end of the delay, whatever the version of the kubelet. The kubelet adds up to half of the delay, and
+    /// at most half a minute; older kubelets retry every ten seconds.
     pub(super) fn soon_after(clause: &Clause, by: i64) -> Bound {
         Self::within(clause, by, TO_START)
+    }
+
+    /// Like [`Self::soon_after`], for the kubelet of this instance.
+    pub(super) fn soon_for_kubelet(&self, clause: &Clause, by: i64) -> Bound {
+        let facts = self.life.run.history.header.nodes.get(&self.life.node);
+        let version = facts.and_then(NodeFacts::kubelet_minor);
+        let wakes_up = version.is_some_and(|version| version >= WAKES_UP_SINCE);
+        if wakes_up { Self::soon(clause, by) } else { Self::soon_after(clause, by) }
     }
 
     /// Like [`Self::soon_after`], for kubelets that wake up at the end of the delay.

@@ -151,7 +151,9 @@ impl Delay {
 const RESTARTS: [&str; 4] = ["first", "second", "third", "fourth"];
 
 /// The restart after the last of these kills waits if it comes within the delay after the end of the previous instance.
-/// Returns whether it waited, and not for too long.
+/// When the kubelet kills an instance, it knows only the end of the previous instance. If the delay since that end is not over,
+/// it looks again later, and then the delay counts from the end of the killed instance. Returns whether the restart waited,
+/// and not for too long.
 fn judge_wait<'t, 'h>(
     clause: &Clause,
     (kills, delay): (&'t [Kill<'t, 'h>], Delay),
@@ -163,15 +165,18 @@ fn judge_wait<'t, 'h>(
     let listed =
         |kill: &Kill<'_, '_>| run.at_least(&kill.life.began, kill.end.at()) >= clause.tolerance_us("listed");
     let apart = run.clocks.between(&before.end.earliest, kill.end.at());
-    if !kills.iter().all(listed) || apart.is_none_or(|apart| apart.hi >= delay.least) {
+    let Some(apart) = apart.filter(|apart| apart.hi < delay.least && kills.iter().all(listed)) else {
         return false;
-    }
+    };
+    // Surely the delay was not over when the kubelet decided about the restart.
+    let decided = clause.tolerance_us("decided") + kill.life.noise(&kill.end.earliest, &next.began);
+    let since = if apart.hi + decided < delay.least { kill } else { before };
     let quantity = |of: &Kill<'_, '_>| {
         let (name, restart) = (kill.life.name(), next.number);
         format!("from the exit of instance {} of {name} to restart {restart}", of.life.number)
     };
     let bound = Bound::at_least(delay.least, format!("the back-off of {}", seconds(delay.least)));
-    let early = run.measure(quantity(before), &kill.life.node, &before.end.earliest, &next.began, bound);
+    let early = run.measure(quantity(since), &kill.life.node, &since.end.earliest, &next.began, bound);
     let Some(early) = early else { return false };
     if early.fit() == Fit::Missed {
         skipped.push(Skipped::new(clause, early, before, &kill.life));

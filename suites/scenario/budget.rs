@@ -4,18 +4,22 @@
 //! budget, and so are all others at the same time.
 
 use probity_model::history::{Did, Sighting};
+use probity_model::mechanisms::TWO_WATCHES;
 use probity_model::timeline::{Line, PodLife, ProbeKind};
 use probity_model::{Clause, EventId, Judge, Seen, Timeline};
 
 use super::course::{note_spread, objects};
-use crate::reading::services::has_labels;
+use crate::reading::selectors::{is_known, may_select, selections};
 use crate::reading::termination::{Exhausted, exhausted};
 
 pub(super) const JUDGES: &[Judge] =
     &[Judge { clause: "scenario.liveness.ignores-pdb", judge: ignores_budget }];
 
+/// Whether a budget certainly selects a pod, whatever the revision of the pod.
 fn selects(budget: &Sighting, pod: &PodLife<'_>) -> bool {
-    has_labels(pod, &budget.object["spec"]["selector"]["matchLabels"])
+    let selector = &budget.object["spec"]["selector"];
+    let all = selections(pod, |labels| may_select(selector, labels));
+    is_known(selector) && !all.is_empty() && !all.contains(&false)
 }
 
 /// Whether the API server last showed a pod as healthy before a time on the harness's clock.
@@ -24,10 +28,17 @@ fn was_healthy(pod: &PodLife<'_>, us: i64) -> bool {
     last.is_some_and(|last| last.is("Ready") == Some(true) && !last.terminating() && !last.gone)
 }
 
+/// Whether a revision of a budget shows that it allows no disruption.
+fn allows_none(budget: &Sighting) -> bool {
+    budget.object["status"]["disruptionsAllowed"] == 0
+}
+
 /// The requested evictions of healthy pods under a budget, and whether each was rejected.
 fn evictions(run: &Timeline<'_>, budget: &Sighting) -> Vec<(EventId, i64, bool)> {
     let asked = run.deeds.iter().filter_map(|(id, deed)| match &deed.did {
-        Did::Evicted { pod, refused, .. } => Some((*id, deed.began_us, pod, refused.is_some())),
+        Did::Evicted { pod, refused, .. } if !deed.did.is_throttled() => {
+            Some((*id, deed.began_us, pod, refused.is_some()))
+        }
         _ => None,
     });
     let under = |name: &str, at: i64| {
@@ -43,8 +54,12 @@ fn ignores_budget(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         // If the budget rejects no eviction, the restarts prove nothing.
         for (passed, at, _) in evictions(run, latest).into_iter().filter(|(_, _, refused)| !refused) {
             let of_its_time = revisions.iter().rfind(|(_, us, _)| *us < at);
+            // The watch may show a revision of the budget later than the answer to the eviction.
+            let late = |us: i64| (at..at.saturating_add(TWO_WATCHES)).contains(&us);
+            let allowed_late = revisions.iter().any(|(_, us, budget)| late(*us) && !allows_none(budget));
             if let Some((id, _, budget)) = of_its_time
-                && budget.object["status"]["disruptionsAllowed"] == 0
+                && allows_none(budget)
+                && !allowed_late
             {
                 seen.violated("a pod was evicted although its budget allowed no disruption", [*id, passed]);
             }
@@ -52,7 +67,7 @@ fn ignores_budget(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         let forbidden = |spent: &Exhausted<'_, '_>| {
             let used_up = run.clocks.on_harness(&spent.at)?.lo;
             let (id, _, budget) = revisions.iter().rfind(|(_, us, _)| *us < used_up)?;
-            (budget.object["status"]["disruptionsAllowed"] == 0).then_some(*id)
+            allows_none(budget).then_some(*id)
         };
         let failed: Vec<(Exhausted<'_, '_>, EventId)> = exhausted(run, ProbeKind::Liveness)
             .into_iter()

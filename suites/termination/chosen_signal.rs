@@ -6,9 +6,7 @@ use probity_script::witness::Fact;
 
 use super::asked::{Going, going};
 use crate::reading::ends::{killed_at, may_be_unrecorded};
-
-/// In the tag of a target image with a STOPSIGNAL other than SIGTERM, the part before the signal: `dev-sigusr1`.
-const VARIANT: &str = "-sig";
+use crate::reading::stop_signals::VARIANT;
 
 /// The signal that the image of a container names, according to its tag.
 fn of_image(life: &Life<'_, '_>) -> Option<String> {

@@ -184,7 +184,7 @@ pub(super) fn is_the_last_resort(run: &Timeline<'_>, clause: &Clause, seen: &mut
     leaving(run, |leaving| {
         let others = run.pods.iter().filter(|other| other.name != leaving.going.pod.name);
         let serves = leaving.entries.iter().all(|entry| entry.endpoint.is_none() || entry.serving());
-        if others.filter(|other| leaving.service.selects(other)).count() > 0 || !serves {
+        if others.filter(|other| leaving.service.ever_selects(other)).count() > 0 || !serves {
             return;
         }
         let (calls, enough) = (calls(leaving, clause.slack_us() + PROXY), clause.tolerance_times("calls"));

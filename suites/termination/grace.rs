@@ -2,15 +2,16 @@
 //! seconds by default, and at least two seconds.
 
 use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
-use probity_model::mechanisms::LEAST_GRACE;
-use probity_model::timeline::{Life, Line, State};
+use probity_model::mechanisms::{LEAST_GRACE, NEAR};
+use probity_model::timeline::{Life, Line, ProbeKind, State};
 use probity_model::{Clause, Seen, Timeline};
 
 use super::asked::{Going, going, is_hooked};
+use super::least;
 use super::sidecars::sidecars_have_the_rest;
 use crate::reading::ends::{alive_until, killed_at, may_be_unrecorded, shown_ends};
 use crate::reading::kills::judge_kill_within;
-use crate::reading::termination::KILLED;
+use crate::reading::termination::{Exhausted, KILLED, exhausted, forced_end};
 
 /// The default grace period: Kubernetes API reference, PodSpec.
 pub(super) const DEFAULT: i64 = 30;
@@ -133,11 +134,31 @@ pub(super) fn of_the_request(run: &Timeline<'_>, clause: &Clause, seen: &mut See
     }
 }
 
-/// There are at least two seconds between the stop signal and the kill.
+/// There are at least two seconds between the stop signal and the kill, whether the pod is deleted, a probe failed, or the pod
+/// exceeded its deadline.
 pub(super) fn is_never_shorter(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for (_, life, stop) in stopped(&going(run)).filter(|(going, ..)| going.grace() < LEAST_GRACE) {
         judge_kill(clause, &life, stop, LEAST_GRACE, seen);
     }
+    for spent in ProbeKind::STOPPING.iter().flat_map(|kind| exhausted(run, *kind)) {
+        if spent.life.grace() < LEAST_GRACE && !is_hooked(&spent.life) {
+            judge_least(clause, &spent, seen);
+        }
+    }
+    least::at_deadlines(run, clause, seen);
+}
+
+/// A container that is stopped because of its probe also has at least two seconds. The longest time is covered by
+/// other clauses.
+fn judge_least(clause: &Clause, spent: &Exhausted<'_, '_>, seen: &mut Seen) {
+    let (life, Some(stop)) = (&spent.life, spent.stopped(clause)) else { return };
+    let Some(ended) = forced_end(life).filter(|ended| life.before_deletion(ended)) else { return };
+    if life.container.has_memory_limit() || life.termination().is_some_and(|(_, code)| code != KILLED) {
+        return;
+    }
+    let formula = format!("{} - {} for two clocks", seconds(LEAST_GRACE), seconds(NEAR));
+    let quantity = format!("from the stop signal to the kill of {}", life.name());
+    life.within(seen, quantity, (stop, ended), Bound::at_least(LEAST_GRACE - NEAR, formula));
 }
 
 /// A pod that is deleted without a grace period still gets a stop signal and a little time.

@@ -63,9 +63,9 @@ pub(super) fn deadline_is_recorded(run: &Timeline<'_>, clause: &Clause, seen: &m
 pub(super) fn only_shortens(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
     for going in going(run).iter().filter(|going| going.grace() > 0 && !going.was_idle()) {
         let [again] = going.again.as_slice() else { continue };
-        let (Some(first), Some(second)) = (going.shown(), again.grace.filter(|grace| *grace > 0)) else {
-            continue;
-        };
+        // A request without a grace period must not change anything.
+        let second = again.grace.unwrap_or_else(|| going.grace());
+        let Some(first) = going.shown().filter(|_| second > 0) else { continue };
         // The kubelet's own final request has a grace period of zero.
         let lasting = |revision: &&Revision<'_>| revision.deletion_grace().is_some_and(|grace| grace > 0);
         let later = |revision: &&Revision<'_>| run.before(&again.at, &revision.at);
@@ -86,16 +86,21 @@ pub(super) fn only_shortens(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
         let finding = || {
             let now = last.deletion_grace().map_or_else(|| "none".to_owned(), |now| now.to_string());
             format!(
-                "{} was deleted with a grace period of {}, then of {}, but its grace period is {now} with a deadline {} earlier",
+                "{} was deleted with a grace period of {}, then with {}, but its grace period is {now} with a deadline {} earlier",
                 going.pod.key,
                 seconds(grace),
-                seconds(second),
+                again.grace.map_or_else(|| "none".to_owned(), seconds),
                 moved.map_or_else(|| "not".to_owned(), seconds)
             )
         };
         seen.check(kept, finding, [going.first.at.id, again.at.id, last.id]);
         if kept {
-            seen.facet("second", if second < grace { "shorter" } else { "longer" });
+            let kind = match again.grace {
+                None => "plain",
+                Some(second) if second < grace => "shorter",
+                Some(_) => "longer",
+            };
+            seen.facet("second", kind);
         }
         note_kill(run, going, seen);
     }

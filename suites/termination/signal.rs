@@ -11,9 +11,7 @@ use super::asked::{Going, going, has_lasting_hook};
 use crate::reading::ends::{End, alive_until, killed_at, may_be_unrecorded, was_running};
 use crate::reading::mains::{ends_with_its_containers, lives_of, work_over};
 use crate::reading::patches::{TARGET_CONTAINER, restarts_for_update};
-
-/// The id of the first process of a container: Linux, pid_namespaces(7).
-const FIRST: u32 = 1;
+use crate::reading::stop_signals::{accuse_signal, is_first_process};
 
 /// The stop signal arrives as soon as the pod is deleted.
 pub(super) fn comes_promptly(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -53,18 +51,17 @@ fn judge_arrival(clause: &Clause, going: &Going<'_, '_>, life: &Life<'_, '_>, se
     }
 }
 
-/// Only the first process of each container receives the signal.
+/// Only the first process of each container receives the signal, which is SIGTERM unless something names another one.
 pub(super) fn is_for_the_first_process(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     judge_completed(run, seen);
     for going in going(run).iter().filter(|going| going.is_graceful()) {
         for life in going.lives().into_iter().chain(going.ephemeral_lives()) {
-            let first = life.lines.first().is_some_and(
-                |line| matches!(&line.line.fact, Fact::Started(started) if started.pid == FIRST),
-            );
             match life.stop() {
-                Some(stop) if first => {
-                    seen.fine([going.first.at.id, stop.id]);
-                    seen.facet("process", "first");
+                Some(stop) if is_first_process(&life) => {
+                    if !accuse_signal(&life, going.first.at.id, stop, seen) {
+                        seen.fine([going.first.at.id, stop.id]);
+                        seen.facet("process", "first");
+                    }
                     judge_children(clause, &life, stop, seen);
                 }
                 Some(_) => {}
@@ -91,7 +88,11 @@ fn judge_completed(run: &Timeline<'_>, seen: &mut Seen) {
                 continue;
             }
             match (life.stop(), killed_at(&life)) {
-                (Some(stop), _) if life.before_deletion(&stop.at) => seen.fine([done.id, stop.id]),
+                (Some(stop), _)
+                    if life.before_deletion(&stop.at) && !accuse_signal(&life, done.id, stop, seen) =>
+                {
+                    seen.fine([done.id, stop.id]);
+                }
                 (None, Some(ended)) if life.before_deletion(ended) && !may_be_unrecorded(&life, ended) => {
                     let finding =
                         format!("{} was killed without a stop signal when its pod completed", life.name());

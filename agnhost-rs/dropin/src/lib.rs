@@ -35,9 +35,9 @@ pub enum Dropin {
     Netexec(netexec::NetexecFlags),
     /// Answers health checks with success for 10 seconds, then with failure (agnhost's liveness)
     Liveness,
-    /// Answers gRPC health checks, switched over HTTP (agnhost's grpc-health-checking)
+    /// Answers gRPC health checks with a status that HTTP requests change (agnhost's grpc-health-checking)
     GrpcHealthChecking(grpc_health_checking::GrpcHealthFlags),
-    /// Waits for a signal and reaps inherited child processes (agnhost's pause; also a node's sandbox)
+    /// Waits for a signal and reaps inherited child processes (agnhost's pause; also for pod sandboxes)
     Pause,
     /// Serves the files of its file system (agnhost's test-webserver)
     TestWebserver(test_webserver::TestWebserverFlags),

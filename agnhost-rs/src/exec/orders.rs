@@ -24,7 +24,7 @@ pub struct ExecFlags {
     /// The number of bytes to print, such as 10KiB, in lines of 64
     #[arg(long, value_name = "SIZE")]
     pub print_bytes: Option<Size>,
-    /// Leaves a child process behind that runs for this long; it closes standard output and error
+    /// Leave a child process behind that runs for this long and has standard output and error closed
     #[arg(long, value_name = "SPAN")]
     pub fork: Option<Span>,
     /// Ignore SIGTERM, SIGINT, SIGQUIT and SIGHUP

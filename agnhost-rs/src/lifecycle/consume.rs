@@ -10,13 +10,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use probity_script::witness::Consumed;
-use probity_script::{Consumer, Fact, Span};
+use probity_script::{Consumer, FILE_BLOCK, Fact, Span, file_text};
 
 use crate::stage::Stage;
 use crate::witness::Witness;
 
-/// The steps in which a file grows.
-const BLOCK: usize = 1 << 20;
 /// How often the size of a growing file is recorded.
 const TELL_EVERY: Duration = Duration::from_millis(500);
 
@@ -109,31 +107,14 @@ fn burn(witness: &Witness, threads: u16, lasts: Duration) {
     tell(witness, "cpu", 0, trouble);
 }
 
-/// The characters of a file.
-const CHARACTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-/// Text, so that it can be shown if the file is a termination message. It is pseudo-random (Marsaglia's xorshift), because a
-/// file system that compresses its files would need almost no space for the same character again and again.
-fn text(length: usize) -> Vec<u8> {
-    let mut number = 0x9E37_79B9_7F4A_7C15_u64;
-    let next = || {
-        number ^= number << 13;
-        number ^= number >> 7;
-        number ^= number << 17;
-        // Six bits choose one of 64 characters.
-        CHARACTERS[usize::try_from(number >> 58).unwrap_or_default()]
-    };
-    std::iter::repeat_with(next).take(length).collect()
-}
-
 /// Lets a file grow from empty.
 fn disk(witness: &Witness, path: &str, bytes: u64) {
     let mut amount = 0;
     let mut told = Instant::now();
-    let block = text(usize::try_from(bytes).unwrap_or(BLOCK).min(BLOCK));
+    let block = file_text(usize::try_from(bytes).unwrap_or(FILE_BLOCK).min(FILE_BLOCK)).into_bytes();
     let outcome = File::create(path).and_then(|mut file| {
         while amount < bytes {
-            let size = usize::try_from(bytes - amount).unwrap_or(BLOCK).min(BLOCK);
+            let size = usize::try_from(bytes - amount).unwrap_or(FILE_BLOCK).min(FILE_BLOCK);
             amount += file.write(&block[..size])? as u64;
             if told.elapsed() >= TELL_EVERY && amount < bytes {
                 tell(witness, "disk", amount, None);

@@ -29,8 +29,8 @@ const PODINFO: &str = "/etc/podinfo";
 
 /// Files of the system, separated by spaces.
 const SYSTEM: &str = "/proc/self/cgroup /proc/self/cpuset /proc/self/gid_map /proc/self/limits /proc/self/loginuid \
-    /proc/self/mountinfo /proc/self/oom_score_adj /proc/self/stat /proc/self/status /proc/self/uid_map /etc/hostname \
-    /etc/hosts /etc/resolv.conf";
+    /proc/self/mountinfo /proc/self/oom_score_adj /proc/self/stat /proc/self/status /proc/self/uid_map \
+    /proc/sys/fs/inotify/max_user_instances /etc/hostname /etc/hosts /etc/resolv.conf";
 
 /// Files of a cgroup v2, separated by spaces.
 const CGROUP_2: &str = "cgroup.controllers cpu.max cpu.stat cpu.weight cpuset.cpus cpuset.cpus.effective \

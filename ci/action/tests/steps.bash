@@ -59,6 +59,13 @@ steps_on_kind() {
     expect "nothing is uploaded if so asked" same "$(ls "$PLACE/uploaded")" ""
     expect "nothing is annotated if so asked" same "$(annotations warning)" ""
 
+    act kind-tested
+    expect "without a node image, kind gets that of the newest tested version" contains "$(calls)" "--image kindest/node:v1.36.4@sha256:"
+    STAND_IN_KIND_VERSION=0.32.0 act kind-older node-image=1.33
+    expect "an older version of Kubernetes brings the kind that has it" contains "$(calls)" "--image kindest/node:v1.33.12@sha256:"
+    act kind-of-config kind-config="$TESTS/run/summary.md"
+    expect "with a configuration, the image is that of the configuration" bash -c '! grep -q -- "--image" "$1"' _ "$PLACE/notes/calls"
+
     act kind-arguments 'filter=one $(touch '"$WORK"'/pwned)
    two words  
 ' 'arguments=--repeat=2
@@ -182,7 +189,7 @@ refused() {
 steps_check_inputs() {
     refused fail-on=never "use one of: violated inconclusive diverges regression"
     refused fail-on=regression "needs the input baseline"
-    refused profile=fast "a list of core, extended, node and slow"
+    refused profile=fast "a list of core, extended, node, cluster, slow and regressions"
     refused 'version=1.2; rm -rf /' "a version such as v1.2.3"
     refused sha256=abc "64 hexadecimal digits"
     refused kind-version=0.33 "a version such as v0.33.0"
@@ -259,7 +266,7 @@ steps_get_programs() {
     act archive-up archive="$WORK/up.tar.gz"
     expect "an archive with a path outside is refused" contains "$(annotations error)" "links or paths outside"
     act archive-text archive="$TESTS/run/summary.md"
-    expect "what is not an archive is refused" contains "$(annotations error)" "not a tar file"
+    expect "what is not an archive is refused" contains "$(annotations error)" "not a gzip-compressed tar file"
     rm "$WORK/bad/probity-x/agnhost-rs.tar"
     tar -C "$WORK/bad" -czf "$WORK/part.tar.gz" probity-x
     act archive-part archive="$WORK/part.tar.gz"

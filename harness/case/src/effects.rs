@@ -73,7 +73,7 @@ impl Case {
         self.steps.iter().any(takes) || self.ends_pods_of_a_node()
     }
 
-    /// Whether a step ends all pods of a node, also those of the run itself.
+    /// Whether a step ends all pods of a node, including those of the run itself.
     #[must_use]
     pub fn ends_pods_of_a_node(&self) -> bool {
         let ends = |step: &Step| matches!(step, Step::Node(of) if NodeVerb::of(&of.verb).ends_pods);

@@ -39,7 +39,7 @@ pub use step::{
 };
 pub use step_words::flow;
 pub use wait_conditions::{AskedCondition, EventCondition, PodCondition, ServingCondition, Wait};
-pub use wide::{AdvertiseStep, CordonStep, DrainStep, TaintStep};
+pub use wide::{AdvertiseStep, CordonStep, DrainStep, TaintStep, UntaintStep};
 pub use workload::{KINDS as WORKLOAD_KINDS, UpdateStep, Workload};
 
 #[cfg(test)]

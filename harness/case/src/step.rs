@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::case::{CasePod, ONLY};
 use crate::names::there_is;
 use crate::wait_conditions::Wait;
-use crate::wide::{AdvertiseStep, CordonStep, DrainStep, TaintStep};
+use crate::wide::{AdvertiseStep, CordonStep, DrainStep, TaintStep, UntaintStep};
 use crate::workload::{UpdateStep, Workload, unknown};
 
 /// One step.
@@ -49,6 +49,8 @@ pub enum Step {
     Node(NodeStep),
     /// Taint the node of a pod, until the case ends.
     Taint(TaintStep),
+    /// Remove a taint that an earlier step set.
+    Untaint(UntaintStep),
     /// Cordon the node of a pod, until the case ends.
     Cordon(CordonStep),
     /// Drain the node of a pod with `kubectl drain`, limited to the pods of the case.
@@ -316,6 +318,7 @@ impl Step {
             Self::Ephemeral(ephemeral) => (&ephemeral.pod, &None),
             Self::Node(verb) => (&verb.pod, &None),
             Self::Taint(taint) => (&taint.pod, &None),
+            Self::Untaint(of) => (&of.pod, &None),
             Self::Cordon(of) => (&of.pod, &None),
             Self::Drain(of) => (&of.pod, &None),
             Self::Advertise(of) => (&of.pod, &None),

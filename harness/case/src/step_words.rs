@@ -31,6 +31,7 @@ impl Step {
             Self::Ephemeral(_) => "ephemeral",
             Self::Node(_) => "node",
             Self::Taint(_) => "taint",
+            Self::Untaint(_) => "untaint",
             Self::Cordon(_) => "cordon",
             Self::Drain(_) => "drain",
             Self::Advertise(_) => "advertise",
@@ -98,6 +99,7 @@ impl Step {
                 let value = if of.value.is_empty() { String::new() } else { format!("={}", of.value) };
                 format!("taint the node of {pod} with {}{value}:{}", of.key, of.effect)
             }
+            Self::Untaint(of) => format!("remove the taint {}:{} from the node of {pod}", of.key, of.effect),
             Self::Cordon(_) => format!("cordon the node of {pod}"),
             Self::Drain(of) => {
                 format!("drain the node of {pod} with kubectl, for at most {} s", of.timeout())

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::names::one_of;
+use crate::step::Step;
 
 /// The kinds of cluster-scoped objects that a case can create.
 pub const WIDE_KINDS: [&str; 1] = ["PriorityClass"];
@@ -44,6 +45,20 @@ pub struct TaintStep {
     #[serde(default)]
     pub value: String,
     /// Its effect: `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
+    pub effect: String,
+}
+
+/// A taint that an earlier step gave to the node of a pod, and that is removed before the case ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct UntaintStep {
+    /// The key of a pod on the node.
+    #[serde(default)]
+    pub pod: Option<String>,
+    /// The key of the taint.
+    pub key: String,
+    /// Its effect.
     pub effect: String,
 }
 
@@ -121,6 +136,21 @@ impl TaintStep {
     }
 }
 
+impl UntaintStep {
+    /// Checks that one of the steps before it gives the node this taint.
+    pub(crate) fn check<'c>(&self, mut before: impl Iterator<Item = &'c Step>) -> Result<(), String> {
+        let gives = |step: &Step| matches!(step, Step::Taint(of) if (&of.key, &of.effect) == (&self.key, &self.effect));
+        if before.any(gives) {
+            return Ok(());
+        }
+        let why = format!(
+            "no earlier step taints the node with {}:{}, so there is nothing to remove",
+            self.key, self.effect
+        );
+        Err(pin(&why, &["untaint", "key"]))
+    }
+}
+
 /// Whether an object of a case is cluster-scoped.
 #[must_use]
 pub fn is_wide(object: &Value) -> bool {
@@ -179,6 +209,7 @@ steps:
   - cordon: { pod: a }
   - advertise: { pod: a, resource: probity.dev/room, amount: 1 }
   - drain: { pod: a, timeout: 20 }
+  - untaint: { pod: a, key: probity.dev/away, effect: NoExecute }
 ";
 
     fn refused(from: &str, to: &str) -> String {

@@ -74,6 +74,7 @@ impl From<ClusterError> for Failure {
             | ClusterError::NoContexts { .. }
             | ClusterError::NoSuchContext { .. }
             | ClusterError::Context { .. }
+            | ClusterError::Proxy { .. }
             | ClusterError::NotInCluster(_)
             | ClusterError::Permissions(_)
             | ClusterError::Namespace { .. }

@@ -1,14 +1,16 @@
 //! A run on a cluster, for `probity run` and `probity try` alike.
 //!
 //! ```text
-//! prepare:  connect, check the permissions, submit every pod as a dry run; nothing is created
-//! conduct:  create, watch, clean up; meanwhile the sink writes and judges, and the screen shows the progress
+//! prepare:  connect, check the permissions, submit the user's own pods as dry runs; nothing is created
+//! conduct:  create the namespace, submit every pod as a dry run, create, watch, clean up; meanwhile the sink writes and
+//!           judges, and the screen shows the progress
 //! conclude: read the log and the histories back, write the report, choose the exit status
 //! ```
 
 mod conclude;
 mod conduct;
 mod delivery;
+mod image_variants;
 mod prepare;
 mod run_sink;
 mod signals;

@@ -9,4 +9,5 @@ pub(crate) mod nodes;
 pub(crate) mod objects;
 pub(crate) mod port_forward;
 pub(crate) mod probe_counts;
+mod proxy;
 mod retry;

@@ -11,6 +11,14 @@ use kube::core::Status;
 
 /// The maximum length of a text that a proxy answers, in characters. A longer text is cut.
 const LONGEST_PROSE: usize = 500;
+/// The words with which the API server reports that an admission webhook or a ValidatingAdmissionPolicy refuses an
+/// With these words, an admission plugin refuses a pod because it does not know a new namespace yet.
+const NOT_YET: [&str; 2] = ["status unknown for quota", "error looking up service account"];
+/// object. The status code is no help: a policy can also answer 400 or 422.
+const DENIED: [&str; 2] = ["denied the request", "denied request"];
+/// The words with which the API server reports that it cannot ask a webhook in a dry run. This says nothing about the
+/// object.
+const NO_DRY_RUN: &str = "does not support dry run";
 
 /// Why something could not be done with the cluster.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +62,26 @@ pub enum ClusterError {
         /// The context.
         context: String,
         /// What is wrong with it.
+        error: String,
+    },
+    /// The proxy of the context cannot be used.
+    #[error(
+        "failed to connect to the API server through {proxy}: {error}; if the cluster is reachable without a proxy, add its host to NO_PROXY, or remove proxy-url from the kubeconfig"
+    )]
+    Proxy {
+        /// The proxy without its user and password, and where it was configured.
+        proxy: String,
+        /// What went wrong.
+        error: String,
+    },
+    /// The API server did not answer the first request, which was sent through a proxy.
+    #[error(
+        "failed to connect to the API server: {error}; the connection goes through {proxy}: if the cluster is reachable without a proxy, add its host to NO_PROXY, or remove proxy-url from the kubeconfig"
+    )]
+    ThroughProxy {
+        /// The proxy without its user and password, and where it was configured.
+        proxy: String,
+        /// What went wrong.
         error: String,
     },
     /// There is no service account of a pod here.
@@ -214,6 +242,23 @@ impl Refusal {
             }
         }
     }
+
+    /// Whether the API server itself finds the object invalid, on every cluster of its version and configuration.
+    #[must_use]
+    pub fn is_validation(&self) -> bool {
+        matches!(self.code, 400 | 422) && !self.is_by_policy() && !self.message.contains(NO_DRY_RUN)
+    }
+
+    /// Whether a policy of the cluster refuses the object: a webhook, a ValidatingAdmissionPolicy, or an admission plugin,
+    /// for example for Pod Security, quotas or security context constraints. Missing permissions are not a policy.
+    #[must_use]
+    pub fn is_by_policy(&self) -> bool {
+        let is_permission = self.message.contains("cannot create resource");
+        let is_early = NOT_YET.iter().any(|words| self.message.contains(words));
+        let by_plugin =
+            self.code == 403 && self.message.contains(" is forbidden: ") && !is_permission && !is_early;
+        by_plugin || DENIED.iter().any(|words| self.message.contains(words))
+    }
 }
 
 impl From<Status> for Refusal {
@@ -253,5 +298,52 @@ fn cause(error: &KubeconfigError) -> String {
     match error {
         KubeconfigError::ReadConfig(error, _) => error.to_string(),
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(code: u16, message: &str) -> Refusal {
+        Refusal { code, message: message.to_owned(), ..Refusal::default() }
+    }
+
+    #[test]
+    fn what_a_policy_refuses_is_not_invalid_whatever_its_code_is() {
+        for (code, message) in [
+            (400, "admission webhook \"validate.kyverno.svc-fail\" denied the request: no `latest`"),
+            (
+                422,
+                "pods \"a\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no",
+            ),
+            (422, "pods \"a\" is forbidden: ValidatingAdmissionPolicy 'p' denied request: no"),
+            (403, "pods \"a\" is forbidden: violates PodSecurity \"restricted:latest\": host namespaces"),
+            (
+                403,
+                "pods \"a\" is forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1",
+            ),
+        ] {
+            let refusal = refusal(code, message);
+            assert!(refusal.is_by_policy() && !refusal.is_validation(), "{message}");
+        }
+    }
+
+    #[test]
+    fn validation_missing_permissions_and_unsupported_dry_runs_are_not_policies() {
+        for (code, message, is_validation) in [
+            (422, "Pod \"a\" is invalid: spec.containers[0].name: Required value", true),
+            (400, "strict decoding error: unknown field \"spec.x\"", true),
+            (400, "admission webhook \"w\" does not support dry run", false),
+            (403, "pods is forbidden: User \"u\" cannot create resource \"pods\" in API group \"\"", false),
+            (500, "Internal error occurred: failed calling webhook \"w\"", false),
+        ] {
+            let refusal = refusal(code, message);
+            assert_eq!(
+                (refusal.is_by_policy(), refusal.is_validation()),
+                (false, is_validation),
+                "{message}"
+            );
+        }
     }
 }

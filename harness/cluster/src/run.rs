@@ -4,6 +4,7 @@ mod director;
 pub(crate) mod drain;
 mod history_writer;
 mod latest;
+mod namespaces;
 mod node_changes;
 mod node_steps;
 pub(crate) mod options;
@@ -25,9 +26,7 @@ use futures_util::future::join_all;
 use jiff::Timestamp;
 use probity_case::manifest::{self, Setting};
 use probity_case::{Case, CaseName};
-use probity_model::clause::Need;
 use probity_model::history::NodeFacts;
-use probity_model::verdict::Skip;
 use probity_report::run_log::Usage;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
@@ -37,12 +36,12 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::api::client::ClusterClient;
 use crate::api::nodes::UsableNodes;
-use crate::error::ClusterError;
 use crate::listen::incoming::Incoming;
 use crate::listen::stalls::StallDetector;
 use crate::listen::watches::watch;
 use crate::run::director::{RunContext, direct};
 use crate::run::history_writer::HistoryWriter;
+use crate::run::namespaces::needs_privileged;
 use crate::run::options::{RunError, RunOptions};
 use crate::run::progress::Progress;
 use crate::run::schedule::RunCapacity;
@@ -68,8 +67,8 @@ const FEW: usize = 6;
 ///
 /// # Errors
 ///
-/// If the cluster could not be prepared. Objects that the run has already created are removed, or reported as
-/// leftovers.
+/// If the cluster could not be prepared, if the API server finds a pod invalid, or if a policy refuses the pods of all
+/// cases. Objects that the run has already created are removed, or reported as leftovers.
 pub async fn conduct(
     cluster: ClusterClient,
     options: RunOptions,
@@ -81,7 +80,9 @@ pub async fn conduct(
     let mut run = RunInProgress { cluster, options, clock, out, stop, namespaces: Vec::new() };
     let has_wide = cases.iter().any(|case| case.objects.iter().any(probity_case::wide::is_wide));
     let usage = run.play(cases).await;
-    if !run.options.keep {
+    // If the dry runs end the run, there is nothing to inspect.
+    let is_refused = matches!(usage, Err(RunError::Refused(_) | RunError::AllRefused(_)));
+    if !run.options.keep || is_refused {
         if has_wide {
             for left in wide_objects::remove(&run.cluster, &run.options.run).await {
                 run.report(Progress::Leftover { what: left.what, why: left.why });
@@ -132,7 +133,12 @@ impl RunInProgress {
             return Ok(Usage::default());
         };
         let namespace = namespace?;
-        let (cases, privileged) = self.with_privileged(cases).await;
+        let Some((cases, privileged)) = stop.run_until_cancelled(self.with_privileged(cases)).await else {
+            return Ok(Usage::default());
+        };
+        let rehearsed = self.rehearse(cases, &namespace, privileged.as_deref());
+        let Some(cases) = stop.run_until_cancelled(rehearsed).await else { return Ok(Usage::default()) };
+        let cases = cases?;
         let _watches = self.watch(&cases, &incoming);
         let token = uuid::Uuid::new_v4().simple().to_string();
         let setting = self.options.setting(&namespace, "", &token);
@@ -145,7 +151,10 @@ impl RunInProgress {
             self.cluster.nodes(&self.options.placement).await?;
         self.leave_out_unused(&cases, &control_plane, &mut nodes);
         self.bind_to_nodes(&cases, &nodes.keys().cloned().collect::<Vec<_>>(), &recorder.node);
-        let _ = stop.run_until_cancelled(self.cluster.add_settings(&mut nodes)).await;
+        let unknown = stop.run_until_cancelled(self.cluster.add_settings(&mut nodes)).await;
+        if let Some(warning) = unknown.flatten() {
+            self.report(Progress::Warning(warning));
+        }
         let _stream = recorder.listen(self.clock, incoming.clone());
         let (told, deployed) = oneshot::channel();
         let _metronomes = self.keep_time(setting.clone(), nodes.keys().cloned().collect(), incoming, told);
@@ -154,7 +163,7 @@ impl RunInProgress {
             // and the run continues.
             let _ = stop.run_until_cancelled(deployed).await;
         }
-        self.wait_for_young_kubelets(young_kubelets::age_for(&cases)).await;
+        self.wait_for_young_kubelets(young_kubelets::age_for(&cases), &nodes).await;
         let laid_us = self.clock.us();
         self.report(Progress::Ready {
             context: self.cluster.context.clone(),
@@ -227,12 +236,13 @@ impl RunInProgress {
         }
     }
 
-    /// Waits until each kubelet has run for this long, so that it sends the first probe of each container on time.
-    async fn wait_for_young_kubelets(&self, age: Duration) {
+    /// Waits until the kubelet of each of these nodes has run for this long, so that it sends the first probe of each
+    /// container on time.
+    async fn wait_for_young_kubelets(&self, age: Duration, nodes: &BTreeMap<String, NodeFacts>) {
         if age.is_zero() {
             return;
         }
-        let Some(started) = self.cluster.last_kubelet_start().await else { return };
+        let Some(started) = self.cluster.last_kubelet_start(nodes).await else { return };
         let wait = young_kubelets::time_until(age, started, Timestamp::now());
         if wait.is_zero() {
             return;
@@ -242,54 +252,6 @@ impl RunInProgress {
             wait.as_secs() + 1
         )));
         let _ = self.stop.run_until_cancelled(tokio::time::sleep(wait)).await;
-    }
-
-    /// The name of the namespace in which most cases run.
-    async fn restricted_namespace(&mut self) -> Result<String, ClusterError> {
-        let run = self.options.run.clone();
-        if let Some(name) = self.options.namespace.clone() {
-            self.namespaces.push(Namespace::existing(&self.cluster, &name, &run).await?);
-            return Ok(name);
-        }
-        self.create_namespace(&run, "restricted").await?;
-        Ok(run)
-    }
-
-    /// Creates a namespace. It is registered for the cleanup first, because an interruption may come while it is being
-    /// created.
-    async fn create_namespace(&mut self, name: &str, level: &str) -> Result<(), ClusterError> {
-        self.namespaces.push(Namespace::planned(name, &self.options.run));
-        let created = Namespace::create(&self.cluster, name, &self.options.run, level).await;
-        if created.as_ref().is_err_and(ClusterError::is_rejection) {
-            self.namespaces.pop();
-        }
-        created.map(|_| ())
-    }
-
-    /// Creates the privileged namespace if a case needs it. If it cannot be created, the cases that need it are
-    /// skipped, with the reason.
-    async fn with_privileged(&mut self, cases: Vec<Case>) -> (Vec<Case>, Option<String>) {
-        if !cases.iter().any(needs_privileged) {
-            return (cases, None);
-        }
-        let why = if let Some(given) = &self.options.namespace {
-            if Namespace::is_privileged(&self.cluster, given).await {
-                return (cases, Some(given.clone()));
-            }
-            "--namespace is given, and this case needs a namespace that is labeled with the privileged Pod Security level"
-                .to_owned()
-        } else {
-            let name = format!("{}-privileged", self.options.run);
-            match self.create_namespace(&name, "privileged").await {
-                Ok(()) => return (cases, Some(name)),
-                Err(error) => format!("failed to create a privileged namespace: {error}"),
-            }
-        };
-        let (without, rest): (Vec<_>, Vec<_>) = cases.into_iter().partition(needs_privileged);
-        for Case { name: case, .. } in without {
-            self.report(Progress::Skipped { case, reason: Skip::Precondition, why: why.clone() });
-        }
-        (rest, None)
     }
 
     /// Watches what these cases need in all namespaces of the run. Workloads, and the objects between them and their
@@ -372,7 +334,7 @@ impl RunInProgress {
             }
             if restarted && !case.restarts_a_kubelet() {
                 let age = young_kubelets::age_for(std::slice::from_ref(&case));
-                self.wait_for_young_kubelets(age.max(young_kubelets::STEADY)).await;
+                self.wait_for_young_kubelets(age.max(young_kubelets::STEADY), &context.nodes).await;
             }
             restarted |= case.restarts_a_kubelet() || case.takes_a_node_away();
             self.start(case, context, setting, (&mut running, ran));
@@ -414,8 +376,4 @@ impl RunInProgress {
             0
         }))
     }
-}
-
-fn needs_privileged(case: &Case) -> bool {
-    case.needs.contains(&Need::PrivilegedNamespace)
 }

@@ -3,6 +3,8 @@
 //! A clause is data. Its id never changes and is never used again; the function that judges it is found by the id in
 //! the [`Registry`](crate::judge::Registry).
 
+mod promised;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +14,7 @@ use probity_script::Span;
 use probity_script::problem::{Problem, pin};
 use serde::{Deserialize, Serialize};
 
-use crate::facets::{self, Needed};
+use crate::facets::{self, Needed, Since};
 use crate::kubelet_settings::KUBELET_SETTINGS;
 use crate::measure::Bound;
 use crate::stage::Stage;
@@ -168,11 +170,15 @@ pub struct Clause {
     /// The facets that must be observed before the clause holds; see [`crate::facets`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub facets: Needed,
+    /// The first minor version of Kubernetes in which some of the facets can be observed. With an older version, the clause
+    /// holds without them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub facets_since: Since,
     /// What the clause needs beyond a plain cluster.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<Need>,
     /// Settings of the kubelet on which the promise depends, by their names in [`KUBELET_SETTINGS`]. If a kubelet does
-    /// not have the default, a violation is inconclusive.
+    /// not have the default, a violation is inconclusive. If the settings are not known, the finding says so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unless_configured: Vec<String>,
     /// Why no judge exists: required for advice, and not allowed for other levels.
@@ -397,6 +403,9 @@ impl Catalogue {
             }
             if let Some(why) = facets::problem(&clause.facets) {
                 return refuse(why, "facets");
+            }
+            if let Some(why) = facets::problem_of_since(&clause.facets, &clause.facets_since) {
+                return refuse(why, "facets-since");
             }
             if (clause.level == Level::Advice) != clause.untestable.is_some() {
                 let why =

@@ -12,6 +12,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::version::minor;
+
 /// The dimensions that follow from cited events, each with its values; an empty list allows any value.
 pub const DERIVED: &[(&str, &[&str])] = &[
     ("mechanism", &["http", "tcp", "grpc", "exec"]),
@@ -27,6 +29,9 @@ pub const DERIVED: &[(&str, &[&str])] = &[
 
 /// What a clause needs: the values of each dimension.
 pub type Needed = BTreeMap<String, Vec<String>>;
+
+/// The first minor version of Kubernetes that has some values, by dimension and value.
+pub type Since = BTreeMap<String, BTreeMap<String, String>>;
 
 /// One value of one dimension, such as `status 204`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -102,6 +107,22 @@ pub fn problem(needed: &Needed) -> Option<String> {
     })
 }
 
+/// Why the versions of some facets are wrong: there is no such facet, or the version is not a minor version. `None` if they
+/// are right.
+#[must_use]
+pub fn problem_of_since(needed: &Needed, since: &Since) -> Option<String> {
+    let mut each =
+        since.iter().flat_map(|(of, values)| values.iter().map(move |(value, first)| (of, value, first)));
+    each.find_map(|(of, value, first)| {
+        let known = needed.get(of).is_some_and(|values| values.contains(value));
+        match minor(first) {
+            _ if !known => Some(format!("`{of} {value}` is not one of the facets")),
+            None => Some(format!("`{first}` is not a minor version such as 1.34")),
+            Some(_) => None,
+        }
+    })
+}
+
 /// Combines the observations of several histories: the worst observation counts for each facet. Facets that were not
 /// observed are listed as unseen.
 #[must_use]
@@ -168,6 +189,19 @@ mod tests {
         assert_eq!(sights, [Sight::Broken, Sight::Unseen, Sight::Unseen]);
         assert_eq!(missing(&table).as_deref(), Some("probe readiness, status 204"));
         assert_eq!(missing(&table[..1]), None);
+    }
+
+    #[test]
+    fn a_version_is_that_of_a_facet() {
+        let of = |dimension: &str, value: &str, first: &str| {
+            let values = BTreeMap::from([(value.to_owned(), first.to_owned())]);
+            problem_of_since(&needed(), &Since::from([(dimension.to_owned(), values)]))
+        };
+        assert_eq!(of("status", "204", "1.34"), None);
+        assert_eq!(of("status", "299", "1.34").as_deref(), Some("`status 299` is not one of the facets"));
+        assert_eq!(of("life", "first", "1.34").as_deref(), Some("`life first` is not one of the facets"));
+        let why = of("status", "204", "soon");
+        assert_eq!(why.as_deref(), Some("`soon` is not a minor version such as 1.34"));
     }
 
     #[test]

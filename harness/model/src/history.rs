@@ -84,14 +84,17 @@ pub struct NodeFacts {
     /// The resources that pods can use on the node.
     #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
     pub allocatable: std::collections::BTreeMap<String, String>,
+    /// The internal and external IP addresses of the node; absent in older recordings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<String>,
     /// The features in the node's status, each with whether the runtime supports it. For a kubelet since 1.36, also
     /// [`RESTART_ALL_GATE`], with whether the node declares it.
     #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
     pub features: std::collections::BTreeMap<String, bool>,
-    /// The settings of the kubelet that matter and that do not have their defaults, if the harness may read them; see
-    /// [`crate::kubelet_settings`].
-    #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
-    pub settings: std::collections::BTreeMap<String, String>,
+    /// The settings of the kubelet that matter and that do not have their defaults; see [`crate::kubelet_settings`].
+    /// Absent if the harness could not read them. Older recordings also leave it out if all settings have their defaults.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<BTreeMap<String, String>>,
 }
 
 impl NodeFacts {

@@ -3,17 +3,20 @@
 //! Every judge runs over every history. It matters only for a clause that was not exercised whether the case targets
 //! it: such a clause is inconclusive if the case targets it, and is left out otherwise.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod kubelets;
+mod unseen;
+
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde::{Deserialize, Serialize};
 
+use self::unseen::unseen;
 use crate::clause::{Catalogue, Clause, ClauseId};
 use crate::facets::{self, FacetSeen, Sight};
-use crate::history::{Did, Event, EventId, Gap, Happening, History, NodeFacts, Source};
+use crate::history::{Did, Event, EventId, Gap, Happening, History, Source};
 use crate::measure::{Measurement, seconds};
 use crate::mechanisms::LISTED_AGAIN;
-use crate::stamp::Stamp;
 use crate::timeline::{FacetIndex, Timeline};
 use crate::verdict::{Doubt, Seen, Skip, Verdict};
 
@@ -57,9 +60,6 @@ pub struct Judgement {
 
 /// The prefixes of the ids of clauses about probes.
 const ABOUT_PROBES: [&str; 3] = ["probe.", "prober.", "scenario."];
-
-/// A quarter of a case is a large part.
-const LARGE_PART: i64 = 4;
 
 /// A judge's conclusion, with its consequences.
 type Concluded = Option<(Verdict, Vec<Measurement>, Vec<FacetSeen>)>;
@@ -137,8 +137,7 @@ impl Registry {
             Some(Judgement { clause: clause.id.clone(), intended, verdict, measurements, facets })
         };
         let nothing = || (Vec::new(), Vec::new());
-        if !clause.holds_for(&header.server) {
-            let why = format!("not promised for {}", header.server);
+        if let Some(why) = clause.not_promised(&header.server, &header.nodes) {
             let skipped = Verdict::Skipped { reason: Skip::NotApplicable, why };
             return intended.then(|| judgement(skipped, nothing())).flatten();
         }
@@ -175,45 +174,6 @@ fn judge_failed() -> Verdict {
     Verdict::Inconclusive { doubt: Doubt::JudgeFailed, why, events: Vec::new() }
 }
 
-/// Why a clause that the case targets was not exercised. A failed step is a better explanation than missing evidence, and
-/// so is a busy node. A rejected patch is not a failed step: cases send invalid patches on purpose, and resizes for which no
-/// node has room.
-fn unseen(timeline: &Timeline<'_>) -> Verdict {
-    let failed = timeline.history.events().find_map(|(id, event)| match &event.what {
-        Happening::Deed(deed) => match &deed.did {
-            Did::Failed { why, .. } if why.contains("422 Invalid") => None,
-            Did::Failed { what, why } if what.contains("(resize)") && why.contains("403 Forbidden") => None,
-            Did::Failed { what, why } => Some((id, format!("a step failed: {what}: {why}"))),
-            Did::Over { why } if why != "done" => Some((id, format!("the case ended early: {why}"))),
-            _ => None,
-        },
-        _ => None,
-    });
-    match failed {
-        Some((id, why)) => Verdict::Inconclusive { doubt: Doubt::StepFailed, why, events: vec![id] },
-        None => {
-            let busy = busiest(timeline).map_or_else(String::new, |busy| format!("; {busy}"));
-            let why = format!(
-                "the situation that the clause is about was not observed, although the case targets it{busy}"
-            );
-            Verdict::Inconclusive { doubt: Doubt::Unseen, why, events: Vec::new() }
-        }
-    }
-}
-
-/// The node of the case that was busy or stalled for the longest time, if that was a large part of the case.
-fn busiest(timeline: &Timeline<'_>) -> Option<String> {
-    let (start, end) = (Stamp::harness(0), Stamp::harness(timeline.ended_us));
-    let noise = |node| timeline.late_between(node, (&start, &end), i64::MAX);
-    let nodes = timeline.pods.iter().map(|pod| (noise(&pod.node), &pod.node));
-    let (stalled, node) = nodes.max().filter(|(stalled, _)| stalled * LARGE_PART > timeline.ended_us)?;
-    Some(format!(
-        "{node} or the harness was busy or stalled for {} of {}",
-        seconds(stalled),
-        seconds(timeline.ended_us)
-    ))
-}
-
 /// The verdict that follows from a judge's observations, after gaps and excuses are applied.
 fn conclude(mut seen: Seen, clause: &Clause, timeline: &Timeline<'_>, index: &FacetIndex) -> Concluded {
     seen.without_hidden(|events, accuses| hidden(events, accuses, timeline));
@@ -224,8 +184,7 @@ fn conclude(mut seen: Seen, clause: &Clause, timeline: &Timeline<'_>, index: &Fa
     facets.retain(|one| one.seen != Sight::Unseen);
     let (verdict, measured) = seen.verdict()?;
     let verdict = unless_lines_are_missing(verdict, clause, timeline);
-    let verdict = without_excuse(verdict, clause, timeline);
-    Some((unless_configured(verdict, clause, timeline), measured, facets))
+    Some((kubelets::for_these_kubelets(verdict, clause, timeline), measured, facets))
 }
 
 /// A clause that held wherever it was observed may have been violated where lines are missing, so such a history does
@@ -244,58 +203,6 @@ fn unless_lines_are_missing(verdict: Verdict, clause: &Clause, timeline: &Timeli
     let why = format!("it held wherever it was observed, but {} ({})", what_was_missed(gap), gap.why);
     let events = evidence.events().iter().copied().chain([*id]).collect();
     Verdict::Inconclusive { doubt: Doubt::Gap, why, events }
-}
-
-/// A known deviation of some kubelet versions is a violation in the other versions.
-fn without_excuse(verdict: Verdict, clause: &Clause, timeline: &Timeline<'_>) -> Verdict {
-    let Verdict::Diverges { finding, evidence } = verdict else { return verdict };
-    let mut kubelets = kubelets_of(evidence.events(), timeline).into_iter();
-    match kubelets.find(|kubelet| !clause.excuses(kubelet)) {
-        None => Verdict::Diverges { finding, evidence },
-        Some(kubelet) => {
-            let known = clause.known().unwrap_or_default();
-            let finding = format!("{finding}; the known deviation does not apply to {kubelet}: {known}");
-            Verdict::Violated { finding, evidence }
-        }
-    }
-}
-
-/// What violates a promise about the default of a setting may be what the administrator of the node wants.
-fn unless_configured(verdict: Verdict, clause: &Clause, timeline: &Timeline<'_>) -> Verdict {
-    let Verdict::Violated { finding, evidence } = &verdict else { return verdict };
-    let nodes = nodes_of(evidence.events(), timeline);
-    let settings = nodes.iter().flat_map(|node| &node.settings);
-    let Some((name, value)) = settings.into_iter().find(|(name, _)| clause.unless_configured.contains(name))
-    else {
-        return verdict;
-    };
-    let why =
-        format!("the kubelet is configured with {name}: {value}, on which the promise depends: {finding}");
-    Verdict::Inconclusive { doubt: Doubt::Configured, why, events: evidence.events().to_vec() }
-}
-
-/// The versions of the kubelets that ran the pods of these events; the versions on all nodes if they cannot be
-/// determined.
-fn kubelets_of<'h>(events: &[EventId], timeline: &'h Timeline<'_>) -> Vec<&'h str> {
-    let kubelets: Vec<&str> = nodes_of(events, timeline).iter().map(|node| node.kubelet.as_str()).collect();
-    if kubelets.iter().all(|kubelet| kubelet.is_empty()) {
-        vec![&timeline.history.header.server]
-    } else {
-        kubelets
-    }
-}
-
-/// The nodes that ran the pods of these events; all nodes if they cannot be determined.
-fn nodes_of<'h>(events: &[EventId], timeline: &'h Timeline<'_>) -> Vec<&'h NodeFacts> {
-    let header = &timeline.history.header;
-    let node = |id: &EventId| match &timeline.history.get(*id)?.what {
-        Happening::Witness(heard) => Some(heard.node.as_str()),
-        Happening::Sighting(seen) => seen.object.get("spec")?.get("nodeName")?.as_str(),
-        _ => None,
-    };
-    let named: BTreeSet<&str> = events.iter().filter_map(node).collect();
-    let ran = |name: &str| named.is_empty() || named.contains(name);
-    header.nodes.iter().filter(|(name, _)| ran(name)).map(|(_, node)| node).collect()
 }
 
 /// Why a conclusion across a gap in the record is not valid, if a missed event could have refuted it. A single event

@@ -8,13 +8,23 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 /// The fields of a KubeletConfiguration that matter. A field that is absent has its default.
-pub const KUBELET_SETTINGS: [&str; 7] = [
+pub const KUBELET_SETTINGS: [&str; 17] = [
     "allowedUnsafeSysctls",
+    "configMapAndSecretChangeDetectionStrategy",
     "cpuManagerPolicy",
     "crashLoopBackOff.maxContainerRestartPeriod",
+    "eventBurst",
     "eventRecordQPS",
+    "featureGates.ContainerRestartRules",
     "featureGates.InPlacePodVerticalScaling",
+    "featureGates.KubeletCrashLoopBackOffMax",
+    "featureGates.PodReadyToStartContainersCondition",
     "featureGates.ReduceDefaultCrashLoopBackOffDecay",
+    "featureGates.RestartAllContainersOnContainerExits",
+    "fileCheckFrequency",
+    "memorySwap.swapBehavior",
+    "registryPullQPS",
+    "serializeImagePulls",
     "syncFrequency",
 ];
 
@@ -22,11 +32,21 @@ pub const KUBELET_SETTINGS: [&str; 7] = [
 fn is_default(name: &str, value: &Value) -> bool {
     let defaults: &[Value] = match name {
         "allowedUnsafeSysctls" => &[json!([])],
+        "configMapAndSecretChangeDetectionStrategy" => &[json!("Watch"), json!("")],
         "cpuManagerPolicy" => &[json!("none"), json!("")],
         "crashLoopBackOff.maxContainerRestartPeriod" => &[json!("5m0s"), json!("5m"), json!("300s")],
+        "eventBurst" => &[json!(100), json!(0)],
         "eventRecordQPS" => &[json!(50)],
-        "featureGates.InPlacePodVerticalScaling" => &[json!(true)],
+        "featureGates.ContainerRestartRules"
+        | "featureGates.InPlacePodVerticalScaling"
+        | "featureGates.KubeletCrashLoopBackOffMax"
+        | "featureGates.PodReadyToStartContainersCondition"
+        | "featureGates.RestartAllContainersOnContainerExits"
+        | "serializeImagePulls" => &[json!(true)],
         "featureGates.ReduceDefaultCrashLoopBackOffDecay" => &[json!(false)],
+        "fileCheckFrequency" => &[json!("20s"), json!("0s")],
+        "memorySwap.swapBehavior" => &[json!("NoSwap"), json!("")],
+        "registryPullQPS" => &[json!(5)],
         "syncFrequency" => &[json!("1m0s"), json!("1m"), json!("60s"), json!("0s")],
         _ => &[],
     };
@@ -67,6 +87,29 @@ mod tests {
         assert_eq!(text("allowedUnsafeSysctls"), Some(r#"["kernel.msg*"]"#));
         assert_eq!(text("featureGates.ReduceDefaultCrashLoopBackOffDecay"), Some("true"));
         assert_eq!(text("eventRecordQPS"), None);
+    }
+
+    #[test]
+    fn the_defaults_that_a_kubelet_fills_in_change_nothing() {
+        let plain = json!({
+            "configMapAndSecretChangeDetectionStrategy": "Watch", "eventBurst": 100, "fileCheckFrequency": "20s",
+            "memorySwap": {}, "registryPullQPS": 5, "serializeImagePulls": true,
+            "featureGates": { "ContainerRestartRules": true, "KubeletCrashLoopBackOffMax": true },
+        });
+        assert_eq!(changed_by(&plain), BTreeMap::new());
+        let own = json!({
+            "configMapAndSecretChangeDetectionStrategy": "Cache", "eventBurst": 10, "fileCheckFrequency": "2m0s",
+            "memorySwap": { "swapBehavior": "LimitedSwap" }, "registryPullQPS": 0, "serializeImagePulls": false,
+            "featureGates": { "PodReadyToStartContainersCondition": false },
+        });
+        let changed = changed_by(&own);
+        let text = |name: &str| changed.get(name).map(String::as_str);
+        assert_eq!(text("configMapAndSecretChangeDetectionStrategy"), Some("Cache"));
+        assert_eq!(text("eventBurst"), Some("10"));
+        assert_eq!(text("memorySwap.swapBehavior"), Some("LimitedSwap"));
+        assert_eq!(text("serializeImagePulls"), Some("false"));
+        assert_eq!(text("featureGates.PodReadyToStartContainersCondition"), Some("false"));
+        assert_eq!(changed.len(), 7);
     }
 
     #[test]

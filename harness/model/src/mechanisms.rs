@@ -61,7 +61,7 @@ mechanisms! {
     /// The kubelet may not know for this long that a container has restarted: it lists the containers once a second,
     /// and then syncs the pod. During that time it counts probe results for the previous instance.
     UNKNOWN_LIFE = 3 * SECOND;
-    /// On a busy node, a container instance is new to the kubelet for this long after its start.
+    /// On a busy node, the kubelet may still be processing the start of a container instance this long after it.
     YOUNG = 3 * SECOND;
     /// On a busy node, the kill of a new container instance comes this much later: containers took up to three seconds
     /// to start in runs on two busy cores, and the kubelet's next list of them took as long again.
@@ -153,6 +153,9 @@ mechanisms! {
     LISTED_AGAIN = SECOND;
     /// The API truncates times to whole seconds.
     CUT_TO_SECONDS = SECOND;
+    /// The wall clock of a node may be set back by this much without a trace: its distance from the monotonic clock is read
+    /// only every few seconds, and drifts.
+    CLOCK_STEP = SECOND;
 }
 
 mechanisms! {
@@ -180,14 +183,16 @@ mechanisms! {
     QUICK = Share(1, 2);
     /// If a probe comes half a period away from its schedule, the reason is not lateness.
     OFF_BEAT = Share(1, 2);
-    /// If all processors of a node are busy, but only few tasks wait for each of them, events are late by less than
+    /// A probe that comes at most this share of its period before or after it is due is on time.
+    ON_TIME = Share(1, 4);
+    /// If all processors of a node are busy, but only a few tasks wait for each of them, events are late by less than
     /// this share of the time: with a load average of 30 on two processors, statuses came at most 3.3 s after their
     /// probes.
     ONLY_BUSY = Share(1, 2);
     /// An overloaded node needs as much time again to complete the work that has piled up: statuses of pods were late
     /// for seconds after thirty tasks had waited for two processors.
     CATCH_UP = Share(1, 1);
-    /// In a long time on an overloaded node, many things happen one after the other, and each of them may be late. So an
+    /// During a long period on an overloaded node, many things happen one after the other, and each of them may be late. So an
     /// overload may excuse this share of a time, if that is more than `MOST_OVERLOAD`.
     OF_LONG_OVERLOAD = Share(1, 2);
     /// Noise of more than half of the timeout makes a result doubtful: the kubelet may have received an answer that the
@@ -203,4 +208,7 @@ mechanisms! {
     /// The kubelet drops events about a pod after a burst of 25; if this many warnings were recorded, another one may
     /// have been dropped.
     CROWD = 20;
+    /// This many connections from a wrong place, each at a time at which only the probe was due, cannot have another
+    /// source.
+    STRAYS = 3;
 }

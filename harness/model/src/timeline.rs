@@ -10,6 +10,7 @@ mod build;
 mod containers;
 mod disturbance;
 mod facets;
+mod failed_starts;
 mod kube;
 mod life;
 mod outages;
@@ -25,12 +26,13 @@ use crate::clocks::{Clock, Clocks, Stamp};
 use crate::history::{Deed, EventId, Gap, Happening, History, Listener, Noise, Tried};
 use crate::measure::{Blur, Bound, Fit, Interval, Measurement, Unit};
 use crate::mechanisms::{
-    LATE_BEAT, MOST_OVERLOAD, OF_LONG_OVERLOAD, ONLY_BUSY, SATURATION_DELAYS, STALL_LINGERS,
+    LATE_BEAT, MOST_OVERLOAD, NEAR, OF_LONG_OVERLOAD, ONLY_BUSY, SATURATION_DELAYS, STALL_LINGERS,
 };
 
 pub use at::{At, Completion, Happened};
 pub use attempt::{Asked, Attempt, Connection, Executed, Line, Probe, Through};
 pub use facets::FacetIndex;
+pub use failed_starts::START_ERRORS;
 pub use kube::{EndpointSeen, KubeEvent, ServiceSeen, SliceSeen};
 pub use life::{Life, Lives, ProbedLife};
 pub use pod::{ContainerLife, ContainerSeen, Mirror, PodLife, Revision, State};
@@ -200,6 +202,24 @@ impl<'h> Timeline<'h> {
             },
             events: vec![from_id, to_id],
         })
+    }
+
+    /// Measures the time from an event to the effect of a deadline, which is this long after the event at the latest. Noise
+    /// before the deadline does not make the effect late, so only later noise counts.
+    #[must_use]
+    pub fn measure_due(
+        &self,
+        quantity: impl Into<String>,
+        node: &str,
+        (from, to): (impl Happened, impl Happened),
+        due: i64,
+        bound: Bound,
+    ) -> Option<Measurement> {
+        let (deadline, end) = (from.when().later(due - NEAR), to.when().clone());
+        let measured = self.measure(quantity, node, from, to, bound)?;
+        let is_over = self.clocks.between(&deadline, &end).is_some_and(|span| span.hi > 0);
+        let noise = if is_over { self.noise_between(node, &deadline, &end) } else { 0 };
+        Some(Measurement { noise, ..measured })
     }
 
     /// Whether the time between two events on a node certainly misses its bound. `false` if the clocks cannot

@@ -71,6 +71,8 @@ pub enum Doubt {
     HalfSeen,
     /// The kubelet has a setting on which the promise depends.
     Configured,
+    /// The requirement does not apply to the version of the kubelet.
+    OlderKubelet,
     /// A step of the case failed.
     StepFailed,
     /// The judge itself failed.

@@ -1,8 +1,8 @@
-//! Silence is not a violation if the harness itself was not connected, and a known deviation excuses only the kubelets that have it.
+//! Silence is not a violation if the harness itself was not connected.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use probity_composer::Composer;
-use probity_model::history::{Change, Did, Gap, Happening, Header, Listener, NodeFacts, Source};
+use probity_model::history::{Did, Gap, Happening, Listener, Source};
 use probity_model::{Catalogue, Clause, Judge, Registry, Seen, Timeline};
 use serde_json::json;
 
@@ -86,72 +86,6 @@ fn an_outage_excuses_nothing_that_only_targets_recorded_and_no_node_can_claim_on
     for by in [Listener::Target, Listener::Node, Listener::Overload, Listener::Metronome] {
         assert_eq!(judged_with_noise(accuse, (by, 9.0, 14.0)), "violated");
     }
-}
-
-/// Reports a known deviation of every pod, with its first revision as the only evidence.
-fn deviate(run: &Timeline<'_>, _: &Clause, seen: &mut Seen) {
-    let revisions = run.pods.iter().flat_map(|pod| pod.revisions.first());
-    seen.diverges("it came late", revisions.map(|first| first.id));
-}
-
-/// The verdict on a pod of a node, if the kubelets of two nodes have these settings and the clause depends on
-/// `syncFrequency`.
-fn configured(settings: [Option<&str>; 2]) -> &'static str {
-    let mut catalogue = Catalogue::default();
-    let promise = CLAUSES.trim_end_matches(" }");
-    catalogue.add_chapter("test", &format!("{promise}, unless-configured: [syncFrequency] }}")).unwrap();
-    let registry = Registry::new(catalogue, [Judge { clause: "a.silence", judge: accuse }]).unwrap();
-    let facts = |setting: Option<&str>| NodeFacts {
-        settings: setting.map(|name| (name.to_owned(), "10m0s".to_owned())).into_iter().collect(),
-        ..NodeFacts::default()
-    };
-    let nodes = [("here", facts(settings[0])), ("elsewhere", facts(settings[1]))];
-    let mut run = Composer::with_header(Header {
-        judges: vec!["a.silence".parse().unwrap()],
-        nodes: nodes.into_iter().map(|(name, facts)| (name.to_owned(), facts)).collect(),
-        ..Header::default()
-    });
-    let spec = json!({ "nodeName": "here", "containers": [{ "name": "target" }] });
-    run.pod_seen(1.0, &spec, &json!({ "phase": "Pending" }), Change::Added);
-    run.deed(9.0, Did::Over { why: "done".to_owned() });
-    registry.judge(&run.done())[0].verdict.word()
-}
-
-#[test]
-fn a_setting_on_which_a_promise_depends_makes_a_violation_inconclusive() {
-    assert_eq!(configured([None, None]), "violated");
-    assert_eq!(configured([Some("syncFrequency"), None]), "inconclusive");
-    assert_eq!(configured([Some("eventRecordQPS"), None]), "violated", "it does not depend on this one");
-    assert_eq!(configured([None, Some("syncFrequency")]), "violated", "the setting of another node");
-}
-
-/// The verdict on a pod of a node, in a cluster with a kubelet of version 1.34 and a kubelet of version 1.36. Only
-/// version 1.36 has the known deviation.
-fn excused_on(node: &str) -> &'static str {
-    let promise = CLAUSES.trim_end_matches(" }");
-    let mut catalogue = Catalogue::default();
-    let chapter =
-        format!("{promise}, actual: late, actual-issue: 'https://example.com', actual-since: '1.35' }}");
-    catalogue.add_chapter("test", &chapter).unwrap();
-    let registry = Registry::new(catalogue, [Judge { clause: "a.silence", judge: deviate }]).unwrap();
-    let kubelet = |version: &str| NodeFacts { kubelet: version.to_owned(), ..NodeFacts::default() };
-    let nodes = [("old", kubelet("v1.34.2")), ("new", kubelet("v1.36.3"))];
-    let mut run = Composer::with_header(Header {
-        server: "v1.36.3".to_owned(),
-        judges: vec!["a.silence".parse().unwrap()],
-        nodes: nodes.into_iter().map(|(name, facts)| (name.to_owned(), facts)).collect(),
-        ..Header::default()
-    });
-    let spec = json!({ "nodeName": node, "containers": [{ "name": "target" }] });
-    run.pod_seen(1.0, &spec, &json!({ "phase": "Pending" }), Change::Added);
-    run.deed(9.0, Did::Over { why: "done".to_owned() });
-    registry.judge(&run.done())[0].verdict.word()
-}
-
-#[test]
-fn the_kubelet_that_ran_the_pod_decides_about_a_known_deviation() {
-    assert_eq!(excused_on("new"), "diverges");
-    assert_eq!(excused_on("old"), "violated", "the newer kubelet of another node is no excuse");
 }
 
 /// Reports that a promise was kept, with the first revision of each pod as evidence.

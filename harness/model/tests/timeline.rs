@@ -50,3 +50,25 @@ fn a_probe_arrives_with_the_connection_that_it_opens() {
     assert_eq!(probe.at.at.lo, attempt.connections[0].at.at.lo);
     assert_eq!(attempt.result(probe, spec).outcome(), ProbeOutcome::Failure, "the kubelet had given up");
 }
+
+#[test]
+fn a_failed_start_counts_as_an_instance_only_for_the_api() {
+    let numbered = |reason: &str| {
+        let mut run = Composer::new(&[]);
+        run.create(0.0, &json!({ "containers": [{ "name": "target" }] })).start(1.0, 0);
+        let last =
+            json!({ "terminated": { "exitCode": 128, "reason": reason, "containerID": "containerd://0" } });
+        let status = json!({
+            "name": "target", "restartCount": 1, "containerID": "containerd://1",
+            "state": { "running": {} }, "lastState": last,
+        });
+        run.status(2.0, &json!({ "phase": "Running", "containerStatuses": [status] }));
+        run.left(5.0).start(6.0, 1);
+        let history = run.done();
+        let timeline = Timeline::of(&history);
+        let attempts = &timeline.pods[0].containers[0].attempts;
+        attempts.iter().map(|attempt| (attempt.number, attempt.earlier_processes())).collect::<Vec<_>>()
+    };
+    assert_eq!(numbered("StartError"), [(1, 0), (2, 1)]);
+    assert_eq!(numbered("Error"), [(0, 0), (1, 1)], "a process ran, but its record is missing");
+}

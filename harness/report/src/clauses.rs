@@ -1,9 +1,10 @@
 //! The combined result of a run's cases for one clause.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use probity_case::CaseName;
-use probity_model::facets::{self, FacetSeen};
+use probity_model::facets::{self, FacetSeen, Needed};
 use probity_model::measure::Unit;
 use probity_model::verdict::{Doubt, Skip, Verdict};
 use probity_model::{Clause, ClauseId, Judgement, Measurement, Registry};
@@ -80,9 +81,14 @@ impl<'r> ByClause<'r> {
 }
 
 /// The combined verdict of some case runs on a clause, in a word. `None` if none of them has a verdict.
-pub(super) fn word_of(clause: &Clause, by_clause: &ByClause<'_>) -> Option<Word> {
+pub(super) fn word_of(
+    clause: &Clause,
+    by_clause: &ByClause<'_>,
+    ground: Option<&ClusterFacts>,
+) -> Option<Word> {
     let outcome = by_clause.votes(clause).into_iter().collect::<Poll<'_>>().outcome()?;
-    let facets = facets::joined(&clause.facets, by_clause.judgements(clause).flat_map(|of| &of.facets));
+    let needed = needed(clause, ground);
+    let facets = facets::joined(&needed, by_clause.judgements(clause).flat_map(|of| &of.facets));
     let half_seen = half_seen(outcome.verdict, &facets);
     Some(Word::of(half_seen.as_ref().unwrap_or(outcome.verdict)))
 }
@@ -100,7 +106,8 @@ pub(super) fn of_clause(
     let poll: Poll<'_> = votes.iter().copied().collect();
     let outcome = poll.outcome();
     let unasked = outcome.is_none().then(|| nobody_asked(registry, clause, ground));
-    let facets = facets::joined(&clause.facets, by_clause.judgements(clause).flat_map(|of| &of.facets));
+    let needed = needed(clause, ground);
+    let facets = facets::joined(&needed, by_clause.judgements(clause).flat_map(|of| &of.facets));
     let half_seen = outcome.and_then(|vote| half_seen(vote.verdict, &facets));
     let answer = half_seen.as_ref().or(outcome.map(|vote| vote.verdict)).or(unasked.as_ref());
     let instead = answer.and_then(|answer| not_asked(answer, &votes));
@@ -137,6 +144,14 @@ pub(super) fn of_clause(
             .filter(aside)
             .map(|vote| UndecidedIn { case: case_of(vote), why: vote.verdict.sentence().to_owned() })
             .collect(),
+    }
+}
+
+/// The facets that must be observed on this cluster, if it is known, before the clause holds.
+pub(crate) fn needed<'c>(clause: &'c Clause, ground: Option<&ClusterFacts>) -> Cow<'c, Needed> {
+    match ground {
+        Some(ground) => clause.facets_on(&ground.server, &ground.nodes),
+        None => Cow::Borrowed(&clause.facets),
     }
 }
 
@@ -179,14 +194,13 @@ fn not_asked(answer: &Verdict, votes: &[Vote<'_>]) -> Option<Verdict> {
 /// Why a clause has no vote at all.
 fn nobody_asked(registry: &Registry, clause: &Clause, ground: Option<&ClusterFacts>) -> Verdict {
     let skipped = |reason, why: String| Verdict::Skipped { reason, why };
-    match ground {
-        Some(ground) if !clause.holds_for(&ground.server) => {
-            skipped(Skip::NotApplicable, format!("not promised for {}", ground.server))
-        }
-        _ if !registry.has_judge(&clause.id) => {
+    let not_promised = ground.and_then(|ground| clause.not_promised(&ground.server, &ground.nodes));
+    match not_promised {
+        Some(why) => skipped(Skip::NotApplicable, why),
+        None if !registry.has_judge(&clause.id) => {
             skipped(Skip::Precondition, "this program has no judge for it".to_owned())
         }
-        _ => {
+        None => {
             let why = "nothing ran: no case of this run targets it, and no other case showed it";
             skipped(Skip::Filtered, why.to_owned())
         }

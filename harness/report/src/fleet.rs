@@ -41,10 +41,14 @@ type Verdicts = BTreeMap<ClauseId, Word>;
 /// The groups of the nodes on which cases were to run. Empty if no case was bound to a node.
 pub(super) fn groups(registry: &Registry, runs: &[CaseRun], ground: Option<&ClusterFacts>) -> Vec<NodeGroup> {
     let nodes: BTreeSet<&str> = runs.iter().filter_map(|run| run.report.case.node()).collect();
-    let facts_of = |node: &str| ground.and_then(|ground| ground.nodes.get(node)).cloned().unwrap_or_default();
+    // Every node has its own addresses, so they say nothing about a group.
+    let facts_of = |node: &str| {
+        let facts = ground.and_then(|ground| ground.nodes.get(node)).cloned().unwrap_or_default();
+        NodeFacts { addresses: Vec::new(), ..facts }
+    };
     let mut groups: Vec<(NodeFacts, Verdicts, Vec<String>)> = Vec::new();
     for node in nodes {
-        let (facts, verdicts) = (facts_of(node), verdicts(registry, runs, node));
+        let (facts, verdicts) = (facts_of(node), verdicts(registry, (runs, node), ground));
         match groups.iter_mut().find(|(known, found, _)| *known == facts && *found == verdicts) {
             Some((_, _, alike)) => alike.push(node.to_owned()),
             None => groups.push((facts, verdicts, vec![node.to_owned()])),
@@ -62,10 +66,14 @@ pub(super) fn groups(registry: &Registry, runs: &[CaseRun], ground: Option<&Clus
 }
 
 /// The verdicts of the cases on a node.
-fn verdicts(registry: &Registry, runs: &[CaseRun], node: &str) -> Verdicts {
+fn verdicts(
+    registry: &Registry,
+    (runs, node): (&[CaseRun], &str),
+    ground: Option<&ClusterFacts>,
+) -> Verdicts {
     let here = ByClause::of(runs.iter().filter(|run| run.report.case.node() == Some(node)));
     let judged = registry.catalogue.iter().filter(|clause| clause.untestable.is_none());
-    judged.filter_map(|clause| Some((clause.id.clone(), word_of(clause, &here)?))).collect()
+    judged.filter_map(|clause| Some((clause.id.clone(), word_of(clause, &here, ground)?))).collect()
 }
 
 /// The clauses whose verdicts differ between two groups, or that only some groups have.

@@ -11,9 +11,10 @@ use probity_model::facets;
 use probity_model::judge::Judgement;
 use probity_model::{Clause, ClauseId, Registry};
 
+use crate::clauses::needed;
 use crate::essentials::bare;
 use crate::merge::{Poll, Vote};
-use crate::run_log::Planned;
+use crate::run_log::{ClusterFacts, Planned};
 use crate::word::Word;
 
 /// The conclusions from a case that has run.
@@ -45,13 +46,14 @@ impl JudgedCase {
     }
 }
 
-/// The cases that left a clause or an expectation undecided. Violated and broken cases are not tried again, and cases
+/// The cases that left a clause or an expectation undecided on this cluster, if it is known. Violated and broken cases are not tried again, and cases
 /// that are still running may yet decide the clauses that they were written for.
 #[must_use]
 pub fn undecided(
     registry: &Registry,
     (planned, running): (&[Planned], &BTreeSet<&CaseName>),
     judged: &[JudgedCase],
+    ground: Option<&ClusterFacts>,
 ) -> BTreeSet<CaseName> {
     let open = |expected: &Expected| Word::of(&expected.verdict) == Word::Inconclusive;
     let expecting = judged.iter().filter(|one| one.expected.iter().any(open)).map(|one| &one.case);
@@ -60,7 +62,7 @@ pub fn undecided(
     let clauses = registry.catalogue.iter();
     let clauses = clauses.filter(|clause| clause.untestable.is_none() && !awaited.contains(&clause.id));
     let chosen: BTreeSet<&CaseName> =
-        clauses.flat_map(|clause| of_clause(clause, planned, judged)).chain(expecting).collect();
+        clauses.flat_map(|clause| of_clause((clause, ground), planned, judged)).chain(expecting).collect();
     let again = judged.iter().filter(|one| !matches!(one.verdict, Word::Violated | Word::Error));
     again.map(|one| &one.case).filter(|case| chosen.contains(case)).cloned().collect()
 }
@@ -69,7 +71,11 @@ pub fn undecided(
 /// or, if there are none, all cases that were written for it. If the run left out a case that was written for the
 /// clause, the clause may be undecided only because that case is missing. Then only cases that a busy machine may have
 /// disturbed run again.
-fn of_clause<'j>(clause: &Clause, planned: &[Planned], judged: &'j [JudgedCase]) -> Vec<&'j CaseName> {
+fn of_clause<'j>(
+    (clause, ground): (&Clause, Option<&ClusterFacts>),
+    planned: &[Planned],
+    judged: &'j [JudgedCase],
+) -> Vec<&'j CaseName> {
     let on = |one: &'j JudgedCase| one.judgements.iter().find(|judgement| judgement.clause == clause.id);
     let asked: Vec<_> = judged.iter().filter_map(|one| Some((&one.case, on(one)?))).collect();
     if !asked.iter().any(|(_, judgement)| judgement.intended) {
@@ -81,7 +87,8 @@ fn of_clause<'j>(clause: &Clause, planned: &[Planned], judged: &'j [JudgedCase])
         verdict: &judgement.verdict,
     });
     let word = votes.collect::<Poll<'_>>().outcome().map(|vote| Word::of(vote.verdict));
-    let facets = facets::joined(&clause.facets, asked.iter().flat_map(|(_, judgement)| &judgement.facets));
+    let needed = needed(clause, ground);
+    let facets = facets::joined(&needed, asked.iter().flat_map(|(_, judgement)| &judgement.facets));
     let half_seen = word == Some(Word::Holds) && facets::missing(&facets).is_some();
     if word != Some(Word::Inconclusive) && !half_seen {
         return Vec::new();
@@ -151,7 +158,7 @@ mod tests {
         let registry = Registry::new(catalogue, [judge]).unwrap();
         let chosen = |planned: &[Planned], noise: i64| {
             let judged = [half_seen("demo/quick", noise).reduced()];
-            let chosen = undecided(&registry, (planned, &BTreeSet::new()), &judged);
+            let chosen = undecided(&registry, (planned, &BTreeSet::new()), &judged, None);
             chosen.into_iter().map(|case| case.0).collect::<Vec<_>>()
         };
         let alone = [planned("demo/quick")];
@@ -169,7 +176,22 @@ mod tests {
         let registry = Registry::new(catalogue, [judge]).unwrap();
         let (judged, both) = ([half_seen("demo/quick", 5)], [planned("demo/quick"), planned("demo/slow")]);
         let slow = CaseName("demo/slow".to_owned());
-        assert!(undecided(&registry, (&both, &BTreeSet::from([&slow])), &judged).is_empty());
-        assert_eq!(undecided(&registry, (&both, &BTreeSet::new()), &judged).len(), 1);
+        assert!(undecided(&registry, (&both, &BTreeSet::from([&slow])), &judged, None).is_empty());
+        assert_eq!(undecided(&registry, (&both, &BTreeSet::new()), &judged, None).len(), 1);
+    }
+
+    #[test]
+    fn a_facet_that_the_cluster_cannot_show_is_not_worth_another_try() {
+        let mut catalogue = Catalogue::default();
+        let since = "  facets-since: { trouble: { hang: '1.34' } }\n";
+        catalogue.add_chapter("demo", &format!("{CLAUSE}{since}")).unwrap();
+        let judge = Judge { clause: "demo.halves", judge: |_, _, _| {} };
+        let registry = Registry::new(catalogue, [judge]).unwrap();
+        let (judged, planned) = ([half_seen("demo/quick", 0)], [planned("demo/quick")]);
+        let chosen = |server: &str| {
+            let ground = ClusterFacts { server: server.to_owned(), ..ClusterFacts::default() };
+            undecided(&registry, (&planned, &BTreeSet::new()), &judged, Some(&ground)).len()
+        };
+        assert_eq!([chosen("v1.33.9"), chosen("v1.34.0")], [0, 1]);
     }
 }

@@ -128,7 +128,8 @@ pub fn again(clause: &ClauseReport) -> Option<String> {
 }
 
 impl Report {
-    /// The totals in one line: `2 violated, 66 holds of 68 clauses; 40 cases in 62.000 s`.
+    /// The totals in one line: `2 violated, 66 holds of 68 clauses; 40 cases in 62.000 s`. Skipped cases, such as those that
+    /// a filter left out, do not count.
     #[must_use]
     pub fn headline(&self) -> String {
         let counts = self.result.clauses;
@@ -137,7 +138,7 @@ impl Report {
             "{} of {} clauses; {} cases{}",
             counts.in_words(),
             counts.total,
-            self.result.cases.total,
+            self.result.cases.total.saturating_sub(self.result.cases.skipped),
             took.unwrap_or_default()
         )
     }

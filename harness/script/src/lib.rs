@@ -12,6 +12,7 @@
 pub mod answer;
 pub mod change;
 pub mod endpoint;
+mod file_text;
 mod listener;
 mod plan;
 pub mod problem;
@@ -27,6 +28,7 @@ mod words;
 
 pub use change::{Change, Changed};
 pub use endpoint::Endpoint;
+pub use file_text::{FILE_BLOCK, file_text};
 pub use listener::{Certificate, ClientCertificate, Listener, Protocol, Tls, TlsVersion, Workers};
 pub use plan::Plan;
 pub use process::{Child, Client, Consumer, Dependency, ExitFrom, ExitPlan, ExitWay, PlannedTrial, Process};

@@ -2,7 +2,7 @@
 //! reason.
 
 use probity_composer::Composer;
-use probity_script::witness::{Exiting, Fact};
+use probity_script::witness::{Dump, Exiting, Fact};
 use serde_json::{Value, json};
 
 use super::{ENDED, FAILED, STARTED, STATES, command, ended, plain, pod, running, status, with_hook};
@@ -51,6 +51,38 @@ fn killed_for_memory(then: &str) -> &'static str {
 fn a_lack_of_memory_stays_the_reason_of_the_last_state() {
     assert_eq!(killed_for_memory("OOMKilled"), "holds");
     assert_eq!(killed_for_memory("Error"), "violated");
+}
+
+/// A container takes too much memory twice, and no status shows this reason. Its node has this version of cgroups, and allows
+/// this number of inotify instances.
+fn never_said(cgroup: u8, instances: u32) -> &'static str {
+    let plan = r#"{"process":{"consume":[{"memory":{"bytes":"64MiB"}}]}}"#;
+    let mut run = pod(
+        ENDED,
+        json!({
+            "name": "target", "resources": { "limits": { "memory": "32Mi" } },
+            "env": [{ "name": "AGNHOST_PLAN", "value": plan }],
+        }),
+    );
+    let of_cgroup = if cgroup == 2 { "memory.events" } else { "memory/memory.failcnt" };
+    let files = [
+        ("/proc/sys/fs/inotify/max_user_instances".to_owned(), format!("{instances}\n")),
+        (format!("/sys/fs/cgroup/{of_cgroup}"), String::new()),
+    ];
+    run.fact(1.1, Fact::Dump(Dump { files: files.into(), ..Dump::default() }));
+    run.status(1.5, &status(0, running(1.0), json!({}))).left(3.0);
+    run.status(3.5, &status(0, ended(137, "Error", 1.0, 3.0), json!({})));
+    run.start(4.0, 1);
+    run.status(4.5, &status(1, running(4.0), ended(137, "Error", 1.0, 3.0))).left(6.0);
+    run.status(6.5, &status(1, ended(137, "Error", 4.0, 6.0), ended(137, "Error", 1.0, 3.0))).reading(30.0);
+    verdict(&run.done(), ENDED)
+}
+
+#[test]
+fn a_runtime_that_may_watch_only_a_few_containers_does_not_know_the_reason() {
+    assert_eq!(never_said(2, 1280), "violated");
+    assert_eq!(never_said(1, 128), "violated", "with cgroup v1, it needs no inotify");
+    assert_ne!(never_said(2, 128), "violated");
 }
 
 #[test]

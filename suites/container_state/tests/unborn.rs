@@ -1,9 +1,9 @@
-//! Containers that never ran.
+//! Containers that never ran, or that run and are shown as if they did not.
 
 use probity_composer::Composer;
 use serde_json::{Value, json};
 
-use super::{ENDED, STATES, ended};
+use super::{ENDED, STATES, ended, plain, running, status};
 use crate::tests::verdict;
 
 #[test]
@@ -70,4 +70,24 @@ fn a_container_that_never_ran_has_not_exited_with_0() {
         "violated",
         "the kubelet may conclude it from the initialized pod"
     );
+}
+
+#[test]
+fn a_container_that_runs_does_not_wait() {
+    let waiting = || json!({ "waiting": { "reason": "ContainerCreating" } });
+    let judged = |first: Value, (at, later): (f64, Value), until: f64| {
+        let mut run = plain(STATES);
+        run.status(1.5, &status(0, first, json!({}))).status(at, &status(0, later, json!({})));
+        run.probe(until, "/", 200);
+        run.reading(until);
+        verdict(&run.done(), STATES)
+    };
+    assert_eq!(judged(running(1.0), (5.0, waiting()), 6.0), "violated", "it was shown as running");
+    assert_eq!(judged(waiting(), (3.0, running(1.0)), 20.0), "holds");
+    assert_eq!(
+        judged(waiting(), (9.0, waiting()), 10.0),
+        "violated",
+        "it has been running for eight seconds"
+    );
+    assert_eq!(judged(waiting(), (3.0, waiting()), 20.0), "violated", "it is never shown as running");
 }

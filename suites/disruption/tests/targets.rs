@@ -50,8 +50,56 @@ fn tolerating(seconds: &Value) -> Value {
     json!({ "tolerations": [{ "key": "probity.dev/away", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds }] })
 }
 
+fn untaint(run: &mut Composer, at: f64) {
+    let text = |text: &str| text.to_owned();
+    let (node, key) = (text(NODE), text("probity.dev/away"));
+    run.deed(at, Did::Untainted { node, key, effect: text("NoExecute") });
+}
+
+/// Judges a pod that tolerates the taint of 10 s for 20 s, and one that is bound at 12.5 s and tolerates it for 5 s.
+/// The taint is removed at `removed`, and the pods terminate at these times. Nothing else is on the node.
+fn relieved(removed: f64, first: Option<f64>, newcomer: Option<f64>) -> &'static str {
+    let mut run = Composer::new(&[TAINT]);
+    let (patient, late) = (spec(&tolerating(&json!(20))), spec(&tolerating(&json!(5))));
+    create(&mut run, 1.0, "a", &patient);
+    taint(&mut run, 10.0);
+    create(&mut run, 12.0, "b", &late);
+    let mut ends = vec![(removed, None)];
+    ends.extend(
+        [(first, ("a", &patient)), (newcomer, ("b", &late))].map(|(at, of)| (at.unwrap_or(99.0), Some(of))),
+    );
+    ends.sort_by(|one, other| one.0.total_cmp(&other.0));
+    for (at, of) in ends.into_iter().filter(|(at, _)| *at < 99.0) {
+        match of {
+            None => untaint(&mut run, at),
+            Some((name, spec)) => {
+                let object = pod(name, spec, "Running", Some("DeletionByTaintManager"));
+                run.sighting(at, "Pod", name, Change::Modified, object);
+            }
+        }
+    }
+    run.reading(50.0);
+    verdict(&run.done(), TAINT)
+}
+
+#[test]
+fn a_pod_stays_if_the_taint_is_removed_in_time() {
+    assert_eq!(relieved(18.0, None, Some(17.6)), "holds");
+    assert_eq!(relieved(18.0, Some(30.2), Some(17.6)), "violated", "the taint was gone for 12 s");
+    assert_eq!(relieved(29.0, Some(30.2), Some(17.6)), "holds", "the taint was removed too late to tell");
+    assert_eq!(relieved(29.0, None, Some(17.6)), "holds", "the taint was removed too late to tell");
+    assert_eq!(relieved(40.0, None, Some(17.6)), "violated", "it was removed long after the time had passed");
+}
+
+#[test]
+fn a_pod_that_comes_after_the_taint_goes_as_well() {
+    assert_eq!(relieved(28.0, None, None), "violated", "it was bound 15 s before the taint was removed");
+    assert_eq!(relieved(28.0, None, Some(25.0)), "violated", "too late");
+    assert_eq!(relieved(14.0, None, None), "holds", "the taint was removed before its time had passed");
+}
+
 /// Judges three pods on a node that is tainted at 10 s. The first two terminate at these times and for this reason, and
-/// the third terminates or stays.
+/// the third terminates or stays. A fourth one tolerates the taint until it is removed, and a fifth one comes later.
 fn tainted(at_once: Option<f64>, later: Option<f64>, reason: &str, third: bool) -> &'static str {
     let mut run = Composer::new(&[TAINT]);
     let (none, limited, unlimited) =
@@ -59,14 +107,21 @@ fn tainted(at_once: Option<f64>, later: Option<f64>, reason: &str, third: bool) 
     for (name, spec) in [("a", &none), ("b", &limited), ("c", &unlimited)] {
         create(&mut run, 1.0, name, spec);
     }
+    let (relieved, newcomer) = (spec(&tolerating(&json!(30))), spec(&tolerating(&json!(5))));
+    create(&mut run, 2.0, "d", &relieved);
     taint(&mut run, 10.0);
-    for (at, name, spec) in
-        [(at_once, "a", &none), (later, "b", &limited), (third.then_some(17.0), "c", &unlimited)]
-    {
+    create(&mut run, 10.1, "e", &newcomer);
+    for (at, name, spec) in [
+        (at_once, "a", &none),
+        (Some(15.8), "e", &newcomer),
+        (later, "b", &limited),
+        (third.then_some(17.0), "c", &unlimited),
+    ] {
         if let Some(at) = at {
             run.sighting(at, "Pod", name, Change::Modified, pod(name, spec, "Running", Some(reason)));
         }
     }
+    untaint(&mut run, 22.0);
     run.reading(50.0);
     verdict(&run.done(), TAINT)
 }

@@ -136,6 +136,33 @@ fn an_init_container_that_is_stopped_at_the_deadline_has_not_succeeded() {
 }
 
 #[test]
+fn the_signal_at_the_deadline_is_the_default_one() {
+    let judged = |signal: &str| {
+        let mut run = Composer::new(&[KILLS]);
+        let mut of = spec("Always", &["one"], &["main"]);
+        of["containers"][0]["env"] = json!([{ "name": "AGNHOST_PLAN", "value": "{}" }]);
+        of["activeDeadlineSeconds"] = json!(8);
+        run.create(0.0, &of);
+        runs(&mut run, "one", 0, (1.5, 2.5), 0);
+        begins(&mut run, "main", 3.0);
+        let mut status = statuses("Running", &[("one", 0, ended(0))], &[("main", 0, running())]);
+        status["startTime"] = json!(timestamp(1.0));
+        run.status(3.5, &status);
+        run.signal(9.5, signal);
+        run.fact(10.5, Fact::Exiting(Exiting { code: 0, why: "stop".to_owned() }));
+        run.left(10.51);
+        status["phase"] = json!("Failed");
+        (status["reason"], status["message"]) = (json!("DeadlineExceeded"), json!("Its deadline is over"));
+        status["containerStatuses"][0]["state"] = ended(0);
+        run.status(11.0, &status);
+        run.reading(40.0);
+        verdict(&run.done(), KILLS)
+    };
+    assert_eq!(judged("SIGTERM"), "holds");
+    assert_eq!(judged("SIGINT"), "violated");
+}
+
+#[test]
 fn the_sidecar_of_a_pod_that_fails_is_stopped_with_a_signal() {
     let judged = |stop: Option<f64>, end: f64| {
         let mut run = Composer::new(&[NEVER]);

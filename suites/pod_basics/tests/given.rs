@@ -12,6 +12,7 @@ use crate::tests::verdict;
 const ENVIRONMENT: &str = "pod.environment";
 const NON_ROOT: &str = "pod.run-as-non-root";
 const SYSCTLS: &str = "pod.unsafe-sysctls";
+const SAFE_SYSCTLS: &str = "pod.safe-sysctls";
 
 /// The verdict on a container that has these variables. It gets the keys of a ConfigMap with the prefix `MAP_`, and those of
 /// a Secret with the prefix `SECRET_`, and sets one of them itself.
@@ -141,6 +142,41 @@ fn an_unsafe_sysctl_after_a_safe_one_is_found() {
     assert_eq!(of(Some(&failed("OutOfpods"))), "inconclusive", "perhaps for something else");
     assert_eq!(of(None), "violated", "nobody rejects it");
     assert_eq!(of(Some(&status_with(&json!({ "running": {} })))), "violated");
+}
+
+/// The verdict on a pod that sets these sysctls, in a spec that may have another field. Its status becomes this one.
+fn with_sysctls(clause: &str, names: &[&str], host: &str, status: &Value) -> &'static str {
+    let mut run = Composer::new(&[clause]);
+    let all: Vec<Value> = names.iter().map(|name| json!({ "name": name, "value": "1" })).collect();
+    let mut spec = json!({ "securityContext": { "sysctls": all }, "containers": [{ "name": "target" }] });
+    if !host.is_empty() {
+        spec[host] = json!(true);
+    }
+    run.create(0.0, &spec).status(1.0, status).reading(40.0);
+    verdict(&run.done(), clause)
+}
+
+#[test]
+fn safe_sysctls_are_no_reason_to_reject_a_pod() {
+    let rejected = json!({ "phase": "Failed", "reason": "SysctlForbidden" });
+    let of = |names: &[&str], host: &str| with_sysctls(SAFE_SYSCTLS, names, host, &rejected);
+    let (safe, slashed) = ("kernel.shm_rmid_forced", "net/ipv4/ip_unprivileged_port_start");
+    assert_eq!(of(&[safe], ""), "violated");
+    assert_eq!(of(&[slashed, safe], ""), "violated");
+    assert_eq!(of(&[safe, "fs.mqueue.msg_max"], ""), "inconclusive", "one of them is unsafe");
+    assert_eq!(of(&["net.ipv4.tcp_rmem"], ""), "inconclusive", "the kernel may be too old");
+    assert_eq!(of(&[slashed], "hostNetwork"), "inconclusive", "it belongs to the node");
+    let full = json!({ "phase": "Failed", "reason": "OutOfpods" });
+    assert_eq!(with_sysctls(SAFE_SYSCTLS, &[safe], "", &full), "inconclusive", "for another reason");
+}
+
+#[test]
+fn a_name_with_slashes_is_as_safe_as_one_with_dots() {
+    let running = status_with(&json!({ "running": {} }));
+    let of = |name: &str| with_sysctls(SYSCTLS, &[name], "", &running);
+    assert_eq!(of("kernel/shm_rmid_forced"), "inconclusive", "it is safe");
+    assert_eq!(of("fs/mqueue/msg_max"), "violated");
+    assert_eq!(of("net.ipv4.conf.eth0/1.forwarding"), "violated", "it is unsafe");
 }
 
 /// The verdict on a container whose command in the spec has this argument, which its process receives as another text.

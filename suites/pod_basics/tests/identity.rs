@@ -33,6 +33,11 @@ fn names_are_subdomains() {
     assert_eq!(named("a..b", 201), "violated");
     assert_eq!(named(&"a".repeat(254), 201), "violated");
     assert_eq!(named(&"a".repeat(253), 422), "violated");
+    let denied = |name: &str| {
+        let manifest = json!({ "kind": "Pod", "metadata": { "name": name }, "spec": {} });
+        tried(clause, &manifest, 422, "ValidatingAdmissionPolicy 'p' denied request: metadata.name: short")
+    };
+    assert_eq!(["a.b-1", "a_b"].map(denied), ["inconclusive"; 2], "a policy of the cluster denied it");
 }
 
 #[test]
@@ -221,4 +226,33 @@ fn a_template_changes_new_pods_only() {
     assert_eq!(updated("first", "second"), "holds");
     assert_eq!(updated("second", "second"), "violated");
     assert_eq!(updated("first", "first"), "violated");
+}
+
+/// The template of a Deployment gets another variable and an annotation at 5 s. Its old pod has these annotations in the
+/// end.
+fn annotated(annotations: &Value) -> &'static str {
+    let clause = "pod.template-change";
+    let mut run = Composer::new(&[clause]);
+    let spec =
+        |value: &str| json!({ "containers": [{ "name": "c", "env": [{ "name": "A", "value": value }] }] });
+    let pod = |annotations: &Value| {
+        let owners = json!([{ "kind": "ReplicaSet", "name": "case-web-1" }]);
+        let metadata =
+            json!({ "name": "old", "uid": "uid-old", "ownerReferences": owners, "annotations": annotations });
+        json!({ "metadata": metadata, "spec": spec("first"), "status": { "phase": "Running" } })
+    };
+    run.sighting(1.0, "Pod", "old", Change::Added, pod(&json!({})));
+    let (kind, name, subresource) = ("Deployment".to_owned(), "case-web".to_owned(), String::new());
+    let template = json!({ "metadata": { "annotations": { "round": "two" } }, "spec": spec("second") });
+    let patch = json!({ "spec": { "template": template } });
+    run.deed(5.0, Did::Patched { kind, name, patch, subresource });
+    run.sighting(6.0, "Pod", "old", Change::Modified, pod(annotations));
+    run.reading(60.0);
+    verdict(&run.done(), clause)
+}
+
+#[test]
+fn a_template_does_not_annotate_existing_pods() {
+    assert_eq!(annotated(&json!({ "other": "one" })), "holds");
+    assert_eq!(annotated(&json!({ "round": "two" })), "violated");
 }

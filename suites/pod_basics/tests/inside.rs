@@ -159,6 +159,8 @@ fn a_process_sees_the_safe_sysctls_of_its_pod() {
     assert_eq!(of("kernel.shm_rmid_forced", "1", "0\n"), "violated");
     assert_eq!(of("net.ipv4.ip_local_port_range", "4000 5000", "4000\t5000\n"), "holds");
     assert_eq!(of("kernel.msgmax", "1", "0\n"), "inconclusive", "it is not safe");
+    assert_eq!(of("kernel/shm_rmid_forced", "1", "1\n"), "holds");
+    assert_eq!(of("kernel/shm_rmid_forced", "1", "0\n"), "violated", "slashes mean the same as dots");
 }
 
 #[test]

@@ -201,3 +201,32 @@ fn a_long_host_name_is_cut_off() {
     assert_eq!(judged("a-name-with-more-than-sixty-three-characters-which-is-cut-here"), "holds");
     assert_eq!(judged(name), "violated");
 }
+
+/// Judges a container of a pod with this spec, whose process sees the host name `pod`, this file and this variable.
+fn copies(spec: &Value, file: &str, variable: &str) -> &'static str {
+    let mut run = Composer::new(&[HOSTNAME]);
+    let files = BTreeMap::from([("/etc/hostname".to_owned(), format!("{file}\n"))]);
+    let env = BTreeMap::from([("HOSTNAME".to_owned(), variable.to_owned())]);
+    run.of("pod", "a").create(0.0, spec).start(1.0, 0);
+    run.fact(1.1, Fact::Dump(Dump { host: "pod".to_owned(), files, env, ..Dump::default() }));
+    run.reading(30.0);
+    verdict(&run.done(), HOSTNAME)
+}
+
+#[test]
+fn all_copies_of_the_host_name_agree() {
+    assert_eq!(copies(&spec(), "pod", "pod"), "holds");
+    assert_eq!(copies(&spec(), NODE, "pod"), "violated");
+    assert_eq!(copies(&spec(), "pod", NODE), "violated");
+    let with = |field: &str, value: Value| {
+        let mut container = json!({ "name": "a" });
+        container[field] = value;
+        json!({ "containers": [container] })
+    };
+    let mounted = with("volumeMounts", json!([{ "name": "v", "mountPath": "/etc/hostname" }]));
+    assert_eq!(copies(&mounted, "x", "pod"), "holds", "the container replaces the file");
+    let own = with("env", json!([{ "name": "HOSTNAME", "value": "x" }]));
+    assert_eq!(copies(&own, "pod", "x"), "holds", "the container has a variable of its own");
+    let on_node = json!({ "hostNetwork": true, "containers": [{ "name": "a" }] });
+    assert_ne!(copies(&on_node, "x", "y"), "violated");
+}

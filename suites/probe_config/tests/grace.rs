@@ -11,6 +11,7 @@ const STARTUP: &str = "probe.tgps.startup-override";
 const INHERITS: &str = "probe.tgps.default-inherits";
 const DELETION: &str = "probe.tgps.not-used-on-deletion";
 const EXAMPLE: &str = "probe.config.doc-example";
+const LEAST: &str = "termination.minimum-2s";
 
 /// A failure at 3 s, the stop signal 0.1 s later, and the kill this long after the signal. The pod's grace period is
 /// ten seconds.
@@ -45,6 +46,16 @@ fn a_grace_period_of_two_seconds_is_two_seconds() {
         assert_eq!(killed(clause, kind, Some(2), 4.5), "violated");
     }
     assert_eq!(killed(LIVENESS, "livenessProbe", Some(1), 2.1), "holds", "less than two seconds are two");
+}
+
+#[test]
+fn a_shorter_grace_period_is_two_seconds() {
+    for kind in ["livenessProbe", "startupProbe"] {
+        assert_eq!(killed(LEAST, kind, Some(1), 2.1), "holds");
+        assert_eq!(killed(LEAST, kind, Some(1), 1.1), "violated");
+        assert_eq!(killed(LEAST, kind, Some(1), 10.1), "holds", "other clauses limit it");
+        assert_eq!(killed(LEAST, kind, Some(4), 1.1), "inconclusive", "it has more than two seconds");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 use probity_composer::Told;
 use probity_script::Fact;
-use probity_script::witness::Request;
+use probity_script::witness::{Closed, Ending, Request};
 use serde_json::json;
 
 use crate::reading::scene::Scene;
@@ -82,4 +82,26 @@ fn each_check_has_its_own_connection() {
     assert_eq!(twice(1), "holds");
     assert_eq!(twice(2), "violated");
     assert_eq!(twice(0), "inconclusive");
+}
+
+/// The second of three checks gets its answer at 3 s, and the kubelet closes its connection at this time. The target is
+/// stalled until the other time.
+fn closed_at(closed: f64, stalled: f64) -> &'static str {
+    let mut scene = Scene::new(FRESH, "readinessProbe", &json!({ "grpc": { "port": 9090 } }), &json!({}));
+    scene.run.grpc(2.0, "", "status 1");
+    scene.run.grpc(3.0, "", "status 1");
+    // This record replaces the one before it.
+    let how = Ending::PeerClosed;
+    let end = Closed { conn: 1, how, received: 9, sent: 9, lived_us: 0, error: None };
+    scene.run.fact(closed, Fact::Closed(end));
+    scene.run.noise(3.1, stalled);
+    scene.run.grpc(9.0, "", "status 1");
+    scene.at(12.0)
+}
+
+#[test]
+fn a_connection_is_closed_soon_after_its_check() {
+    assert_eq!(closed_at(3.1, 3.2), "holds");
+    assert_eq!(closed_at(7.0, 3.2), "violated");
+    assert_ne!(closed_at(7.0, 6.9), "violated", "the target was stalled");
 }

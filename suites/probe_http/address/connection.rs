@@ -6,7 +6,7 @@ use probity_model::measure::seconds;
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use crate::reading::arrivals::{Arrival, arrivals};
-use crate::reading::ports::stays_open;
+use crate::reading::ports::{judge_late_end, stays_open};
 
 /// A probe's request is the only request on its connection. Two probes of the same kind are needed to show this. Over
 /// HTTP/2, different probes that run at the same time may share a connection. Nothing is concluded from such probes.
@@ -16,6 +16,9 @@ pub(super) fn fresh_each_time(run: &Timeline<'_>, clause: &Clause, seen: &mut Se
     let judged = |arrival: &&Arrival<'_, '_>| arrival.hit.asked.is_http1() || has_its_own(arrival, &all);
     for Arrival { hit, get } in all.iter().filter(judged) {
         let (asked, connection, open_for) = (hit.asked, hit.connection, clause.tolerance_us("open"));
+        if let Some(answer) = &asked.answer {
+            judge_late_end(run, hit.attempt, connection, (&answer.at, open_for, get.words()), seen);
+        }
         if let Some(answer) = &asked.answer
             && stays_open(run, (hit.pod, hit.attempt), connection, (&answer.at, open_for))
         {

@@ -159,6 +159,11 @@ fn a_missing_command_is_an_error() {
 
 /// One command every five seconds hangs and is killed after the given time. The timeout is one second.
 fn ended_after(spans: &[f64]) -> &'static str {
+    ended_on_busy_node(spans, None)
+}
+
+/// The same, and the node is stalled between these two times after the start of each command.
+fn ended_on_busy_node(spans: &[f64], stalled: Option<(f64, f64)>) -> &'static str {
     let mut scene = exec(LATE, "readinessProbe", json!("hang"));
     for (nth, span) in (0_u32..).zip(spans) {
         let (at, exec) = (2.0 + 5.0 * f64::from(nth), u64::from(nth));
@@ -171,9 +176,24 @@ fn ended_after(spans: &[f64]) -> &'static str {
         scene
             .run
             .fact(at + span, Fact::ExecEnded(ExecEnded { exec, exit: None, signals: Vec::new(), lived_us }));
+        if let Some((from, to)) = stalled {
+            scene.run.noise(at + from, at + to);
+        }
     }
     scene.run.running(2.4, false, true, 0);
     scene.at(40.0)
+}
+
+#[test]
+fn a_stall_while_commands_run_leaves_a_late_end_open() {
+    let late = [2.0, 2.0, 2.0, 2.0];
+    assert_eq!(ended_on_busy_node(&late, Some((0.1, 0.8))), "inconclusive", "the runtime may count later");
+    assert_ne!(
+        ended_on_busy_node(&late, Some((0.8, 1.95))),
+        "violated",
+        "the end came late because of the stall"
+    );
+    assert_ne!(ended_on_busy_node(&[1.0, 1.0, 1.0, 1.0], Some((0.1, 0.8))), "violated");
 }
 
 #[test]

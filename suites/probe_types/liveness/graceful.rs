@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::reading::hooks::{HookKind, hook_run};
 use crate::reading::mains::another_runs;
+use crate::reading::stop_signals::accuse_signal;
 use crate::reading::termination::{Exhausted, KILLED, Stop, exhausted};
 
 /// A process that accepts connections but does not answer is detected by the timeouts of its liveness probe, and
@@ -52,6 +53,7 @@ pub(super) fn kill_is_graceful(run: &Timeline<'_>, clause: &Clause, seen: &mut S
         for spent in all.filter(|spent| spent.life.container.lifecycle("stopSignal").is_none()) {
             match spent.stop(clause) {
                 Stop::Came(stop) => {
+                    accuse_signal(&spent.life, spent.at.id, stop, seen);
                     judge_hook(&spent, stop, seen);
                     judge_end(clause, &spent, stop, seen);
                 }

@@ -1,6 +1,7 @@
 //! Histories of containers whose kubelet restarts.
 
 use probity_model::history::NodeProof;
+use probity_script::witness::{Exiting, Fact};
 
 use super::*;
 
@@ -136,4 +137,31 @@ fn a_restart_of_the_kubelet_restarts_no_young_container() {
     };
     assert_eq!(judged(0), "inconclusive", "the container may be shown as new");
     assert_eq!(judged(1), "violated");
+}
+
+/// The kubelet restarts while an init container is running. The container exits with 1 at this time, if at all, and its next
+/// instance begins at this time, if there is one.
+fn initializing(exit: Option<f64>, again: Option<f64>) -> &'static str {
+    let spec = json!({ "initContainers": [{ "name": "prepare" }], "containers": [{ "name": "target" }] });
+    let mut run = Composer::new(&[KEPT]);
+    run.create(0.0, &spec);
+    run.of("pod", "prepare").start(1.0, 0);
+    run.deed(20.0, Did::verb(probity_composer::NODE, "restart-kubelet", Some(0), proof(21.0, 2)));
+    if let Some(at) = exit {
+        run.fact(at, Fact::Exiting(Exiting { code: 1, why: "plan".to_owned() }));
+        run.left(at + 0.01);
+    }
+    if let Some(at) = again {
+        run.start(at, 1);
+    }
+    run.reading(50.0);
+    verdict(&run.done(), KEPT)
+}
+
+#[test]
+fn a_restart_of_the_kubelet_does_not_repeat_an_init_container_that_is_running() {
+    assert_eq!(initializing(Some(30.0), None), "holds");
+    assert_eq!(initializing(Some(30.0), Some(31.0)), "holds", "it had failed");
+    assert_eq!(initializing(None, Some(23.0)), "violated");
+    assert_eq!(initializing(None, None), "inconclusive");
 }

@@ -1,8 +1,9 @@
 //! Histories of workers, of instances and of terminating pods.
 
 use probity_composer::Told;
-use probity_model::history::Change;
-use probity_script::witness::{Exiting, Fact};
+use probity_model::history::{Change, Listener};
+use probity_script::Endpoint;
+use probity_script::witness::{Command, ExecEnded, ExecSeen, Exiting, Fact};
 
 use super::*;
 
@@ -116,6 +117,45 @@ fn a_container_is_not_probed_before_its_hook_is_done() {
     assert_eq!(verdict(&hooked(6.5).done(), WAITS), "holds");
     assert_eq!(verdict(&hooked(2.5).done(), WAITS), "violated");
     assert_eq!(verdict(&hooked(4.5).done(), WAITS), "inconclusive");
+}
+
+/// The postStart hook is a command that ends at 6 s, and the first probe comes at `first`. The target is stalled between these
+/// two times.
+fn hooked_by_command(first: f64, stalled: (f64, f64)) -> &'static str {
+    let container = json!({
+        "lifecycle": { "postStart": { "exec": { "command": ["/agnhost-rs", "exec", "prepare"] } } },
+        "livenessProbe": http("/live", 8080, 1),
+    });
+    let mut run = one(WAITS, &container);
+    let args = ["/agnhost-rs", "exec", "prepare"].map(str::to_owned).to_vec();
+    let command = Command { args, ..Command::default() };
+    let (endpoint, answer) = (Endpoint::Exec("prepare".to_owned()), "0".to_owned());
+    run.fact(1.5, Fact::Exec(ExecSeen { exec: 0, endpoint, probe: 1, step: 0, answer, command }));
+    let ended = ExecEnded { exec: 0, exit: Some(0), signals: Vec::new(), lived_us: 4_500_000 };
+    if first < 6.0 {
+        run.probe(first, "/live", 200);
+    }
+    run.fact(6.0, Fact::ExecEnded(ended));
+    if first > 6.0 {
+        run.probe(first, "/live", 200);
+    }
+    run.noise(stalled.0, stalled.1);
+    verdict(&run.done(), WAITS)
+}
+
+#[test]
+fn no_probe_arrives_before_a_recorded_hook_has_ended() {
+    assert_eq!(hooked_by_command(6.5, (3.0, 3.1)), "holds");
+    assert_eq!(
+        hooked_by_command(5.0, (2.0, 4.9)),
+        "violated",
+        "the node was busy, but the hook was still running"
+    );
+    assert_ne!(
+        hooked_by_command(5.9, (5.0, 6.0)),
+        "violated",
+        "the end of the hook may have been recorded late"
+    );
 }
 
 #[test]
@@ -255,6 +295,34 @@ fn liveness_ends_with_the_deletion_of_the_pod() {
     let mut short = deleted();
     short.left(5.4);
     assert_eq!(verdict(&short.done(), STOPS), "inconclusive");
+}
+
+/// A pod with a TCP liveness probe is deleted at 5 s, on an overloaded node. Connections arrive at these times after that.
+/// The target may be stalled for half a second before each.
+fn connected_after_the_stop(connections: &[f64], stalls: bool) -> &'static str {
+    let probe = json!({ "tcpSocket": { "port": 8080 }, "periodSeconds": 1 });
+    let mut run = one(STOPS, &json!({ "livenessProbe": probe }));
+    for second in 2..5_u16 {
+        run.connection(f64::from(second), "web", 8080);
+    }
+    delete(&mut run, 5.0);
+    run.signal(5.3, "SIGTERM");
+    for at in connections {
+        if stalls {
+            run.noise(at - 0.5, at - 0.01);
+        }
+        run.connection(*at, "web", 8080);
+    }
+    run.noise_by(Listener::Overload, 4.0, 14.0);
+    verdict(&run.done(), STOPS)
+}
+
+#[test]
+fn liveness_that_goes_on_at_its_pace_is_noticed_on_a_busy_node() {
+    assert_eq!(connected_after_the_stop(&[6.8, 7.8, 8.8], false), "violated");
+    assert_ne!(connected_after_the_stop(&[6.8, 7.8], false), "violated", "there are too few");
+    assert_ne!(connected_after_the_stop(&[6.8, 6.81, 6.82, 6.83], false), "violated", "they had to wait");
+    assert_ne!(connected_after_the_stop(&[6.8, 7.8, 8.8], true), "violated", "each may have had to wait");
 }
 
 #[test]

@@ -128,6 +128,28 @@ fn counters_rise_by_what_the_target_saw() {
     assert_eq!(verdict(&unread.done(), AGREE), "inconclusive");
 }
 
+/// Liveness probes alternately succeed and fail. The process is stalled before each probe, so the kubelet may count a
+/// success as a failure. Between the two readings, the counters grow by these numbers.
+fn read_on_a_stalled_node(successful: u64, failed: u64) -> &'static str {
+    let mut run = one(AGREE, &json!({ "livenessProbe": http("/live", 8080, 1) }));
+    answers(&mut run, "/live", 200, 2..5);
+    counted(&mut run, 4.7, &[("successful", 3)]);
+    for second in 5..11_u16 {
+        let at = f64::from(second);
+        run.noise(at - 0.95, at - 0.01);
+        run.probe(at, "/live", if second % 2 == 0 { 500 } else { 200 });
+    }
+    counted(&mut run, 10.7, &[("successful", 3 + successful), ("failed", failed)]);
+    verdict(&run.done(), AGREE)
+}
+
+#[test]
+fn a_probe_is_counted_once_even_if_its_result_is_not_known() {
+    assert_eq!(read_on_a_stalled_node(3, 3), "holds");
+    assert_eq!(read_on_a_stalled_node(1, 5), "holds", "two successes came too late");
+    assert_eq!(read_on_a_stalled_node(3, 6), "violated", "each failure was counted twice");
+}
+
 /// The container restarts between the two readings, and its probes succeed again after that.
 fn read_after_restart(successful: u64, failed: u64) -> &'static str {
     let mut run = one(AGREE, &json!({ "livenessProbe": http("/live", 8080, 1) }));

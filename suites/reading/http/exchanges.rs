@@ -60,7 +60,7 @@ impl<'t, 'h> Exchanges<'t, 'h> {
         BETWEEN_PROBES.of(self.spec.period).min(BETWEEN_TRIES)
     }
 
-    /// Whether the next request comes too early for the next probe. If it is not close either, it may still be another
+    /// Whether the next request comes too early for the next probe. If it is not close to this one, it may still be another
     /// attempt: on a busy node, the kubelet may have waited for a CPU before it made the attempt.
     pub(crate) fn is_off_beat(&self, at: usize) -> bool {
         self.pause_after(at).is_some_and(|pause| pause < OFF_BEAT.of(self.spec.period))

@@ -47,6 +47,26 @@ fn an_event_names_its_kubelet() {
 }
 
 #[test]
+fn other_components_use_the_reasons_of_kubelets_too() {
+    let clause = "report.event.source";
+    let of_other = |reason: &str| {
+        let event = event(2.0, "target", "Normal", reason, "Started by the queue");
+        let event = with(event, "/source", json!({ "component": "queue-controller" }));
+        with(event, "/involvedObject/fieldPath", Value::Null)
+    };
+    for reason in ["Started", "Created", "Killing"] {
+        assert_eq!(judged(clause, &[failed(), of_other(reason)]), "holds");
+        let path = json!("spec.containers{target}");
+        let of_container = with(of_other(reason), "/involvedObject/fieldPath", path);
+        assert_eq!(judged(clause, &[of_container]), "violated", "a kubelet with a wrong name");
+        let on_node = with(of_other(reason), "/source", json!({ "component": "queue", "host": NODE }));
+        assert_eq!(judged(clause, &[on_node]), "violated", "a kubelet that forgets the container");
+        let other = with(of_other(reason), "/type", json!("Warning"));
+        assert_ne!(judged("report.event.type", &[other]), "violated", "it is not a kubelet's");
+    }
+}
+
+#[test]
 fn an_event_names_its_container() {
     let clause = "report.event.field-path";
     let path =

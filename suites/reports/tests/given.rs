@@ -2,6 +2,7 @@
 
 use probity_model::History;
 use probity_model::history::Happening;
+use probity_script::file_text;
 use probity_script::witness::{Consumed, Dump, Entry};
 
 use super::*;
@@ -72,10 +73,6 @@ fn end(log: &str, bytes: usize) -> String {
     log[log.len() - bytes..].to_owned()
 }
 
-fn dots(count: usize) -> String {
-    ".".repeat(count)
-}
-
 /// The environment of a container that writes ten bytes as its message.
 fn writes() -> Value {
     let plan =
@@ -88,13 +85,14 @@ fn the_message_is_what_was_written() {
     let clause = "report.status.termination-message";
     let of =
         |written: Option<u64>, code: u8, message: &str| leaves(clause, json!({}), written, code, message);
-    assert_eq!(of(Some(100), 0, &dots(100)), "holds");
-    assert_eq!(of(Some(100), 1, &"\u{fffd}".repeat(100)), "holds", "a character that is not one of UTF-8");
+    assert_eq!(of(Some(100), 0, &file_text(100)), "holds");
+    assert_eq!(of(Some(100), 1, &".".repeat(100)), "violated", "other characters");
+    assert_eq!(of(Some(100), 1, &file_text(101)[1..]), "violated", "one character is lost, and one is added");
     assert_eq!(of(None, 1, ""), "holds");
     assert_eq!(of(Some(100), 0, ""), "violated");
-    assert_eq!(of(Some(100), 1, &dots(99)), "violated");
+    assert_eq!(of(Some(100), 1, &file_text(99)), "violated");
     assert_eq!(of(None, 0, "from elsewhere"), "violated");
-    assert_eq!(of(Some(6000), 0, &dots(4096)), "inconclusive", "it is too long");
+    assert_eq!(of(Some(6000), 0, &file_text(4096)), "inconclusive", "it is too long");
     let denied = |error: &str| {
         let mut run = pod(clause, &one(json!({ "name": "target", "env": writes() })));
         let (resource, error) = ("disk".to_owned(), Some(format!("failed to write: {error}")));
@@ -104,7 +102,7 @@ fn the_message_is_what_was_written() {
     assert_eq!(denied("Permission denied (os error 13)"), "violated", "the file was not made for it");
     assert_eq!(denied("No space left on device (os error 28)"), "inconclusive", "the node has no space");
     let path = json!({ "terminationMessagePath": "/words" });
-    assert_eq!(leaves(clause, path.clone(), Some(10), 1, &dots(10)), "holds");
+    assert_eq!(leaves(clause, path.clone(), Some(10), 1, &file_text(10)), "holds");
     assert_eq!(leaves(clause, path, Some(10), 1, ""), "violated");
     let logs = json!({ "terminationMessagePolicy": "FallbackToLogsOnError" });
     assert_eq!(leaves(clause, logs, None, 1, "the log"), "inconclusive", "another clause is about that");
@@ -122,7 +120,7 @@ fn a_container_that_is_stopped_has_its_message_too() {
         run.status(4.0, &status("target", &json!({ "terminated": end }), json!({})));
         concluded(run, clause)
     };
-    assert_eq!(judged(&dots(10)), "holds");
+    assert_eq!(judged(&file_text(10)), "holds");
     assert_eq!(judged(""), "violated");
 }
 
@@ -139,14 +137,20 @@ fn a_container_that_is_killed_has_its_message_too() {
         run.status(4.0, &status("target", &json!({ "terminated": end }), json!({})));
         concluded(run, clause)
     };
-    assert_eq!(judged("OOMKilled", &dots(10)), "holds");
+    assert_eq!(judged("OOMKilled", &file_text(10)), "holds");
     assert_eq!(
-        judged("OOMKilled", &format!("out of memory: {}", dots(10))),
+        judged("OOMKilled", &format!("out of memory: {}", file_text(10))),
         "holds",
         "the words of a runtime"
     );
     assert_eq!(judged("OOMKilled", ""), "violated");
-    assert_eq!(judged("Error", &dots(9)), "violated");
+    assert_eq!(judged("Error", &file_text(9)), "violated");
+    assert_eq!(judged("Error", &".".repeat(10)), "violated", "other characters");
+    assert_eq!(
+        judged("OOMKilled", &"!".repeat(4096)),
+        "holds",
+        "the words of a runtime leave no space for it"
+    );
     assert_eq!(judged("ContainerStatusUnknown", ""), "inconclusive", "the kubelet lost track of it");
 }
 
@@ -168,7 +172,7 @@ fn an_ephemeral_container_has_a_message_too() {
         run.status(4.0, &shown);
         concluded(run, clause)
     };
-    assert_eq!(judged(&dots(10)), "holds");
+    assert_eq!(judged(&file_text(10)), "holds");
     assert_eq!(judged(""), "violated");
 }
 
@@ -178,7 +182,7 @@ fn a_message_is_cut_at_the_limit() {
     let of = |count: usize, written: u64, length: usize| {
         let mut containers = vec![json!({})];
         containers.extend((1..count).map(|of| json!({ "name": format!("c{of}") })));
-        leaves_in(clause, containers, (Some(written), 0, 1), |_| dots(length))
+        leaves_in(clause, containers, (Some(written), 0, 1), |_| file_text(length))
     };
     assert_eq!(of(1, 6000, 4096), "holds");
     assert_eq!(of(1, 6000, 6000), "violated");
@@ -188,6 +192,13 @@ fn a_message_is_cut_at_the_limit() {
     assert_eq!(of(4, 6000, 3072), "holds");
     assert_eq!(of(4, 6000, 4096), "violated", "it takes the share of others");
     assert_eq!(of(4, 6000, 2048), "violated");
+    let shown = |message: &str| leaves(clause, json!({}), Some(6000), 0, message);
+    let (all, half) = (file_text(6000), file_text(2048));
+    assert_eq!(shown(&all[6000 - 4096..]), "holds", "its end");
+    assert_eq!(shown(&all[1904 - 5..6000 - 5]), "holds", "another part of it");
+    assert_eq!(shown(&(half.clone() + &all[6000 - 2048..])), "violated", "the middle is missing");
+    assert_eq!(shown(&half.repeat(2)), "violated", "one half twice");
+    assert_eq!(shown(&".".repeat(4096)), "violated", "other characters");
 }
 
 #[test]
@@ -209,7 +220,7 @@ fn the_log_stands_in_for_the_message_of_a_failure() {
     assert_eq!(of(1, 9, |log| end(log, 1024)), "violated", "it is too short");
     assert_eq!(of(1, 9, |log| log[..2048].to_owned()), "violated", "the beginning");
     assert_eq!(leaves(clause, json!({}), None, 1, ""), "inconclusive", "it has another policy");
-    assert_eq!(leaves(clause, logs(), Some(10), 1, &dots(10)), "inconclusive", "it has a message");
+    assert_eq!(leaves(clause, logs(), Some(10), 1, &file_text(10)), "inconclusive", "it has a message");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What the processes of a container find: its volumes and its limits.
 
+use probity_composer::running_status;
 use probity_script::witness::Dump;
 
 use super::*;
@@ -52,4 +53,50 @@ fn init_containers_have_their_limits() {
     assert_ne!(of("33554432", "67108864"), "violated");
     assert_eq!(of("max", "67108864"), "violated");
     assert_ne!(of("max", "max"), "violated", "the runtime does not show limits");
+}
+
+/// Judges a pod with one container that has limits and a request of 100m CPU, and that finds these files.
+fn alone(context: &Value, files: &[(&str, &str)]) -> &'static str {
+    let clause = "report.status.resources";
+    let amounts = json!({ "requests": { "cpu": "100m" }, "limits": { "cpu": "200m", "memory": "64Mi" } });
+    let container = json!({ "name": "target", "resources": amounts.clone(), "securityContext": context });
+    let mut run = pod(clause, &one(container));
+    let files = files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
+    run.start(1.0, 0).fact(1.1, Fact::Dump(Dump { files, ..Dump::default() }));
+    let mut status = running_status("target", 1.0, true, true, 0);
+    status["containerStatuses"][0]["resources"] = amounts;
+    run.status(2.0, &status);
+    concluded(run, clause)
+}
+
+#[test]
+fn a_limit_in_a_cgroup_is_that_of_the_container_itself() {
+    let of = |path: &str, text: &str| alone(&json!({}), &[(path, text)]);
+    let (memory, old_memory) = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes");
+    assert_ne!(of(memory, "67108864"), "violated");
+    assert_eq!(of(memory, "134217728"), "violated");
+    assert_eq!(of(old_memory, "134217728"), "violated");
+    assert_ne!(of(memory, "max"), "violated", "it may be the cgroup of somebody else");
+    assert_ne!(of(old_memory, "9223372036854771712"), "violated", "this is no limit, too");
+    assert_ne!(of("/sys/fs/cgroup/cpu.max", "20000 100000"), "violated");
+    assert_eq!(of("/sys/fs/cgroup/cpu.max", "40000 100000"), "violated");
+    assert_ne!(of("/sys/fs/cgroup/cpu.max", "max 100000"), "violated", "a node may have no CPU limits");
+    assert_ne!(of("/sys/fs/cgroup/cpu.max", "1000 2000"), "violated", "no quota is shorter");
+    let privileged = alone(&json!({ "privileged": true }), &[(memory, "134217728")]);
+    assert_ne!(privileged, "violated", "it may see the cgroup of its node");
+}
+
+#[test]
+fn the_path_of_a_cgroup_shows_whose_it_is() {
+    let with = |path: &str, file: &str, text: &str| {
+        let own = format!("3:cpu,cpuacct:/kubepods/pod1/{path}\n2:memory:/kubepods/pod1/{path}\n");
+        alone(&json!({}), &[("/proc/self/cgroup", &own), (file, text)])
+    };
+    let (shares, memory) = ("/sys/fs/cgroup/cpu/cpu.shares", "/sys/fs/cgroup/memory/memory.limit_in_bytes");
+    assert_ne!(with("target-0", shares, "102"), "violated");
+    assert_eq!(with("target-0", shares, "204"), "violated");
+    assert_eq!(with("target-0", memory, "9223372036854771712"), "violated");
+    for file in [(shares, "204"), (memory, "9223372036854771712")] {
+        assert_ne!(with("other-0", file.0, file.1), "violated", "it is the cgroup of another container");
+    }
 }

@@ -133,6 +133,28 @@ fn the_count_is_that_of_the_restarts() {
     assert_eq!(judged(clause, &three(), &[]), "inconclusive");
 }
 
+/// A container whose status counts one restart although its first process runs. Its last state has this reason, and perhaps
+/// an event reports that a start failed.
+fn started_late(reason: &str, event_reason: Option<&str>) -> &'static str {
+    let clause = "report.status.restart-count";
+    let mut run = pod(clause, &one(json!({ "name": "target" })));
+    run.start(1.0, 0);
+    let last = with(ended("containerd://a"), "/terminated/reason", json!(reason));
+    run.status(2.0, &status(container(1, "containerd://b", runs(1.0), last)));
+    if let Some(reason) = event_reason {
+        told(&mut run, 2.5, &event(2.0, "target", "Warning", reason, "Error: unable to freeze"));
+    }
+    concluded(run, clause)
+}
+
+#[test]
+fn a_start_that_the_runtime_failed_is_counted() {
+    assert_eq!(started_late("StartError", None), "holds");
+    assert_ne!(started_late("Error", Some("Failed")), "violated", "only an event may report it");
+    assert_eq!(started_late("Error", Some("BackOff")), "violated");
+    assert_eq!(started_late("Error", None), "violated");
+}
+
 #[test]
 fn the_addresses_are_those_of_the_connections() {
     let clause = "report.status.addresses";
@@ -175,8 +197,17 @@ fn the_addresses_are_those_of_the_connections() {
 
 /// The verdict about the addresses of two pods, each with its node, its own address and the address of its node.
 fn of_two(on_host: bool, pods: [(&str, &str, &str); 2]) -> &'static str {
+    of_two_on(&[], on_host, pods)
+}
+
+/// The same on a first node with these addresses.
+fn of_two_on(known: &[&str], on_host: bool, pods: [(&str, &str, &str); 2]) -> &'static str {
     let clause = "report.status.addresses";
-    let mut run = Composer::new(&[clause]);
+    let mut header = Composer::new(&[clause]).done().header;
+    for facts in header.nodes.values_mut() {
+        facts.addresses = known.iter().map(|address| (*address).to_owned()).collect();
+    }
+    let mut run = Composer::with_header(header);
     for (number, (node, ip, host)) in pods.into_iter().enumerate() {
         let status = with(with(first(), "/podIP", json!(ip)), "/podIPs/0/ip", json!(ip));
         let status = with(with(status, "/hostIP", json!(host)), "/hostIPs/0/ip", json!(host));
@@ -201,6 +232,9 @@ fn the_address_of_the_host_is_that_of_the_node() {
     assert!(right.contains(&of_two(false, [own, elsewhere])), "a node that belongs to the pod");
     assert!(right.contains(&of_two(true, [own, own])));
     assert_eq!(of_two(true, [own, other]), "violated", "it uses the host network");
+    assert!(right.contains(&of_two_on(&["192.0.2.1", "10.0.0.1"], false, [one, other])));
+    assert_eq!(of_two_on(&["192.0.2.1"], false, [one, other]), "violated", "no address of the node");
+    assert!(right.contains(&of_two_on(&["10.0.0.1"], false, [one, elsewhere])), "nothing is known of node2");
 }
 
 /// The verdict about the addresses of a pod that is shown with this status when it is being deleted.

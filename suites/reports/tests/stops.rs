@@ -70,6 +70,21 @@ fn a_stop_by_a_deletion_is_reported_without_a_probe() {
 }
 
 #[test]
+fn a_message_names_the_container_that_is_stopped() {
+    let judged = |message: &str| {
+        let mut run = pod(CAUSE, &json!({ "containers": [{ "name": "first" }, { "name": "target" }] }));
+        run.start(1.0, 0);
+        deletes(&mut run, 5.5);
+        told(&mut run, 5.9, &killing(message));
+        stops(&mut run, 6.0);
+        concluded(run, CAUSE)
+    };
+    assert_eq!(judged("Stopping container target"), "holds");
+    assert_eq!(judged("Stopping container first"), "violated");
+    assert_eq!(judged("Stopping container"), "holds", "it names none");
+}
+
+#[test]
 fn a_container_that_ends_by_itself_is_not_reported_as_stopped() {
     let judged = |reported: bool, deleted: bool| {
         let mut run = pod(ONLY, &one(json!({ "name": "target" })));

@@ -62,6 +62,7 @@ fn a_container_without_an_image_waits_for_it() {
     assert_eq!(judged(NOWHERE, "Never", &["ContainerCreating", "ErrImageNeverPull"]), "holds");
     assert_eq!(judged(NOWHERE, "Always", &["ErrImagePull", "ImagePullBackOff", "ErrImagePull"]), "holds");
     assert_eq!(judged("local/None:1", "Always", &["InvalidImageName"]), "holds");
+    assert_eq!(judged(NOWHERE, "Always", &["SignatureValidationFailed", "ImagePullBackOff"]), "holds");
     assert_eq!(judged(NOWHERE, "Never", &["ErrImagePull"]), "violated", "nobody may pull it");
     assert_eq!(judged("local/None:1", "IfNotPresent", &["ErrImagePull"]), "violated", "nobody can pull it");
     assert_eq!(judged(NOWHERE, "Always", &["ErrImagePull", "ContainerCreating"]), "violated");

@@ -56,24 +56,24 @@ fn two_kills_by_a_probe_wait_for_nothing_and_the_third_does() {
     assert_eq!(killed(KILLS, &[1.0, 14.0, 16.0], None), "violated", "the first waited");
     assert_eq!(killed(KILLS, &[1.0, 3.0, 5.0, 7.0], None), "inconclusive", "a single delay is missing");
     assert_eq!(killed(KILLS, &[1.0, 3.0, 5.0, 7.0, 9.0], None), "violated", "two delays are missing");
-    assert_eq!(killed(KILLS, &[1.0, 3.0, 5.0, 17.0, 30.0], None), "holds");
+    assert_eq!(killed(KILLS, &[1.0, 3.0, 5.0, 17.0, 39.0], None), "holds");
     assert_eq!(
         killed(KILLS, &[1.0, 3.0, 5.0, 17.0, 22.0], None),
         "inconclusive",
         "the fourth waited too briefly"
     );
     assert_eq!(
-        killed(KILLS, &[1.0, 3.0, 5.0, 7.0, 17.0], None),
+        killed(KILLS, &[1.0, 3.0, 5.0, 7.0, 19.0], None),
         "inconclusive",
         "a delay that was skipped does not double"
     );
     assert_eq!(
-        killed(KILLS, &[1.0, 3.0, 5.0, 17.0, 30.0, 45.0], None),
+        killed(KILLS, &[1.0, 3.0, 5.0, 17.0, 39.0, 55.0], None),
         "inconclusive",
         "the fifth waited too briefly"
     );
     assert_eq!(
-        killed(KILLS, &[1.0, 3.0, 5.0, 7.0, 17.0, 28.0], None),
+        killed(KILLS, &[1.0, 3.0, 5.0, 7.0, 19.0, 30.0], None),
         "violated",
         "after the skipped delay, the next did not double"
     );
@@ -82,26 +82,44 @@ fn two_kills_by_a_probe_wait_for_nothing_and_the_third_does() {
     assert_ne!(quick, "violated", "the kubelet may not have listed the second instance");
 }
 
-/// Two pods whose third restart does not wait. The instances of the second pod begin this much later.
-fn killed_beside(later: f64) -> &'static str {
+/// Two pods whose third restart comes at this time; the third kill comes at 6.8 s. The instances of the second pod begin
+/// this much later. After the third kill, the node is stalled or not.
+fn killed_beside(third: f64, later: f64, stalled: bool) -> &'static str {
     let mut run = Composer::new(&[KILLS]);
     for (pod, since) in [("one", 0.0), ("two", later)] {
         create(run.of(pod, "target"));
-        for (number, at) in [1.0, 3.0, 5.0, 7.0].map(|at| at + since).into_iter().enumerate() {
+        for (number, at) in [1.0, 3.0, 5.0, third].map(|at| at + since).into_iter().enumerate() {
             run.start(at, number as u64);
             if number < 3 {
                 kill(&mut run, at + 1.8);
             }
         }
+        if stalled {
+            run.noise(since + 6.9, since + third - 0.1);
+        }
     }
-    run.reading(20.0);
+    run.reading(30.0);
     verdict(&run.done(), KILLS)
 }
 
 #[test]
 fn one_clean_up_explains_what_two_pods_skip_together() {
-    assert_eq!(killed_beside(0.1), "inconclusive");
-    assert_eq!(killed_beside(3.1), "violated", "no single cleanup explains both");
+    assert_eq!(killed_beside(7.0, 0.1, false), "inconclusive");
+    assert_eq!(killed_beside(7.0, 3.1, false), "violated", "no single cleanup explains both");
+}
+
+#[test]
+fn a_delay_counts_from_the_kill() {
+    assert_eq!(killed_beside(17.0, 3.1, false), "holds");
+    assert_eq!(
+        killed_beside(15.0, 3.1, false),
+        "violated",
+        "10.2 s after the end before, 8.2 s after the kill"
+    );
+    assert_ne!(killed_beside(15.0, 3.1, true), "violated", "the kubelet may have decided late");
+    assert_eq!(killed(KILLS, &[1.0, 3.0, 5.0, 17.0, 33.0], None), "inconclusive", "14 s of 20 s");
+    let late = killed_after(8.0, KILLS, &[1.0, 9.5, 18.0, 28.0], None);
+    assert_eq!(late, "holds", "the delay may have been over when the kubelet decided");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use probity_composer::{Composer, timestamp};
 use serde_json::{Value, json};
 
-use super::{KILLS, OTHERS, SEQUENCE, exits, status};
+use super::{KILLS, OTHERS, SEQUENCE, crashes, exits, status};
 use crate::tests::verdict;
 
 fn unstarted(at: f64) -> Value {
@@ -81,4 +81,31 @@ fn a_container_whose_hook_fails_waits_like_one_that_crashes() {
     assert_ne!(fails_its_hook(true, 14.0), "violated");
     assert_eq!(fails_its_hook(true, 4.5), "violated");
     assert_ne!(fails_its_hook(false, 4.5), "violated", "something else stopped it");
+}
+
+/// The first two delays take this long on a kubelet of this version, which is perhaps stalled at the end of the first one.
+fn waits_on(kubelet: &str, (first, second): (f64, f64), stalled: bool) -> &'static str {
+    let third = 4.0 + first;
+    let mut run = crashes(SEQUENCE, &[1.0, 3.0, third, third + 1.0 + second], "plan");
+    if stalled {
+        run.noise(10.0, third);
+    }
+    let mut history = run.done();
+    for facts in history.header.nodes.values_mut() {
+        kubelet.clone_into(&mut facts.kubelet);
+    }
+    verdict(&history, SEQUENCE)
+}
+
+#[test]
+fn newer_kubelets_wake_up_at_the_end_of_a_delay() {
+    assert_eq!(waits_on("v1.36.3", (10.5, 20.5), false), "holds");
+    assert_eq!(waits_on("v1.35.0", (18.0, 33.0), false), "holds", "half of the delay, and a start");
+    assert_eq!(waits_on("v1.35.0", (22.0, 20.5), false), "violated", "22 s of 10 s");
+    assert_eq!(waits_on("v1.36.3", (10.5, 38.0), false), "violated", "38 s of 20 s");
+    assert_ne!(waits_on("v1.36.3", (22.0, 20.5), true), "violated", "the node was stalled");
+    for older in ["v1.34.4", "v1.33.9", ""] {
+        assert_eq!(waits_on(older, (22.0, 38.0), false), "holds", "{older} retries every ten seconds");
+        assert_eq!(waits_on(older, (31.0, 20.5), false), "violated", "{older}");
+    }
 }

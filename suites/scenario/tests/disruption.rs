@@ -58,6 +58,48 @@ mod ignores_budget {
     }
 
     #[test]
+    fn a_request_that_a_busy_api_server_refuses_shows_nothing_about_the_budget() {
+        let seen = |cause: Option<&str>| {
+            let mut run = under(0, [true, true]);
+            let refused = Some("429: Too many requests, please try again later.".to_owned());
+            let cause = cause.map(str::to_owned);
+            run.deed(
+                4.5,
+                probity_model::history::Did::Evicted { pod: "b".to_owned(), refused, code: Some(429), cause },
+            );
+            let judged = crate::tests::judgement(&run.done(), CLAUSE);
+            judged.is_some_and(|judged| judged.facets.iter().any(|facet| facet.value == "refused"))
+        };
+        assert!(seen(Some("DisruptionBudget")));
+        assert!(!seen(None));
+    }
+
+    #[test]
+    fn an_eviction_under_a_budget_that_is_shown_late_is_not_judged() {
+        let evicted = |shown: f64| {
+            let mut run = under(0, [true, true]);
+            run.deed(
+                4.5,
+                probity_model::history::Did::Evicted {
+                    pod: "b".to_owned(),
+                    refused: None,
+                    code: None,
+                    cause: None,
+                },
+            );
+            let budget = json!({
+                "metadata": { "name": "all" },
+                "spec": { "minAvailable": 2, "selector": { "matchLabels": { "app": "x" } } },
+                "status": { "disruptionsAllowed": 1, "currentHealthy": 3 },
+            });
+            run.sighting(shown, "PodDisruptionBudget", "all", Change::Modified, budget);
+            verdict(&run.done(), CLAUSE)
+        };
+        assert_ne!(evicted(4.9), "violated", "the budget may have allowed it");
+        assert_eq!(evicted(5.9), "violated");
+    }
+
+    #[test]
     fn a_restart_that_waits_for_the_budget_is_a_violation() {
         assert_eq!(verdict(&under(0, [true, false]).done(), CLAUSE), "violated");
     }

@@ -106,6 +106,37 @@ fn two_seconds_are_the_least() {
     assert_eq!(kill(MINIMUM, Some(30), Some(5), Some(5.0)), "inconclusive");
 }
 
+/// A pod ends with this reason. Its container got its stop signal at 10 s, before which the node was stalled or not, and was
+/// killed this much later.
+fn killed_at_deadline(reason: &str, after: f64, stalled: bool) -> &'static str {
+    let spec = json!({ "activeDeadlineSeconds": 8, "containers": [{ "name": "target" }] });
+    let mut run = pod(MINIMUM, &spec);
+    if stalled {
+        run.noise(ASKED - 1.8, ASKED - 0.01);
+    }
+    told(&mut run, "target", ASKED);
+    killed(&mut run, "target", ASKED + after);
+    let ended = json!({ "terminated": { "exitCode": 137, "reason": "Error" } });
+    let status = json!({ "name": "target", "restartCount": 0, "state": ended, "lastState": {} });
+    let shown = json!({ "phase": "Failed", "reason": reason, "containerStatuses": [status] });
+    run.status(ASKED + after + 0.5, &shown);
+    at(run, 30.0, MINIMUM)
+}
+
+#[test]
+fn two_seconds_are_the_least_at_a_deadline_too() {
+    let judged = |after: f64| killed_at_deadline("DeadlineExceeded", after, false);
+    assert_eq!(judged(2.05), "holds");
+    assert_eq!(judged(0.5), "violated");
+    assert_eq!(judged(8.0), "inconclusive", "more was left of the grace period");
+    assert_ne!(
+        killed_at_deadline("DeadlineExceeded", 0.5, true),
+        "violated",
+        "the signal may have come earlier"
+    );
+    assert_eq!(killed_at_deadline("Evicted", 0.5, false), "inconclusive");
+}
+
 #[test]
 fn a_pod_that_is_deleted_at_once_has_two_seconds() {
     assert_eq!(kill(FORCED, Some(60), Some(0), Some(2.05)), "holds");
@@ -151,6 +182,32 @@ fn the_signal_is_for_the_first_process() {
     };
     assert_eq!(judged(false), "holds");
     assert_eq!(judged(true), "violated");
+}
+
+/// The container of a deleted pod is a target, or not, with this image, and records this stop signal. Perhaps an ephemeral
+/// container shares its processes.
+fn stopped_with(signal: &str, target: bool, image: &str, shared: bool) -> &'static str {
+    let env = if target { json!([{ "name": "AGNHOST_PLAN", "value": "{}" }]) } else { json!([]) };
+    let mut spec = json!({ "containers": [{ "name": "target", "image": image, "env": env }] });
+    if shared {
+        spec["ephemeralContainers"] = json!([{ "name": "debug", "targetContainerName": "target" }]);
+    }
+    let mut run = pod(FIRST, &spec);
+    run.noise(ASKED - 2.0, ASKED);
+    delete(&mut run, ASKED, None);
+    run.of("pod", "target").signal(ASKED + 0.1, signal);
+    exits(&mut run, "target", ASKED + 1.0, 0);
+    at(run, 20.0, FIRST)
+}
+
+#[test]
+fn the_signal_is_the_default_one_unless_something_names_another() {
+    let (plain, variant) = ("registry/agnhost-rs:dev", "registry/agnhost-rs:dev-sigint");
+    assert_eq!(stopped_with("SIGTERM", true, plain, false), "holds");
+    assert_eq!(stopped_with("SIGINT", true, plain, false), "violated", "however busy the node is");
+    assert_eq!(stopped_with("SIGINT", true, variant, false), "holds", "another clause is about images");
+    assert_ne!(stopped_with("SIGINT", false, "another:1", false), "violated", "its image may name a signal");
+    assert_ne!(stopped_with("SIGINT", true, plain, true), "violated", "its neighbor may have sent it");
 }
 
 #[test]

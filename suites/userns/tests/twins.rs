@@ -59,6 +59,31 @@ fn twins_behave_alike() {
     assert_eq!(judged("is-ready", 7.0), "inconclusive", "it may still come");
 }
 
+/// The verdict if a pod with its own user namespace never starts, and another such pod may start.
+fn never_starts(other_starts: bool) -> &'static str {
+    let mut run = Composer::new(&[CLAUSE]);
+    application(&mut run, "plain", false, "");
+    for (pod, starts) in [("own", false), ("control", other_starts)] {
+        let mut spec = spec(true);
+        if pod == "control" {
+            spec["securityContext"] = json!({ "runAsUser": 1000 });
+        }
+        run.of(pod, "target").create(0.0, &spec);
+        run.pod_seen(0.5, &spec, &json!({ "phase": "Pending" }), Change::Modified);
+        if starts {
+            run.start(1.0, 0);
+        }
+    }
+    run.reading(40.0);
+    verdict(&run.done(), CLAUSE)
+}
+
+#[test]
+fn a_node_may_lack_the_support_that_its_runtime_reports() {
+    assert_eq!(never_starts(false), "inconclusive", "perhaps no such pod can start");
+    assert_eq!(never_starts(true), "violated", "another such pod starts");
+}
+
 #[test]
 fn without_a_twin_nothing_is_compared() {
     let mut run = Composer::new(&[CLAUSE]);

@@ -59,7 +59,11 @@ impl Composer {
     /// If a name is not a valid clause ID.
     #[must_use]
     pub fn new(judges: &[&str]) -> Self {
-        let facts = NodeFacts { kubelet: "v1.36.3".to_owned(), ..NodeFacts::default() };
+        let facts = NodeFacts {
+            kubelet: "v1.36.3".to_owned(),
+            settings: Some(BTreeMap::new()),
+            ..NodeFacts::default()
+        };
         #[expect(clippy::expect_used, reason = "the names are constants of the caller")]
         let judges = judges.iter().map(|id| id.parse().expect("a clause's name")).collect();
         let header = Header {

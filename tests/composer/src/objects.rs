@@ -26,16 +26,19 @@ impl Composer {
         self.sighting(at, "Pod", &self.pod.clone(), change, object)
     }
 
-    /// A revision with this status, and the spec of the last revision.
+    /// A revision with this status, and the labels and the spec of the last revision.
     pub fn status(&mut self, at: f64, status: &Value) -> &mut Self {
         let name = self.pod.clone();
         let last = self.history.events().rev().find_map(|(_, event)| match &event.what {
-            Happening::Sighting(seen) if seen.kind == "Pod" && seen.name == name => {
-                Some(seen.object["spec"].clone())
-            }
+            Happening::Sighting(seen) if seen.kind == "Pod" && seen.name == name => Some(seen.object.clone()),
             _ => None,
         });
-        self.pod_seen(at, &last.unwrap_or_default(), status, Change::Modified)
+        let last = last.unwrap_or_default();
+        let mut object = self.pod_object(&last["spec"], status);
+        if last["metadata"]["labels"].is_object() {
+            object["metadata"]["labels"] = last["metadata"]["labels"].clone();
+        }
+        self.sighting(at, "Pod", &name, Change::Modified, object)
     }
 
     /// A usual status of a running pod with one container.

@@ -119,6 +119,23 @@ async fn a_lock_that_is_still_held_was_not_released() {
 }
 
 #[tokio::test]
+async fn a_second_shutdown_is_not_mistaken_for_the_first() {
+    let logind = Logind::start().await;
+    let mut kubelet = Kubelet::connect(&logind).await;
+    let lock = kubelet.lock("delay").await.unwrap();
+    logind.ask("announce").await;
+    drop(lock);
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    logind.ask("cancel").await;
+    let _lock = kubelet.lock("delay").await.unwrap();
+    assert_eq!(logind.ask("announce").await, r#"{"delayed":true}"#);
+    assert_eq!(logind.ask("cancel").await, r#"{"delayed":true,"releasedAfterUs":null}"#, "it is still held");
+    for begins in [true, false, true, false] {
+        assert_eq!(kubelet.signal().await, begins);
+    }
+}
+
+#[tokio::test]
 async fn only_a_lock_that_delays_shutdowns_is_given_and_the_longest_delay_suffices() {
     let logind = Logind::start().await;
     let kubelet = Kubelet::connect(&logind).await;

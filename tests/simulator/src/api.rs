@@ -6,7 +6,7 @@ use probity_model::timeline::ProbeKind;
 use serde_json::{Value, json};
 
 use crate::Defect;
-use crate::kubelet::cannot_start;
+use crate::kubelet::was_not_started;
 use crate::pod::{BackOff, Container, Kind, Pod, Results, State, View, Worker};
 use crate::world::{Act, FIRST_NETWORK, MS, World};
 
@@ -91,6 +91,7 @@ impl World<'_> {
         let created = std::mem::replace(&mut of.started, self.now);
         of.object["status"]["conditions"] = json!([{ "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": since }]);
         self.show_pod(pod, Change::Modified);
+        self.heed_taints(pod);
         if self.refuses_system(pod) || self.refuses_amount(pod) || self.refuses_sysctls(pod) {
             return;
         }
@@ -133,6 +134,7 @@ impl World<'_> {
         let status = self.status(pod);
         if self.pods[pod].object["status"] != status {
             self.show_once_more(pod);
+            self.correct(pod);
             self.pods[pod].object["status"] = status;
             if self.has(Defect::GenerationCountsStatus) {
                 self.count_change(pod);
@@ -184,6 +186,7 @@ impl World<'_> {
         self.miscount(&mut status);
         self.misreport(pod, &mut status);
         self.mistell(pod, &mut status);
+        self.contradict(pod, &mut status);
         status
     }
 
@@ -219,8 +222,15 @@ impl World<'_> {
         self.show_given(pod, container, &mut status);
         self.misshow(container, &mut status);
         self.misidentify(container, &mut status);
+        if container.kind == Kind::Init
+            && self.restarts_as_one(pod)
+            && self.has(Defect::RestartAllInitsUncounted)
+        {
+            status["restartCount"] = json!(0);
+        }
         self.misidentify_ended(&self.pods[pod].uid, &mut status);
         self.misstate(pod, container, &mut status);
+        self.contradict_container(container, &mut status);
         status
     }
 
@@ -242,7 +252,10 @@ impl World<'_> {
     /// A client deletes a pod with this grace period in seconds. A pod that is not running is removed immediately.
     pub(crate) fn ask_to_go(&mut self, pod: usize, grace: i64) {
         let object = &self.pods[pod].object;
-        let over = matches!(object["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
+        let over = match object["status"]["phase"].as_str() {
+            Some("Failed") => !self.has(Defect::FailedPodsKeepGrace),
+            phase => phase == Some("Succeeded"),
+        };
         let idle = over || object["spec"]["nodeName"].is_null();
         let grace = if idle && !self.has(Defect::IdlePodsWait) { 0 } else { grace };
         match self.pods[pod].deleted {
@@ -252,7 +265,7 @@ impl World<'_> {
                 self.write_deadline(pod, self.now, grace);
                 if self.is_held(pod) {
                     self.await_collector(pod);
-                } else if self.held.is_none() {
+                } else if self.held.is_none() && !self.is_lost(pod) {
                     self.stop_pod(pod);
                 }
             }
@@ -312,7 +325,7 @@ impl World<'_> {
 fn end_reason(container: &Container, code: i64) -> &'static str {
     match code {
         0 => "Completed",
-        _ if cannot_start(container) => "StartError",
+        _ if was_not_started(container, code) => "StartError",
         137 if container.out_of_memory => "OOMKilled",
         _ => "Error",
     }
@@ -376,12 +389,15 @@ pub(crate) fn containers(
             image: spec["image"].clone(),
             spec,
             enacted: None,
+            enacted_late: None,
             state: waiting.clone(),
             last: None,
             starts: 0,
+            failed_starts: 0,
             pulled: None,
             tries: 0,
             absent: false,
+            replaced: false,
             life: None,
             view: View {
                 id: String::new(),

@@ -61,7 +61,8 @@ impl World<'_> {
         let healthy = |pod: &&usize| {
             let of = &self.pods[**pod];
             let counts = self.is_healthy(**pod) || self.has(Defect::UnreadyCountAsHealthy);
-            counts && of.deleted.is_none() && !self.budgets[budget].disrupted.contains(*pod)
+            let stays = of.deleted.is_none() || self.has(Defect::BudgetCountsTerminating);
+            counts && stays && !self.budgets[budget].disrupted.contains(*pod)
         };
         let all = i64::try_from(members.len()).unwrap_or(i64::MAX);
         let current = i64::try_from(members.iter().filter(healthy).count()).unwrap_or(i64::MAX);
@@ -110,10 +111,13 @@ impl World<'_> {
 
     fn is_under(&self, budget: usize, pod: usize) -> bool {
         let labels = &self.pods[pod].object["metadata"]["labels"];
-        let selector = self.budgets[budget].object["spec"]["selector"]["matchLabels"].as_object();
+        let selector = &self.budgets[budget].object["spec"]["selector"];
         let selects =
             |all: &Map<String, Value>| all.iter().all(|(name, value)| labels.get(name) == Some(value));
-        self.has(Defect::BudgetSelectsAll) || selector.is_some_and(selects)
+        let mut expressions = selector["matchExpressions"].as_array().into_iter().flatten();
+        let met = expressions.all(|of| meets(of, labels)) || self.has(Defect::BudgetsIgnoreExpressions);
+        self.has(Defect::BudgetSelectsAll)
+            || (met && selector["matchLabels"].as_object().is_some_and(selects))
     }
 
     /// The budgets that select a pod.
@@ -123,14 +127,28 @@ impl World<'_> {
 
     /// Whether the API shows a pod as ready.
     pub(crate) fn is_healthy(&self, pod: usize) -> bool {
+        let counts = if self.has(Defect::BudgetIgnoresGates) { "ContainersReady" } else { "Ready" };
         let conditions = self.pods[pod].object["status"]["conditions"].as_array();
-        conditions.into_iter().flatten().any(|of| of["type"] == "Ready" && of["status"] == "True")
+        conditions.into_iter().flatten().any(|of| of["type"] == counts && of["status"] == "True")
     }
 
     /// The budget that allows no disruption of a pod, if there is one.
     pub(crate) fn forbidding(&self, pod: usize) -> Option<&str> {
         let found = self.budgets_of(pod).into_iter().find(|budget| self.budgets[*budget].allowed() == 0)?;
         Some(&self.budgets[found].name)
+    }
+}
+
+/// Whether labels meet an expression of a selector.
+fn meets(expression: &Value, labels: &Value) -> bool {
+    let label = expression["key"].as_str().and_then(|key| labels.get(key));
+    let among =
+        label.is_some_and(|label| expression["values"].as_array().is_some_and(|all| all.contains(label)));
+    match expression["operator"].as_str() {
+        Some("In") => among,
+        Some("NotIn") => !among,
+        Some("Exists") => label.is_some(),
+        _ => label.is_none(),
     }
 }
 

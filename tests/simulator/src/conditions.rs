@@ -162,8 +162,11 @@ impl World<'_> {
                 condition[field] = value.clone();
             }
         }
+        if let Some(phase) = of.patch["status"]["phase"].as_str().filter(|_| counts) {
+            self.pods[pod].object["status"]["phase"] = json!(phase);
+        }
         self.show_again(pod);
-        if !self.has(Defect::GateChangeUnnoticed) {
+        if !self.is_lost(pod) && !self.has(Defect::GateChangeUnnoticed) {
             self.touch(pod);
         }
     }
@@ -188,8 +191,13 @@ impl World<'_> {
             self.collect_unscheduled(pod);
             return;
         }
-        if self.has(Defect::OrphansKept) {
+        let deleted = self.pods[pod].deleted.is_some();
+        if self.has(Defect::OrphansKept) || (deleted && self.has(Defect::TerminatingOrphansKept)) {
             return;
+        }
+        let over = matches!(self.pods[pod].object["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
+        if over && !self.has(Defect::FinishedOrphansFail) {
+            return self.ask_to_go(pod, 0);
         }
         if !self.has(Defect::OrphansUnexplained) {
             self.pods[pod].object["status"]["conditions"] = json!([{
@@ -207,10 +215,18 @@ impl World<'_> {
 
     /// The garbage collector marks a pod that is being deleted and has no node as Failed.
     fn collect_unscheduled(&mut self, pod: usize) {
-        if !self.has(Defect::UnscheduledTerminatingKept) {
+        let gates = self.pods[pod].object["spec"]["schedulingGates"].as_array();
+        let gated = gates.is_some_and(|gates| !gates.is_empty());
+        let overlooked = !gated && self.has(Defect::UngatedTerminatingKept);
+        if !overlooked && !self.has(Defect::UnscheduledTerminatingKept) {
             self.pods[pod].object["status"]["phase"] = json!("Failed");
             self.show_again(pod);
         }
+    }
+
+    /// Whether a pod is on a node that does not exist.
+    pub(crate) fn is_lost(&self, pod: usize) -> bool {
+        self.pods[pod].object["spec"]["nodeName"].as_str().is_some_and(|node| node != NODE)
     }
 
     /// Whether a finalizer keeps a pod that no kubelet has.

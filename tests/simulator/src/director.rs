@@ -11,8 +11,9 @@ use probity_model::history::{Did, Tried};
 use serde_json::Value;
 
 use crate::Defect;
+use crate::node_facts::ALLOCATABLE;
 use crate::pod::micros;
-use crate::world::{ALLOCATABLE, Act, At, MS, SECOND, World};
+use crate::world::{Act, At, MS, SECOND, World};
 
 /// The default duration of a wait.
 const PATIENCE: i64 = 60 * SECOND;
@@ -197,6 +198,7 @@ impl World<'_> {
                 }
             }
             Step::Taint(of) => self.taint(of),
+            Step::Untaint(of) => self.untaint(of),
             Step::Advertise(of) => self.advertise(of),
             Step::Patch(_)
             | Step::Cordon(_)
@@ -272,8 +274,13 @@ impl World<'_> {
         }
         let Some(pod) = pod.filter(|pod| !self.awaits_budget(*pod)) else { return };
         self.explain_deletion(pod);
-        let grace = grace.and_then(|grace| i64::try_from(grace).ok());
-        self.ask_to_go(pod, grace.unwrap_or(self.pods[pod].grace() / SECOND));
+        let (asked, own) = (grace.and_then(|of| i64::try_from(of).ok()), self.pods[pod].grace() / SECOND);
+        if let (Some((since, _)), None) = (self.pods[pod].deleted, asked)
+            && self.has(Defect::PlainDeletionRestoresGrace)
+        {
+            return self.write_deadline(pod, since, own);
+        }
+        self.ask_to_go(pod, asked.unwrap_or(own));
     }
 
     fn create_object(&mut self, object: &Value) {

@@ -67,7 +67,10 @@ impl World<'_> {
     }
 
     fn selects(&self, service: &Service, pod: usize) -> bool {
-        let labels = &self.pods[pod].object["metadata"]["labels"];
+        let of = &self.pods[pod];
+        let (first, now) = (&of.first["metadata"]["labels"], &of.object["metadata"]["labels"]);
+        let stays = first != now && self.has(Defect::ServicesKeepFirstLabels);
+        let labels = if stays { first } else { now };
         let selector = service.object["spec"]["selector"].as_object();
         selector.is_some_and(|all| all.iter().all(|(name, value)| labels.get(name) == Some(value)))
     }
@@ -104,7 +107,8 @@ impl World<'_> {
         }
         let terminating = object["metadata"].get("deletionTimestamp").is_some();
         let forced = self.services[service].object["spec"]["publishNotReadyAddresses"] == true
-            && !self.has(Defect::PublishNotReadyIgnored);
+            && !self.has(Defect::PublishNotReadyIgnored)
+            && !(terminating && self.has(Defect::TerminatingUnpublished));
         let gone = terminating && !self.has(Defect::SliceReadyWhileTerminating) && !stuck;
         let ready = forced || (serving && !gone);
         if self.has(Defect::SliceKeepsServing) && was.is_some_and(|(_, serving)| serving) {

@@ -13,6 +13,8 @@ use crate::world::{Act, At, LifeAt, SECOND, World};
 
 /// The delay after which a defective API server writes why a pod terminates.
 const EXPLAINED_LATE: i64 = 4 * SECOND;
+/// The longest grace period that a defective API server gives to an evicted pod, in seconds.
+const LONGEST_GRACE: i64 = 30;
 /// How long a defective cluster leaves an undisturbed pod alone.
 const IDLE: i64 = 6 * SECOND;
 
@@ -66,6 +68,7 @@ impl World<'_> {
         let grace = match () {
             () if self.has(Defect::EvictionWithoutGrace) => 0,
             () if self.has(Defect::EvictionHalvesGrace) => own / 2,
+            () if self.has(Defect::EvictionCapsGrace) => own.min(LONGEST_GRACE),
             () => own,
         };
         if self.has(Defect::EvictionSkipsHooks) {

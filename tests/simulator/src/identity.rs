@@ -8,10 +8,11 @@ use serde_json::{Value, json};
 use crate::Defect;
 use crate::amounts::thousandths;
 use crate::kubelet::expand::expand;
+use crate::node_facts::ALLOCATABLE;
 use crate::pod::{Container, Kind, Pod, micros};
 use crate::resize::requested;
 use crate::users::FIELD as USERS;
-use crate::world::{ALLOCATABLE, At, LifeAt, MS, World};
+use crate::world::{At, LifeAt, MS, World};
 
 /// The longest name.
 const LONGEST: usize = 253;

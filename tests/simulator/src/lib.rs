@@ -22,9 +22,11 @@ mod evictions;
 mod gates;
 mod identity;
 mod kubelet;
+mod node_facts;
 mod node_loss;
 mod node_shutdown;
 mod node_verbs;
+mod oddities;
 mod pod;
 mod pressure;
 mod priorities;
@@ -50,6 +52,7 @@ use probity_case::Case;
 use probity_model::History;
 
 pub use defects::Defect;
+pub use oddities::Oddity;
 
 /// The case as the harness uses it once it knows the node of static pods.
 fn placed(case: &Case) -> Cow<'_, Case> {
@@ -63,6 +66,15 @@ fn placed(case: &Case) -> Cow<'_, Case> {
 #[must_use]
 pub fn simulate(case: &Case, defects: &[Defect], seed: u64) -> History {
     world::World::new(&placed(case), defects, seed).run()
+}
+
+/// The history of a case on a faithful cluster on which something unusual happens.
+#[must_use]
+pub fn simulate_oddly(case: &Case, oddity: Oddity, seed: u64) -> History {
+    let case = placed(case);
+    let mut world = world::World::new(&case, &[], seed);
+    world.oddity = Some(oddity);
+    world.run()
 }
 
 /// The faithful history of a case, and the defects that it depended on. No other defect changes it.

@@ -43,8 +43,8 @@ impl World<'_> {
 
     /// A shutdown of the node is announced.
     pub(crate) fn announce_shutdown(&mut self, of: &NodeStep) {
-        let periods = self.node.delays.filter(|_| !self.has(Defect::ShutdownNotDelayed));
-        self.verb_done(of, None, Some(json!({ "delayed": periods.is_some() })));
+        let delayed = self.node.delays.is_some() && self.locks_shutdowns();
+        self.verb_done(of, None, Some(json!({ "delayed": delayed })));
         let Some(periods) = self.node.delays.filter(|_| !self.has(Defect::ShutdownIgnored)) else { return };
         self.shutdown = Some(Shutdown { periods, announced: self.now, second_phase: None, released: None });
         let first = self.between(20 * MS, 200 * MS);
@@ -53,6 +53,11 @@ impl World<'_> {
             self.later(first, Act::EndForShutdown(true));
         }
         self.later(first + LOOKS_AGAIN, Act::LookAtShutdown);
+    }
+
+    /// Whether the kubelet holds a lock that delays shutdowns.
+    fn locks_shutdowns(&self) -> bool {
+        !self.has(Defect::ShutdownNotDelayed)
     }
 
     /// The kubelet ends the critical pods of its node, or all others.
@@ -99,7 +104,7 @@ impl World<'_> {
 
     /// The shutdown is cancelled.
     pub(crate) fn cancel_shutdown(&mut self, of: &NodeStep) {
-        let delayed = self.shutdown.is_some() && !self.has(Defect::ShutdownNotDelayed);
+        let delayed = self.shutdown.is_some() && self.locks_shutdowns();
         let released = self.shutdown.as_ref().and_then(|of| Some(of.released? - of.announced));
         let output = json!({ "delayed": delayed, "releasedAfterUs": released });
         if !self.has(Defect::ShutdownForEver) {
@@ -126,7 +131,11 @@ impl World<'_> {
 
     /// Whether the kubelet rejects a new pod because its node shuts down.
     pub(crate) fn rejects_for_shutdown(&mut self, pod: usize) -> bool {
-        if self.shutdown.is_none() || self.has(Defect::ShutdownAcceptsPods) {
+        let admits = || {
+            let critical = self.is_critical(pod) && self.has(Defect::ShutdownAdmitsCritical);
+            critical || self.has(Defect::ShutdownAcceptsPods)
+        };
+        if self.shutdown.is_none() || admits() {
             return false;
         }
         let unexplained = self.has(Defect::ShutdownRejectsSilently);

@@ -86,10 +86,14 @@ pub(crate) struct Container {
     pub(crate) spec: Value,
     /// The resources in its cgroup since a resize, if there was one.
     pub(crate) enacted: Option<Value>,
+    /// For a defective kubelet: until when the cgroup keeps its old resources after a resize, and these resources.
+    pub(crate) enacted_late: Option<(i64, Value)>,
     pub(crate) plan: Option<Plan>,
     pub(crate) state: State,
     pub(crate) last: Option<Ended>,
     pub(crate) starts: u64,
+    /// How many of its starts failed in the runtime.
+    pub(crate) failed_starts: u64,
     /// When the last pull of its image failed, and how long the next pull waits.
     pub(crate) pulled: Option<(i64, i64)>,
     /// How many times its creation failed.
@@ -98,6 +102,8 @@ pub(crate) struct Container {
     pub(crate) image: Value,
     /// Whether an update gave the container an image that the node does not have.
     pub(crate) absent: bool,
+    /// Whether an update changed its image while it was running.
+    pub(crate) replaced: bool,
     pub(crate) life: Option<Life>,
     /// The kubelet's own status of the container, which the probe workers use.
     pub(crate) view: View,

@@ -212,11 +212,17 @@ impl World<'_> {
         let grace = self.grace_of_end(pod, cause);
         let partly = cause == Cause::Memory && self.has(Defect::ShortageEvictsOneContainer);
         let stopped = if partly { 1 } else { self.pods[pod].containers.len() };
+        let in_turns = cause == Cause::Shutdown && !self.has(Defect::ShutdownStopsSidecarsTogether);
         for container in 0..stopped {
-            let at = At { pod, container };
-            if self.pods[pod].containers[container].is_running() {
+            let (at, of) = (At { pod, container }, &self.pods[pod].containers[container]);
+            let waits = in_turns && of.kind == Kind::Sidecar;
+            if of.is_running() && !waits {
                 self.stop_container(at, grace);
             }
+        }
+        if in_turns {
+            self.begin_turns(pod);
+            self.give_turns(pod);
         }
     }
 

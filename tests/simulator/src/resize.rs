@@ -11,9 +11,10 @@ use serde_json::{Value, json};
 
 use crate::Defect;
 use crate::amounts::thousandths;
+use crate::node_facts::ALLOCATABLE;
 use crate::pod::{BackOff, Container, Kind, Pod, State};
 use crate::updates::{container_in, merge};
-use crate::world::{ALLOCATABLE, Act, At, MS, SECOND, World};
+use crate::world::{Act, At, MS, SECOND, World};
 
 /// More CPUs than any node has, in thousandths.
 const TOO_MANY: i64 = 8_192_000;
@@ -232,6 +233,9 @@ impl World<'_> {
         if self.pods[at.pod].gone || self.pods[at.pod].deleted.is_some() || of.spec["resources"] == wanted {
             return;
         }
+        if self.resize_awaits_startup(at) {
+            return self.later(SECOND, Act::Resize(at));
+        }
         let (old, kind) = (of.spec["resources"].clone(), of.kind);
         let changed = |resource: &str| {
             ["requests", "limits"].iter().any(|list| old[*list][resource] != wanted[*list][resource])
@@ -255,6 +259,9 @@ impl World<'_> {
         if !self.has(Defect::ResizeUnshown) {
             self.pods[at.pod].containers[at.container].spec["resources"] = wanted.clone();
         }
+        self.pods[at.pod].containers[at.container].back_off = BackOff::default();
+        let before = self.pods[at.pod].containers[at.container].enacted.clone();
+        self.enact_late(at, before.as_ref().unwrap_or(&old));
         let enacted = self.enacted(&old, &wanted, kind);
         self.pods[at.pod].containers[at.container].enacted = Some(enacted);
         if self.has(Defect::ResizeNeverCompletes) {
@@ -315,9 +322,10 @@ impl World<'_> {
         let of = &self.pods[at.pod].containers[at.container];
         let unlimited = of.kind == Kind::Init && self.has(Defect::LimitsOfInitsUnapplied);
         let limits = &of.enacted.as_ref().unwrap_or(&of.spec["resources"])["limits"];
-        let limits = if unlimited { &Value::Null } else { limits };
-        let memory = thousandths(&limits["memory"]).map_or("max".to_owned(), |all| (all / 1_000).to_string());
-        let quota = thousandths(&limits["cpu"]).map_or("max".to_owned(), |all| (all * 100).to_string());
+        let limits = if unlimited { &Value::Null } else { self.limits_in_cgroup(of, limits) };
+        let amount = |resource: &str| thousandths(&limits[resource]).map(|all| all * self.limits_factor());
+        let memory = amount("memory").map_or("max".to_owned(), |all| (all / 1_000).to_string());
+        let quota = amount("cpu").map_or("max".to_owned(), |all| (all * 100).to_string());
         let file = |name: &str, text: String| (format!("/sys/fs/cgroup/{name}"), text);
         BTreeMap::from([file("memory.max", memory), file("cpu.max", format!("{quota} 100000"))])
     }

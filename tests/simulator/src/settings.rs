@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use data_encoding::BASE64;
 use probity_case::PatchStep;
 use probity_case::manifest::object_name;
 use probity_model::history::Did;
@@ -21,6 +22,11 @@ const SHOWN: i64 = 50 * MS;
 
 fn list<'v>(of: &'v Value, field: &str) -> impl Iterator<Item = &'v Value> + use<'v> {
     of[field].as_array().into_iter().flatten()
+}
+
+/// A text that is encoded in base64.
+fn decoded(text: &str) -> String {
+    BASE64.decode(text.as_bytes()).map(|of| String::from_utf8_lossy(&of).into_owned()).unwrap_or_default()
 }
 
 /// The fields of references to ConfigMaps and Secrets: as a volume, as a variable, and as all variables.
@@ -56,10 +62,15 @@ impl World<'_> {
     /// Adds the keys of an object or of a later change, or removes them. A key that did not exist before has no first
     /// value.
     fn add_keys(&mut self, (kind, name): (&str, &str), content: &Value, later: bool) {
+        let text_only = content["binaryData"].is_object() && self.has(Defect::BinaryDataIgnored);
         let stays = self.has(Defect::RemovedKeyStays)
             || (later && kind == "Secret" && self.has(Defect::RemovedSecretKeyStays));
         let keys = self.settings.entry((kind.to_owned(), name.to_owned())).or_default();
         for field in ["data", "stringData", "binaryData"] {
+            let binary = field == "binaryData";
+            if binary && text_only {
+                continue;
+            }
             for (key, value) in content[field].as_object().into_iter().flatten() {
                 if value.is_null() && field == "data" {
                     if !stays {
@@ -68,9 +79,9 @@ impl World<'_> {
                     continue;
                 }
                 let value = value.as_str().unwrap_or_default();
-                let first = if later { "" } else { value };
-                let of = keys.entry(key.clone()).or_insert_with(|| [first.to_owned(), String::new()]);
-                value.clone_into(&mut of[1]);
+                let value = if binary { decoded(value) } else { value.to_owned() };
+                let first = if later { String::new() } else { value.clone() };
+                keys.entry(key.clone()).or_insert_with(|| [first, String::new()])[1] = value;
             }
         }
     }
@@ -99,9 +110,12 @@ impl World<'_> {
             for item in list(from, "items").chain(&whole) {
                 let value = item["key"].as_str().and_then(|key| keys.get(key));
                 let value = value.filter(|[first, _]| !(misses && first.is_empty()));
+                let path = item["path"].as_str();
+                let deep = path.is_some_and(|path| path.contains('/'));
+                let value = value.filter(|_| !(deep && self.has(Defect::DeepFilesMissing)));
                 let moded = self.with_mode_before(map, item, &mut mode);
                 let value = value.filter(|_| self.can_read(spec, volume, &moded));
-                if let (Some([first, last]), Some(path)) = (value, item["path"].as_str()) {
+                if let (Some([first, last]), Some(path)) = (value, path) {
                     files.push((path.to_owned(), if stays { first.clone() } else { last.clone() }));
                 }
             }
@@ -137,7 +151,11 @@ impl World<'_> {
             let Some(keys) = self.settings.get(&(kind.to_owned(), name.to_owned())) else { continue };
             let lost = kind == "Secret" && self.has(Defect::EnvFromSecretUnprefixed);
             let prefix = of["prefix"].as_str().filter(|_| !lost).unwrap_or_default();
+            let is_word = |key: &str| key.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_');
             for (key, [_, last]) in keys {
+                if !is_word(key) && self.has(Defect::OddKeysSkipped) {
+                    continue;
+                }
                 let name = format!("{prefix}{key}");
                 let yields = || {
                     self.has(Defect::FirstEnvFromWins)

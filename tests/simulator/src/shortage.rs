@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 
 use crate::Defect;
 use crate::amounts::thousandths;
+use crate::node_facts::ALLOCATABLE;
 use crate::pod::{Container, Kind, micros};
 use crate::pressure::Cause;
-use crate::world::{ALLOCATABLE, Act, MS, SECOND, World};
+use crate::world::{Act, MS, SECOND, World};
 
 /// The interval at which the kubelet checks the memory of its node.
 const LOOKS_EVERY: i64 = 10 * SECOND;

@@ -13,7 +13,8 @@ impl World<'_> {
         let mut all = of.as_array().into_iter().flatten();
         let slashed = |of: &Value| of["name"].as_str().is_some_and(|name| name.contains('/'));
         let allowed = |of: &Value| slashed(of) && self.has(Defect::SlashedSysctlAllowed);
-        let first = all.position(|of| !is_safe(of) && !allowed(of));
+        let forbidden = |of: &Value| slashed(of) && self.has(Defect::SlashedSysctlForbidden);
+        let first = all.position(|of| forbidden(of) || (!is_safe(of) && !allowed(of)));
         if first.is_none_or(|first| first > 0 && self.has(Defect::UnsafeSysctlAfterSafe)) {
             return false;
         }
@@ -40,5 +41,6 @@ impl World<'_> {
 
 /// Whether a kernel parameter is safe; of the unsafe ones, the cases use none of this family.
 fn is_safe(of: &Value) -> bool {
-    of["name"].as_str().is_some_and(|name| name.starts_with("net.ipv4.") || name == "kernel.shm_rmid_forced")
+    let name = of["name"].as_str().unwrap_or_default().replace('/', ".");
+    name.starts_with("net.ipv4.") || name == "kernel.shm_rmid_forced"
 }

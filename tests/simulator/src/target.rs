@@ -72,7 +72,8 @@ impl World<'_> {
 
     /// Plans the end of the process, if the time in its plan counts from this event.
     fn plan_exit(&mut self, life: LifeAt, from: ExitFrom) {
-        let exit = self.life(life).and_then(|of| of.plan.process.exit_for(life.attempt).cloned());
+        let process = self.earlier_processes(life);
+        let exit = self.life(life).and_then(|of| of.plan.process.exit_for(process).cloned());
         if let Some(exit) = exit.filter(|exit| exit.from == from) {
             self.later(micros(exit.after), Act::Exit(life, exit.way.status(exit.code), "plan"));
         }
@@ -131,7 +132,7 @@ impl World<'_> {
         }
         let before = self.pods[..life.at.pod].iter().filter(|other| other.name == of.name);
         let found: u64 = before.map(|other| other.containers[life.at.container].starts).sum();
-        life.attempt + if self.has(Defect::VolumeGoesWithName) { found } else { 0 }
+        self.earlier_processes(life) + if self.has(Defect::VolumeGoesWithName) { found } else { 0 }
     }
 
     /// The process, if this instance is the current instance of its container.
@@ -188,7 +189,8 @@ impl World<'_> {
         let (elapsed, since, dice) = self.life(life).map_or_else(Default::default, |of| {
             (span(when - of.began), of.since(when), of.plan.dice(&endpoint.chance_name()))
         });
-        script.choose(&Moment { attempt: life.attempt, elapsed, probe, host, since: &since, dice })
+        let attempt = self.earlier_processes(life);
+        script.choose(&Moment { attempt, elapsed, probe, host, since: &since, dice })
     }
 
     /// Sets a mark, from which steps can count.

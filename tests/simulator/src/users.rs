@@ -5,9 +5,9 @@ use probity_script::witness::{Dump, ProcessSeen, TrialSeen};
 use probity_script::{Fact, PlannedTrial};
 use serde_json::Value;
 
-use crate::Defect;
 use crate::pod::State;
 use crate::world::{Act, At, LifeAt, MS, World};
+use crate::{Defect, Oddity};
 
 /// The field that gives a pod its own user namespace.
 pub(crate) const FIELD: &str = "hostUsers";
@@ -24,6 +24,11 @@ impl World<'_> {
     /// Whether a pod has its own user namespace.
     fn has_own_users(&self, pod: usize) -> bool {
         self.pods[pod].object["spec"][FIELD] == false && !self.has(Defect::UsersOfNode)
+    }
+
+    /// Whether a pod cannot start because its node has no user namespaces for pods.
+    pub(crate) fn lacks_user_namespaces(&self, pod: usize) -> bool {
+        self.is_odd(Oddity::NoUserNamespaces) && self.has_own_users(pod)
     }
 
     /// The first user of the node that belongs to a pod.

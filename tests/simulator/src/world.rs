@@ -7,25 +7,26 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use probity_case::Case;
 use probity_case::manifest::{Setting, variants};
+use probity_case::{Case, TaintStep};
 use probity_composer::{AHEAD_US, NODE, ZERO_WALL_US};
-use probity_model::history::{Deed, Did, Happening, Header, NodeFacts, Reading};
+use probity_model::history::{Deed, Did, Happening, Header, Reading};
 use probity_model::timeline::ProbeKind;
 use probity_model::{EventId, History};
 use probity_script::Fact;
 
-use crate::Defect;
 use crate::budgets::Budget;
 use crate::critical::{CLUSTER_CRITICAL, CRITICAL};
 use crate::director::Director;
 use crate::endpoints::Service;
 use crate::kubelet::{Flight, Run};
+use crate::node_facts::node_facts;
 use crate::node_loss::Held;
 use crate::node_shutdown::Shutdown;
 use crate::node_verbs::NodeSettings;
 use crate::pod::Pod;
 use crate::target::Errand;
+use crate::{Defect, Oddity};
 
 /// The image of the targets.
 const IMAGE: &str = "probity.local/agnhost-rs:dev";
@@ -167,6 +168,8 @@ pub(crate) enum Act {
 pub(crate) struct World<'c> {
     pub(crate) case: &'c Case,
     defects: BTreeSet<Defect>,
+    /// The unusual thing that the cluster does.
+    pub(crate) oddity: Option<Oddity>,
     /// The defects on which anything has depended so far.
     depends_on: Rc<RefCell<BTreeSet<Defect>>>,
     pub(crate) now: i64,
@@ -196,16 +199,15 @@ pub(crate) struct World<'c> {
     pub(crate) held: Option<Held>,
     /// Whether the node controller knows that the node is lost.
     pub(crate) lost: bool,
-    /// Whether the node has the out-of-service taint.
-    pub(crate) out_of_service: bool,
+    /// The taints that clients gave to the node.
+    pub(crate) taints: Vec<TaintStep>,
     /// The extended resources of the node, in thousandths.
     pub(crate) advertised: BTreeMap<String, i64>,
     /// The value of each PriorityClass.
     pub(crate) priorities: BTreeMap<String, i64>,
     /// The process that the most recent call reached.
     pub(crate) reached: Option<LifeAt>,
-    /// The events that were recorded, by pod and content: the number of each event, its count, and when it first
-    /// occurred.
+    /// The recorded events, by pod and content: the number of each event, its count, and when it first occurred.
     pub(crate) events: BTreeMap<(usize, String), (u64, u64, i64)>,
 }
 
@@ -214,31 +216,15 @@ pub(crate) const FIRST_NETWORK: &str = "10.244.1.";
 /// The beginning of the address of a pod that has lost its sandbox.
 pub(crate) const NEXT_NETWORK: &str = "10.244.2.";
 
-/// The allocatable resources of the node.
-pub(crate) const ALLOCATABLE: [(&str, &str); 2] = [("cpu", "2"), ("memory", "4096Mi")];
-/// The allocatable local storage of the node, which no pod uses up.
-const STORAGE: (&str, &str) = ("ephemeral-storage", "100Gi");
-
 impl<'c> World<'c> {
     pub(crate) fn new(case: &'c Case, defects: &[Defect], seed: u64) -> Self {
-        let facts = NodeFacts {
-            kubelet: "v1.36.3".to_owned(),
-            runtime: "containerd://2.2.0".to_owned(),
-            architecture: "amd64".to_owned(),
-            allocatable: ALLOCATABLE
-                .into_iter()
-                .chain([STORAGE])
-                .map(|(resource, amount)| (resource.to_owned(), amount.to_owned()))
-                .collect(),
-            ..NodeFacts::default()
-        };
         let header = Header {
             run: "simulated".to_owned(),
             case: case.name.0.clone(),
             judges: case.judges.clone(),
             expect: case.expect.clone(),
             server: "v1.36.3".to_owned(),
-            nodes: BTreeMap::from([(NODE.to_owned(), facts)]),
+            nodes: BTreeMap::from([(NODE.to_owned(), node_facts())]),
             began_wall_us: ZERO_WALL_US,
             ..Header::default()
         };
@@ -255,6 +241,7 @@ impl<'c> World<'c> {
         Self {
             case,
             defects: defects.iter().copied().collect(),
+            oddity: None,
             depends_on: Rc::default(),
             now: 0,
             queue: BTreeMap::new(),
@@ -275,7 +262,7 @@ impl<'c> World<'c> {
             shutdown: None,
             held: None,
             lost: false,
-            out_of_service: false,
+            taints: Vec::new(),
             advertised: BTreeMap::new(),
             priorities: [CRITICAL, CLUSTER_CRITICAL].map(|(name, value)| (name.to_owned(), value)).into(),
             reached: None,

@@ -1,11 +1,13 @@
-//! Faithful kubelets in unusual situations: with random choices other than those of the matrix, and with a kubelet
-//! restart after each step of a case. None of these situations may cause a violation.
+//! Faithful clusters in unusual situations: with random choices other than those of the matrix, with a kubelet restart
+//! after each step of a case, with starts that fail in the runtime, and without user namespaces. None of these situations may
+//! cause a violation.
 
 mod book;
 
 use probity_case::{Case, NodeStep, Step};
+use probity_model::History;
 use probity_model::history::RESTART_KUBELET;
-use probity_simulator::simulate;
+use probity_simulator::{Oddity, simulate, simulate_oddly};
 
 /// Seeds other than those of the matrix and of the faithful runs.
 const SEEDS: std::ops::RangeInclusive<u64> = 11..=14;
@@ -28,8 +30,21 @@ fn interrupted(case: &Case) -> Vec<Case> {
 }
 
 fn accusations(case: &Case, seed: u64, what: &str) -> Vec<String> {
-    let violated = book::violated(&simulate(case, &[], seed)).into_iter();
-    violated.map(|(clause, why)| format!("{} (seed {seed}, {what}): {clause}: {why}", case.name)).collect()
+    accused(case, &simulate(case, &[], seed), &format!("seed {seed}, {what}"))
+}
+
+fn accused(case: &Case, history: &History, what: &str) -> Vec<String> {
+    let violated = book::violated(history).into_iter();
+    violated.map(|(clause, why)| format!("{} ({what}): {clause}: {why}", case.name)).collect()
+}
+
+/// The accusations of these cases on a cluster that does something unusual.
+fn oddly(cases: &[Case], oddity: Oddity) -> Vec<String> {
+    let wrong = book::each(cases.len(), |at| {
+        let history = simulate_oddly(&cases[at], oddity, 1);
+        accused(&cases[at], &history, &format!("{oddity:?}"))
+    });
+    wrong.into_iter().flatten().collect()
 }
 
 #[test]
@@ -53,5 +68,21 @@ fn a_restart_of_the_kubelet_after_any_step_violates_nothing() {
         accusations(case, 1, &format!("restarted after step {}", step + 1))
     });
     let wrong: Vec<String> = wrong.into_iter().flatten().collect();
+    assert!(wrong.is_empty(), "{} accusations:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// A step that waits may now time out, which leaves clauses undecided, but accuses nobody.
+#[test]
+fn a_start_that_the_runtime_fails_violates_nothing() {
+    let wrong = oddly(&book::CASES, Oddity::FailedFirstStart);
+    assert!(wrong.is_empty(), "{} accusations:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn a_node_that_starts_no_pod_with_its_own_users_violates_nothing() {
+    let asks = |case: &&Case| case.pods.values().any(|pod| pod.pod["spec"]["hostUsers"] == false);
+    let cases: Vec<Case> = book::CASES.iter().filter(asks).cloned().collect();
+    assert!(!cases.is_empty());
+    let wrong = oddly(&cases, Oddity::NoUserNamespaces);
     assert!(wrong.is_empty(), "{} accusations:\n{}", wrong.len(), wrong.join("\n"));
 }

@@ -59,6 +59,7 @@ impl<'c> Places<'c> {
             Step::Wait(wait) => self.check_wait(wait).map_err(|why| below(&["wait"], &why)),
             Step::Node(of) => node_verbs::check(of),
             Step::Taint(of) => of.check(),
+            Step::Untaint(of) => of.check(self.steps.iter().take_while(|other| !std::ptr::eq(*other, step))),
             Step::Advertise(of) => of.check(),
             Step::Change(of) => {
                 self.check_change(key, container, &of.to).map_err(|why| below(&["change", "to"], &why))

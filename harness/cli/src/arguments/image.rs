@@ -16,7 +16,7 @@ pub(crate) struct ImageArgs {
 pub(crate) enum ImageVerb {
     /// Checks the archive and writes it to a file
     Save {
-        /// The file; - is standard output
+        /// The file to write; - is standard output
         file: PathBuf,
         #[command(flatten)]
         from: ArchiveArgs,

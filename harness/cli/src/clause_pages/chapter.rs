@@ -78,11 +78,9 @@ fn entry(context: &PageContext<'_>, facts: &ClauseFacts<'_>) -> String {
         part("Tolerances:", &format!("\n{tolerances}"));
     }
     if !clause.facets.is_empty() {
-        let of = |(of, values): (&String, &Vec<String>)| format!("\n- {of}: {}", values.join(", "));
-        part(
-            "Holds only if observed for each of:",
-            &format!("\n{}", clause.facets.iter().map(of).collect::<String>()),
-        );
+        let facets: String =
+            clause.facets_in_words().map(|(of, values)| format!("\n- {of}: {values}")).collect();
+        part("Holds only if observed for each of:", &format!("\n{facets}"));
     }
     part("Cases:", &cases_of(context, facts));
     part("Planted defects that it detects:", &defects_of(context, facts));

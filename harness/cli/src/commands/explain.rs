@@ -107,8 +107,8 @@ fn of_clause(facts: &ClauseFacts<'_>) -> String {
     if let Some(issue) = &clause.actual_issue {
         part("see", issue);
     }
-    for (at, (of, values)) in clause.facets.iter().enumerate() {
-        part(if at == 0 { "seen in" } else { "" }, &format!("{of}: {}", values.join(", ")));
+    for (at, (of, values)) in clause.facets_in_words().enumerate() {
+        part(if at == 0 { "seen in" } else { "" }, &format!("{of}: {values}"));
     }
     if let Some(slack) = &clause.slack {
         part("slack", &format!("{}: {}", slack.by, slack.because));

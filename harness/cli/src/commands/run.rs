@@ -1,14 +1,16 @@
 //! `probity run`: cases on a cluster.
 //!
-//! Nothing is created before everything has been checked: the book, the context, the permissions, and every pod with a
-//! dry run.
+//! Nothing is created before the input has been checked: the book, the context, the permissions, and the pods of the
+//! user's own cases with dry runs. What depends on the namespace of the run, such as the policies of the cluster, is
+//! checked as soon as the namespace exists.
 
+use probity_case::Case;
 use probity_cluster::{RefusedPod, RunOptions};
 use probity_report::Word;
 use probity_report::run_log::RunFacts;
 
 use crate::arguments::{Inconclusive, RunArgs};
-use crate::cases::book::Book;
+use crate::cases::book::{Book, CaseFile};
 use crate::cases::rejected_pods;
 use crate::exit_status::{Exit, ExitFacts, Failure};
 use crate::output::{self, counted};
@@ -60,7 +62,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         selection.leave_out(&case, &why);
     }
     // This must come after the selection, because an API server without a feature rejects the pods of cases that need it.
-    prepared.rehearse(&selection.cases, |rejected| rejections(rejected, &book, &selection))?;
+    prepared.rehearse(&own_cases(&book, &selection), |rejected| rejections(rejected, &book, &selection))?;
     if args.every_node {
         let nodes = prepared.nodes()?;
         if nodes.is_empty() {
@@ -102,13 +104,24 @@ fn after_delivery(exit: Exit, delivered: bool) -> Exit {
     }
 }
 
+/// The selected cases of the user's own files.
+fn own_cases(book: &Book, selection: &Selection) -> Vec<Case> {
+    let is_own = |case: &&Case| file_of(case, book, selection).is_some_and(|file| file.own);
+    selection.cases.iter().filter(is_own).cloned().collect()
+}
+
+/// The file of a selected case. A case that is repeated has another name in the cluster than in its file.
+fn file_of<'b>(case: &Case, book: &'b Book, selection: &Selection) -> Option<&'b CaseFile> {
+    let name = selection.awaited.get(&case.name).map_or(&case.name, |awaited| &awaited.case);
+    book.file_of(name)
+}
+
 /// The problems of rejected pods, with their places in the case files, each once.
 fn rejections(rejected: &[RefusedPod], book: &Book, selection: &Selection) -> String {
     let mut problems: Vec<String> = Vec::new();
     for pod in rejected {
         let Some(case) = selection.cases.iter().find(|case| case.name == pod.case) else { continue };
-        let name = selection.awaited.get(&case.name).map_or(&case.name, |awaited| &awaited.case);
-        let Some(file) = book.file_of(name) else { continue };
+        let Some(file) = file_of(case, book, selection) else { continue };
         for problem in rejected_pods::problems(file, case, pod) {
             let text = problem.to_string();
             if !problems.contains(&text) {

@@ -1,9 +1,9 @@
-//! Everything that can be checked before anything is created on the cluster.
+//! Everything that can be checked before anything is created on the cluster. Policies are checked later: see
+//! `probity_cluster`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use probity_case::manifest::variants;
 use probity_case::{Case, CaseName, Workload};
 use probity_cluster::permissions::{self, Permissions};
 use probity_cluster::{ClusterClient, RefusedPod, RunError, RunOptions, connect, keeps, rehearse};
@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
 
 use super::RunSettings;
+use super::image_variants::{TargetImage, reported};
 use crate::exit_status::Failure;
 
 /// The feature of a node whose runtime reports the user of each container.
@@ -55,8 +56,8 @@ pub(crate) fn prepare(settings: &RunSettings, options: RunOptions) -> Result<Pre
 }
 
 impl PreparedRun {
-    /// Submits the pods of these cases as dry runs. If the API server rejects some, fails with the description from
-    /// `explain`.
+    /// Submits the pods of these cases as dry runs. If the API server finds some invalid, fails with the description from
+    /// `explain`. Refusals by policies do not count: they depend on the namespace, which does not exist yet.
     pub(crate) fn rehearse(
         &self,
         cases: &[Case],
@@ -66,6 +67,7 @@ impl PreparedRun {
         rehearsed.map_err(|error| match error {
             RunError::Cluster(error) => Failure::from(error),
             RunError::Refused(rejected) => Failure::wrong_use(explain(&rejected)),
+            other => Failure::failed(other.to_string()),
         })
     }
 
@@ -180,13 +182,24 @@ impl PreparedRun {
                 lacking.extend(needing.into_iter().map(|case| (case.name.clone(), why.clone())));
             }
         }
-        if cases.iter().any(|case| !case.variants().is_empty()) {
-            let nodes = self.runtime.block_on(self.cluster.node_images(&self.options.placement))?;
-            for case in cases {
-                let mut variants = case.variants().into_iter();
-                let missing = variants.find_map(|word| lacks_variant(&self.options.image, word, &nodes));
-                lacking.extend(missing.map(|why| (case.name.clone(), why)));
-            }
+        self.lacks_variants(cases, lacking)
+    }
+
+    /// Adds the cases that need variants of the target's image that a node lacks.
+    fn lacks_variants(
+        &self,
+        cases: &[Case],
+        lacking: &mut BTreeMap<CaseName, String>,
+    ) -> Result<(), Failure> {
+        let words: BTreeSet<&str> = cases.iter().flat_map(Case::variants).collect();
+        if words.is_empty() {
+            return Ok(());
+        }
+        let nodes = self.runtime.block_on(reported(&self.cluster, &self.options, &words))?;
+        let image = TargetImage::of(&self.options);
+        for case in cases {
+            let missing = case.variants().into_iter().find_map(|word| image.lacks(word, &nodes));
+            lacking.extend(missing.map(|why| (case.name.clone(), why)));
         }
         Ok(())
     }
@@ -233,42 +246,10 @@ impl PreparedRun {
         self.drops(&json!({ "containers": [container] }), "/spec/containers/0/restartPolicyRules")
     }
 
-    /// Whether the API server drops or rejects a field of a pod.
+    /// Whether the API server drops or rejects a field of a pod. If a policy hides the answer, the dry run of the case
+    /// in the namespace of the run shows it.
     fn drops(&self, spec: &Value, field: &str) -> Result<bool, Failure> {
-        Ok(!self.runtime.block_on(keeps(&self.cluster, &self.options, spec, field))?)
-    }
-}
-
-/// Why a node may lack a variant of the target's image. `None` if all nodes have it.
-fn lacks_variant(image: &str, word: &str, nodes: &BTreeMap<String, BTreeSet<String>>) -> Option<String> {
-    let Some(wanted) = variants::reference(image, word) else {
-        return Some(format!("it needs the variant {word} of the target's image, but {image} has no tag"));
-    };
-    if nodes.is_empty() {
-        return Some(format!("it needs the image {wanted}, but you lack permission to read nodes"));
-    }
-    let (node, _) = nodes.iter().find(|(_, images)| !images.contains(&wanted))?;
-    Some(format!(
-        "it needs the image {wanted}, but {node} does not report it; load the whole archive of images into the node"
-    ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_variant_is_missing_until_every_node_reports_it() {
-        let images = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
-        let (all, plain) = (images(&["a.b/c:1", "a.b/c:1-2"]), images(&["a.b/c:1"]));
-        let mut nodes: BTreeMap<_, _> = [("n1".to_owned(), all.clone()), ("n2".to_owned(), plain)].into();
-        let why = lacks_variant("a.b/c:1", "2", &nodes).unwrap_or_default();
-        assert!(why.contains("a.b/c:1-2, but n2 does not"), "{why}");
-        nodes.insert("n2".to_owned(), all);
-        assert_eq!(lacks_variant("a.b/c:1", "2", &nodes), None);
-        let why = lacks_variant("a.b/c", "2", &nodes).unwrap_or_default();
-        assert!(why.contains("has no tag"), "{why}");
-        let why = lacks_variant("a.b/c:1", "2", &BTreeMap::new()).unwrap_or_default();
-        assert!(why.contains("permission to read nodes"), "{why}");
+        let kept = self.runtime.block_on(keeps(&self.cluster, &self.options, spec, field))?;
+        Ok(kept == Some(false))
     }
 }

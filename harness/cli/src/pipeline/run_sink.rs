@@ -140,6 +140,7 @@ impl<'r> RunSink<'r> {
         match progress {
             Progress::Ready { context, cluster_uid, server, namespace, nodes, image, us } => {
                 let ground = ClusterFacts { context, cluster_uid, server, namespace, nodes, image, us };
+                self.retries.know(&ground);
                 self.write(&LogLine::Ready(ground));
             }
             Progress::Began { case, us } => {

@@ -13,6 +13,7 @@ use kube::{Client, Config, core};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::api::proxy::{self, Proxy};
 use crate::api::retry::{self, CountingClients};
 use crate::error::{ClusterError, Refusal, RequestFailure, with_causes};
 use crate::fields::Fields as _;
@@ -125,15 +126,17 @@ pub(crate) async fn in_time<T>(
 ///
 /// # Errors
 ///
-/// If there is no kubeconfig, if no context was named or the context is unknown, or if the API server does not answer.
+/// If there is no kubeconfig, if no context was named or the context is unknown, if the proxy cannot be used, or if the
+/// API server does not answer.
 pub async fn connect(access: &Access) -> Result<ClusterClient, ClusterError> {
-    let (mut config, context) = if access.in_cluster {
+    let (mut config, context, proxy) = if access.in_cluster {
         let config = Config::incluster().map_err(|error| ClusterError::NotInCluster(with_causes(&error)))?;
-        (config, IN_CLUSTER.to_owned())
+        (config, IN_CLUSTER.to_owned(), None)
     } else {
         of_context(access).await?
     };
     let unusable = |error: String| ClusterError::Context { context: context.clone(), error };
+    config.proxy_url = proxy.as_ref().map(|proxy| proxy.uri.clone());
     config.default_retry = false;
     config.connect_timeout = Some(Duration::from_secs(10));
     let plain = Client::try_from(config).map_err(|error| unusable(error.to_string()))?;
@@ -141,19 +144,45 @@ pub async fn connect(access: &Access) -> Result<ClusterClient, ClusterError> {
     let client = clients.queued.clone();
     let mut cluster = ClusterClient { context, server_version: String::new(), client, clients };
     let request = http::Request::get("/version").body(Vec::new()).map_err(core::request::Error::BuildRequest);
-    let version: Value = cluster.request("ask the API server for its version", request).await?;
+    let version: Result<Value, _> = cluster.request("ask the API server for its version", request).await;
+    let version = version.map_err(|error| through(proxy.as_ref(), error))?;
     version.text("/gitVersion").clone_into(&mut cluster.server_version);
     Ok(cluster)
 }
 
-/// The configuration of the context that was named, and its name.
-async fn of_context(access: &Access) -> Result<(Config, String), ClusterError> {
+/// The error of the first request. If a proxy is used and no answer came, the proxy may be the reason.
+fn through(proxy: Option<&Proxy>, error: ClusterError) -> ClusterError {
+    match (proxy, error) {
+        (Some(proxy), ClusterError::Request { failure: RequestFailure::Unreachable(error), .. }) => {
+            ClusterError::ThroughProxy { proxy: proxy.to_string(), error }
+        }
+        (_, error) => error,
+    }
+}
+
+/// The configuration of the context that was named, its name, and its proxy.
+async fn of_context(access: &Access) -> Result<(Config, String, Option<Proxy>), ClusterError> {
     let (kubeconfig, path) = read(access)?;
     let context = choose(&kubeconfig, &path, access)?;
+    let named = proxy::named(&kubeconfig, &context);
     let options = KubeConfigOptions { context: Some(context.clone()), ..KubeConfigOptions::default() };
     match Config::from_custom_kubeconfig(kubeconfig, &options).await {
-        Ok(config) => Ok((config, context)),
-        Err(error) => Err(ClusterError::Context { context, error: format!("{error} (in {path})") }),
+        Ok(config) => {
+            let variable = |name: &str| std::env::var(name).ok();
+            let proxy = proxy::choose(&config.cluster_url, named.as_deref(), variable)?;
+            Ok((config, context, proxy))
+        }
+        Err(error) => {
+            let error = match error {
+                KubeconfigError::ParseNoProxy(_) | KubeconfigError::ParseProxyUrl(_) => format!(
+                    "{}; correct HTTPS_PROXY or NO_PROXY in the environment: NO_PROXY must have no empty entry, such as \
+                     after a last comma",
+                    with_causes(&error)
+                ),
+                error => format!("{} (in {path})", with_causes(&error)),
+            };
+            Err(ClusterError::Context { context, error })
+        }
     }
 }
 

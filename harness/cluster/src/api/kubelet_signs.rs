@@ -4,10 +4,12 @@
 //! for its node whenever it starts, and its metrics show when its process started. A sign that cannot be read is
 //! absent.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use kube::api::ListParams;
 use kube::core::Request;
-use probity_model::history::KubeletSigns;
+use probity_model::history::{KubeletSigns, NodeFacts};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -33,9 +35,12 @@ impl ClusterClient {
         KubeletSigns { starts: starts.ok(), process_us: process_us.ok().flatten() }
     }
 
-    /// The time at which a kubelet of the cluster last started, if the events can be read.
-    pub async fn last_kubelet_start(&self) -> Option<Timestamp> {
-        self.start_events("").await.ok()?.iter().filter_map(last).max()
+    /// The time at which a kubelet of these nodes last started, if the events can be read. If there are no nodes, because
+    /// they may not be listed, the kubelets of all nodes count.
+    pub async fn last_kubelet_start(&self, nodes: &BTreeMap<String, NodeFacts>) -> Option<Timestamp> {
+        let is_used =
+            |event: &&Value| nodes.is_empty() || nodes.contains_key(event.text("/involvedObject/name"));
+        self.start_events("").await.ok()?.iter().filter(is_used).filter_map(last).max()
     }
 
     /// The number of start events that kubelets recorded for a node.

@@ -110,9 +110,17 @@ fn facts(node: &Value) -> NodeFacts {
         kernel: info("kernelVersion"),
         architecture: info("architecture"),
         allocatable: serde_json::from_value(node["status"]["allocatable"].clone()).unwrap_or_default(),
+        addresses: addresses(node),
         features: features(node),
-        settings: BTreeMap::new(),
+        settings: None,
     }
+}
+
+/// The addresses that a kubelet can report for its node in the status of a pod.
+fn addresses(node: &Value) -> Vec<String> {
+    let usable = |one: &&Value| matches!(one["type"].as_str(), Some("InternalIP" | "ExternalIP"));
+    let all = node.items("/status/addresses").filter(usable);
+    all.filter_map(|one| one["address"].as_str().map(str::to_owned)).collect()
 }
 
 /// The features in the status of a node, the features of the handler that runs pods without a runtime class, and whether

@@ -86,8 +86,9 @@ impl ClusterClient {
         self.request::<Value>(&format!("delete {kind} {name}"), request).await.map(drop)
     }
 
-    /// Evicts a pod. A rejection with 429 comes from a disruption budget. If several budgets cover the pod, the answer
-    /// is a `Status` with the code 500, but the HTTP status code is a different one.
+    /// Evicts a pod. A rejection with 429 comes from a disruption budget, or from an API server that has too many
+    /// requests. If several budgets cover the pod, the answer is a `Status` with the code 500, but the HTTP status code is
+    /// a different one.
     pub async fn evict(&self, namespace: &str, pod: &str) -> Result<(), ClusterError> {
         // kube's own eviction sends a field that the API does not know.
         let eviction = json!({

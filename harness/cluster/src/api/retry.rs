@@ -1,18 +1,19 @@
 //! Counts every request to the API server, and retries those that the server asks to retry.
 //!
 //! kube's own policy is disabled: it retries up to fifteen times without a time limit, retries a refused eviction (for
-//! which 429 is the final answer), and counts nothing. Here, an eviction is never retried. For other requests, a 429 is
-//! retried, and so is any server error with a `Retry-After` header. Without the header, 502, 503 and 504 are retried
-//! only if sending the request twice does no harm. After an interrupted connection, only reads are retried. If no
-//! connection could be made, for example while an API server restarts, the request was never sent, so it is retried
-//! whatever its method is.
+//! which 429 is the final answer), and counts nothing. Here, an eviction is retried only if the API server, or a proxy
+//! in front of it, has too many requests: such a 429 has a text as its body, and not an object of the API. For other
+//! requests, a 429 is retried, and so is any server error with a `Retry-After` header. Without the header, 502, 503 and
+//! 504 are retried only if sending the request twice does no harm. After an interrupted connection, only reads are
+//! retried. If no connection could be made, for example while an API server restarts, the request was never sent, so it
+//! is retried whatever its method is.
 
 use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use http::header::RETRY_AFTER;
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{Method, Request, Response, StatusCode};
 use hyper_util::client::legacy::Error as LegacyError;
 use kube::Client;
@@ -34,6 +35,8 @@ pub(crate) const LONGEST_WAIT_IN_ALL: Duration = Duration::from_secs(30);
 /// The wait before the first retry, if the server sets none. The wait doubles with each retry.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
+/// How many times a read is retried after an interrupted connection, and any request after a 401.
+const FEW_REPEATS: u32 = 2;
 
 /// The number of requests that were sent, and the number of retries among them.
 #[derive(Debug, Default)]
@@ -102,11 +105,13 @@ impl Policy<Request<Body>, Response<Body>, kube::Error> for RetryAsAsked {
         request: &mut Request<Body>,
         result: &mut Result<Response<Body>, kube::Error>,
     ) -> Option<Sleep> {
-        let eviction = request.uri().path().ends_with("/eviction");
+        let undecided = is_throttled(result)
+            || result.as_ref().is_ok_and(|response| response.status() == StatusCode::UNAUTHORIZED);
+        let decided = request.uri().path().ends_with("/eviction") && !undecided;
         let answered = self.counts.answered.fetch_or(result.is_ok(), Ordering::Relaxed);
         let wait = wait_before_retry(result, (request.method(), answered), self.repeats)?;
         let patient = self.repeats < MOST_REPEATS && self.waited.saturating_add(wait) < LONGEST_WAIT_IN_ALL;
-        (patient && !eviction).then(|| {
+        (patient && !decided).then(|| {
             self.repeats += 1;
             self.waited += wait;
             self.counts.repeated.fetch_add(1, Ordering::Relaxed);
@@ -129,19 +134,29 @@ fn wait_before_retry(
     let response = match result {
         Ok(response) => response,
         Err(error) if answered && was_never_sent(error) => return Some(usual),
-        Err(_) => return (method == Method::GET && repeats < 2).then_some(usual),
+        Err(_) => return (method == Method::GET && repeats < FEW_REPEATS).then_some(usual),
     };
     let named =
         response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
     let named = named.map(Duration::from_secs);
     match response.status() {
         StatusCode::TOO_MANY_REQUESTS => named.or(Some(usual)),
+        StatusCode::UNAUTHORIZED => (repeats < FEW_REPEATS).then_some(usual),
         status if status.is_server_error() && named.is_some() => named,
         StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT => {
             (method != Method::POST).then_some(usual)
         }
         _ => None,
     }
+}
+
+/// Whether a request was refused because there were too many requests. Such a refusal has another content type than the
+/// objects of the API.
+fn is_throttled(result: &Result<Response<Body>, kube::Error>) -> bool {
+    let Ok(response) = result else { return false };
+    let content = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    response.status() == StatusCode::TOO_MANY_REQUESTS
+        && content.is_some_and(|content| !content.contains("json"))
 }
 
 /// Whether a request failed because no connection could be made.
@@ -178,6 +193,21 @@ mod tests {
     }
 
     #[test]
+    fn a_refusal_without_an_object_of_the_api_is_about_the_number_of_requests() {
+        let throttled = |status: u16, content: Option<&str>| {
+            let mut response = Response::builder().status(status);
+            if let Some(content) = content {
+                response = response.header(CONTENT_TYPE, content);
+            }
+            is_throttled(&Ok(response.body(Body::empty()).unwrap()))
+        };
+        assert!(throttled(429, Some("text/plain; charset=utf-8")));
+        assert!(!throttled(429, Some("application/json")), "a budget forbids the eviction");
+        assert!(!throttled(429, None));
+        assert!(!throttled(500, Some("text/plain")));
+    }
+
+    #[test]
     fn a_post_that_may_have_been_done_is_not_repeated() {
         assert_eq!(wait_before_retry(&answer(504, None), (&Method::POST, true), 0), None);
         assert_eq!(wait_before_retry(&answer(504, None), (&Method::GET, true), 1), Some(FIRST_WAIT * 2));
@@ -199,6 +229,15 @@ mod tests {
         assert_eq!(wrong_address, None, "it never answered: the address may be wrong");
         let broken = Err(kube::Error::Service("the connection was reset".into()));
         assert_eq!(wait_before_retry(&broken, (&Method::POST, true), 0), None, "it may have been done");
+    }
+
+    #[test]
+    fn a_401_is_repeated_twice_and_no_more() {
+        for method in [Method::GET, Method::POST] {
+            let wait = |repeats| wait_before_retry(&answer(401, None), (&method, true), repeats);
+            assert_eq!((wait(0), wait(1)), (Some(FIRST_WAIT), Some(FIRST_WAIT * 2)), "{method}");
+            assert_eq!(wait(2), None, "{method}");
+        }
     }
 
     #[test]

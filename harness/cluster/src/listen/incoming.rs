@@ -27,7 +27,7 @@ pub enum Incoming {
     Back {
         /// Which.
         of: Source,
-        /// The time that `Away` named. It tells apart the watches of one kind in several namespaces.
+        /// The time that `Away` named. It distinguishes the watches of one kind in several namespaces.
         since_us: i64,
     },
     /// The harness sends its own change, to measure how long it takes to arrive on the watch.

@@ -44,6 +44,9 @@ const UNSENT_US: i64 = 5_000_000;
 const SHORT_INTERRUPTION_US: i64 = 50_000;
 /// The number of errors in a row at the same revision after which the revision is abandoned.
 const MOST_ERRORS: u32 = 5;
+/// For this long, an answer with 401 counts as a failure of the server. A new token, or a webhook that checks tokens, can be
+/// late.
+const UNAUTHENTICATED_FOR: Duration = Duration::from_secs(120);
 
 /// Watches the objects of a kind in a namespace (in all namespaces, if `namespace` is empty) until the handle is
 /// dropped.
@@ -64,10 +67,19 @@ pub fn watch(
         match kind {
             Ok(kind) => {
                 let known = BTreeMap::new();
-                let (ended_us, broken_since_us) = (reporter.heard_us, None);
-                Watch { cluster, namespace, kind, labels, reporter, known, ended_us, broken_since_us }
-                    .run()
-                    .await;
+                let (ended_us, broken_since_us, unauthenticated_since) = (reporter.heard_us, None, None);
+                let watch = Watch {
+                    cluster,
+                    namespace,
+                    kind,
+                    labels,
+                    reporter,
+                    known,
+                    ended_us,
+                    broken_since_us,
+                    unauthenticated_since,
+                };
+                watch.run().await;
             }
             Err(error) => reporter.gap_until(i64::MAX, error.to_string()),
         }
@@ -86,6 +98,8 @@ struct Watch {
     ended_us: i64,
     /// When the watch was interrupted.
     broken_since_us: Option<i64>,
+    /// When the server began to answer every request with 401.
+    unauthenticated_since: Option<Instant>,
 }
 
 /// How a watch ended.
@@ -153,9 +167,10 @@ impl Watch {
         let mut tries = 0;
         let listing = loop {
             let labels = self.labels.as_deref();
-            match self.cluster.list(&self.namespace, self.kind.name(), labels).await {
+            let listed = self.cluster.list(&self.namespace, self.kind.name(), labels).await;
+            match listed {
                 Ok(listing) => break listing,
-                Err(error) if matches!(error.code(), 401 | 403 | 404 | 405) => {
+                Err(error) if matches!(error.code(), 403..=405) || !self.may_authenticate(error.code()) => {
                     self.reporter.gap_until(i64::MAX, error.to_string());
                     return None;
                 }
@@ -166,6 +181,7 @@ impl Watch {
                 }
             }
         };
+        self.unauthenticated_since = None;
         if let Some(why) = lost {
             // A quiet watch loses its revision without an interruption: the server forgets revisions after some minutes.
             let whole_until_us = self.reporter.heard_us.max(self.ended_us - UNSENT_US);
@@ -185,9 +201,16 @@ impl Watch {
             Err(failure) => {
                 // Until the server ended the last watch, this watch worked, however long nothing was reported.
                 self.interrupted(self.reporter.heard_us.max(self.ended_us));
+                if !matches!(&failure, RequestFailure::Refused(refusal) if refusal.code == 401) {
+                    self.unauthenticated_since = None;
+                }
                 return match failure {
                     RequestFailure::Refused(refusal) if refusal.code == 410 => {
                         WatchEnd::Forgotten(refusal.message.clone())
+                    }
+                    RequestFailure::Refused(refusal) if refusal.code == 401 => {
+                        let is_patient = self.may_authenticate(refusal.code);
+                        if is_patient { WatchEnd::Unreachable } else { WatchEnd::Broken }
                     }
                     RequestFailure::Refused(refusal) if !matches!(refusal.code, 429 | 502..=504) => {
                         WatchEnd::Broken
@@ -196,6 +219,7 @@ impl Watch {
                 };
             }
         };
+        self.unauthenticated_since = None;
         if let Some(since_us) = self.broken_since_us.take() {
             let us = self.reporter.clock.us();
             if us - since_us > SHORT_INTERRUPTION_US {
@@ -232,6 +256,16 @@ impl Watch {
                 return ended;
             }
         }
+    }
+
+    /// Whether the server may accept the next request, after an answer with this code: unless it has answered with 401 for
+    /// too long.
+    fn may_authenticate(&mut self, code: u16) -> bool {
+        if code != 401 {
+            self.unauthenticated_since = None;
+            return true;
+        }
+        self.unauthenticated_since.get_or_insert_with(Instant::now).elapsed() < UNAUTHENTICATED_FOR
     }
 
     fn interrupted(&mut self, since_us: i64) {

@@ -5,8 +5,8 @@
 //! The noise and the readings of a node are written only to the histories of cases that this node can affect.
 //! Otherwise, a run on a thousand nodes would write the entries of every node into the history of every case. Pods that
 //! the harness did not name are recognized by the case label that the watch shows. Until the watch shows such a pod,
-//! events about it are kept. Entries that belong to no open case, such as late events about pods of a finished case,
-//! are left out.
+//! events about it are kept. Events about workloads are written only if they tell why a workload has no pods. Entries
+//! that belong to no open case, such as late events about pods of a finished case, are left out.
 
 #[cfg(test)]
 mod tests;
@@ -36,6 +36,9 @@ const LONGEST_TRAVEL_US: i64 = 500_000;
 /// The maximum number of entries that are kept about a pod that the watch has not shown yet. Usually, the watch shows
 /// the pod within milliseconds.
 const MOST_EARLY: usize = 1_000;
+/// The reason of the events with which controllers report that they cannot create pods. Other events about workloads are
+/// left out.
+const NO_PODS: &str = "FailedCreate";
 
 /// Writes the histories of a run.
 #[derive(Clone)]
@@ -201,8 +204,13 @@ impl WriterState {
     fn write(&mut self, us: i64, what: Happening) {
         match &what {
             Happening::Sighting(seen) if seen.kind == "Event" => {
-                let pod = seen.object.text("/involvedObject/name").to_owned();
-                self.write_about_pod(&pod, us, what);
+                let of = seen.object.text("/involvedObject/name").to_owned();
+                if matches!(seen.object.text("/involvedObject/kind"), "" | "Pod") {
+                    return self.write_about_pod(&of, us, what);
+                }
+                let tells_why = seen.object.text("/reason") == NO_PODS;
+                let slug = self.case_of_workload(&of).filter(|_| tells_why);
+                self.write_for(slug.as_deref(), us, what);
             }
             Happening::Sighting(seen) if seen.name == echo_pod::NAME => {
                 let echo = seen.object["metadata"]["annotations"][ANNOTATION].as_str();
@@ -286,6 +294,13 @@ impl WriterState {
             }
         }
         self.write_for(slug.as_deref(), us, what);
+    }
+
+    /// The case of a workload, or of an object between a workload and its pods: the names of the pods begin with its name.
+    fn case_of_workload(&self, name: &str) -> Option<String> {
+        let pods = format!("{name}-");
+        let found = self.expected.iter().find(|(beginning, _)| pods.starts_with(beginning));
+        found.map(|(_, slug)| slug.clone())
     }
 
     /// The watch showed a pod with the label of an open case: it belongs to the case, whoever created it.

@@ -1,7 +1,7 @@
 //! Steps that change a node for a while: taints, cordons, extended resources, and drains by kubectl.
 
 use probity_case::manifest::{CASE, RUN, Setting};
-use probity_case::{DrainStep, Step};
+use probity_case::{DrainStep, Step, UntaintStep};
 use probity_model::history::Did;
 
 use crate::run::director::Director;
@@ -11,8 +11,8 @@ use crate::run::steps::StepError;
 use crate::setup::node_changes::NodeChange;
 
 impl Director<'_> {
-    /// Taints or cordons the node of a pod, or advertises a resource for it; a drain begins with a cordon. Returns
-    /// `None` for other steps. An interruption must not cancel this function: a request that is still in transit could
+    /// Taints or cordons the node of a pod, advertises a resource for it, or removes a taint that an earlier step
+    /// set; a drain begins with a cordon. Returns `None` for other steps. An interruption must not cancel this function: a request that is still in transit could
     /// reach the node after the change was undone.
     pub(super) async fn change_node(&mut self, step: &Step) -> Option<Result<Option<Did>, StepError>> {
         let (pod, change) = match step {
@@ -20,6 +20,7 @@ impl Director<'_> {
                 let (key, value, effect) = (of.key.clone(), of.value.clone(), of.effect.clone());
                 (&of.pod, NodeChange::Taint { key, value, effect })
             }
+            Step::Untaint(of) => return Some(self.untaint(of).await.map(Some)),
             Step::Cordon(of) => (&of.pod, NodeChange::Cordon),
             Step::Drain(of) => (&of.pod, NodeChange::Cordon),
             Step::Advertise(of) => {
@@ -52,6 +53,21 @@ impl Director<'_> {
             change.make(&self.run.cluster, &node).await?;
         }
         Ok(made)
+    }
+
+    /// Removes a taint that an earlier step set. If this fails, the taint is removed when the case ends.
+    async fn untaint(&mut self, of: &UntaintStep) -> Result<Did, StepError> {
+        let (node, _) = self.place_of(&of.pod)?;
+        let is_meant = |(on, change): &(String, NodeChange)| {
+            *on == node
+                && matches!(change, NodeChange::Taint { key, effect, .. } if (key, effect) == (&of.key, &of.effect))
+        };
+        let Some(at) = self.changes.iter().position(is_meant) else {
+            return Err(StepError::NotTainted { node, key: of.key.clone(), effect: of.effect.clone() });
+        };
+        self.changes[at].1.take_back(&self.run.cluster, &self.setting.namespace, &node).await?;
+        self.changes.remove(at);
+        Ok(Did::Untainted { node, key: of.key.clone(), effect: of.effect.clone() })
     }
 
     /// Runs `kubectl drain` for the node of a pod, which is cordoned already.

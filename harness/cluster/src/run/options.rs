@@ -61,13 +61,29 @@ pub struct RefusedPod {
     pub refusal: Refusal,
 }
 
+/// How many refused pods the error of a run describes.
+const DESCRIBED: usize = 3;
+
 /// Why a run did not take place.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The cluster could not be prepared.
     #[error(transparent)]
     Cluster(#[from] ClusterError),
-    /// Some pods are refused; nothing was created.
-    #[error("the API server rejects {} of the pods; nothing was created", .0.len())]
+    /// Some pods are invalid for the API server.
+    #[error("the API server rejects {} of the pods: {}", .0.len(), described(.0))]
     Refused(Vec<RefusedPod>),
+    /// A policy of the cluster refuses every case with this message.
+    #[error("no case can run, because a policy of the cluster refuses the pods of all of them: {0}")]
+    AllRefused(String),
+}
+
+/// The first refused pods, each with the reason.
+fn described(refused: &[RefusedPod]) -> String {
+    let describe = |one: &RefusedPod| format!("{} of {}: {}", one.pod, one.case, one.refusal);
+    let mut described: Vec<String> = refused.iter().take(DESCRIBED).map(describe).collect();
+    if refused.len() > DESCRIBED {
+        described.push(format!("and {} more", refused.len() - DESCRIBED));
+    }
+    described.join("; ")
 }

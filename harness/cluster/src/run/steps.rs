@@ -38,6 +38,8 @@ pub(super) enum StepError {
     NoPod(String),
     #[error("pod {0} is not on a node yet")]
     NoNode(String),
+    #[error("no step of the case gave node {node} the taint {key}:{effect}")]
+    NotTainted { node: String, key: String, effect: String },
     #[error(transparent)]
     Node(#[from] NodeCommandError),
     #[error(transparent)]
@@ -91,6 +93,7 @@ impl Director<'_> {
             | Step::Watch(_)
             | Step::Create(_)
             | Step::Taint(_)
+            | Step::Untaint(_)
             | Step::Cordon(_)
             | Step::Advertise(_) => {
                 return Ok(None);
@@ -122,7 +125,11 @@ impl Director<'_> {
                         Some(refusal) if !NOT_EVICTABLE.contains(&refusal.code) => {
                             let cause = Some(refusal.cause.clone()).filter(|cause| !cause.is_empty());
                             let code = Some(refusal.code);
-                            Did::Evicted { pod, refused: Some(error.to_string()), code, cause }
+                            let did = Did::Evicted { pod, refused: Some(error.to_string()), code, cause };
+                            if did.is_throttled() {
+                                return Err(error.into());
+                            }
+                            did
                         }
                         _ => return Err(error.into()),
                     },

@@ -15,6 +15,8 @@ use crate::fields::Fields as _;
 use crate::setup::undo;
 
 const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// How long an interrupted request may still take to reach the API server.
+const IN_TRANSIT: Duration = Duration::from_secs(1);
 /// The maximum time to wait for the default service account of the namespace. Pods cannot be created before it exists.
 const ACCOUNT_WITHIN: Duration = Duration::from_secs(20);
 /// The kinds of objects that run pods, owners before their dependents. They are deleted even if the whole namespace is
@@ -214,8 +216,14 @@ impl Namespace {
 
     /// Whether the namespace exists and carries the label of the run. A namespace that cannot be read counts as the
     /// run's own namespace, because it has the run's name.
+    /// The request to create it may still be in transit, so a namespace that does not exist is looked up once more.
     async fn is_ours(&self, cluster: &ClusterClient) -> bool {
-        match cluster.get("", "Namespace", &self.name).await {
+        let mut seen = cluster.get("", "Namespace", &self.name).await;
+        if matches!(seen, Ok(None)) {
+            tokio::time::sleep(IN_TRANSIT).await;
+            seen = cluster.get("", "Namespace", &self.name).await;
+        }
+        match seen {
             Ok(seen) => seen.is_some_and(|seen| seen["metadata"]["labels"][RUN] == self.run.as_str()),
             Err(_) => true,
         }

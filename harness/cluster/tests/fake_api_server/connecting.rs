@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use probity_cluster::{Access, ClusterError, RequestFailure, connect};
+use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream};
 
 use crate::server::FakeApiServer;
 
@@ -69,4 +72,51 @@ async fn a_server_that_is_not_there_is_unreachable() {
     let ClusterError::Request { failure: RequestFailure::Unreachable(_), .. } = error else {
         panic!("{error}")
     };
+}
+
+/// The result of connecting through this proxy.
+async fn through(proxy: &str) -> Result<String, ClusterError> {
+    let server = FakeApiServer::start(|_| None).await;
+    let file = server.kubeconfig(&["behind"]);
+    let mut config: Value = serde_json::from_slice(&std::fs::read(file.path()).unwrap()).unwrap();
+    config["clusters"][0]["cluster"]["proxy-url"] = proxy.into();
+    std::fs::write(file.path(), config.to_string()).unwrap();
+    let access = Access { kubeconfig: Some(file.path().to_owned()), context: None, in_cluster: false };
+    Ok(connect(&access).await?.server_version)
+}
+
+/// Answers one `CONNECT` request, and connects the client with the address that it names.
+async fn tunnel(listener: TcpListener) -> String {
+    let (mut client, _) = listener.accept().await.unwrap();
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(client.read_u8().await.unwrap());
+    }
+    let head = String::from_utf8(head).unwrap();
+    let mut server = TcpStream::connect(head.split(' ').nth(1).unwrap()).await.unwrap();
+    client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
+    tokio::spawn(async move { copy_bidirectional(&mut client, &mut server).await });
+    head
+}
+
+#[tokio::test]
+async fn the_proxy_of_the_kubeconfig_is_used() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let proxy = format!("http://me:secret@{}", listener.local_addr().unwrap());
+    let tunnel = tokio::spawn(tunnel(listener));
+    assert_eq!(through(&proxy).await.unwrap(), "v1.36.0-fake");
+    let head = tunnel.await.unwrap();
+    assert!(head.starts_with("CONNECT 127.0.0.1:"), "{head}");
+    assert!(head.to_ascii_lowercase().contains("proxy-authorization: basic "), "{head}");
+}
+
+#[tokio::test]
+async fn a_proxy_that_is_not_there_is_named_without_its_password() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let said = through(&format!("http://me:secret@{address}")).await.unwrap_err().to_string();
+    let named = format!("through the proxy http://{address} (proxy-url in the kubeconfig): ");
+    assert!(said.contains(&named) && said.contains("NO_PROXY"), "{said}");
+    assert!(!said.contains("secret"), "{said}");
 }

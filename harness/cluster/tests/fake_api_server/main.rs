@@ -4,6 +4,7 @@
 mod connecting;
 mod nodes;
 mod permissions;
+mod rehearsing;
 mod removing;
 mod requests;
 mod server;

@@ -59,6 +59,19 @@ async fn an_eviction_that_a_budget_refuses_is_not_repeated() {
 }
 
 #[tokio::test]
+async fn an_eviction_that_was_refused_because_of_too_many_requests_is_repeated() {
+    let server = FakeApiServer::start(|asked| match asked.nth {
+        0 => Some(ScriptedAnswer::TooMany),
+        _ => Some(ScriptedAnswer::Json(201, object("a", 1))),
+    })
+    .await;
+    let client = server.client().await;
+    let before = client.requests();
+    client.evict("n", "a").await.unwrap();
+    assert_eq!((client.requests() - before, client.repeated()), (2, 1));
+}
+
+#[tokio::test]
 async fn a_creation_that_may_have_been_done_is_not_repeated() {
     let server = FakeApiServer::start(|_| Some(refused(504, "Timeout", "timed out"))).await;
     let error = server.client().await.create("n", &pod(), false).await.unwrap_err();

@@ -49,6 +49,8 @@ pub(crate) enum ScriptedAnswer {
     Json(u16, Value),
     /// A status and an object, with a `Retry-After` header in seconds.
     RetryAfter(u16, u64),
+    /// What API priority and fairness answers: 429, a text, and a `Retry-After` header of 0 seconds.
+    TooMany,
     /// 200 and pieces of a body.
     Pieces(Vec<Piece>),
     /// A status and a text that is not JSON.
@@ -165,7 +167,9 @@ async fn respond(request: Request, kept: &Mutex<Vec<ReceivedRequest>>, script: &
 }
 
 fn carry(answer: ScriptedAnswer) -> Response {
-    let response = Response::builder().header("content-type", "application/json");
+    let is_json = !matches!(answer, ScriptedAnswer::TooMany);
+    let content = if is_json { "application/json" } else { "text/plain; charset=utf-8" };
+    let response = Response::builder().header("content-type", content);
     let response = match answer {
         ScriptedAnswer::Json(status, value) => response.status(status).body(Body::from(value.to_string())),
         ScriptedAnswer::Text(status, text) => response.status(status).body(Body::from(text)),
@@ -174,6 +178,10 @@ fn carry(answer: ScriptedAnswer) -> Response {
                 unreachable!()
             };
             response.status(status).header("retry-after", seconds).body(Body::from(value.to_string()))
+        }
+        ScriptedAnswer::TooMany => {
+            let text = "Too many requests, please try again later.\n";
+            response.status(429).header("retry-after", "0").body(Body::from(text))
         }
         ScriptedAnswer::Pieces(pieces) => {
             response.status(200).body(Body::from_stream(stream::iter(pieces).then(deliver)))

@@ -1,6 +1,8 @@
 //! The signs of a kubelet restart, including signs that the harness may not read.
 
-use probity_model::history::{KubeletSigns, NodeProof};
+use std::collections::BTreeMap;
+
+use probity_model::history::{KubeletSigns, NodeFacts, NodeProof};
 use serde_json::{Value, json};
 
 use crate::server::{FakeApiServer, ReceivedRequest, ScriptedAnswer, list, refused};
@@ -80,4 +82,23 @@ async fn a_kubelet_that_was_not_restarted_shows_no_start() {
     };
     let (proof, _server) = proof(same).await;
     assert_eq!(proof.restarted(), Some(false));
+}
+
+#[tokio::test]
+async fn a_kubelet_counts_as_young_only_if_the_run_may_use_its_node() {
+    let started = |node: &str, at: &str| {
+        let mut event = start("kubelet", 1);
+        event["involvedObject"] = json!({ "kind": "Node", "name": node });
+        event["lastTimestamp"] = json!(at);
+        event
+    };
+    let (before, after) = ("2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z");
+    let events = [started("used", before), started("elsewhere", after)];
+    let server = FakeApiServer::start(move |asked| (asked.path == EVENTS).then(|| list(1, &events))).await;
+    let client = server.client().await;
+    let nodes = |name: &str| BTreeMap::from([(name.to_owned(), NodeFacts::default())]);
+    assert_eq!(client.last_kubelet_start(&nodes("used")).await, before.parse().ok());
+    assert_eq!(client.last_kubelet_start(&nodes("quiet")).await, None);
+    let unknown = client.last_kubelet_start(&BTreeMap::new()).await;
+    assert_eq!(unknown, after.parse().ok(), "without permission to list nodes, all of them count");
 }

@@ -366,3 +366,18 @@ async fn a_kind_that_may_not_be_seen_is_a_gap_for_good() {
     assert!(line.starts_with("gap for good") && line.contains("you may not"), "{line}");
     assert_eq!(server.asked().len(), 1);
 }
+
+#[tokio::test]
+async fn a_token_that_is_not_accepted_for_a_moment_does_not_end_a_watch() {
+    // Each time that it is tried: three requests, repetitions included.
+    let (lines, server) = all_reported(3, |asked| match (asked.is_watch(), asked.nth) {
+        (false, 0..6) => Some(refused(401, "Unauthorized", "who are you?")),
+        (false, _) => Some(list(10, &[object("a", 5)])),
+        (true, 0..18) => Some(refused(401, "Unauthorized", "who are you?")),
+        (true, _) => Some(stream(&[event("ADDED", &object("b", 12))], Piece::Hang)),
+    })
+    .await;
+    let seen: Vec<_> = lines.iter().filter(|line| *line != "noise").collect();
+    assert_eq!(seen, ["away", "back", "Added a 5", "away", "back", "Added b 12"]);
+    assert!(revisions(&server).iter().all(|revision| revision == "10"), "no revision is lost");
+}

@@ -50,6 +50,12 @@ fn a_facet_that_nothing_can_show_is_refused() {
     assert!(clause("level: must, facets: { probe: [liveness], status: ['204'] }").is_ok());
     let refused = clause("level: must, facets: { probe: [lively] }").unwrap_err();
     assert!(refused.contains("`probe` has no value `lively`"), "{refused}");
+    let since = |facet: &str| {
+        clause(&format!("level: must, facets: {{ status: ['204'] }}, facets-since: {{ {facet} }}"))
+    };
+    assert!(since("status: { '204': '1.34' }").is_ok());
+    let refused = since("status: { '299': '1.34' }").unwrap_err();
+    assert!(refused.contains("`status 299` is not one of the facets"), "{refused}");
 }
 
 #[test]

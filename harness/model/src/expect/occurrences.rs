@@ -145,7 +145,7 @@ fn probes<'p, 'h>(
     };
     attempts(pod).flat_map(move |(name, attempt)| {
         let probes = attempt.probes.iter().filter(move |probe| at_listener(attempt, probe));
-        probes.map(move |probe| (name, attempt.number, probe))
+        probes.map(move |probe| (name, attempt.earlier_processes(), probe))
     })
 }
 
@@ -167,7 +167,7 @@ fn signals<'p>(pod: &'p PodLife<'_>, signal: &str) -> Vec<Hit<'p>> {
         let seen = attempt.signals().filter(|(_, _, seen)| seen.signal == signal);
         let hit = |(id, at, _): (EventId, &Stamp, _)| Hit {
             container: Some(name),
-            attempt: Some(attempt.number),
+            attempt: Some(attempt.earlier_processes()),
             ..Hit::new(id, at)
         };
         seen.map(hit).collect::<Vec<_>>()

@@ -6,6 +6,12 @@ use serde_json::Value;
 
 use super::node_verb::{CONFIGURE_KUBELET, NodeProof, NodeVerb};
 
+/// The status code with which the API server refuses an eviction that a budget forbids, and with which API priority and
+/// fairness refuses any request.
+const TOO_MANY_REQUESTS: u16 = 429;
+/// What the API server's message about an eviction that a budget forbids contains.
+const OF_BUDGET: &str = "disruption budget";
+
 /// Something that the harness did. The event's own time is the time at which the action was complete.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -129,7 +135,7 @@ pub enum Did {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         proof: Option<NodeProof>,
     },
-    /// A node was tainted. The taint is removed when the case is over.
+    /// A node was tainted. The taint is removed when the case is over, unless a step removes it earlier.
     Tainted {
         /// The node.
         node: String,
@@ -138,6 +144,15 @@ pub enum Did {
         /// Its value; empty if it has none.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         value: String,
+        /// Its effect.
+        effect: String,
+    },
+    /// A taint that an earlier step had set was removed from a node.
+    Untainted {
+        /// The node.
+        node: String,
+        /// The key of the taint.
+        key: String,
         /// Its effect.
         effect: String,
     },
@@ -225,7 +240,21 @@ impl Did {
     pub fn acts_on_node(&self) -> bool {
         match self {
             Self::NodeVerb { verb, .. } => !NodeVerb::of(verb).harmless,
-            Self::Tainted { .. } | Self::Cordoned { .. } | Self::Drained { .. } => true,
+            Self::Tainted { .. } | Self::Untainted { .. } | Self::Cordoned { .. } | Self::Drained { .. } => {
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether an API server that had too many requests refused an eviction without looking at it. It answers with the
+    /// status code of an eviction that a budget forbids, but with no cause, and its message names no budget.
+    #[must_use]
+    pub fn is_throttled(&self) -> bool {
+        match self {
+            Self::Evicted { refused: Some(why), code: Some(TOO_MANY_REQUESTS), cause: None, .. } => {
+                !why.contains(OF_BUDGET)
+            }
             _ => false,
         }
     }
@@ -296,4 +325,27 @@ pub struct Tried {
     /// The object as it would be stored, defaults included; null if refused.
     #[serde(default)]
     pub stored: Value,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_refusal_without_a_cause_and_without_a_budget_is_about_the_number_of_requests() {
+        let is_throttled = |code: u16, cause: Option<&str>, why: &str| {
+            let (pod, refused) = ("a".to_owned(), Some(why.to_owned()));
+            let cause = cause.map(str::to_owned);
+            Did::Evicted { pod, refused, code: Some(code), cause }.is_throttled()
+        };
+        let busy = "the API server answered 429: Too many requests, please try again later.";
+        let budget = "429 TooManyRequests: Cannot evict pod as it would violate the pod's disruption budget.";
+        assert!(is_throttled(429, None, busy));
+        assert!(!is_throttled(429, Some("DisruptionBudget"), budget));
+        assert!(!is_throttled(429, None, budget), "the API server forgot the cause");
+        assert!(!is_throttled(429, Some("Another"), busy));
+        assert!(!is_throttled(500, None, busy));
+        let granted = Did::Evicted { pod: "a".to_owned(), refused: None, code: None, cause: None };
+        assert!(!granted.is_throttled());
+    }
 }

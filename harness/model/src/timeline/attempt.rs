@@ -14,6 +14,9 @@ pub struct Attempt<'h> {
     pub boot: &'h str,
     /// The number of the life, counted from 0 in the same way as the API counts restarts.
     pub number: u64,
+    /// How many starts of the container had failed in the runtime before this life. The API counts them, but the target does
+    /// not, because no process ran.
+    pub failed_starts: u64,
     /// The node whose clock its stamps use.
     pub node: String,
     /// When `main` started, with the event of the first line.
@@ -215,6 +218,13 @@ impl Probe<'_> {
 }
 
 impl<'h> Attempt<'h> {
+    /// How many processes of the container ran before this one. This is the number that the target knows, and by which its
+    /// plan chooses answers.
+    #[must_use]
+    pub fn earlier_processes(&self) -> u64 {
+        self.number.saturating_sub(self.failed_starts)
+    }
+
     /// Whether its number is known and no line is missing.
     #[must_use]
     pub fn is_complete(&self) -> bool {

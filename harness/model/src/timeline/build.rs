@@ -10,6 +10,7 @@ use super::Timeline;
 use super::at::{At, Completion};
 use super::attempt::{Asked, Attempt, Connection, Executed, Line, Probe, Through};
 use super::containers::{containers, ephemeral};
+use super::failed_starts;
 use super::kube::{KubeEvent, ServiceSeen, SliceSeen};
 use super::outages;
 use super::pod::{ContainerLife, PodLife, Revision};
@@ -86,6 +87,7 @@ pub(super) fn timeline(history: &History) -> Timeline<'_> {
         }
     }
     for pod in &mut timeline.pods {
+        failed_starts::count(pod);
         for container in pod.containers.iter_mut().chain(&mut pod.ephemeral) {
             container.attempts.sort_by_key(|attempt| (attempt.number, attempt.began.at.lo));
         }
@@ -349,6 +351,7 @@ fn attempt<'h>(
     let mut attempt = Attempt {
         boot,
         number: life.attempt.min(MOST_COUNTED),
+        failed_starts: 0,
         node: life.node.to_owned(),
         began: At::new(first.0, began),
         lines: Vec::new(),

@@ -138,10 +138,10 @@ macro_rules! filters {
                 self.only(|life| life.container.stays())
             }
 
-            /// The lives that are not the first life of their container.
+            /// The lives that are not the first process of their container.
             #[must_use]
             pub fn restarted(self) -> Self {
-                self.only(|life| life.number > 0)
+                self.only(|life| life.earlier_processes() > 0)
             }
         })+
     };

@@ -61,7 +61,7 @@ impl Entry {
 }
 
 fn of_attempt(attempt: &Attempt<'_>, container: &str, entries: &mut Vec<Entry>) {
-    let number = attempt.number;
+    let number = attempt.earlier_processes();
     entries.push(Entry::Line(attempt.began.id, format!("{container} started (attempt {number})")));
     for (id, _, seen) in attempt.signals() {
         entries.push(Entry::Line(id, format!("{container} got {} (attempt {number})", seen.signal)));

@@ -67,6 +67,9 @@ fn deed_in_words(did: &Did) -> String {
             let value = if value.is_empty() { String::new() } else { format!("={value}") };
             format!("the harness tainted {node} with {key}{value}:{effect}")
         }
+        Did::Untainted { node, key, effect } => {
+            format!("the harness removed the taint {key}:{effect} from {node}")
+        }
         Did::Cordoned { node } => format!("the harness cordoned {node}"),
         Did::Advertised { node, resource, amount } => {
             format!("the harness advertised {amount} of {resource} for {node}")

@@ -1,5 +1,5 @@
 use probity_composer::Composer;
-use probity_script::witness::{Fact, Request};
+use probity_script::witness::{Closed, Ending, Fact, Request};
 use serde_json::json;
 
 use crate::tests::verdict;
@@ -49,4 +49,21 @@ fn a_second_request_on_a_connection_is_a_violation() {
 #[test]
 fn one_probe_shows_nothing() {
     assert_eq!(verdict(&probed_once().done(), FRESH), "inconclusive");
+}
+
+/// The verdict on two probes, if the kubelet closes the connection of the second one this long after its answer at 3 s.
+fn closed_after(span: f64) -> &'static str {
+    let mut run = probed_once();
+    run.probe(3.0, "/ready", 200);
+    // This record replaces the one before it.
+    let how = Ending::PeerClosed;
+    let end = Closed { conn: 1, how, received: 9, sent: 9, lived_us: 0, error: None };
+    run.fact(3.0 + span, Fact::Closed(end));
+    verdict(&run.done(), FRESH)
+}
+
+#[test]
+fn a_connection_is_closed_soon_after_its_answer() {
+    assert_eq!(closed_after(0.1), "holds");
+    assert_eq!(closed_after(4.0), "violated");
 }

@@ -86,6 +86,23 @@ mod kill_is_graceful {
         assert_eq!(verdict(&ignored(20.0).done(), CLAUSE), "violated");
     }
 
+    /// The verdict on a target that gets this stop signal and exits.
+    fn told(signal: &str) -> &'static str {
+        let env = json!([{ "name": "AGNHOST_PLAN", "value": "{}" }]);
+        let target = json!({ "name": "target", "env": env, "livenessProbe": http("/live", 8080, 1, 1) });
+        let mut run = pod(CLAUSE, "Always", json!([target]));
+        run.probe(4.0, "/live", 500);
+        run.signal(4.1, signal);
+        exiting(&mut run, 4.3, 0, "stop");
+        verdict(&run.done(), CLAUSE)
+    }
+
+    #[test]
+    fn another_stop_signal_than_the_default_one_is_a_violation() {
+        assert_eq!(told("SIGTERM"), "holds");
+        assert_eq!(told("SIGINT"), "violated");
+    }
+
     #[test]
     fn an_end_without_a_stop_signal_is_a_violation() {
         let mut run = one(CLAUSE, "Always", 1);

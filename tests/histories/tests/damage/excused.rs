@@ -72,11 +72,6 @@ pub(crate) const ALL: &[(&str, &str, &str)] = &[
         "the preStop hook asks at the probe's own port, so the judge counts no probe there: one may be the hook's",
     ),
     (
-        "an HTTP probe that hangs is waited for six tenths of a second more",
-        "prober/worker-hangs-alone",
-        "why the judge is silent there has not been looked into",
-    ),
-    (
         "an HTTP probe that hangs is given up half a second early",
         "probe_types/liveness-catches-hang",
         "the preStop hook asks at the probe's own port, so the judge counts no probe there: one may be the hook's",

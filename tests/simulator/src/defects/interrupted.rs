@@ -18,9 +18,6 @@ macro_rules! with_interrupted {
     /// A redirect to another host has no result if the probe needs several successes
     /// (`probe.http.redirect.cross-host-not-followed`).
     WarningBreaksSuccessRun,
-    /// A sidecar whose readiness probe succeeded stays ready while it is in `CrashLoopBackOff`
-    /// (`prober.worker.non-running-sets-failure`).
-    DeadSidecarStaysReady,
     // Requests of probes.
     /// Over HTTP/2, the custom Host header is not the authority of the request (`probe.http.vhost-via-header`).
     Http2IgnoresHostHeader,

@@ -93,6 +93,9 @@ impl World<'_> {
                     condition["observedGeneration"] = self.pods[pod].object["metadata"]["generation"].clone();
                 }
                 let was = find(old, says.kind).filter(|was| was["status"] == condition["status"]);
+                if was.is_none() {
+                    self.date_too_early(&mut condition);
+                }
                 let stays = self.has(Defect::GenerationOfConditionsStays)
                     || (says.kind == "PodScheduled" && self.has(Defect::GenerationOfScheduledStays));
                 if let Some(was) = was.filter(|_| stays) {
@@ -223,6 +226,11 @@ impl World<'_> {
         let gated = self.passes_gates(of, old);
         let mut of_containers = ready && (gated || !self.has(Defect::GatesCountForContainers));
         let mut of_pod = ready && gated;
+        if self.has(Defect::GatesHideSidecars) && of.object["spec"]["readinessGates"].is_array() {
+            let main =
+                |name: &&str| of.containers.iter().any(|one| one.name == *name && one.kind == Kind::Main);
+            of_pod |= gated && !finished && !self.unready(of).iter().any(main);
+        }
         if self.has(Defect::PodStaysReady) {
             let was = is_true(old, "Ready");
             of_containers |= was && !finished;
@@ -253,6 +261,7 @@ impl World<'_> {
         match () {
             () if self.has(Defect::GatesIgnored) => true,
             () if of.deleted.is_some() && self.has(Defect::GatesOpenInTermination) => true,
+            () if self.forgets_gates(of) => false,
             () if self.has(Defect::GatesForgottenAfterRestart)
                 && of.containers.iter().any(|container| container.attempt() > 0) =>
             {
@@ -281,6 +290,7 @@ impl World<'_> {
         let incomplete: Vec<&str> = helpers
             .filter(|container| !is_done(container) || self.has(Defect::DoneInitStillNamed))
             .map(|container| container.name.as_str())
+            .chain(self.named_mains(pod))
             .collect();
         match self.has(Defect::UninitializedNotNamed) {
             true => String::new(),

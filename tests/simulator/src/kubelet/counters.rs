@@ -13,6 +13,7 @@ use crate::world::{At, World};
 impl World<'_> {
     /// Counts the result of a probe.
     pub(super) fn count_result(&mut self, at: At, kind: ProbeKind, passed: bool) {
+        let kind = self.counted_as(kind, passed);
         let times = if self.has(Defect::CountsTwice) { 2 } else { 1 };
         let lost = (!passed && self.has(Defect::CountsNoFailures))
             || (kind == ProbeKind::Liveness && self.has(Defect::CountsReadinessOnly))

@@ -35,7 +35,10 @@ impl World<'_> {
 
     /// Whether the kubelet does not wait for the hook.
     fn is_unawaited(&self, at: At) -> bool {
-        self.has(Defect::StartHookUnawaited)
+        let hook = &self.pods[at.pod].containers[at.container].spec["lifecycle"]["postStart"];
+        let command = hook.get("exec").is_some() && self.has(Defect::HookCommandUnawaited);
+        command
+            || self.has(Defect::StartHookUnawaited)
             || (self.is_again(at) && self.has(Defect::LaterStartHookUnawaited))
             || self.forgets_request_hook(at)
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::lifecycle::{FIRST_WAIT, LONGEST_WAIT};
 use crate::Defect;
-use crate::pod::{Container, Kind, State};
+use crate::pod::{BackOff, Container, Kind, State};
 use crate::updates::container_in;
 use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 
@@ -35,7 +35,7 @@ impl World<'_> {
             }
             let of = &self.pods[pod].containers[container];
             let heeded = match of.kind {
-                Kind::Main => !self.has(Defect::NewImageKeepsMain),
+                Kind::Main => !self.has(Defect::NewImageKeepsMain) && !self.keeps_image_of_starting(of),
                 Kind::Sidecar if self.initializes(pod) => {
                     !self.has(Defect::NewImageKeepsSidecar)
                         && !self.has(Defect::NewImageOfSidecarWaitsForInits)
@@ -50,6 +50,11 @@ impl World<'_> {
             let at = At { pod, container };
             if changed && of.plan.is_some() && !self.has(Defect::NewImageStartsOld) {
                 self.pods[pod].containers[container].absent = unknown;
+            }
+            let of = &mut self.pods[pod].containers[container];
+            of.replaced |= changed && of.is_running();
+            if changed && of.is_running() {
+                of.back_off = BackOff::default();
             }
             let of = &self.pods[pod].containers[container];
             if changed && self.waits_for_its_image(at) {
@@ -105,8 +110,15 @@ impl World<'_> {
     }
 
     /// Whether the newest instance of a container has an older image than the spec.
-    pub(super) fn runs_old_image(&self, at: At) -> bool {
+    fn runs_old_image(&self, at: At) -> bool {
         self.pods[at.pod].containers[at.container].image != self.wanted_image(at)
+    }
+
+    /// Whether a main container has ended because of a new image, with which it starts again whatever its policy.
+    pub(super) fn ended_for_image(&self, at: At) -> bool {
+        let of = &self.pods[at.pod].containers[at.container];
+        let runs_old = of.kind == Kind::Main && self.runs_old_image(at);
+        runs_old && (of.replaced || self.has(Defect::NewImageRestartsDone))
     }
 
     /// Whether a defective kubelet does not restart a container that it has stopped because of a new image.

@@ -30,6 +30,8 @@ impl World<'_> {
             Kind::Init if self.has(Defect::InitsRunTogether) && !before_mains => true,
             Kind::Init if self.has(Defect::MainsBesideInits) && before_mains => true,
             Kind::Init if self.has(Defect::InitFailureSkipped) => ended(|_| true),
+            Kind::Init if self.takes_lack_of_memory_for_success(of) => ended(|_| true),
+            Kind::Init if self.skips_running_init(of) => true,
             Kind::Init => ended(|code| code == 0),
             Kind::Sidecar if self.is_put_off(pod, container) => true,
             Kind::Sidecar if self.has(Defect::SidecarEndAwaited) => ended(|code| code == 0),
@@ -73,10 +75,19 @@ impl World<'_> {
     /// Ends a container that cannot start. Returns whether the container cannot start.
     pub(super) fn failed_to_start(&mut self, at: At) -> bool {
         let (now, uid) = (self.now, self.pods[at.pod].uid.clone());
-        let container = &mut self.pods[at.pod].containers[at.container];
-        if !cannot_start(container) {
+        if self.fails_start(at) {
+            let events = [
+                ("Normal", "Pulled", "Container image already present on machine"),
+                ("Normal", "Created", "Container created"),
+                ("Warning", "Failed", "Error: unable to freeze"),
+            ];
+            for (kind, reason, message) in events {
+                self.record(at.pod, at.container, kind, reason, message);
+            }
+        } else if !cannot_start(&self.pods[at.pod].containers[at.container]) {
             return false;
         }
+        let container = &mut self.pods[at.pod].containers[at.container];
         let id = container.id(&uid);
         container.state = State::Ended(Ended {
             code: NOT_STARTED,
@@ -294,6 +305,11 @@ impl World<'_> {
             }
         }
     }
+}
+
+/// Whether an end with this status is that of a start that failed in the runtime.
+pub(crate) fn was_not_started(container: &Container, code: i64) -> bool {
+    cannot_start(container) || (code == NOT_STARTED && container.failed_starts > 0)
 }
 
 /// Whether the runtime cannot start a container: its command is not in the image.

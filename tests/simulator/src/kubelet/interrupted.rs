@@ -10,7 +10,6 @@ use super::expand::{expand, written};
 use super::http::Leg;
 use crate::Defect;
 use crate::call::Request;
-use crate::pod::{Kind, State, Worker};
 use crate::world::{At, FIRST_NETWORK, NEXT_NETWORK, SECOND, World};
 
 /// The User-Agent header of the library with which the kubelet sends requests.
@@ -52,22 +51,6 @@ impl World<'_> {
     /// Whether a success with a warning has no result.
     pub(super) fn ignores_warning(&self, at: At, kind: ProbeKind) -> bool {
         self.needs_successes(at, kind) && self.has(Defect::WarningBreaksSuccessRun)
-    }
-
-    /// Whether a sidecar counts as ready although it waits for its restart.
-    pub(super) fn stays_ready_in_back_off(&self, at: At) -> bool {
-        let of = &self.pods[at.pod].containers[at.container];
-        let waits = of.view.state == State::Waiting("CrashLoopBackOff");
-        let passed = |worker: &Worker| worker.kind == ProbeKind::Readiness && worker.last == Some(true);
-        let was_ready = of.was_ready && of.workers.iter().any(passed);
-        of.kind == Kind::Sidecar && waits && was_ready && self.has(Defect::DeadSidecarStaysReady)
-    }
-
-    /// A container begins to wait for its restart, and stays ready if a defect requires this.
-    pub(super) fn keep_ready_in_back_off(&mut self, at: At) {
-        if self.stays_ready_in_back_off(at) {
-            self.pods[at.pod].containers[at.container].view.ready = true;
-        }
     }
 
     /// A request as a client sends it over HTTP/2 to this place, or unchanged if it uses HTTP/1.1.

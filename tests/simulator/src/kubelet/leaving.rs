@@ -10,6 +10,8 @@ use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 
 /// How much later an init container gets its stop signal.
 const LATE: i64 = 4 * SECOND;
+/// How soon after its stop signal a defective kubelet kills a sidecar, which is too early.
+const CUT_SHORT: i64 = 500 * MS;
 /// A delay that is longer than any case.
 const NEVER: i64 = 600 * SECOND;
 
@@ -46,6 +48,7 @@ impl World<'_> {
             () if deleted && self.has(Defect::DeletedSidecarsHaveTwoSeconds) => Some(self.least_grace()),
             () if deleted && self.has(Defect::DeletedSidecarsNeverKilled) => Some(NEVER),
             () if expired && self.has(Defect::ExpiredSidecarsHaveTwoSeconds) => Some(self.least_grace()),
+            () if expired && self.has(Defect::ExpiredSidecarsCutShort) => Some(CUT_SHORT),
             () => None,
         }
     }

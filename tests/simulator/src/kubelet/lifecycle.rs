@@ -12,6 +12,8 @@ pub(super) const FIRST_WAIT: i64 = 10 * SECOND;
 pub(super) const LONGEST_WAIT: i64 = 300 * SECOND;
 /// A container that ran for this long restarts without a delay.
 const GOOD_RUN: i64 = 600 * SECOND;
+/// How long after the end of a wait a defective kubelet looks again.
+const LATE: i64 = 12 * SECOND;
 
 impl World<'_> {
     /// Kills containers because of their probes, restarts terminated containers, and creates the next ones.
@@ -79,7 +81,7 @@ impl World<'_> {
         if self.pods[pod].deleted.is_some() || self.pods[pod].terminal || self.waits_for_namesake(pod) {
             return;
         }
-        if !self.make_sandbox(pod) {
+        if self.lacks_user_namespaces(pod) || !self.make_sandbox(pod) {
             return;
         }
         let mut delay = 0;
@@ -106,7 +108,9 @@ impl World<'_> {
     pub(crate) fn start(&mut self, at: At) {
         let leaving = self.starts_while_leaving(at);
         let stays = leaving || self.comes_back_in_termination(at) || self.comes_back_beside_others(at);
-        let returns = self.has(Defect::SidecarStartsAfterWork) || self.returns_after_stop(at);
+        let returns = self.has(Defect::SidecarStartsAfterWork)
+            || self.returns_after_stop(at)
+            || self.returns_with_kubelet(at);
         let over = self.pods[at.pod].terminal && !returns && !leaving;
         let goes = (self.pods[at.pod].deleted.is_some() && !stays) || over;
         if goes || self.pods[at.pod].gone || (self.pods[at.pod].expired && !leaving) {
@@ -139,6 +143,7 @@ impl World<'_> {
         container.killing = None;
         container.restarting = false;
         container.reset = false;
+        container.replaced = false;
         if container.starts > 1 && self.has(Defect::RestartMovesPod) {
             self.pods[at.pod].object["spec"]["nodeName"] = serde_json::json!("node2");
         }
@@ -248,7 +253,6 @@ impl World<'_> {
         container.view.ready = stays_ready && container.probe(ProbeKind::Readiness).is_none();
         container.view.started = false;
         let (name, pod) = (container.name.clone(), self.pods[at.pod].name.clone());
-        self.keep_ready_in_back_off(at);
         let uid = self.pods[at.pod].uid.clone();
         let message = format!(
             "Back-off restarting failed container {name} in pod {pod}_{}({uid})",
@@ -259,7 +263,8 @@ impl World<'_> {
         }
         self.back_off_more(at);
         self.touch(at.pod);
-        self.at(due, Act::Start(at));
+        let late = if self.has(Defect::BackOffEndsLate) { LATE } else { 0 };
+        self.at(due + late, Act::Start(at));
     }
 
     /// Whether the policy restarts a container that ended with this status.
@@ -274,7 +279,7 @@ impl World<'_> {
         if let Some(wrong) = self.wrongly_back(at, code) {
             return wrong;
         }
-        if kind == Kind::Main && self.runs_old_image(at) {
+        if self.ended_for_image(at) {
             return !self.has(Defect::NewImageEndsNever) || self.policy_of(at) != "Never";
         }
         if kind != Kind::Sidecar && self.restarts_by_rule(at, code) {
@@ -334,6 +339,9 @@ impl World<'_> {
         } else if self.has(Defect::KillsWaitNoLonger) {
             wait = wait.min(FIRST_WAIT);
         }
+        // If the delay since the previous end is not over, the kubelet looks again, and knows the end of the killed instance.
+        let earlier = before.filter(|_| self.has(Defect::KillsWaitFromEndBefore));
+        let due = earlier.unwrap_or(ended.finished) + wait;
         match before {
             // After a wait, the decision is made again, and then depends on the exit status.
             Some(finished)
@@ -344,11 +352,11 @@ impl World<'_> {
                 let delay = self.between(100 * MS, 1000 * MS);
                 self.later(delay, Act::Sync(at.pod));
                 if sidecar {
-                    self.wait_to_start(at, ended, finished + wait);
+                    self.wait_to_start(at, ended, due);
                 }
             }
             Some(finished) if wait > 0 && self.now < finished + wait => {
-                self.wait_to_start(at, ended, finished + wait);
+                self.wait_to_start(at, ended, due);
             }
             _ => {
                 if before.is_some() {

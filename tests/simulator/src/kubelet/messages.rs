@@ -1,6 +1,6 @@
 //! Termination messages: the file that a container wrote, or the end of its log.
 
-use probity_script::{Consumer, WitnessLine};
+use probity_script::{Consumer, FILE_BLOCK, WitnessLine, file_text};
 use serde_json::Value;
 
 use crate::Defect;
@@ -67,7 +67,7 @@ impl World<'_> {
         });
         let longest = if self.has(Defect::MessageCutEarly) { LONGEST / 2 } else { LONGEST };
         let limit = if self.has(Defect::MessageUncut) { usize::MAX } else { longest };
-        let mut message = ".".repeat(written.next().unwrap_or(0).min(limit));
+        let mut message = self.text_of_file(written.next().unwrap_or(0), limit);
         let logs = text(spec, "terminationMessagePolicy") == "FallbackToLogsOnError";
         let failed = code != 0 || self.has(Defect::LogAfterSuccess);
         let silent = message.is_empty() || self.has(Defect::LogReplacesMessage);
@@ -92,5 +92,19 @@ impl World<'_> {
             message.truncate(OF_ALL / all.iter().filter(shares).count().max(1));
         }
         message
+    }
+
+    /// The end of a file of this size, at most this many bytes.
+    fn text_of_file(&self, size: usize, limit: usize) -> String {
+        let mut text = file_text(size.min(FILE_BLOCK));
+        if text.len() > limit && self.has(Defect::LongMessageLosesMiddle) {
+            let (half, end) = (limit / 2, text.len() - limit / 2);
+            text.replace_range(half..end, "");
+        }
+        text = text.split_off(text.len().saturating_sub(limit));
+        if self.has(Defect::MessageLowered) {
+            text.make_ascii_lowercase();
+        }
+        text
     }
 }

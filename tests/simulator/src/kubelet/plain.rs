@@ -6,10 +6,8 @@ use serde_json::Value;
 use super::prober::{Back, KUBELET, Outcome, Run};
 use crate::Defect;
 use crate::call::{Call, CallResult, Manner, Request, Tls};
+use crate::node_facts::NODE_ADDRESS;
 use crate::world::{FIRST_NETWORK, NEXT_NETWORK, SECOND, World};
-
-/// The address of the node.
-const NODE_ADDRESS: &str = "10.89.0.2";
 
 /// A time that no case reaches.
 const FOR_EVER: i64 = 3600 * SECOND;
@@ -60,7 +58,8 @@ impl World<'_> {
         let port = port.filter(|port| !self.is_too_high(*port));
         let port = port.ok_or_else(|| super::http::no_such_port(&settings["port"]))?;
         let given = self.given_host(settings).filter(|_| !self.has(Defect::TcpHostIgnored));
-        let looped = given.is_none() && self.has(Defect::TcpThroughLoopback);
+        let looped = self.has(Defect::TcpThroughLoopback) || self.goes_astray(run);
+        let looped = given.is_none() && looped;
         let own = match () {
             () if looped => "127.0.0.1".to_owned(),
             () if self.has(Defect::TcpDefaultsToNode) => NODE_ADDRESS.to_owned(),

@@ -273,6 +273,7 @@ impl World<'_> {
         let wrong = match () {
             () if self.has(Defect::HostAddressIsPods) => of.ip.as_str(),
             () if self.has(Defect::HostAddressOfNobody) => nobody.as_str(),
+            () if self.has(Defect::HostAddressOfAnother) => "10.90.0.1",
             () => "",
         };
         if !wrong.is_empty() {

@@ -6,7 +6,7 @@ use probity_model::history::{Did, REMOVE_SANDBOX};
 use serde_json::Value;
 
 use crate::Defect;
-use crate::pod::{Kind, State};
+use crate::pod::{Container, Kind, State};
 use crate::world::{Act, At, FIRST_NETWORK, LifeAt, MS, NEXT_NETWORK, SECOND, World};
 
 /// When a defective kubelet starts the sidecars in a new sandbox.
@@ -33,6 +33,13 @@ impl World<'_> {
         let later = self.has(Defect::RestartAllByLaterRule);
         let mut rules = rules.filter(|rule| restarts_all(rule) || !(any || later));
         rules.find(|rule| any || self.matches(rule, code)).is_some_and(restarts_all)
+    }
+
+    /// Whether a container of a pod has a rule that restarts all of its containers.
+    pub(crate) fn restarts_as_one(&self, pod: usize) -> bool {
+        let rules =
+            |of: &Container| of.spec["restartPolicyRules"].as_array().into_iter().flatten().any(restarts_all);
+        self.pods[pod].containers.iter().any(rules)
     }
 
     /// Whether a defective kubelet does not run an init container again.

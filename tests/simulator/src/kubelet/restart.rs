@@ -33,6 +33,7 @@ impl World<'_> {
             let object = &self.pods[pod].object;
             let over = matches!(object["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
             if object["spec"]["nodeName"] != NODE || over {
+                self.run_the_finished(pod);
                 continue;
             }
             let down = self.between(300 * MS, 1_500 * MS);
@@ -41,6 +42,7 @@ impl World<'_> {
                 self.forget(At { pod, container }, down);
             }
             self.run_the_ended(pod, down);
+            self.restart_the_running(pod, down);
             self.later(down, Act::Sync(pod));
             self.terminate_again(pod, self.now + down);
         }

@@ -8,7 +8,7 @@ use crate::world::{At, World};
 
 impl World<'_> {
     /// The effective restart policy of a container that is not a sidecar: its own, or its pod's.
-    pub(super) fn policy_of(&self, at: At) -> &str {
+    pub(crate) fn policy_of(&self, at: At) -> &str {
         let of = &self.pods[at.pod];
         let (container, pod) = (&of.containers[at.container], of.restart_policy());
         let own = container.spec["restartPolicy"].as_str().filter(|_| container.kind != Kind::Sidecar);

@@ -96,6 +96,7 @@ impl World<'_> {
             // This note changes the status, so that it is written again.
             status["note"] = json!(self.now);
         }
+        self.misdate_start(container, status);
         self.misshow_running(container, status);
         for place in ["state", "lastState"] {
             if let Some(ended) = status[place].get_mut("terminated") {

@@ -18,7 +18,7 @@ impl World<'_> {
     /// Kills a container because of a probe.
     pub(super) fn kill_by_probe(&mut self, at: At, kind: ProbeKind) {
         let policy = self.policy_of(at).to_owned();
-        let pod_grace = self.pods[at.pod].grace();
+        let (pod_grace, name) = (self.pods[at.pod].grace(), self.name_in_kill(at));
         let container = &mut self.pods[at.pod].containers[at.container];
         if !container.is_running() || container.killing.is_some() {
             return;
@@ -28,7 +28,7 @@ impl World<'_> {
             if policy == "Never" && container.kind != Kind::Sidecar { "" } else { ", will be restarted" };
         let named = if container.kind == Kind::Sidecar { "Init container" } else { "Container" };
         let suffix = if container.kind == Kind::Sidecar { "" } else { suffix };
-        let message = format!("{named} {} failed {} probe{suffix}", container.name, kind.word());
+        let message = format!("{named} {name} failed {} probe{suffix}", kind.word());
         self.report_kill(at, &message);
         let own = self.grace_of_probe(at, kind);
         let grace = self.grace_of_kill(kind, own.map(|own| own * SECOND), pod_grace) + self.grace_off(true);
@@ -84,10 +84,15 @@ impl World<'_> {
         let life = LifeAt { at, attempt: self.pods[at.pod].containers[at.container].attempt() };
         let begins = self.begins_to_stop(at.pod) + self.told_later(at);
         if !self.runs_stop_hook(at, grace) {
-            self.at(begins, Act::Terminate(life, begins + grace.max(self.least_grace())));
+            self.at(begins, Act::Terminate(life, begins + grace.max(self.least_grace_of(at))));
             return;
         }
-        let hook = self.pods[at.pod].containers[at.container].spec["lifecycle"]["preStop"].clone();
+        let mut hook = self.pods[at.pod].containers[at.container].spec["lifecycle"]["preStop"].clone();
+        if let Some(seconds) =
+            hook["sleep"]["seconds"].as_i64().filter(|_| self.has(Defect::SleepTakesHalfMore))
+        {
+            hook["sleep"]["seconds"] = Value::from(seconds * 3 / 2);
+        }
         let signaled_first = self.has(Defect::PreStopAfterSignal);
         if signaled_first {
             self.terminate(life, self.now + grace);
@@ -178,6 +183,7 @@ impl World<'_> {
                 self.pods[life.at.pod].deleted.is_some() && self.has(Defect::VolumesGoBeforeContainers);
             self.note(life, Fact::Volume(VolumeSeen { kept: !lost }));
             self.note(life, Fact::Exiting(Exiting { code, why: why.to_owned() }));
+            self.forget_resize(life.at, why);
             self.ended(life, i64::from(code));
         }
     }
@@ -235,7 +241,7 @@ impl World<'_> {
             let hooked = !self.pods[pod].containers[container].spec["lifecycle"]["preStop"].is_null();
             let goes_on = hooked && self.has(Defect::LivenessGoesOnDuringHooks);
             if !goes_on && !self.has(Defect::LivenessGoesOnInTermination) && !sidecar {
-                if !self.command_goes_on(at) {
+                if !self.command_goes_on(at) && !self.connecting_goes_on(at) {
                     self.stop_worker(at, ProbeKind::Liveness);
                 }
                 if !self.has(Defect::StartupGoesOnInTermination) {
@@ -243,7 +249,7 @@ impl World<'_> {
                 }
             }
             let helper = sidecar && self.has(Defect::ReadinessOfSidecarsStopsOnDelete);
-            if helper || self.has(Defect::ReadinessStopsOnDelete) {
+            if helper || self.has(Defect::ReadinessStopsOnDelete) || self.stops_readiness(at) {
                 self.stop_worker(at, ProbeKind::Readiness);
             }
         }

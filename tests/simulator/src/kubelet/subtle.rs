@@ -51,6 +51,7 @@ impl World<'_> {
         let failing = self.last_result(at, kind) == Some(false);
         let share = match () {
             () if liveness && self.has(Defect::LivenessPeriodTenthLonger) => 1100,
+            () if liveness && self.has(Defect::LivenessPeriodTwentyFifthLonger) => 1040,
             () if kind == ProbeKind::Startup && self.has(Defect::StartupPeriodQuarterLonger) => 1250,
             () if self.is_by(at, kind, "tcpSocket") && self.has(Defect::TcpPeriodTenthShorter) => 900,
             () if self.is_by(at, kind, "exec") && self.has(Defect::ExecPeriodQuarterLonger) => 1250,
@@ -133,6 +134,12 @@ impl World<'_> {
             }
             () if by("tcpSocket") && self.has(Defect::TcpTimeoutThreeSecondsMore) => timeout + 3 * SECOND,
             () if by("exec") && self.has(Defect::ExecTimeoutSecondMore) => timeout + SECOND,
+            () if by("exec")
+                && kind == ProbeKind::Liveness
+                && self.has(Defect::LivenessCommandTimeoutSecondMore) =>
+            {
+                timeout + SECOND
+            }
             () if by("exec") && self.has(Defect::ExecTimeoutHalfSecondLess) => timeout - 500 * MS,
             () if by("exec") && self.has(Defect::ExecTimeoutIsPeriod) => self.period(at, kind),
             () if self.has(Defect::TimeoutAtMostPeriod) => timeout.min(self.period(at, kind)),
@@ -181,6 +188,9 @@ impl World<'_> {
             number if survived && self.has(Defect::RestartDoublesThreshold) => 2 * number,
             _ if survived && kind == ProbeKind::Liveness && self.has(Defect::RestartLeavesOneFailure) => 1,
             4.. if self.has(Defect::ThresholdAtMost3) => 3,
+            2.. if kind == ProbeKind::Readiness && self.has(Defect::ReadinessFallsOneFailureEarly) => {
+                number - 1
+            }
             number => number + u64::from(once_more),
         }
     }

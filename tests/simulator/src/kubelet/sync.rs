@@ -92,7 +92,8 @@ impl World<'_> {
         if !container.is_running() {
             return false;
         }
-        if self.has(Defect::StartupNotRearmedOnRestart) && container.attempt() > 0 {
+        let rearmed = !self.has(Defect::StartupNotRearmedOnRestart) && !self.starts_without_probe(at);
+        if container.attempt() > 0 && !rearmed {
             return true;
         }
         match container.results.get(ProbeKind::Startup, id) {
@@ -117,9 +118,6 @@ impl World<'_> {
         }
         let unprobed = container.probe(ProbeKind::Readiness).is_none() && container.starts > 0;
         if !running && unprobed && self.stays_ready_at_its_end(at) {
-            return true;
-        }
-        if self.stays_ready_in_back_off(at) {
             return true;
         }
         if !running || !container.view.started {

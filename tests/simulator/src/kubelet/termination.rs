@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::Defect;
 use crate::pod::{Kind, Turn};
+use crate::pressure::Cause;
 use crate::world::{Act, At, LifeAt, MS, SECOND, World};
 
 /// The minimum time between a container's stop signal and its kill.
@@ -35,7 +36,8 @@ impl World<'_> {
     /// The grace period of a terminating pod: from the request, or its own. The kubelet uses at least one second.
     pub(super) fn grace_in_force(&self, pod: usize) -> i64 {
         let of = &self.pods[pod];
-        let own = of.grace();
+        let by_shutdown = of.evicted == Some(Cause::Shutdown);
+        let own = if by_shutdown { self.grace_of_shutdown(pod) } else { of.grace() };
         let Some((_, asked)) = of.deleted else { return own };
         let grace = match asked * SECOND {
             _ if self.has(Defect::RequestedGraceIgnored) => own,
@@ -50,7 +52,8 @@ impl World<'_> {
     /// When a container without a hook receives its stop signal.
     pub(super) fn begins_to_stop(&mut self, pod: usize) -> i64 {
         let late = self.pods[pod].deleted.is_some() && self.has(Defect::DeletionSignalsLate);
-        self.now + self.between(10 * MS, 40 * MS) + if late { LATE } else { 0 }
+        let late = if late { LATE } else { self.rest_of_probes(pod) };
+        self.now + self.between(10 * MS, 40 * MS) + late
     }
 
     /// Whether a container's preStop hook runs.
@@ -126,7 +129,7 @@ impl World<'_> {
     }
 
     /// The sidecars of a terminating pod begin to wait for their turn, and their hooks run.
-    pub(super) fn begin_turns(&mut self, pod: usize) {
+    pub(crate) fn begin_turns(&mut self, pod: usize) {
         if self.kills_helpers(pod) || self.leaves_helpers_to_sandbox(pod) {
             return;
         }
@@ -140,6 +143,7 @@ impl World<'_> {
             of.restarting = true;
             let message = format!("Stopping container {}", of.name);
             self.report_stop(at, &message);
+            let grace = self.grace_of_sidecar(at, grace);
             let hooked = !self.runs_hook_in_turn(at) || !self.runs_stop_hook(at, grace);
             let ready = if hooked { self.hook_of_sidecar(at, grace) } else { self.now };
             let unawaited = self.pods[pod].deleted.is_some() && self.has(Defect::HookOfSidecarUnawaited);
@@ -215,6 +219,7 @@ impl World<'_> {
         let mains = runs(Kind::Main, 0..of.len());
         let is_done = self.pods[at.pod].deleted.is_none();
         match () {
+            () if self.pods[at.pod].expired && self.has(Defect::ExpiredSidecarsCutShort) => true,
             () if self.has(Defect::SidecarsStopWithMains) => false,
             () if self.pods[at.pod].expired && self.has(Defect::ExpiredSidecarsDoNotWait) => false,
             () if self.pods[at.pod].expired && self.has(Defect::ExpiredSidecarsStopTogether) => mains,
@@ -237,7 +242,9 @@ impl World<'_> {
     pub(super) fn removed_from(&self, pod: usize) -> i64 {
         let of = &self.pods[pod];
         let idle = of.terminal || of.containers.iter().all(|container| container.starts == 0);
-        let waits = self.has(Defect::RemovedAtTheDeadline) || (idle && self.has(Defect::IdlePodsWait));
+        let failed = of.object["status"]["phase"] == "Failed" && self.has(Defect::FailedPodsKeepGrace);
+        let waits =
+            failed || self.has(Defect::RemovedAtTheDeadline) || (idle && self.has(Defect::IdlePodsWait));
         let unmounted = of.mount_wait > 0 && !of.sandbox;
         let staged = of.containers.iter().any(|container| container.kind != Kind::Main);
         if unmounted && staged && self.has(Defect::DeletionWaitsForVolumes) {
@@ -302,7 +309,11 @@ impl World<'_> {
 
     /// The signal that stops a container.
     pub(super) fn stop_signal(&self, at: At) -> String {
-        self.stop_signal_of(&self.pods[at.pod].containers[at.container].spec)
+        let signal = self.stop_signal_of(&self.pods[at.pod].containers[at.container].spec);
+        let killed = self.pods[at.pod].containers[at.container].killing.is_some();
+        let wrong =
+            self.has(Defect::DefaultSignalIsInterrupt) || (killed && self.has(Defect::ProbeKillsInterrupt));
+        if wrong && signal == "SIGTERM" { "SIGINT".to_owned() } else { signal }
     }
 
     /// The signal that stops a container with this spec: its own, or the signal of its image, which the tag of a

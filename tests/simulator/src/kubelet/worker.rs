@@ -188,6 +188,7 @@ impl World<'_> {
         let gated = self.pods[at.pod].containers[at.container].probe(ProbeKind::Startup).is_some();
         match kind {
             ProbeKind::Liveness if gated && self.has(Defect::LivenessLateAfterStartup) => 5,
+            ProbeKind::Liveness if gated && self.has(Defect::LivenessTurnLostAfterStartup) => 1,
             ProbeKind::Liveness | ProbeKind::Startup if self.has(Defect::FirstProbeAPeriodLate) => 1,
             _ => 0,
         }
@@ -201,7 +202,8 @@ impl World<'_> {
         let lost = (self.has(Defect::DelayLostWithLongPeriod)
             && delay < self.setting_of(at, kind, "periodSeconds"))
             || (self.has(Defect::DelayInFirstLifeOnly) && container.attempt() > 0)
-            || (self.has(Defect::DelayLostAfterStartup) && started);
+            || (self.has(Defect::DelayLostAfterStartup) && started)
+            || self.forgets_delay(at, kind);
         match lost {
             true => 0,
             false if self.has(Defect::DelayHalved) => delay / 2,
@@ -248,7 +250,7 @@ impl World<'_> {
         }
         let drifts = self.has(Defect::PeriodAfterAnswer);
         let period = self.period(at, kind);
-        let goes_on = self.has(Defect::LivenessGoesOnAfterFailure) && kind == ProbeKind::Liveness;
+        let goes_on = self.goes_on_after_failure(at, kind);
         let now = self.now;
         let Some(worker) = self.worker(at, kind) else { return };
         worker.busy = false;
@@ -355,6 +357,9 @@ impl World<'_> {
         let container = &self.pods[at.pod].containers[at.container];
         let has = |kind| container.probe(kind).is_some();
         let recovered = kind == ProbeKind::Readiness && container.spoiled && container.view.ready;
+        if let Some(other) = self.threshold_after_restart(at, kind) {
+            return other;
+        }
         if self.has(Defect::FirstFailureSettles)
             || self.kills_at_once(at, kind)
             || (recovered && self.has(Defect::SecondFallAtOnce))
@@ -388,6 +393,7 @@ impl World<'_> {
     /// Stores a result, and makes the kubelet act on it if it is new.
     fn set_result(&mut self, at: At, kind: ProbeKind, id: &str, to: Option<bool>) {
         let container = &mut self.pods[at.pod].containers[at.container];
+        let first = container.results.get(kind, id).is_none();
         if !container.results.set(kind, id, to) {
             return;
         }
@@ -400,6 +406,9 @@ impl World<'_> {
         }
         if to == Some(false) {
             self.failed_in_termination(at, kind);
+        }
+        if first && self.overlooks_first_result(at) {
+            return;
         }
         self.touch(at.pod);
         let delay = self.between(2 * MS, 12 * MS);

@@ -6,9 +6,10 @@ use serde_json::Value;
 
 use crate::Defect;
 use crate::kubelet::expand::expand;
+use crate::node_facts::{ALLOCATABLE, NODE_ADDRESS};
 use crate::pod::Kind;
 use crate::updates::container_in;
-use crate::world::{ALLOCATABLE, At, FIRST_NETWORK, NEXT_NETWORK, World};
+use crate::world::{At, FIRST_NETWORK, NEXT_NETWORK, World};
 
 /// The variables with which every container finds the API server.
 const OF_API_SERVER: [(&str, &str); 2] =
@@ -148,7 +149,9 @@ impl World<'_> {
         let (metadata, spec) = (&object["metadata"], &object["spec"]);
         if let Some((list, key)) = field.strip_suffix("']").and_then(|field| field.split_once("['")) {
             let list = if self.has(Defect::DownwardMixesMaps) { "metadata.labels" } else { list };
-            return text(&metadata[list.trim_start_matches("metadata.")][key]);
+            let lowered = list == "metadata.annotations" && self.has(Defect::AnnotationKeysLowered);
+            let key = if lowered { key.to_lowercase() } else { key.to_owned() };
+            return text(&metadata[list.trim_start_matches("metadata.")][&key]);
         }
         match field {
             "metadata.labels" | "metadata.annotations" => {
@@ -167,7 +170,7 @@ impl World<'_> {
             "spec.serviceAccountName" => text(&spec["serviceAccountName"]),
             "spec.nodeName" => text(&spec["nodeName"]),
             "status.hostIP" | "status.hostIPs" if self.has(Defect::DownwardHostIsPod) => ip.to_owned(),
-            "status.hostIP" | "status.hostIPs" => "10.89.0.2".to_owned(),
+            "status.hostIP" | "status.hostIPs" => NODE_ADDRESS.to_owned(),
             _ if self.has(Defect::DownwardAddressOfOldSandbox) => ip.replace(NEXT_NETWORK, FIRST_NETWORK),
             _ => ip.to_owned(),
         }

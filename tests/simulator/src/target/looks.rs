@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 
 use crate::Defect;
 use crate::amounts::thousandths;
+use crate::node_facts::ALLOCATABLE;
 use crate::pod::{Container, Kind};
-use crate::world::{ALLOCATABLE, At, World};
+use crate::world::{At, World};
 
 impl World<'_> {
     /// The host name in a container, without a domain.

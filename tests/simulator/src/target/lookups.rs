@@ -27,7 +27,7 @@ impl World<'_> {
     }
 
     /// The files in which a process looks up names, with their content.
-    pub(super) fn lookup_files(&self, at: At) -> [(String, String); 2] {
+    pub(super) fn lookup_files(&self, at: At) -> [(String, String); 3] {
         let pod = &self.pods[at.pod];
         let (short, namespace) = (self.short_host_of(at), &self.setting.namespace);
         let domain = self.domain_of(at).filter(|_| !self.has(Defect::HostsWithoutDomain));
@@ -45,7 +45,8 @@ impl World<'_> {
         let config = &spec["dnsConfig"];
         let texts = |field: &str| config[field].as_array().into_iter().flatten().filter_map(Value::as_str);
         let search = Some(search.as_str()).filter(|_| !alone).into_iter().chain(texts("searches"));
-        let search = search.collect::<Vec<_>>().join(" ");
+        let most = if self.has(Defect::SeventhSearchDomainLost) { 6 } else { usize::MAX };
+        let search = search.take(most).collect::<Vec<_>>().join(" ");
         let options = self.resolver_options(config, alone);
         let of_cluster = Some("10.96.0.10").filter(|_| !alone && !self.has(Defect::DnsServerLost));
         let servers = of_cluster.into_iter().chain(texts("nameservers"));
@@ -53,6 +54,7 @@ impl World<'_> {
         [
             ("/etc/hosts".to_owned(), format!("127.0.0.1\tlocalhost\n{own}{}", self.aliases_of(at))),
             ("/etc/resolv.conf".to_owned(), format!("search {search}\n{server}{options}")),
+            ("/etc/hostname".to_owned(), self.hostname_file(&self.host_of(at))),
         ]
     }
 

@@ -15,7 +15,7 @@ use super::connection::Line;
 use crate::Defect;
 use crate::call::{Call, CallResult, Request};
 use crate::pod::micros;
-use crate::world::{LifeAt, MS, World};
+use crate::world::{LifeAt, MS, SECOND, World};
 
 /// The number of bytes of a head, which the simulated target does not write out.
 pub(super) const HEAD: u64 = 120;
@@ -48,6 +48,7 @@ impl World<'_> {
 
     fn ask_health(&mut self, call: &Call, request: &Request, service: &str, line: Line) -> (i64, CallResult) {
         let listener = line.door.listener.clone();
+        let call = &self.with_timeout_anew(call, line.from);
         let (answering, answer) = self.arrive(request, line, listener.service(service), 0, None);
         let ready = answering.line.from + MS / 2;
         match self.send_answer(call, &answering, compose_health(answer.as_ref()), ready) {
@@ -55,7 +56,9 @@ impl World<'_> {
             Ok((at, word, reply)) => {
                 self.answered(&answering, &word, at, 7, None);
                 if !call.keep {
-                    self.end(&answering.line, at + MS, Ending::PeerClosed, None);
+                    let late = answering.line.conn % 3 == 2 && self.has(Defect::GrpcConnectionsClosedLate);
+                    let stays = if late { 4 * SECOND } else { 0 };
+                    self.end(&answering.line, at + MS + stays, Ending::PeerClosed, None);
                 }
                 (at + MS, CallResult::Health(reply))
             }

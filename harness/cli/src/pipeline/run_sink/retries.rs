@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use probity_case::CaseName;
 use probity_model::Registry;
-use probity_report::run_log::Planned;
+use probity_report::run_log::{ClusterFacts, Planned};
 use probity_report::tries::{self, JudgedCase};
 
 use super::AwaitedCase;
@@ -17,6 +17,8 @@ pub(super) struct Retries {
     /// How many more times each case may run.
     times: u32,
     planned: Vec<Planned>,
+    /// The cluster, once it is known.
+    ground: Option<ClusterFacts>,
     judged: Vec<JudgedCase>,
     /// By the names in the report.
     held: BTreeMap<CaseName, HeldCase>,
@@ -34,6 +36,11 @@ struct HeldCase {
 impl Retries {
     pub(super) fn new(times: u32, planned: &[Planned]) -> Self {
         Self { times, planned: planned.to_vec(), ..Self::default() }
+    }
+
+    /// Records what is known about the cluster.
+    pub(super) fn know(&mut self, ground: &ClusterFacts) {
+        self.ground = Some(ground.clone());
     }
 
     /// Whether this case may run again. Its repetition number counts its tries, because a run with `--repeat` has no
@@ -69,7 +76,7 @@ impl Retries {
         registry: &Registry,
         running: &BTreeSet<&CaseName>,
     ) -> Vec<(CaseName, AwaitedCase)> {
-        let chosen = tries::undecided(registry, (&self.planned, running), &self.judged);
+        let chosen = tries::undecided(registry, (&self.planned, running), &self.judged, self.ground.as_ref());
         let held = chosen.iter().filter_map(|case| self.held.remove(case));
         held.map(|HeldCase { name, awaited, .. }| {
             let next = awaited.repetition.map_or(2, |nth| nth + 1);

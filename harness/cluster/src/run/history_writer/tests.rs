@@ -76,6 +76,21 @@ fn what_is_heard_about_a_pod_before_the_watch_shows_it_waits_for_it() {
 }
 
 #[test]
+fn what_keeps_a_workload_from_having_pods_belongs_to_its_case() {
+    let about = |kind: &str, name: &str, reason: &str| {
+        sighting("Event", "e", json!({ "involvedObject": { "kind": kind, "name": name }, "reason": reason }))
+    };
+    for (kind, name) in [("ReplicaSet", "a-b-web-5d8f"), ("StatefulSet", "a-b-web")] {
+        let (writer, case) = open();
+        take(&writer, vec![about(kind, name, "FailedCreate"), about(kind, name, "SuccessfulCreate")]);
+        assert_eq!((written(&case), writer.lock().strays), (vec!["Event".to_owned()], 1), "{kind}");
+    }
+    let (writer, case) = open();
+    take(&writer, vec![about("ReplicaSet", "a-b-other-5d8f", "FailedCreate")]);
+    assert_eq!((written(&case), writer.lock().strays), (vec![], 1));
+}
+
+#[test]
 fn pods_that_nobody_expects_and_pods_of_closed_cases_are_strays() {
     let (writer, case) = open();
     take(
