@@ -63,7 +63,12 @@ fn text<'h>(shown: &Revision<'h>, condition: &str, field: &str) -> Option<&'h st
 /// Only these words certainly name containers: a vendor may use other words in its sentences.
 fn listed(message: &str) -> impl Iterator<Item = &str> {
     let lists = message.split('[').skip(1).filter_map(|part| part.split(']').next());
-    lists.flat_map(|list| list.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-')))
+    lists.flat_map(words)
+}
+
+/// The words of a message that may be names of containers.
+fn words(message: &str) -> impl Iterator<Item = &str> {
+    message.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'))
 }
 
 #[cfg(test)]

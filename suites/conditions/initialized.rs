@@ -11,7 +11,7 @@ use probity_model::{Clause, Seen, Timeline};
 
 use super::lasting::wrong_for_long;
 use super::sandbox::has_inits;
-use super::{NETWORK, listed, text};
+use super::{NETWORK, listed, text, words};
 use crate::reading::inits::{all_helped, initializing, plain_pods};
 use crate::reading::mains::mains;
 use crate::reading::statuses::of_kubelet;
@@ -115,7 +115,7 @@ fn unnamed<'p, 'h>(pod: &'p PodLife<'h>, shown: &Revision<'h>) -> Option<&'p Con
         return None;
     }
     let message = text(shown, INITIALIZED, "message").unwrap_or_default();
-    let words: BTreeSet<&str> = message.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).collect();
+    let words: BTreeSet<&str> = words(message).collect();
     let waits = |of: &&ContainerLife<'_>| match (of.kind, shown.container(&of.name)) {
         (ContainerKind::Init, Some(status)) => !matches!(status.state, State::Terminated { code: 0, .. }),
         (ContainerKind::Sidecar, Some(status)) => status.started != Some(true),
@@ -161,8 +161,7 @@ fn waits_for_inits(shown: &Revision<'_>) -> bool {
 fn judge_named_inits(pod: &PodLife<'_>, seen: &mut Seen) {
     for shown in of_kubelet(pod).filter(|shown| waits_for_inits(shown)) {
         let message = text(shown, INITIALIZED, "message").unwrap_or_default();
-        let words: BTreeSet<&str> =
-            message.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).collect();
+        let words: BTreeSet<&str> = words(message).collect();
         let waits = |of: &&ContainerLife<'_>| {
             let runs = |status: ContainerSeen<'_>| {
                 !status.ready && !matches!(status.state, State::Terminated { code: 0, .. })

@@ -8,7 +8,7 @@ use probity_model::timeline::{ContainerKind, ContainerLife, PodLife, ProbeKind, 
 use probity_model::{Clause, EventId, Seen, Timeline};
 
 use super::patches::is_patched;
-use super::{listed, text};
+use super::{listed, text, words};
 use crate::reading::at_rest::judge_at_rest;
 use crate::reading::mains::mains;
 use crate::reading::services::{Entry, Service, services};
@@ -106,7 +106,7 @@ fn judge_names(
     seen: &mut Seen,
 ) {
     let message = text(shown, CONTAINERS, "message").unwrap_or_default();
-    let words: BTreeSet<&str> = message.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).collect();
+    let words: BTreeSet<&str> = words(message).collect();
     match text(shown, CONTAINERS, "reason") {
         Some("ContainersNotReady") => {}
         None => {

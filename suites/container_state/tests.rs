@@ -20,6 +20,15 @@ const ENDED: &str = "container.state.terminated-fields";
 const HOOK: &str = "container.state.poststart-before-running";
 const FAILED: &str = "container.state.poststart-failure-kills";
 
+/// A container that takes 64 MiB of memory, which is more than its limit.
+fn hungry() -> Value {
+    let plan = r#"{"process":{"consume":[{"memory":{"bytes":"64MiB"}}]}}"#;
+    json!({
+        "name": "target", "resources": { "limits": { "memory": "32Mi" } },
+        "env": [{ "name": "AGNHOST_PLAN", "value": plan }],
+    })
+}
+
 /// A pod with one container, whose process starts at 1 s.
 fn pod(clause: &str, container: Value) -> Composer {
     let mut run = Composer::new(&[clause]);

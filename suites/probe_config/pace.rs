@@ -1,7 +1,8 @@
 //! The pace of a schedule, which a busy node does not change.
 //!
 //! On a busy node, individual probes are late, and the kubelet may skip a probe. But the schedule itself keeps its pace,
-//! because each probe has its own scheduled time. So the usual interval between probes shows a drift without any allowance for noise.
+//! because each probe has its own scheduled time. So the usual interval between probes shows a drift without any allowance
+//! for noise.
 
 use probity_model::Clause;
 use probity_model::clocks::Clock;

@@ -1,7 +1,8 @@
 //! The first liveness or startup probe after the API has shown a container instance as running.
 //!
-//! A kubelet decides whether to send a probe based on the same status that it publishes. So once the API shows this status, nothing
-//! but the period and the delay can defer the first probe. If the API or the watch is slow, the status is only shown later.
+//! A kubelet decides whether to send a probe based on the same status that it publishes. So once the API shows this status,
+//! nothing but the period and the delay can defer the first probe. If the API or the watch is slow, the status is only shown
+//! later.
 
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, Fit, Measurement, seconds};

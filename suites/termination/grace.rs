@@ -2,7 +2,7 @@
 //! seconds by default, and at least two seconds.
 
 use probity_model::measure::{Bound, Fit, seconds, whole_seconds};
-use probity_model::mechanisms::{LEAST_GRACE, NEAR};
+use probity_model::mechanisms::LEAST_GRACE;
 use probity_model::timeline::{Life, Line, ProbeKind, State};
 use probity_model::{Clause, Seen, Timeline};
 
@@ -156,9 +156,8 @@ fn judge_least(clause: &Clause, spent: &Exhausted<'_, '_>, seen: &mut Seen) {
     if life.container.has_memory_limit() || life.termination().is_some_and(|(_, code)| code != KILLED) {
         return;
     }
-    let formula = format!("{} - {} for two clocks", seconds(LEAST_GRACE), seconds(NEAR));
     let quantity = format!("from the stop signal to the kill of {}", life.name());
-    life.within(seen, quantity, (stop, ended), Bound::at_least(LEAST_GRACE - NEAR, formula));
+    life.within(seen, quantity, (stop, ended), least::bound());
 }
 
 /// A pod that is deleted without a grace period still gets a stop signal and a little time.

@@ -10,6 +10,12 @@ use crate::reading::mains::lives_of;
 use crate::reading::statuses::EXCEEDED;
 use crate::reading::termination::KILLED;
 
+/// The shortest time between a stop signal and a kill, whatever the grace period is.
+pub(super) fn bound() -> Bound {
+    let formula = format!("{} - {} for two clocks", seconds(LEAST_GRACE), seconds(NEAR));
+    Bound::at_least(LEAST_GRACE - NEAR, formula)
+}
+
 /// A container that is stopped because its pod exceeded its deadline is not killed too soon after its stop signal. Only a kill
 /// that comes soon is evidence: otherwise more was left of the grace period.
 pub(super) fn at_deadlines(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
@@ -27,12 +33,11 @@ pub(super) fn at_deadlines(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen)
             }
             let soon = run.clocks.between(&stop.at, &ended).is_some_and(|span| span.lo <= late);
             if soon && life.before_deletion(&ended) {
-                let formula = format!("{} - {} for two clocks", seconds(LEAST_GRACE), seconds(NEAR));
                 let quantity = format!(
                     "from the stop signal to the kill of {}, whose pod exceeded its deadline",
                     life.name()
                 );
-                life.within(seen, quantity, (stop, &ended), Bound::at_least(LEAST_GRACE - NEAR, formula));
+                life.within(seen, quantity, (stop, &ended), bound());
             }
         }
     }

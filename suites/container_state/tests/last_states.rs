@@ -5,7 +5,7 @@ use probity_composer::{Composer, NODE, timestamp, us};
 use probity_model::history::{Change, Did, KubeletSigns, NodeProof, RESTART_ALL_GATE};
 use serde_json::{Value, json};
 
-use super::{ENDED, STARTED, ended, exits, plain, pod, running, status};
+use super::{ENDED, STARTED, ended, exits, hungry, plain, pod, running, status};
 use crate::tests::verdict;
 
 /// A container fails, runs again with the failure as its last state, and then exits with 0. The status that shows this
@@ -154,11 +154,7 @@ fn a_kubelet_that_remembers_last_states_shows_them_at_once() {
 
 /// A container needs more memory than its limit, is killed, and is started again with this last state.
 fn lacked_memory(probed: bool, last: Value) -> &'static str {
-    let plan = r#"{"process":{"consume":[{"memory":{"bytes":"64MiB"}}]}}"#;
-    let mut container = json!({
-        "name": "target", "resources": { "limits": { "memory": "32Mi" } },
-        "env": [{ "name": "AGNHOST_PLAN", "value": plan }],
-    });
+    let mut container = hungry();
     if probed {
         container["livenessProbe"] = json!({ "tcpSocket": { "port": 8080 } });
     }

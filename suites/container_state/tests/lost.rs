@@ -5,7 +5,7 @@ use probity_composer::Composer;
 use probity_script::witness::{Dump, Exiting, Fact};
 use serde_json::{Value, json};
 
-use super::{ENDED, FAILED, STARTED, STATES, command, ended, plain, pod, running, status, with_hook};
+use super::{ENDED, FAILED, STARTED, STATES, command, ended, hungry, plain, pod, running, status, with_hook};
 use crate::tests::verdict;
 
 #[test]
@@ -32,14 +32,7 @@ fn an_ephemeral_container_stays_in_the_status() {
 /// A container takes 64 MiB of memory, which is more than its limit, and is killed and started again. Its last state
 /// first has the reason for a lack of memory, and then this reason.
 fn killed_for_memory(then: &str) -> &'static str {
-    let plan = r#"{"process":{"consume":[{"memory":{"bytes":"64MiB"}}]}}"#;
-    let mut run = pod(
-        ENDED,
-        json!({
-            "name": "target", "resources": { "limits": { "memory": "32Mi" } },
-            "env": [{ "name": "AGNHOST_PLAN", "value": plan }],
-        }),
-    );
+    let mut run = pod(ENDED, hungry());
     run.status(1.5, &status(0, running(1.0), json!({}))).left(3.0);
     run.status(3.5, &status(0, ended(137, "OOMKilled", 1.0, 3.0), json!({})));
     run.start(4.0, 1);
@@ -56,14 +49,7 @@ fn a_lack_of_memory_stays_the_reason_of_the_last_state() {
 /// A container takes too much memory twice, and no status shows this reason. Its node has this version of cgroups, and allows
 /// this number of inotify instances.
 fn never_said(cgroup: u8, instances: u32) -> &'static str {
-    let plan = r#"{"process":{"consume":[{"memory":{"bytes":"64MiB"}}]}}"#;
-    let mut run = pod(
-        ENDED,
-        json!({
-            "name": "target", "resources": { "limits": { "memory": "32Mi" } },
-            "env": [{ "name": "AGNHOST_PLAN", "value": plan }],
-        }),
-    );
+    let mut run = pod(ENDED, hungry());
     let of_cgroup = if cgroup == 2 { "memory.events" } else { "memory/memory.failcnt" };
     let files = [
         ("/proc/sys/fs/inotify/max_user_instances".to_owned(), format!("{instances}\n")),
