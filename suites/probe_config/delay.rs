@@ -8,7 +8,7 @@
 use probity_model::clocks::Order;
 use probity_model::measure::{Bound, seconds};
 use probity_model::mechanisms::{CLOCKS_APART, WHOLE_SECOND};
-use probity_model::timeline::{At, ContainerLife, Probe, ProbeKind, ProbeOutcome, ProbedLife};
+use probity_model::timeline::{At, Attempt, ContainerLife, Probe, ProbeKind, ProbeOutcome, ProbedLife};
 use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::Fact;
 
@@ -215,10 +215,12 @@ pub(super) fn first_within_a_period(run: &Timeline<'_>, clause: &Clause, seen: &
 fn after_success(life: &ProbedLife<'_, '_>, first: &Probe<'_>) -> Option<At> {
     life.container.probe(ProbeKind::Startup).filter(|_| life.spec.kind == ProbeKind::Liveness)?;
     let started = due(life)?;
-    let stops = |other: &ContainerLife<'_>| {
-        let mut lines = other.attempts.iter().flat_map(|attempt| &attempt.lines);
-        other.name != life.container.name && lines.any(|line| matches!(line.line.fact, Fact::Signal(_)))
+    // A missing line may have told of a signal.
+    let signaled = |attempt: &Attempt<'_>| {
+        !attempt.holes.is_empty() || attempt.lines.iter().any(|of| matches!(of.line.fact, Fact::Signal(_)))
     };
+    let stops =
+        |other: &ContainerLife<'_>| other.name != life.container.name && other.attempts.iter().any(signaled);
     let alone = !life.pod.containers.iter().any(stops);
     (alone && watched(life, &started, &first.at)).then_some(started)
 }

@@ -97,11 +97,9 @@ impl World<'_> {
         for container in 0..self.pods[pod].containers.len() {
             let of = &self.pods[pod].containers[container];
             let life = LifeAt { at: At { pod, container }, attempt: of.attempt() };
-            let (runs, init) = (of.is_running(), of.kind == Kind::Init);
-            let resized = runs && is_restarted_by_resizes(of) && self.has(Defect::RestartForgetsResources);
-            if runs && init && self.has(Defect::RestartRepeatsRunningInit) {
-                self.later(down, Act::Force(life));
-            } else if resized {
+            let init = of.kind == Kind::Init && self.has(Defect::RestartRepeatsRunningInit);
+            let resized = is_restarted_by_resizes(of) && self.has(Defect::RestartForgetsResources);
+            if of.is_running() && (init || resized) {
                 self.later(down, Act::Terminate(life, until));
             }
         }
