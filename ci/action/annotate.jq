@@ -7,7 +7,7 @@ def data: gsub("%"; "%25") | gsub("\r"; "%0D") | gsub("\n"; "%0A");
 def property: data | gsub(":"; "%3A") | gsub(","; "%2C");
 def short($most): if length > $most then .[:$most - 1] + "…" else . end;
 
-# Only files of the user's repository can carry an annotation; the book's own cases are elsewhere.
+# An annotation can only point to a file of the user's repository, which does not contain the cases of the book.
 def own_file($report; $workspace):
   (. // "") as $case
   | [$report.cases[] | select(.case == $case) | .source][0] as $source

@@ -38,7 +38,7 @@ def regressions($older):
 | [$invalid[] | "the profile \(.profile) says nothing about the cluster: \(.why)"] as $noStatement
 | ($failOn == "inconclusive" or $failOn == "diverges") as $strict
 | [
-    # Faults of the run fail whatever the threshold is: a run that failed is not a pass.
+    # If the run itself failed, the job fails, whatever the threshold is.
     (if $status == "4" then "the cluster, the harness or a file failed (exit status 4)" else empty end),
     (if $status == "5" or ($report.usage.interrupted // false) then "the run was interrupted" else empty end),
     (if $report.usage == null then "the run did not come to its end" else empty end),

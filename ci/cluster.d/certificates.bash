@@ -3,14 +3,14 @@
 
 pki() { echo "$STATE_DIR/pki"; }
 
-# Makes NAME.key and a self-signed NAME.crt.
+# Creates NAME.key and a self-signed NAME.crt.
 make_authority() {
     local name=$1
     openssl_quietly req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 3650 -subj "/CN=$name" \
         -addext keyUsage=critical,keyCertSign,cRLSign,digitalSignature -keyout "$(pki)/$name.key" -out "$(pki)/$name.crt"
 }
 
-# Makes NAME.key and NAME.crt, signed by AUTHORITY. USES: serverAuth, clientAuth or both with a comma; ALT: subject
+# Creates NAME.key and NAME.crt, signed by AUTHORITY. USES: serverAuth, clientAuth or both with a comma; ALT: subject
 # alternative names.
 issue() {
     local authority=$1 name=$2 subject=$3 uses=$4 alt=${5:-} folder

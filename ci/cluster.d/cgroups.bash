@@ -1,6 +1,6 @@
 # The cgroups of the machines: /probity/MACHINE in every hierarchy that is mounted, whatever the layout is
-# (v2, v1, or v1 with an unused v2 beside it; with systemd or without). It accepts all of them and reports what it found.
-# All processes of the cluster are inside, so everything inside can be killed.
+# (v2, v1, or v1 with an unused v2 beside it; with systemd or without). Every layout is accepted, and the one found is reported.
+# They contain all processes of the cluster and no others, so everything inside can be killed.
 # shellcheck shell=bash
 
 # The mount points of all hierarchies, one per line.
@@ -19,7 +19,7 @@ cgroup_layout() {
     fi
 }
 
-# Makes /PATH in every hierarchy, usable by processes and by a kubelet that makes its own below.
+# Creates /PATH in every hierarchy, so that processes can join it and a kubelet can create its own cgroups below it.
 make_cgroup() {
     local path=$1 hierarchy
     while read -r hierarchy; do
@@ -38,12 +38,13 @@ make_cgroup_in() {
     done
 }
 
-# v2: a controller serves a child only if its parent passes it on. One by one: a failure must not prevent the others.
+# v2: a controller is available in a child only if its parent enables it. Each is enabled separately, so that the failure of
+# one does not affect the others.
 hand_down_controllers() {
     local directory=$1 controller
     [[ -w $directory/cgroup.subtree_control ]] || return 0
     for controller in $(<"$directory/cgroup.controllers"); do
-        # Some can't be passed on while the parent has processes of its own; require_controllers judges the outcome.
+        # Some can't be enabled while the parent itself has processes; require_controllers checks the result.
         { echo "+$controller" >"$directory/cgroup.subtree_control"; } 2>/dev/null || true
     done
 }
@@ -58,7 +59,7 @@ copy_cpuset() {
     done
 }
 
-# A kubelet can't start without these: fail now, so that nobody has to search its log.
+# A kubelet can't start without these controllers. Failing now saves the user from searching the kubelet's log.
 require_controllers() {
     local controller have
     if [[ $(cgroup_layout) == v2 ]]; then
@@ -81,7 +82,7 @@ join_cgroup() {
     done < <(cgroup_hierarchies)
 }
 
-# Host pids of everything below /PATH.
+# The pids, as the host sees them, of all processes below /PATH.
 cgroup_processes() {
     local path=$1 hierarchy
     while read -r hierarchy; do
@@ -100,7 +101,7 @@ remove_cgroup() {
 try_to_remove_cgroup() {
     local path=$1 hierarchy pid gone=true
     for pid in $(cgroup_processes "$path"); do
-        # 0 is a process of another pid namespace, which we can't name and which its own init takes along.
+        # 0 stands for a process of another pid namespace. We can't address it; it ends with the init process of its namespace.
         ((pid == 0)) || kill -KILL "$pid" 2>/dev/null || true
     done
     while read -r hierarchy; do

@@ -53,7 +53,7 @@ deploy_check() {
     } | apply_with_patience || fail "the API server refused the pods of the check"
 }
 
-# A namespace's service account is created a moment after the namespace; pods are rejected until then.
+# The service account of a namespace is created a moment after the namespace; until then, pods are rejected.
 apply_with_patience() {
     local manifest
     manifest=$(cat)
@@ -92,7 +92,7 @@ port_forward_answers() {
     forwarder=$!
     wait_until 10 grep -q '^Forwarding from 127' "$output" || true
     port=$(sed -nE 's/^Forwarding from 127.0.0.1:([0-9]+).*/\1/p' "$output")
-    # Debian's busybox crashes in a download with a time limit, so bash asks.
+    # Debian's busybox crashes in a download with a time limit, so bash sends the request.
     # shellcheck disable=SC2016  # for the inner shell
     answer=$(timeout 5 bash -c 'exec 3<>"/dev/tcp/127.0.0.1/$1" && printf "GET / HTTP/1.0\r\n\r\n" >&3 && cat <&3' get "$port" | tail -n 1) || true
     kill "$forwarder" 2>/dev/null || true

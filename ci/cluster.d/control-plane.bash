@@ -82,7 +82,7 @@ start_scheduler() {
         --authorization-kubeconfig=$folder/kube-scheduler.kubeconfig --bind-address=127.0.0.1 --leader-elect=false "${flags[@]}"
 }
 
-# Runs kubectl as the administrator, on the same path as any user.
+# Runs kubectl as the administrator, over the same connection that any user has.
 kubectl() { "$TOOLS_DIR/kubectl" --kubeconfig="$KUBECONFIG_FILE" "$@"; }
 
 api_server_is_ready() {

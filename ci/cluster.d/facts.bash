@@ -25,8 +25,8 @@ json_string() {
 # The drop-in of configure-kubelet. It comes after the one of --kubelet-config.
 configured() { echo "$(disk_of "$1")/lib/kubelet/config.d/60-verb.conf"; }
 
-# Lays settings over the configuration of NODE's kubelet and restarts it. Tells whether the kubelet then runs, and otherwise
-# what its log says last.
+# Applies settings on top of the configuration of NODE's kubelet, and restarts it. Prints whether the kubelet then runs and, if
+# not, the last error in its log.
 configure_kubelet() {
     local node=$1 settings log before end
     (($# == 1)) || misuse "node configure-kubelet takes nothing but the name of a node, and settings on standard input"
@@ -50,7 +50,7 @@ configure_kubelet() {
     rm -f "$end"
 }
 
-# Whether it answers, or has ended.
+# True if the kubelet answers or has ended.
 kubelet_settled() { kubelet_is_healthy "$1" || ! component_is_running "$1" kubelet; }
 
 kubelet_is_healthy() { component_is_running "$1" kubelet && (kubelet_answers "$1") 2>/dev/null; }
@@ -64,8 +64,9 @@ restore_kubelet() {
     restart_kubelet "$node"
 }
 
-# Stops the kubelet. If configure-kubelet sets the CPU manager policy, its record of exclusive CPUs goes too: a kubelet does not
-# start with that of another policy. The settings must still be there, so that this can be done again after an interruption.
+# Stops the kubelet. If configure-kubelet set the CPU manager policy, the kubelet's record of exclusive CPUs is removed too,
+# because a kubelet does not start with the record of another policy. Call this before the settings are removed, so that it can
+# be repeated after an interruption.
 stop_and_forget() {
     stop_component "$1" kubelet 30
     ! grep -q cpuManagerPolicy "$(configured "$1")" 2>/dev/null || rm -f "$(disk_of "$1")/lib/kubelet/cpu_manager_state"
@@ -81,7 +82,7 @@ place_static_pod() {
     manifest=$(read_object place-static-pod)
     lib=$(disk_of "$node")/lib
     name=probity-$(sha256sum <<<"$manifest" | cut -c1-16).json
-    # The kubelet must not see half of it.
+    # The kubelet must not read a half-written file.
     echo "$manifest" >"$lib/probity/$name"
     mv "$lib/probity/$name" "$lib/kubelet/manifests/$name"
     say "the manifest of a static pod was placed on $node"
@@ -114,7 +115,7 @@ configure_controllers() {
     tell_arguments
 }
 
-# The command line of the controller manager that runs.
+# The command line of the running controller manager.
 tell_arguments() {
     local pid argument arguments=''
     pid=$(<"$(machine_dir "$CONTROL")/components/kube-controller-manager")
@@ -138,15 +139,15 @@ restart_controller_manager() {
         fail "the controller manager does not answer: $(telling_line "$(log_of "$CONTROL" kube-controller-manager)"); log: $(log_of "$CONTROL" kube-controller-manager)"
 }
 
-# Its port, which is bound to the machine's loopback.
+# Its port, which is bound to the loopback address of the machine.
 controller_manager_answers() {
     require_running "$CONTROL" kube-controller-manager
     inside "$CONTROL" bash -c 'exec 3<>/dev/tcp/127.0.0.1/10257' 2>/dev/null
 }
 
-# ---- what a node has of a pod ----------------------------------------------------------------------------------
+# ---- which parts of a pod exist on a node --------------------------------------------------------------------------
 
-# Tells what the runtime and the cgroups of NODE have of the pod with this UID.
+# Prints what the runtime and the cgroups of NODE contain for the pod with this UID.
 describe_pod() {
     local node=$1 uid=${2:-} id state sandboxes='' containers='' name
     [[ $uid =~ ^[0-9a-f-]+$ && $# == 2 ]] || misuse "node describe-pod takes the name of a node and the UID of a pod"
@@ -163,7 +164,7 @@ describe_pod() {
     echo "{\"sandboxes\": [$sandboxes], \"containers\": [$containers], \"cgroup\": $(cgroup_facts "$node" "$uid" '')}"
 }
 
-# The runtime's records of a pod, of one kind.
+# The runtime's records of one kind (`sandbox` or `container`) for a pod.
 records_of() {
     inside "$1" ctr --namespace k8s.io containers list --quiet "labels.\"io.kubernetes.pod.uid\"==$2,labels.\"io.cri-containerd.kind\"==$3"
 }

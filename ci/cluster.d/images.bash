@@ -1,5 +1,5 @@
-# Images: none is pulled, all come from archives. The sandbox is the target's own image; `check` has its own image,
-# built here from a static busybox. A loaded image is also loaded into nodes that start later.
+# Images: all come from archives, and none is pulled. The sandbox image is the image of the target. `check` uses an image that
+# is built here from a static busybox. Images are also loaded into nodes that start later.
 # shellcheck shell=bash
 
 # Makes sure that the sandbox image's archive exists; ci/image builds it.

@@ -82,13 +82,13 @@ build_missing() {
     say "built ${missing[*]} in $((SECONDS - started)) s"
 }
 
-# The last line that is neither a download nor the name of a package.
+# The last line that reports neither a download nor a package.
 build_error() { grep -avE '^(go: downloading .*|[A-Za-z0-9._~/-]+)$' "$1" | tail -n 1 | cut -c1-300; }
 
-# What `go build` gets beyond that. Programs that need C libraries set others.
+# Further arguments of `go build`. Programs that need C libraries set different ones.
 GO_CGO=0 GO_TAGS=
 
-# go_build FOLDER OUTPUT STAMPS PACKAGE...: prints the name of each package on standard error when it reaches it. The linker
+# go_build FOLDER OUTPUT STAMPS PACKAGE...: prints the name of each package on standard error when its build begins. The linker
 # removes the debugging information, so the compiler does not create it: this saves a fifth of the time.
 go_build() {
     local folder=$1 output=$2 stamps=$3

@@ -1,5 +1,5 @@
-# Up and down. A start either ends with Ready nodes or leaves nothing running. It first removes what a killed cluster
-# left behind.
+# The subcommands `up` and `down`. If `up` fails, it leaves nothing running. Before it starts anything, it removes what a killed
+# cluster left behind.
 # shellcheck shell=bash
 
 # ---- state between commands -------------------------------------------------------------------------
@@ -20,8 +20,8 @@ require_node() {
     fail "there is no node $1; the nodes are: ${NODES[*]}"
 }
 
-# One change at a time on this machine, whichever checkout it comes from. The cgroup root is a directory that every
-# Linux has and that needs no cleaning up after.
+# Only one command at a time may change something on this machine, even if the commands come from different checkouts. The lock
+# is the root of the cgroups, because this folder exists on every Linux machine and never has to be removed.
 take_lock() {
     exec 9</sys/fs/cgroup
     flock --wait "${1:-300}" 9 || fail "another ci/cluster command has been at work for ${1:-300} s"
@@ -47,7 +47,7 @@ up() {
     require_free_space "$STATE_DIR" "$MIN_FREE_STATE" "the cluster"
     clear_remains
     require_free_port "$HOST_PORT"
-    # From here on nothing may stay behind unless the end is reached.
+    # If anything fails from here on, everything is removed again.
     trap 'give_up' EXIT
     trap 'exit 130' INT TERM HUP
     begin_state
@@ -99,7 +99,7 @@ control_plane_is_whole() {
     relay_is_running
 }
 
-# A second `up`: nothing is started twice, and anything that a node verb removed is restored.
+# `up` on a running cluster: starts nothing twice, and restores what a node verb has removed.
 complete_running_cluster() {
     local asked_now=$ASKED_FOR node
     load_cluster
@@ -130,7 +130,7 @@ begin_state() {
 }
 
 # etcd and the container runtimes wait for the disk at every write. On a shared disk this can take seconds, and then a kubelet
-# is late through no fault of its own. So the machines' disks are in memory if enough is available.
+# is late through no fault of its own. So the disks of the machines are kept in memory if enough memory is available.
 keep_disks_in_memory() {
     local available
     available=$(awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo)
@@ -197,7 +197,7 @@ start_cluster() {
     done
     allow_kubelet_api
     wait_for_nodes 120 "${NODES[@]}"
-    # A node can be Ready before its kubelet has a lease, but one that is cut off then looks as if it had never come back.
+    # A node can be Ready before its kubelet has a lease. If its network were cut then, the node would seem never to recover.
     for node in "${NODES[@]}"; do
         wait_until 60 lease_was_renewed "$node" "" || fail "$node has no lease after 60 s; log: $(log_of "$node" kubelet)"
     done
@@ -229,7 +229,7 @@ down() {
 give_up() {
     local status=$? boot
     trap - EXIT INT TERM HUP
-    # Nodes that are still booting would go on starting things.
+    # Nodes that are still booting would keep starting processes.
     for boot in "${BOOTS[@]}"; do
         kill "$boot" 2>/dev/null || true
         wait "$boot" 2>/dev/null || true
@@ -251,12 +251,12 @@ clear_remains() {
     if { read -r pid started <"$STATE_DIR/relay"; } 2>/dev/null && [[ $(start_time_of "$pid") == "$started" ]]; then
         kill -KILL "$pid" 2>/dev/null || true
     fi
-    # Everything of ours is in our cgroups, so nothing escapes even if its records are lost.
+    # All our processes are in our cgroups, so all of them are found even if the records are lost.
     remove_cgroup "$CGROUP"
     restore_kernel_settings
     [[ -d $STATE_DIR ]] || return 0
     if mountpoint --quiet "$DISKS"; then
-        # A process that was just killed may hold it for a moment.
+        # A process that was just killed may keep it busy for a moment.
         wait_until 10 unmounted "$DISKS" || fail "$DISKS can't be unmounted; \`fuser -vm $DISKS\` names who uses it"
     fi
     if [[ $keep_logs ]]; then

@@ -17,7 +17,7 @@ prepare_logind() {
 # Where NODE's kubelet finds the login manager, as a variable of its environment.
 logind_environment() { ! has_logind || echo "DBUS_SYSTEM_BUS_ADDRESS=unix:path=$LOGIND_SOCKET"; }
 
-# Starts it on NODE and waits until it listens; a kubelet that started earlier would not find it.
+# Starts it on NODE and waits until it listens; a kubelet that starts before this does not find it.
 start_logind() {
     local node=$1
     has_logind || return 0

@@ -24,7 +24,7 @@ start_machine() {
             "$PARTS/machine-init" "$machine" "$directory/disk" "$(tools_dir)" "$RUNTIME_DIR"
     ) 3>"$directory/first-process.new" </dev/null >"$log" 2>&1 &
     starter=$!
-    # Or bash would report its end, as `Killed` and the whole command, after our own last line.
+    # Otherwise, bash would report its end after our own last line: `Killed` and the whole command.
     disown "$starter"
     wait_until 30 machine_spoke "$directory" "$starter" || fail "the machine $machine did not start: $(telling_line "$log"); log: $log"
     local pid

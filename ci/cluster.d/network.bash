@@ -21,7 +21,7 @@ END
 plug_in() {
     local node=$1 node_pid other
     node_pid=$(machine_pid "$node")
-    # A cable of a node that lost power may still be on its way out.
+    # The kernel may not have removed the cable of a node that lost power yet.
     inside_network "$CONTROL" ip link delete "$node" 2>/dev/null || true
     inside_network "$CONTROL" ip -batch - <<END
 link add $node type veth peer name eth0 netns $node_pid

@@ -1,4 +1,4 @@
-# A node: containerd, kubelet and kube-proxy on a machine of their own, with canonical paths (/var/lib/kubelet,
+# A node: containerd, kubelet and kube-proxy on their own machine, with the usual paths (/var/lib/kubelet,
 # /run/containerd/containerd.sock, /var/log/pods), so that whatever works on an ordinary node works here. The code in
 # this file sends nothing to the control plane.
 # shellcheck shell=bash

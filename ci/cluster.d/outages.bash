@@ -58,15 +58,15 @@ start_again() {
     say "$1 runs again"
 }
 
-# Resets every connection to the API server, as a load balancer does that is replaced.
+# Resets every connection to the API server, as happens when a load balancer is replaced.
 sever_connections() {
     [[ $1 == kube-apiserver ]] || misuse "control sever is for the connections of kube-apiserver"
     inside_network "$CONTROL" ss --kill --tcp state established "( sport = :$API_PORT )" >/dev/null ||
         fail "the kernel can't reset connections (CONFIG_INET_DIAG_DESTROY)"
 }
 
-# Makes etcd forget all revisions before the present one, so that nobody can continue a watch from one of them. The API server
-# also keeps the newest revisions itself: they are forgotten when it starts again.
+# Makes etcd discard all revisions before the current one, so that no watch can continue from one of them. The API server also
+# keeps the newest revisions in memory; it loses them when it restarts.
 compact() {
     local revision
     [[ $1 == etcd ]] || misuse "control compact is for etcd"

@@ -24,7 +24,7 @@ ensure_packages() {
     [[ -n $(cni_folder) ]] || fail "no CNI plugins in any of: ${CNI_FOLDERS[*]}"
 }
 
-# Where the distribution keeps the CNI plugins; empty if nowhere.
+# The folder in which the distribution keeps the CNI plugins; empty if there is none.
 cni_folder() {
     local folder
     for folder in "${CNI_FOLDERS[@]}"; do
@@ -77,7 +77,7 @@ find_go() {
         GO=$candidate
         GO_TOOLCHAIN=local
         is_at_least "${version#go}" "$wanted" && return 0
-        # Since 1.21 an older Go fetches the right one from the module proxy when told its name.
+        # Since 1.21, Go downloads another version of itself from the module proxy if GOTOOLCHAIN names it.
         GO_TOOLCHAIN=go$GO_TO_INSTALL
         is_at_least "${version#go}" 1.21 && return 0
     done

@@ -14,7 +14,7 @@ known_runtimes() {
     done
 }
 
-# Not through a pipe: a reader that ends early would make the writer fail.
+# Not through a pipe, because the writer would fail if the reader ended early.
 is_known_runtime() { grep -qxF -- "$1" <<<"$(known_runtimes)"; }
 is_built_runtime() { [[ $RUNTIME != "$PACKAGED" ]]; }
 
@@ -58,7 +58,7 @@ ensure_runc_libraries() {
     ((${#missing[@]} == 0)) || install_packages "what runc is built with" "${missing[@]}"
 }
 
-# The program that starts containers: runc of the same build, unless the user names one.
+# The program that starts containers: the runc of the same build, unless the user names another program.
 container_starter() {
     if is_built_runtime && [[ -z ${PROBITY_CLUSTER_RUNTIME:-} ]]; then
         echo "$RUNTIME_INSIDE/runc"

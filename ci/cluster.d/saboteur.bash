@@ -33,8 +33,8 @@ prepare_saboteur() {
     cp "$(pki)/$client.key" "$lib/client.key"
 }
 
-# The same for the controllers. Each of them shows the API server a token of its own; a certificate counts before a token,
-# so the one that their requests share must have the permissions of all of them.
+# The same for the controllers. Each controller has its own token, but the API server prefers the certificate, which all of them
+# share. Therefore, the certificate must have the permissions of all controllers.
 prepare_saboteur_of_controllers() { prepare_saboteur "$CONTROL" admin; }
 
 # Kubelet settings that make its messages readable: JSON instead of protobuf for the API server.
@@ -52,7 +52,7 @@ kubelet_keeper() {
     ! has_saboteur || printf '%s\n' "$SABOTEUR_INSIDE/saboteur" keep --
 }
 
-# Starts it on NODE and waits until it answers; a kubelet that started earlier would find no runtime.
+# Starts it on NODE and waits until it answers; a kubelet that starts before this does not find the runtime.
 start_saboteur() {
     local node=$1
     has_saboteur || return 0
@@ -60,7 +60,7 @@ start_saboteur() {
     start_saboteur_as serve "$node" --pods-range="$(pod_range "$node")"
 }
 
-# Starts the one of the controllers.
+# Starts the saboteur of the controllers.
 start_saboteur_of_controllers() {
     ! has_saboteur || start_saboteur_as serve-controllers "$CONTROL"
 }

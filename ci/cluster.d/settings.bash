@@ -38,7 +38,7 @@ RARE_COLLECTION=(env GOGC=400)
 
 DEFAULT_VERSION=1.36
 CONTROL_PLANE_COMPONENTS=(kube-apiserver kube-controller-manager kube-scheduler)
-# Built for every version; the kubelet too, unless each node was given one.
+# The components that are built for every version. The kubelet is also built, unless the user provides one for each node.
 BASE_COMPONENTS=("${CONTROL_PLANE_COMPONENTS[@]}" kube-proxy kubectl)
 
 # ---- addresses: none of them is visible in the host's own network namespace ----------------------------------

@@ -45,7 +45,7 @@ print_kubeconfig_path() {
     echo "$KUBECONFIG_FILE"
 }
 
-# Loads ARCHIVE into every node that is on; the others get it when they start.
+# Loads ARCHIVE into every running node; the other nodes load it when they start.
 load_image() {
     local archive=${1:-} node
     [[ -n $archive && $# == 1 ]] || misuse "load takes one image archive"
@@ -56,12 +56,12 @@ load_image() {
     for node in "${NODES[@]}"; do
         ! machine_is_on "$node" || import_image "$node" "$archive"
     done
-    # Kept only after a node could read it: a broken archive must not stop later starts.
+    # The archive is kept only now that a node could read it, so that a broken archive does not make later starts fail.
     keep_image "$archive"
     say "loaded $archive into: ${NODES[*]}"
 }
 
-# Without a name the list of logs; with one (kubelet, node1, node1/kubelet) their contents.
+# Without a name, lists the logs; with a name (kubelet, node1, node1/kubelet), prints their contents.
 show_logs() {
     local wanted=${1:-} log name found=false
     [[ -d $LOG_DIR ]] || fail "there are no logs: no cluster has been started"
@@ -103,13 +103,13 @@ node_verb() {
     esac
 }
 
-# Orderly shutdown: stops the kubelet first, as a machine that shuts down does, then gives every container time to end.
+# An orderly shutdown: stops the kubelet first, as a real machine does, and then gives every container time to end.
 node_stop() {
     local node=$1
     machine_is_on "$node" || { say "$node is off already"; return; }
     ! is_frozen "$node" || node_thaw "$node"
     stop_component "$node" kubelet
-    # To all but the first process and the sender. Containers are descendants, so they are told, too.
+    # The signal reaches all processes except the first one and the sender, so it reaches the containers, too.
     inside "$node" bash -c 'kill -TERM -1' || true
     wait_until 10 only_the_first_is_left "$node" || true
     power_off "$node"
@@ -153,7 +153,7 @@ node_heal() {
     require_on "$1"
     before=$(lease_of "$1")
     heal "$1"
-    # Ready alone proves nothing: after a short cut the API server has not noticed any.
+    # That the node is Ready proves nothing: the API server may not have noticed a short outage.
     wait_until 180 lease_was_renewed "$1" "$before" || fail "$1 has not come back in 180 s; log: $(log_of "$1" kubelet)"
     wait_for_nodes 60 "$1"
     say "$1 is connected and Ready"
@@ -164,10 +164,10 @@ lease_of() { kubectl --request-timeout=5s --namespace=kube-node-lease get lease 
 
 lease_was_renewed() { [[ $(lease_of "$1" 2>/dev/null) > $2 ]]; }
 
-# Stops the node's clocks, as a hypervisor would: everything is there and nothing moves.
+# Stops the node as a hypervisor would: all processes still exist, but none of them runs.
 node_freeze() {
     require_on "$1"
-    # -1 reaches all but the first process, which does nothing anyway, and the sender.
+    # -1 reaches all processes except the first one, which does nothing anyway, and the sender.
     inside "$1" bash -c 'kill -STOP -1'
     say "$1 is frozen"
 }
@@ -185,7 +185,7 @@ is_frozen() {
     grep -q '^State:[[:space:]]*T' "/proc/$first/root/proc/$pid/status" 2>/dev/null
 }
 
-# Undoes whatever a verb did to NODE; for the second of two ups.
+# Undoes whatever verbs did to NODE. `up` calls it on a cluster that is already running.
 bring_back() {
     local node=$1 component
     if ! machine_is_on "$node"; then
@@ -229,7 +229,7 @@ restart_kubelet() {
     say "the kubelet of $node was restarted"
 }
 
-# Kills the sandbox of a pod, whose network is then gone. The kubelet sees that the sandbox ended, and makes another one.
+# Kills the sandbox of a pod, and with it the pod's network. The kubelet notices this and creates another sandbox.
 remove_sandbox() {
     local node=$1 uid=${2:-} sandbox killed=false
     [[ $uid =~ ^[0-9a-f-]+$ && $# == 2 ]] || misuse "node remove-sandbox takes the name of a node and the UID of a pod"
@@ -237,7 +237,7 @@ remove_sandbox() {
     sandbox=$(inside "$node" ctr --namespace k8s.io containers list --quiet \
         "labels.\"io.kubernetes.pod.uid\"==$uid,labels.\"io.cri-containerd.kind\"==sandbox")
     [[ -n $sandbox ]] || fail "$node has no sandbox of the pod $uid"
-    # After an earlier removal the sandbox that ended is still listed.
+    # Sandboxes that were killed before are still listed.
     for sandbox in $sandbox; do
         inside "$node" ctr --namespace k8s.io tasks kill --signal SIGKILL "$sandbox" 2>/dev/null && killed=true
     done

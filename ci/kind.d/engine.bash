@@ -1,14 +1,14 @@
-# A Docker of its own, in namespaces of its own: its networks, rules and mounts are invisible to the machine, and its processes
+# A separate Docker daemon in separate namespaces: its networks, rules and mounts are invisible to the machine, and its processes
 # end with the first process of the namespaces. Only cgroups remain, and `leave` removes them.
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2154  # the parts share variables
 
 ENGINE_CGROUP=probity-kind-$$
 
-# enter COMMAND...: runs it in new namespaces with a running Docker. Its last process takes everything with it.
+# enter COMMAND...: runs the command in new namespaces with a running Docker daemon. When the command ends, everything ends.
 enter() {
     local status=0
-    # Docker would create this folder of the machine, which kind mounts into its nodes.
+    # kind mounts this folder into its nodes. If it did not exist, Docker would create it on the machine.
     if [[ ! -d /lib/modules ]]; then
         mkdir -p /lib/modules
         MADE_MODULES=yes

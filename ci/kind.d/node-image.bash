@@ -1,6 +1,6 @@
-# The node image of ci/kind, and the images in it. Published ones cannot be had everywhere, so it is built as kind's own
-# Dockerfile does it, with kind's own files: a Debian with systemd and containerd, Kubernetes, and the images of the control
-# plane in containerd's store. Nothing is pulled. The result is an archive for `docker load`, and is kept in the cache.
+# The node image of ci/kind, and the images in it. Published node images are not available everywhere, so this one is built from
+# kind's own files in the way of kind's Dockerfile. It contains Debian with systemd and containerd, Kubernetes, and the images of
+# the control plane in containerd's store. Nothing is pulled. The result is an archive for `docker load`, which is cached.
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2154  # the parts share variables
 
@@ -9,7 +9,7 @@ NODE_PACKAGES=(
     systemd dbus conntrack iptables nftables iproute2 ethtool util-linux mount kmod libseccomp2 pigz e2fsprogs bash
     ca-certificates curl jq procps containerd runc containernetworking-plugins
 )
-# What kube-proxy needs beside itself.
+# The files that kube-proxy needs, apart from its own program.
 PROXY_PACKAGES=(iptables libxtables12 libip4tc2 libip6tc2 libmnl0 libnfnetlink0 libnetfilter-conntrack3 libnftnl11 libc6 libgcc-s1)
 REGISTRY=probity.local
 PAUSE_IMAGE=$REGISTRY/pause:1
@@ -42,7 +42,7 @@ ensure_debian() {
     local folder=$1 log=$WORK/debootstrap.log copy mirror include
     copy=$CACHE_DIR/kind/debian-$DEBIAN-$(sha256sum <<<"${NODE_PACKAGES[*]}" | cut -c1-8).tar
     if [[ ! -f $copy ]]; then
-        # The mirror that this machine uses.
+        # The Debian mirror that this machine uses.
         mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' "Codename: $DEBIAN" 2>/dev/null | grep -v security | head -n 1)
         include=$(IFS=,; echo "${NODE_PACKAGES[*]}")
         say "installing a Debian for the nodes (once)"
@@ -57,7 +57,7 @@ ensure_debian() {
     tar -C "$folder" --numeric-owner -xpf "$copy"
 }
 
-# What the Dockerfile of kind's base image does, step by step.
+# The steps of the Dockerfile of kind's base image.
 add_kind_files() {
     local root=$1 files program
     files=$(cd "$KIND_PARTS/programs" && GOTOOLCHAIN=$GO_TOOLCHAIN GOWORK=off GOFLAGS=-mod=readonly "$GO" list -m -f '{{.Dir}}' sigs.k8s.io/kind)/images/base/files
@@ -92,7 +92,7 @@ add_kubernetes() {
     printf %s "$KUBERNETES_VERSION" >"$root/kind/version"
 }
 
-# The images of the control plane, each from a program and nothing else; kube-proxy with iptables from the node's Debian.
+# The images of the control plane. Each contains only a program; kube-proxy also contains iptables from the Debian of the node.
 build_images() {
     local root=$1 images=$2 component etcd_tag
     etcd_tag=$("$TOOLS_DIR/kubeadm" config images list --kubernetes-version "$KUBERNETES_VERSION" 2>/dev/null | sed -n 's|.*/etcd:||p')
@@ -128,7 +128,7 @@ proxy_root() {
     chroot "$folder" /usr/sbin/iptables --version >/dev/null || fail "iptables does not run in the image of kube-proxy"
 }
 
-# The images, as kind does it: into the store of the node's own containerd, without unpacking them.
+# Loads the images into the store of the node's own containerd without unpacking them, as kind does.
 import_into_store() {
     local root=$1 images=$2
     cp "$images"/*.tar "$root/tmp/"

@@ -4,8 +4,8 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2154  # the parts share variables
 
-# The kubelet of a fictitious vendor: one line of Kubernetes is changed while it is built, so that probes act after one failure
-# less than failureThreshold says, if it is more than one.
+# The kubelet of a fictitious vendor: one line of Kubernetes is changed while it is built, so that probes act one failure too
+# early if failureThreshold is greater than 1.
 DEFECTIVE_FILE=pkg/kubelet/prober/worker.go
 DEFECT='s/w\.resultRun < int(w\.spec\.FailureThreshold)/&-1/'
 DEFECTIVE_VERSION=+vendor.1
@@ -24,7 +24,7 @@ ensure_programs() {
     ensure_defective_kubelet
 }
 
-# build_once NAME FOLDER STAMPS PACKAGE [COMMAND...]: COMMAND is put in front of the build.
+# build_once NAME FOLDER STAMPS PACKAGE [COMMAND...]: builds PACKAGE into the cache; COMMAND is put in front of the build.
 build_once() {
     local name=$1 folder=$2 stamps=$3 package=$4 log=$PROGRAMS_DIR/$1.log
     shift 4
@@ -69,8 +69,8 @@ ensure_defective_kubelet() {
     rm -rf "$work"
 }
 
-# with_file CHANGED ORIGINAL FUNCTION...: the function sees CHANGED in place of ORIGINAL, and nobody else does. Go refuses to
-# overlay a file of the module cache, and a copy of the module would be compiled as a whole.
+# with_file CHANGED ORIGINAL FUNCTION...: only the function sees CHANGED in place of ORIGINAL. Go refuses to overlay a file of the
+# module cache, and a copy of the module would have to be compiled completely.
 with_file() {
     local changed=$1 original=$2
     shift 2

@@ -1,4 +1,4 @@
-# What ci/outages checks after each run. Each check prints one line for each thing that is wrong.
+# What ci/outages checks after each run. Each check prints one line for each problem.
 # shellcheck shell=bash
 # shellcheck disable=SC2154  # work, probity and access come from ci/outages and ci/lib/cluster
 
@@ -28,7 +28,7 @@ check_histories() {
 
 has_end() { [ -f "$1/events.ndjson" ] && [ "$(jq --raw-input --raw-output 'fromjson? | .event' "$1/events.ndjson" | tail -n 1)" = finished ]; }
 
-# A run with an end must have a report that follows from its histories. A run without one must not be taken for a whole run.
+# If the log of a run has an end, the report must follow from the histories. Otherwise, the run must not count as complete.
 check_folder() {
     local folder=$1 status=0
     if [ ! -f "$folder/events.ndjson" ]; then
@@ -46,7 +46,8 @@ check_folder() {
     fi
 }
 
-# `gc` must leave the cluster as it was. Namespaces go when their pods have ended, and a node returns when its kubelet says so.
+# After `gc`, the cluster must be in its original state. Namespaces disappear when their pods have ended, and a node becomes Ready
+# again when its kubelet reports this.
 check_cluster() {
     local began=$SECONDS
     "$probity" gc "${access[@]}" --node-command "$PWD/ci/cluster node" >"$work/gc.log" 2>&1 || echo "gc: $(tail -n 1 "$work/gc.log")"

@@ -1,4 +1,4 @@
-# What ci/outages does to a run: the kinds of outage, and how each is made.
+# What ci/outages does to a run: the kinds of outage, and how each is caused.
 # shellcheck shell=bash
 # shellcheck disable=SC2154,SC2034  # work, kubeconfig and probity are of ci/outages and ci/lib/cluster; ci/outages reads the lists
 
@@ -15,8 +15,8 @@ control() { bash ci/cluster control "$@"; }
 node() { bash ci/cluster node "$@"; }
 relay() { echo "$*" >&"$relay_input"; }
 
-# Makes OUTAGE for SECONDS. RUN is the process of the harness, and CHANCE is a number up to 32767. Where it is called, a
-# failed command does not end the script, so the commands of an outage are chained.
+# Causes OUTAGE for SECONDS. RUN is the process of the harness, and CHANCE is a number up to 32767. `set -e` has no
+# effect where it is called, so the commands of an outage are chained.
 disturb() {
     local outage=$1 seconds=$2 run=$3 chance=$4
     case $outage in
@@ -93,7 +93,7 @@ evict_recorder() {
         <<<'{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "probity-recorder"}}'
 }
 
-# The node loses its power, and starts again.
+# The node loses power, and starts again.
 lose_node() {
     node kill "$1" && sleep "$2" && node start "$1"
 }
@@ -107,11 +107,11 @@ fill_disk() {
     rm -f "$work/disk/filler"
 }
 
-# A little more than the harness uses at the moment; it has no swap.
+# Limits the memory of the harness to a little more than it uses at the moment, without swap.
 limit_memory() {
     local used tries=0
     used=$(awk '$1 == "rss" { print $2 }' "$memory_cgroup/memory.stat")
-    # The kernel refuses a limit that it can't reach at once.
+    # The kernel rejects a limit that it can't enforce immediately.
     until echo $((used + (8 << 20))) 2>/dev/null >"$memory_cgroup/memory.limit_in_bytes"; do
         ((tries++ < 10)) || return 1
         sleep 1

@@ -71,6 +71,9 @@ Other runs do not include these cases. The exit status is 1 if a cluster shows o
 - *measured*: what a run of the case showed on a stock Kubernetes of this version, with containerd, as
   [cluster.md](cluster.md) starts it.
 
+`ci/results` runs all of these cases on each version that it tests. It writes what each version does to
+`docs/results/regressions.md` ([results](results/README.md)).
+
 On a simulated kubelet without defects, the expectations of each case hold. With the planted defect that is most similar to its
 bug, they are violated (`tests/simulator/tests/regressions.rs`).
 

@@ -1,4 +1,4 @@
-# The action on a real cluster: all steps, with the real program, once with the user's kubeconfig and once with the same
+# The action on a real cluster: all steps with the real program, once with the kubeconfig of a user, and once with the same
 # cluster in place of a kind cluster.
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2154  # the parts share variables
@@ -24,7 +24,7 @@ test_cluster() {
     fi
     mkdir -p "$WORK/real"
     cp "$PROBITY" "$IMAGE" "$WORK/release/agnhost-rs" "$WORK/real"
-    # An everyday build has hundreds of megabytes of names for debuggers.
+    # A debug build contains hundreds of megabytes of debugging information.
     strip "$WORK/real/probity"
     PROBITY_RELEASE_OUT=$WORK/packed-real PROBITY_RELEASE_DYNAMIC=1 "$CI/release" --pack "$WORK/real" >/dev/null
     archive=$(echo "$WORK"/packed-real/probity-*.tar.gz)
@@ -38,7 +38,7 @@ test_cluster() {
 
     act cluster-again archive="$archive" kubeconfig="$KUBECONFIG_FILE" context="$CONTEXT" filter="$case" pull-policy=Never \
         baseline="$WORK/baseline.json" fail-on=regression
-    # Whether it is worse is up to the noise of the machine; that it was compared is not.
+    # The result of the comparison depends on the noise of the machine; whether there was a comparison does not.
     expect "a second run is compared with the first" contains "$(summary)" "Compared with the baseline: 0 added, 0 dropped, "
     expect "... and only what is worse fails it" same "$(an_output result)" "$([[ $(an_output regressions) == 0 ]] && echo passed || echo failed)"
 

@@ -8,12 +8,12 @@ test_examples() {
     install_actionlint
     EXAMPLES=$WORK/examples
     mkdir -p "$EXAMPLES"
-    for name in github github-baseline github-kubelet github-kubeconfig kind prow gitlab jenkins k3s air-gapped tainted-node; do
+    for name in github github-baseline github-kubelet github-kubeconfig kind prow gitlab jenkins k3s air-gapped proxy tainted-node; do
         example "$name" >"$EXAMPLES/$name"
         expect "the example $name is there" test -s "$EXAMPLES/$name"
     done
-    expect "every example of the page is in this test" same "$(grep -c '^<!-- example: ' "$ROOT/docs/ci.md")" 11
-    expect "every example says how it was checked" same "$(grep -c '^\*Checked: ' "$ROOT/docs/ci.md")" 13
+    expect "every example of the page is in this test" same "$(grep -c '^<!-- example: ' "$ROOT/docs/ci.md")" 12
+    expect "every example says how it was checked" same "$(grep -c '^\*Checked: ' "$ROOT/docs/ci.md")" 14
     for name in github github-baseline github-kubelet github-kubeconfig; do
         expect "actionlint finds nothing in $name" workflow "$name"
         expect "its inputs are inputs of the action" inputs_exist "$name"
@@ -28,6 +28,8 @@ test_examples() {
     shell_example k3s "k3s ctr images import" "probity run --kubeconfig /etc/rancher/k3s/k3s.yaml --pull-policy Never"
     sed -i "s/^digest=0\{64\}/digest=$DIGEST/" "$EXAMPLES/air-gapped"
     shell_example air-gapped "ssh node1 sudo ctr --namespace k8s.io images import -" "ssh node2 sudo ctr" "probity run --kubeconfig kubeconfig --context internal"
+    shell_example proxy "probity run --kubeconfig kubeconfig --context test-cluster --image registry.example.com/probity/agnhost-rs:dev"
+    expect "... with the variables of the proxy" grep -qx 'HTTPS_PROXY=http://proxy\.example\.com:3128' "$PLACE/notes/environment"
     shell_example tainted-node "ssh node2 sudo ctr" \
         "--node node2 --toleration vendor.example.com/kubelet=testing:NoSchedule --pull-policy Never --label product=my-kubelet"
     shell_example gitlab "curl https://github.com/OWNER/probity/releases/download/v1.2.3/probity-1.2.3-linux-amd64.tar.gz" "probity run --kubeconfig /secret/kubeconfig --context test-cluster --image registry.example.com/probity/agnhost-rs:dev --out report"
@@ -40,7 +42,7 @@ example() {
     awk -v mark="<!-- example: $1 -->" '$0 == mark { found = 1; next } found && /^```/ { if (inside) exit; inside = 1; next } inside' "$ROOT/docs/ci.md"
 }
 
-# A workflow in a repository of its own, since actionlint looks for actions there.
+# A workflow in its own repository, because actionlint looks for actions there.
 workflow() {
     mkdir -p "$EXAMPLES/repository/.github/workflows"
     cp "$EXAMPLES/$1" "$EXAMPLES/repository/.github/workflows/$1.yaml"
@@ -83,7 +85,7 @@ from ruamel.yaml import YAML
 folder = pathlib.Path(sys.argv[1])
 job = YAML(typ="safe").load(folder / "gitlab-ci.yml")["probity"]
 lines = ["set -eu"] + [f"{name}='{value}'" for name, value in job["variables"].items()] + ["KUBECONFIG_FILE=/secret/kubeconfig"]
-# The image of the example has apt-get; here its packages are stood in for.
+# The image of the example has apt-get; here, stand-ins replace its packages.
 lines += [line for line in job["before_script"] if not line.startswith("apt-get")] + job["script"]
 (folder / "gitlab").write_text("\n".join(lines) + "\n")
 groovy = (folder / "jenkins").read_text().split("'''")[1::2]
@@ -104,14 +106,14 @@ publish_examples() {
     DIGEST=$(sha256sum <"$WORK/downloads/$name.tar.gz" | cut -d' ' -f1)
 }
 
-# shell_example NAME CALL...: runs it where the release is, and finds each call in what the stand-ins noted, in order.
+# shell_example NAME CALL...: runs the example next to the release. The stand-ins must have recorded each call, in this order.
 shell_example() {
     local name=$1
     shift
     new_place "example-$name"
     cp "$WORK/downloads/probity-1.2.3-linux-amd64.tar.gz" "$PLACE"
     expect "shellcheck finds nothing in $name" shellcheck --shell=sh --exclude=SC1090 "$EXAMPLES/$name"
-    # A violated clause ends the script with 1, after everything was cleaned up.
+    # If a clause is violated, the script exits with 1 after it has cleaned up.
     expect "$name runs with stand-ins, and ends as the run did" ends_as_the_run "$EXAMPLES/$name"
     expect "... its calls are those that are meant" calls_in_order "$@"
     expect "... and it leaves a report" bash -c 'compgen -G "$1/*report/report.json" >/dev/null' _ "$PLACE"
@@ -132,7 +134,7 @@ calls_in_order() {
     done
 }
 
-# A dry listing with the flags of each run: the real program reads them.
+# The real program reads the flags of each run, but only lists the cases.
 flags_exist() {
     local line
     while IFS= read -r line; do
@@ -140,5 +142,5 @@ flags_exist() {
         line=${line//\"/}
         # shellcheck disable=SC2086  # words of an example
         "$PROBITY" run --list $line >/dev/null || { echo "$line"; return 1; }
-    done < <(cat "$EXAMPLES"/{kind,k3s,air-gapped,tainted-node,gitlab,jenkins} | grep 'probity run')
+    done < <(cat "$EXAMPLES"/{kind,k3s,air-gapped,proxy,tainted-node,gitlab,jenkins} | grep 'probity run')
 }

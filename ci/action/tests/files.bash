@@ -20,6 +20,7 @@ test_files() {
     expect "each step gets the inputs that its script reads" inputs_reach_the_scripts
     expect "each input is used" each_input_is_used
     expect "actions of others are pinned by commit" pinned
+    expect "workflows start with sudo what needs root" root_has_sudo
     expect "the scripts are executable" bash -c 'for file; do [ -x "$file" ] || { echo "$file"; exit 1; }; done' _ "${scripts[@]}"
     expect "kind.json has digests for both architectures, and node images by digest" jq -e '. as $all | ($all.releases[$all.default] != null) and
         all(.releases[]; (.sha256 | keys == ["amd64", "arm64"]) and all(.sha256[]; test("^[0-9a-f]{64}$"))
@@ -67,4 +68,45 @@ each_input_is_used() {
 
 pinned() {
     ! grep -hE '^ *-? *uses: ' "$ACTION/action.yml" "$ROOT"/.github/workflows/*.yaml | grep -vE '@[0-9a-f]{40} # v[0-9.]+$|uses: \./'
+}
+
+# The runner's user is not root. A script of ci states in its head that it needs root, for one of its options or always. A step
+# of ci/test needs root if one of the scripts that it runs does.
+root_has_sudo() {
+    "$PYTHON" - "$CI" "$ROOT"/.github/workflows/*.yaml <<'PYTHON'
+import itertools, pathlib, re, sys
+from ruamel.yaml import YAML
+ci = pathlib.Path(sys.argv[1])
+CALL = re.compile(r"\bci/([a-z-]+)(?![\w/-])((?: +[a-z-]+)*)")
+
+def needs_root(script, words):
+    text = (ci / script).read_text()
+    if script == "test":
+        return any(needs_root(name, rest.split()) for step in words or steps(text) for name, rest in CALL.findall(branch(text, step)))
+    for line in itertools.takewhile(lambda line: line.startswith("#"), text.splitlines()):
+        option = re.match(rf"#   ci/{script} (--[a-z-]+)", line)
+        if "needs root" in line.lower() and (option is None or option[1] in words):
+            return True
+    return False
+
+def steps(text):
+    return re.findall(r'^    "([a-z]+) ', text, re.MULTILINE)
+
+def branch(text, step):
+    found = re.search(rf"^ +{step}\)(.*?);;", text.partition("\nrun() {")[2], re.MULTILINE | re.DOTALL)
+    return found[1] if found else f"ci/{step}"
+
+wrong = called = 0
+for workflow in map(pathlib.Path, sys.argv[2:]):
+    for name, job in YAML(typ="safe").load(workflow)["jobs"].items():
+        for line in "\n".join(step.get("run", "") for step in job["steps"]).splitlines():
+            for call in CALL.finditer(line):
+                called += 1
+                if "sudo " not in line[:call.start()] and needs_root(call[1], call[2].split()):
+                    print(f"{workflow.name}, job {name}: `{call[0]}` needs root and is started without sudo")
+                    wrong = 1
+if not called:
+    print("no workflow calls a script of ci")
+sys.exit(wrong or not called)
+PYTHON
 }

@@ -12,7 +12,7 @@ test_release() {
     expect "the sums are right" env -C "$WORK/packed" sha256sum --check --quiet SHA256SUMS
     expect "a program that is not static is refused" not_static
     expect "the program finds the image beside itself" finds_its_image
-    # The other architecture, as its runner would hand it over.
+    # The other architecture, as its runner would provide it.
     other=$WORK/joined
     mkdir -p "$other"
     cp "$ARCHIVE" "$other/probity-1.2.3-linux-$HOST_ARCH.tar.gz"
@@ -54,8 +54,8 @@ pages() {
     "$PROBITY" manual "$WORK/pages" | sed 's|.*/|man/man1/|' | LC_ALL=C sort | tr '\n' ' '
 }
 
-# A release of the other architecture, as its runner would hand it over: the same programs, of which one byte says that
-# they are for another machine, so that nothing here runs them.
+# A release of the other architecture, as its runner would provide it: the same programs, except for one byte that states that
+# they are for another machine. Nothing here runs them.
 stand_in_architecture() {
     local work=$WORK/other number='\267\000'
     [[ $OTHER_ARCH == arm64 ]] || number='\076\000'
@@ -71,7 +71,7 @@ stand_in_architecture() {
     tar -czf "$1" -C "$work" "probity-1.2.3-linux-$OTHER_ARCH"
 }
 
-# What skopeo, which knows nothing of this project, finds in the joined archive.
+# What skopeo, a program of another project, finds in the joined archive.
 joined_images() {
     local tag archive=$1
     for tag in dev dev-2 dev-sigusr1; do
@@ -182,7 +182,7 @@ small_repository() {
     git -C "$1" -c user.name=test -c user.email=test@example.invalid commit --quiet --message first
 }
 
-# krew's own checker, if it is there; it is a Go module and takes a minute to build.
+# krew's own checker, if it is installed; it is a Go module, and its build takes a minute.
 krew_validates() {
     if command -v validate-krew-manifest >/dev/null; then
         rm -f "$WORK/joined/probity-1.2.4-linux-amd64.tar.gz"

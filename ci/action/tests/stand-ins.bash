@@ -5,7 +5,7 @@
 make_stand_ins() {
     local name
     export STAND_IN_PROBITY=$PROBITY STAND_IN_RUN=$RECORDED
-    # Programs that are stood in for come first in PATH; probity itself is only in the release.
+    # The stand-ins come first in PATH, except for the one of probity, which is only in the release.
     BIN=$WORK/bin
     mkdir -p "$BIN" "$WORK/downloads" "$WORK/release"
     cp "$TESTS/programs/kind" "$TESTS/programs/curl" "$BIN"
@@ -49,7 +49,7 @@ an_output() { jq -r --arg name "$1" '.[$name]' "$PLACE/outputs.json"; }
 outcome_of() { jq -r --arg name "$1" '.[$name]' "$PLACE/steps.json"; }
 annotations() { grep "^::$1 " "$PLACE/log" | grep -v '^::error title=hostile' || true; }
 
-# Fails with the log unless the action ended so: passed or failed.
+# Fails with the log unless the action ended with this result: passed or failed.
 ended() {
     local wanted=1
     [[ $1 == failed ]] || wanted=0
@@ -61,8 +61,8 @@ was_refused() {
     same "$STATUS" 1 && same "$(calls)" '' && contains "$(annotations error)" "$1" || { cat "$PLACE/runner.log" "$PLACE/log"; return 1; }
 }
 
-# recorded NAME [FILTER]: a recorded run whose report is changed by a jq filter; the counts follow the verdicts. Taken by
-# the next `act`.
+# recorded NAME [FILTER]: a recorded run whose report is changed by a jq filter; the counts are updated to match. The next `act`
+# uses this run.
 recorded() {
     local folder=$WORK/recorded/$1
     mkdir -p "$folder"

@@ -76,7 +76,7 @@ $TESTS/run"
     expect "and nothing of them is run" test ! -e "$WORK/pwned"
 }
 
-# Every line of the run is between `stop-commands` and its token, also after a line without an end.
+# Every line of the run is between `stop-commands` and its token, even if a line has no end.
 output_is_fenced() {
     local token
     token=$(sed -n 's/^::stop-commands::\([0-9a-f]\{32\}\)$/\1/p' "$PLACE/log")
@@ -320,7 +320,7 @@ steps_when_kind_fails() {
     expect "a node image that is not known is refused" contains "$(annotations error)" "no node image of Kubernetes 1.12 is known"
 }
 
-# Each step that touches kind, without anything having been started.
+# Each step that uses kind, when nothing has been started.
 touches_nothing() {
     local step
     new_place not-started

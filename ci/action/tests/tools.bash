@@ -1,4 +1,4 @@
-# The checkers that the tests of the action use, in versions that are known to work, from their registries.
+# Installs the checkers that the tests of the action use, in versions that are known to work, from their registries.
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2154  # the caller sets CACHE and uses the paths
 
@@ -16,7 +16,7 @@ install_actionlint() {
     GOBIN=$(dirname "$ACTIONLINT") go install "github.com/rhysd/actionlint/cmd/actionlint@v$version" >/dev/null 2>&1
 }
 
-# check-jsonschema brings the schemas of actions, workflows and GitLab's files, and a reader of YAML.
+# check-jsonschema contains the schemas of actions, workflows and GitLab's files, and a YAML parser.
 install_check_jsonschema() {
     local version=0.39.0
     local folder=$CACHE/check-jsonschema-$version
@@ -24,12 +24,12 @@ install_check_jsonschema() {
     [[ ! -x $CHECK_JSONSCHEMA ]] || return 0
     echo "installing check-jsonschema $version"
     need python3 python3
-    # Debian keeps a part of venv in a package of its own, which brings no program by which `need` could find it.
+    # On Debian, a part of venv is in a separate package. It contains no program, so `need` gets a name that never exists.
     python3 -m venv "$folder" >/dev/null 2>&1 || { need venv-of-python python3-venv && python3 -m venv "$folder"; }
     "$folder/bin/pip" install --quiet "check-jsonschema==$version" >/dev/null
 }
 
-# The reader for bills of materials by the authors of the format; it contains their schema.
+# The CycloneDX project's own parser for bills of materials; it contains the schema.
 install_cyclonedx() {
     local version=11.12.0
     local folder=$CACHE/cyclonedx-$version

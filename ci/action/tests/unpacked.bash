@@ -18,15 +18,15 @@ test_unpacked() {
     expect "it unpacks" at "$PLACE" tar -xzf "$(basename "$found")"
     expect "both programs are static" both_are_static
     expect "no program names a folder of the machine that built it" names_no_folder
-    expect "probity --help lists the verbs" help_lists_the_verbs
+    expect "probity --help lists the subcommands" help_lists_the_subcommands
     expect "probity says its version" at "$HERE" ./probity --version
     expect "agnhost-rs runs alone" at "$HERE" ./agnhost-rs --help
     expect "it knows the clause book without any other file" at "$HERE" ./probity explain probe.startup.gates-liveness
     expect "the image is found beside it, in a dry load" dry_load
     expect "skopeo reads each image of the archive" skopeo_reads
-    expect "each verb has a manual page" a_page_for_each_verb
+    expect "each subcommand has a manual page" a_page_for_each_subcommand
     expect "man shows each page without a warning" man_shows_each_page
-    expect "bash completes a verb" bash_completes im "image"
+    expect "bash completes a subcommand" bash_completes im "image"
     expect "bash completes a flag" bash_completes_a_flag
     kubectl_plugin
     expect "the bill of materials names every crate with its digest" bill_of_materials
@@ -36,7 +36,7 @@ test_unpacked() {
 
 release_architecture() { case $(uname -m) in x86_64) echo amd64 ;; aarch64) echo arm64 ;; esac; }
 
-# at FOLDER COMMAND...: runs the command as someone would who has only the download.
+# at FOLDER COMMAND...: runs the command in the environment of a user who has only the download.
 at() {
     local folder=$1
     shift
@@ -57,10 +57,10 @@ names_no_folder() {
     done
 }
 
-help_lists_the_verbs() {
-    local verb said
+help_lists_the_subcommands() {
+    local subcommand said
     said=$(at "$HERE" ./probity --help) || return 1
-    for verb in run try list judge image manual; do contains "$said" "  $verb" || return 1; done
+    for subcommand in run try list judge image manual; do contains "$said" "  $subcommand" || return 1; done
 }
 
 dry_load() {
@@ -74,10 +74,10 @@ skopeo_reads() {
     done
 }
 
-a_page_for_each_verb() {
-    local verb
-    for verb in $(at "$HERE" ./probity --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' | grep -vx help); do
-        [[ -s $HERE/man/man1/probity-$verb.1 ]] || { echo "there is no page for $verb"; return 1; }
+a_page_for_each_subcommand() {
+    local subcommand
+    for subcommand in $(at "$HERE" ./probity --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' | grep -vx help); do
+        [[ -s $HERE/man/man1/probity-$subcommand.1 ]] || { echo "there is no page for $subcommand"; return 1; }
     done
 }
 
@@ -103,7 +103,7 @@ bash_completes() {
 
 bash_completes_a_flag() { bash_completes "run --con" "--context"; }
 
-# kubectl finds plugins by their name in PATH; krew makes the same link.
+# kubectl finds plugins in PATH by their names; krew creates the same link.
 kubectl_plugin() {
     local kubectl
     kubectl=$(compgen -G "$CACHE/kubernetes/*/kubectl" | tail -n 1 || command -v kubectl || true)

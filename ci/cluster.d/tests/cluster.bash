@@ -1,4 +1,4 @@
-# A cluster of three nodes works, its options have their effect, two starts are one.
+# A cluster of three nodes works, its options take effect, and a second `up` changes nothing.
 # shellcheck shell=bash
 
 test_cluster() {

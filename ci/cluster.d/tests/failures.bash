@@ -4,7 +4,7 @@
 test_failures() {
     local before=$WORK/traces-before-failures
     "$CLUSTER" down 2>/dev/null
-    # The first start builds what is missing, so that no test below measures or fails at building.
+    # The first start builds what is missing, so that the tests below do not include a build.
     expect "a first start succeeds" up_quietly
     "$CLUSTER" down 2>/dev/null
     remember_traces "$before"
@@ -35,7 +35,7 @@ test_failures() {
 
 up_quietly() { "$CLUSTER" up "${IMAGE_OPTION[@]}" "$@"; }
 
-# Two tests in one: the last line of COMMAND says WORDS, and afterwards only the log is there.
+# Two tests in one: the last line of COMMAND contains WORDS, and afterwards only the log exists.
 failing_start() {
     local what=$1 words=()
     shift
@@ -46,7 +46,7 @@ failing_start() {
     expect "$what leaves nothing running" no_traces_since "$WORK/traces-before-failures"
 }
 
-# The checkout may lie in a folder that only root can enter, so nobody gets a copy.
+# Only root may be able to enter the folder of the checkout, so the user `nobody` gets a copy.
 as_nobody() {
     local copy=$WORK/copy
     mkdir -p "$copy/ci"

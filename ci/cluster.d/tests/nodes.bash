@@ -1,11 +1,11 @@
-# Each verb for a node has its effect, and the control plane reacts in the documented time. Uses the cluster of the part
+# Each verb for nodes takes effect, and the control plane reacts within the documented time. Uses the cluster of the part
 # `cluster`, whose controllers have shorter timeouts: a node is lost after 12 s without a lease, and its pods are evicted
 # 4 s later.
 # shellcheck shell=bash
 
 GRACE=12 TOLERATION=4 PERIOD=2
-# A kubelet renews its lease every 10 s, so at the moment of a cut the last one may be that old. The controller sees a
-# lease one period late and its absence another; both stamps are cut to seconds, and two cores may be busy.
+# A kubelet renews its lease every 10 s, so the last lease may be this old when the network is cut. The controller may see a lease
+# one period late, and its absence another period late. Both times are rounded down to seconds, and both cores may be busy.
 LEASE=10
 
 test_nodes() {
@@ -46,7 +46,7 @@ restart_keeps_containers() {
     expect "it is another process" refuses 1 -- same "$(kubelet_pid node2)" "$pid"
     expect "it has the new variable and the old one" contains \
         "$(kubelet_variables node2)" "PROBITY_TEST=a=b PROBITY_SECOND=1"
-    # The kubelet's first report after its start is what would show a restarted container.
+    # If a container had been restarted, the first status after the start of the kubelet would show it.
     sleep 5
     expect "the container went on" same \
         "$(pod_field kept '{.status.containerStatuses[0].containerID} {.status.containerStatuses[0].state.running.startedAt} {.status.containerStatuses[0].restartCount}')" "$before"
@@ -110,7 +110,7 @@ freeze_and_thaw() {
     expect "it is Ready again" eventually 60 is_ready node1
 }
 
-# What a verb gets on standard input, and what it tells.
+# What a verb reads from standard input, and what it prints.
 settings_and_facts() {
     local uid own
     # An earlier test has given this kubelet a configuration.

@@ -38,14 +38,14 @@ test_remains() {
     # The folder of the machines may be a mount point.
     rm -rf "$PROBITY_CLUSTER_STATE"/machines/* "$PROBITY_CLUSTER_STATE"/{cluster,relay,ready}
     expect "down of a cluster whose records are lost" "$CLUSTER" down
-    # Its record of kernel settings was kept; processes were found by their cgroups.
+    # The record of kernel settings still exists, and the processes are found by their cgroups.
     expect "it leaves nothing behind" no_traces_since "$before"
     mkdir -p "$PROBITY_CLUSTER_STATE" && touch "$PROBITY_CLUSTER_STATE/thesis.txt"
     expect "a folder that is not ours is left alone" refuses 1 "left alone" -- "$CLUSTER" down
     rm -rf "$PROBITY_CLUSTER_STATE"
 }
 
-# The disks of the machines in memory are the only mount that may come.
+# The only new mount that is allowed is the one for the disks in memory.
 network_and_mounts() { "$@" | grep -vxF "$PROBITY_CLUSTER_STATE/machines tmpfs" | sed -n '/^# mounts/,/^# cgroups/p; /^# rules/,/^# kernel/p'; }
 
 kill_everything() {
@@ -56,7 +56,7 @@ kill_everything() {
     sleep 1
 }
 
-# As Ctrl-C would, in the middle of it.
+# Interrupts a start, as Ctrl-C does.
 interrupted_start() {
     local starter status=0
     "$CLUSTER" up "${IMAGE_OPTION[@]}" &

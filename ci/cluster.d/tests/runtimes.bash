@@ -1,5 +1,5 @@
-# A cluster with a container runtime that is built from source, and a pod with a user namespace of its own on it. Building takes
-# minutes, so only runtimes that are already built are tested; CLUSTER_TEST_RUNTIMES="containerd-2" builds those that it names.
+# A cluster with a container runtime that is built from source, and a pod with its own user namespace. Building a runtime takes
+# minutes, so only runtimes that are already built are tested; CLUSTER_TEST_RUNTIMES="containerd-2" builds the ones that it names.
 # shellcheck shell=bash
 
 test_runtimes() {
@@ -22,7 +22,7 @@ test_runtimes() {
 
 runtime_is_built() { compgen -G "$CACHE/containerd/v2.*/runc" >/dev/null; }
 
-# Root of the pod is another user on the node.
+# The user root of the pod is another user on the node.
 is_mapped() {
     "${K[@]}" get pod mapped >/dev/null 2>&1 || "${K[@]}" create --filename=- <<'END' || return 1
 apiVersion: v1

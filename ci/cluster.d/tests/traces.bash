@@ -26,13 +26,13 @@ traces() {
         /var/log/{pods,containers} /run/{containerd,cni-addresses} /opt/{containerd,cni} /etc/kubernetes /etc/cni 2>/dev/null || true
 }
 
-# After an end the kernel still takes namespaces down and buries processes; those must not be in the picture.
+# For a moment after `down`, the kernel still removes namespaces and processes; these must not be recorded.
 remember_traces() {
     sleep 3
     traces >"$1"
 }
 
-# Compares the traces now with those in FILE; the kernel takes namespaces down in its own time, hence the patience.
+# Compares the current traces with those in FILE. It tries for a while, because the kernel removes namespaces with a delay.
 no_traces_since() {
     local before=$1
     eventually 15 same_traces "$before" || return 1
@@ -40,7 +40,7 @@ no_traces_since() {
 
 same_traces() { diff <(cat "$1") <(traces); }
 
-# Host pids of everything in the cluster's cgroups.
+# The pids, as the host sees them, of all processes in the cgroups of the cluster.
 cluster_processes() {
     find /sys/fs/cgroup -path '*probity*' -name cgroup.procs -exec cat {} + 2>/dev/null | sort -un
 }

@@ -1,4 +1,4 @@
-# Other Kubernetes versions come up, too. Building one takes minutes, so only versions that are already built are tested;
+# Clusters of other Kubernetes versions start, too. Building a version takes minutes, so only built versions are tested;
 # CLUSTER_TEST_VERSIONS="1.35 1.34" builds the versions that it names.
 # shellcheck shell=bash
 
