@@ -49,6 +49,31 @@ mod tests {
 
     use super::*;
 
+    /// Documents that are linked as a whole: either the requirement is in the introduction, or the headings have no
+    /// anchors.
+    const WHOLE: [&str; 3] = [
+        "Kubernetes documentation, Downward API",
+        "Kubernetes documentation, Considerations for large clusters",
+        "H. Jacobs, Kubernetes Liveness Probes are Dangerous",
+    ];
+
+    #[test]
+    fn each_clause_links_the_section_or_the_file_that_it_comes_from() {
+        let sources = sources().unwrap();
+        let catalogue = crate::catalogue().unwrap();
+        let exact = |source: &Source| {
+            sources.document(source).is_some_and(|address| address.contains('#'))
+                || sources.file(source).is_some()
+                || WHOLE.contains(&source.document.as_str())
+        };
+        let vague: Vec<String> = catalogue
+            .iter()
+            .filter(|clause| !exact(&clause.source))
+            .map(|clause| format!("{}: {}", clause.id, clause.source.document))
+            .collect();
+        assert!(vague.is_empty(), "these clauses link neither a section nor a file: {vague:#?}");
+    }
+
     #[test]
     fn every_document_that_a_clause_names_is_known() {
         let sources = sources().unwrap_or_else(|problem| panic!("{problem}"));
