@@ -1,6 +1,9 @@
 //! The case itself, and its parser.
 
+pub(crate) mod checks;
+
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
 use std::time::Duration;
 
 use probity_document as document;
@@ -12,11 +15,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::hint::HintKind;
-use crate::manifest::{FINALIZERS, variants};
+use crate::manifest::variants;
 use crate::matrix::{self, Variant};
 use crate::name::{CaseName, Profile};
-use crate::names::{Places, below, containers, did_you_mean, node_verbs};
-use crate::pod_rules;
+use crate::names::{Places, node_verbs};
 use crate::reported::Reported;
 use crate::role::{self, ContainerRole};
 use crate::step::Step;
@@ -154,6 +156,19 @@ pub struct WrittenCase {
     acknowledged: BTreeMap<HintKind, String>,
 }
 
+impl WrittenCase {
+    /// Takes the pods out, by key. If there are both `pod` and `pods`, which is an error, these are the ones under `pods`.
+    fn take_pods(&mut self) -> BTreeMap<String, CasePod> {
+        match self.pod.take().filter(|_| self.pods.is_empty()) {
+            Some(pod) => {
+                let target = mem::take(&mut self.target);
+                BTreeMap::from([(ONLY.to_owned(), CasePod { pod, target, ..CasePod::default() })])
+            }
+            None => mem::take(&mut self.pods),
+        }
+    }
+}
+
 impl Case {
     /// Reads a case file: one case, or one for each combination of its matrix. `source` names the file in problems.
     ///
@@ -161,16 +176,41 @@ impl Case {
     ///
     /// If the text is not a case, or if its parts contradict each other. The problem has a line and a column.
     pub fn read(source: &str, text: &str) -> Result<Vec<Self>, Box<Problem>> {
-        check_kind(source, text)?;
-        let axes = matrix::axes(source, text)?;
-        matrix::combinations(&axes)
-            .into_iter()
-            .map(|variant| {
-                let text = matrix::fill(text, &variant);
-                let written: WrittenCase = document::read(source, "case", &text)?;
-                Self::of(written, &variant).map_err(|why| Box::new(document::misfit(source, &text, &why)))
-            })
-            .collect()
+        let first = |problems: Vec<Problem>| Box::new(problems.into_iter().next().unwrap_or_default());
+        Self::read_all(source, text, None).map_err(first)
+    }
+
+    /// Reads a case file like [`Case::read`], and also checks that its clauses exist and have judges.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong, as far as the problems do not follow from each other, in the order of their places. If the
+    /// text cannot be parsed as a case, only the first problem is found. If the file has a matrix, the problems are those of
+    /// the first variant that has any.
+    pub fn examine(source: &str, text: &str, catalogue: &Catalogue) -> Result<Vec<Self>, Vec<Problem>> {
+        Self::read_all(source, text, Some(catalogue)).map_err(|mut problems| {
+            problems.sort_by_key(|problem| problem.place.map(|place| (place.line, place.column)));
+            problems.dedup();
+            problems
+        })
+    }
+
+    fn read_all(source: &str, text: &str, catalogue: Option<&Catalogue>) -> Result<Vec<Self>, Vec<Problem>> {
+        let only = |problem: Box<Problem>| vec![*problem];
+        check_kind(source, text).map_err(only)?;
+        let axes = matrix::axes(source, text).map_err(only)?;
+        let of_variant = |variant: Variant| -> Result<Self, Vec<Problem>> {
+            let text = matrix::fill(text, &variant);
+            let written: WrittenCase = document::read(source, "case", &text).map_err(only)?;
+            let of_clauses = catalogue.map_or_else(Vec::new, |all| checks::of_clauses(&written.judges, all));
+            let whys = match Self::of(written, &variant) {
+                Ok(case) if of_clauses.is_empty() => return Ok(case),
+                Ok(_) => of_clauses,
+                Err(whys) => [whys, of_clauses].concat(),
+            };
+            Err(whys.iter().map(|why| document::misfit(source, &text, why)).collect())
+        };
+        matrix::combinations(&axes).into_iter().map(of_variant).collect()
     }
 
     /// This case for a second run, after the first one was undecided because a node was busy. If it ends with a `watch`, it
@@ -190,7 +230,7 @@ impl Case {
     ///
     /// If the parts of the case do not fit together.
     pub fn from_written(written: WrittenCase) -> Result<Self, String> {
-        Self::of(written, &Variant::new())
+        Self::of(written, &Variant::new()).map_err(|whys| whys.into_iter().next().unwrap_or_default())
     }
 
     /// Checks that the clauses of a case exist and have judges.
@@ -199,80 +239,29 @@ impl Case {
     ///
     /// If a clause does not exist or has no judge. The problem has its place in the text.
     pub fn check_clauses(&self, catalogue: &Catalogue, source: &str, text: &str) -> Result<(), Box<Problem>> {
-        for (at, id) in self.judges.iter().enumerate() {
-            let wrong = id.as_str();
-            let why = match catalogue.get(id) {
-                None => {
-                    let hint = did_you_mean(wrong, catalogue.iter().map(|clause| clause.id.as_str()));
-                    format!("there is no clause `{wrong}`{hint}")
-                }
-                Some(clause) => match &clause.untestable {
-                    Some(why) => format!("the clause `{wrong}` has no judge: {why}"),
-                    None => continue,
-                },
-            };
-            let why = pin(&why, &["judges".to_owned(), at.to_string()]);
-            return Err(Box::new(document::misfit(source, text, &why)));
+        match checks::of_clauses(&self.judges, catalogue).first() {
+            Some(why) => Err(Box::new(document::misfit(source, text, why))),
+            None => Ok(()),
         }
-        Ok(())
     }
 
-    fn of(written: WrittenCase, variant: &Variant) -> Result<Self, String> {
-        let mut pods = written.pods;
-        let single = written.pod.is_some();
-        check_name(&written.case)?;
-        match written.pod {
-            Some(_) if !pods.is_empty() => return Err(pin("write either `pod` or `pods`", &["pod"])),
-            Some(pod) => {
-                pods.insert(ONLY.to_owned(), CasePod { pod, target: written.target, ..CasePod::default() });
-            }
-            None if !written.target.is_empty() => {
-                return Err(pin("`target` belongs to `pod`; with `pods`, each pod has its own", &["target"]));
-            }
-            None => {}
-        }
-        if written.story.trim().is_empty() {
-            return Err(pin("the story is empty: explain why this case would expose a fault", &["story"]));
-        }
-        written.reported.as_ref().map_or(Ok(()), Reported::check)?;
+    /// The case, or everything that is wrong with it: a sentence each, pinned to its place. Names in steps and expectations
+    /// are checked only if everything to which they can refer is valid.
+    fn of(mut written: WrittenCase, variant: &Variant) -> Result<Self, Vec<String>> {
+        let single = written.pod.is_some() && written.pods.is_empty();
         let path = |key: &str| if single { vec![] } else { vec!["pods".to_owned(), key.to_owned()] };
-        for (key, pod) in &pods {
-            check_pod(pod, &path(key))?;
-        }
+        let mut problems = checks::of_head(&written);
+        let mut pods = written.take_pods();
+        problems.extend(pods.iter().flat_map(|(key, pod)| checks::of_pod(pod, &path(key))));
+        problems.extend(checks::of_workloads(&written.workloads, &pods));
+        let objects = written.objects.iter().enumerate();
+        problems.extend(objects.filter_map(|(at, object)| wide::check_object(object, &at.to_string()).err()));
+        refuse(problems)?;
         if ContainerRole::of(variant) == ContainerRole::Sidecar {
-            let mut any = false;
-            for (key, pod) in &mut pods {
-                any |= role::make_sidecars(pod, &path(key))?;
-            }
-            if !any {
-                let why = "no container has a probe, so none can become a sidecar";
-                return Err(pin(why, &["matrix", role::AXIS]));
-            }
-        }
-        for (key, workload) in &written.workloads {
-            if pods.contains_key(key) {
-                let why = format!("a pod also has the key `{key}`: use unique keys");
-                return Err(pin(&why, &["workloads", key]));
-            }
-            workload.check(key)?;
-        }
-        for (at, object) in written.objects.iter().enumerate() {
-            wide::check_object(object, &at.to_string())?;
+            make_sidecars(&mut pods, path).map_err(|why| vec![why])?;
         }
         let places = Places::new(&pods, &written.workloads, &written.objects, &written.steps, single);
-        for (at, step) in written.steps.iter().enumerate() {
-            let checked = step.check(&pods, &written.workloads).and_then(|()| places.check_step(step));
-            checked.map_err(|why| below(&["steps", &at.to_string()], &why))?;
-        }
-        for (at, expectation) in written.expect.iter().enumerate() {
-            let checked = expectation.check().and_then(|()| places.check_expectation(expectation));
-            checked.map_err(|why| below(&["expect", &at.to_string()], &why))?;
-        }
-        places.check_marks(&written.expect)?;
-        places.check_placeholders()?;
-        if let Some((kind, _)) = written.acknowledged.iter().find(|(_, because)| because.trim().is_empty()) {
-            return Err(pin("explain why this is intended", &["acknowledged", kind.word()]));
-        }
+        refuse(checks::of_names(&written, &pods, &places))?;
         let case = Self {
             name: matrix::name(&written.case, variant),
             story: written.story.trim().to_owned(),
@@ -290,8 +279,8 @@ impl Case {
             expect: written.expect,
             acknowledged: written.acknowledged,
         };
-        node_verbs::check_case(&case)?;
-        case.check_scope()?;
+        let declared = [node_verbs::check_case(&case), case.check_scope()];
+        refuse(declared.into_iter().filter_map(Result::err).collect())?;
         Ok(case)
     }
 
@@ -331,65 +320,22 @@ fn check_kind(source: &str, text: &str) -> Result<(), Box<Problem>> {
     Err(Box::new(document::misfit(source, text, &pin(&why, &["kind"]))))
 }
 
-/// Rejects a name that is not valid as the name of a file and of a test.
-fn check_name(name: &str) -> Result<(), String> {
-    let plain = |part: &str| {
-        part.starts_with(|c: char| c.is_ascii_alphanumeric())
-            && part.bytes().all(|c| c.is_ascii_alphanumeric() || b"-_.".contains(&c))
-    };
-    if name.contains('/') && name.split('/').all(plain) {
+/// Fails if there are problems.
+fn refuse(problems: Vec<String>) -> Result<(), Vec<String>> {
+    if problems.is_empty() { Ok(()) } else { Err(problems) }
+}
+
+/// Turns the containers with probes into sidecars. `path` is the place of a pod in the file.
+fn make_sidecars(
+    pods: &mut BTreeMap<String, CasePod>,
+    path: impl Fn(&str) -> Vec<String>,
+) -> Result<(), String> {
+    let mut any = false;
+    for (key, pod) in pods {
+        any |= role::make_sidecars(pod, &path(key))?;
+    }
+    if any {
         return Ok(());
     }
-    let why = "write `chapter/what-it-shows`: at least two words, separated by slashes, of letters, digits, dashes, \
-               dots and underscores";
-    Err(pin(&format!("`{name}` is not a valid case name; {why}"), &["case"]))
-}
-
-/// Checks a pod without a server: its structure, and whether each plan belongs to one of its containers.
-fn check_pod(pod: &CasePod, path: &[String]) -> Result<(), String> {
-    let at = |rest: &[&str]| [path, &rest.iter().map(|part| (*part).to_owned()).collect::<Vec<_>>()].concat();
-    if let Some(kind) = pod.pod.get("kind").and_then(Value::as_str)
-        && kind != "Pod"
-    {
-        return Err(pin(&format!("this is a {kind}; only a Pod is allowed here"), &at(&["pod", "kind"])));
-    }
-    pod_rules::check(&pod.pod, false, &at(&["pod"]))?;
-    check_finalizers(&pod.pod, &at(&["pod", "metadata", "finalizers"]))?;
-    check_containers("pod", &pod.pod["spec"], &pod.target, &at(&["pod", "spec"]), &at(&["target"]))
-}
-
-/// Checks that the harness can remove all finalizers of a pod.
-fn check_finalizers(pod: &Value, path: &[String]) -> Result<(), String> {
-    let finalizers = pod["metadata"]["finalizers"].as_array().into_iter().flatten();
-    let foreign = |name: &&str| !name.starts_with(FINALIZERS);
-    match finalizers.filter_map(Value::as_str).find(foreign) {
-        Some(name) => {
-            let why = format!(
-                "nothing would remove the finalizer `{name}`; its name must begin with `{FINALIZERS}`"
-            );
-            Err(pin(&why, path))
-        }
-        None => Ok(()),
-    }
-}
-
-/// Checks that the spec of a pod or a template has containers, and that each plan belongs to one of them.
-pub(super) fn check_containers(
-    what: &str,
-    spec: &Value,
-    plans: &BTreeMap<String, Plan>,
-    at_spec: &[String],
-    at_plans: &[String],
-) -> Result<(), String> {
-    let names: Vec<&str> = containers(spec).collect();
-    if names.is_empty() {
-        return Err(pin(&format!("a {what} needs at least one container with a name"), at_spec));
-    }
-    variants::check(spec, at_spec)?;
-    if let Some(name) = plans.keys().find(|name| !names.contains(&name.as_str())) {
-        let hint = did_you_mean(name, names.iter().copied());
-        let path = [at_plans, std::slice::from_ref(name)].concat();
-        return Err(pin(&format!("the {what} has no container `{name}`{hint}"), &path));
-    }
-    Ok(())
+    Err(pin("no container has a probe, so none can become a sidecar", &["matrix", role::AXIS]))
 }

@@ -18,7 +18,7 @@ pub enum HintKind {
     SilentContainer,
     /// An init container that never terminates.
     EndlessInit,
-    /// A case with plans whose containers have no probe and no hook.
+    /// A case whose containers have no probe and no hook, although it has plans, or has nothing else that it could be about.
     NothingProbed,
     /// A clause under `judges` that cannot apply to the case.
     CannotApply,

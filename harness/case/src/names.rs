@@ -42,12 +42,15 @@ pub(crate) fn there_is<'k>(wrong: &str, known: impl IntoIterator<Item = &'k str>
     }
 }
 
+/// The maximum number of words that an error lists: all verbs for nodes, but not all signals.
+const LISTED: usize = 20;
+
 /// Rejects a word that is not one of these.
 pub(crate) fn one_of(what: &str, word: &str, known: &[&str], path: &[&str]) -> Result<(), String> {
     if known.contains(&word) {
         return Ok(());
     }
-    let list = if known.len() > 12 { String::new() } else { format!(" ({})", known.join(", ")) };
+    let list = if known.len() > LISTED { String::new() } else { format!(" ({})", known.join(", ")) };
     let hint = did_you_mean(word, known.iter().copied());
     Err(pin(&format!("`{word}` is not {what}{list}{hint}"), path))
 }

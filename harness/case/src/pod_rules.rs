@@ -11,7 +11,7 @@ mod meaning;
 mod tests;
 
 use probity_model::timeline::Port;
-use probity_script::problem::pin;
+use probity_script::problem::{KEY, pin};
 use serde_json::{Map, Value};
 
 use crate::names::did_you_mean;
@@ -60,28 +60,33 @@ pub const SIGNALS: [&str; 31] = [
 ///
 /// A sentence about the first thing that is wrong, pinned to its place.
 pub fn check(pod: &Value, template: bool, path: &[String]) -> Result<(), String> {
-    shape(pod, if template { "template" } else { "pod" }, path)?;
-    let spec = [path, &["spec".to_owned()]].concat();
+    first(problems(pod, template, path))
+}
+
+/// Everything that is wrong with a pod or a template: a sentence each, pinned to its place. What fields mean is considered
+/// only if each of them is valid by itself.
+pub(crate) fn problems(pod: &Value, template: bool, path: &[String]) -> Vec<String> {
+    let mut found = Vec::new();
+    shape(pod, if template { "template" } else { "pod" }, path, &mut found);
     match pod.get("spec").and_then(Value::as_object) {
-        Some(fields) => meaning::check(fields, &spec),
-        None => Ok(()),
+        Some(fields) if found.is_empty() => meaning::problems(fields, &[path, &["spec".to_owned()]].concat()),
+        _ => found,
     }
 }
 
-/// Checks the spec of a workload, including its template, if its kind is known here.
-///
-/// # Errors
-///
-/// The same.
-pub(crate) fn check_workload(kind: &str, workload: &Value, path: &[String]) -> Result<(), String> {
-    let Some(spec) = workload.get("spec") else { return Ok(()) };
+/// Everything that is wrong with the spec of a workload, including its template, if its kind is known here.
+pub(crate) fn problems_of_workload(kind: &str, workload: &Value, path: &[String]) -> Vec<String> {
+    let Some(spec) = workload.get("spec") else { return Vec::new() };
     let at = [path, &["spec".to_owned()]].concat();
+    let mut found = Vec::new();
     if fields::of(kind).is_some() {
-        shape(spec, kind, &at)?;
+        shape(spec, kind, &at, &mut found);
     }
     match spec.get("template") {
-        Some(template) => check(template, true, &[at, vec!["template".to_owned()]].concat()),
-        None => Ok(()),
+        Some(template) if found.is_empty() => {
+            problems(template, true, &[at, vec!["template".to_owned()]].concat())
+        }
+        _ => found,
     }
 }
 
@@ -89,28 +94,43 @@ pub(crate) fn check_workload(kind: &str, workload: &Value, path: &[String]) -> R
 ///
 /// # Errors
 ///
-/// The same.
+/// A sentence about the first thing that is wrong, pinned to its place.
 pub(crate) fn check_ephemeral(container: &Value, path: &[String]) -> Result<(), String> {
-    shape(container, "ephemeral", path)
+    let mut found = Vec::new();
+    shape(container, "ephemeral", path, &mut found);
+    first(found)
+}
+
+fn first(problems: Vec<String>) -> Result<(), String> {
+    problems.into_iter().next().map_or(Ok(()), Err)
 }
 
 /// Checks that a value has a type of the table.
-fn shape(value: &Value, of: &str, path: &[String]) -> Result<(), String> {
-    let Some((_, words, fields)) = fields::of(of) else { return Ok(()) };
+fn shape(value: &Value, of: &str, path: &[String], found: &mut Vec<String>) {
+    let Some((_, words, fields)) = fields::of(of) else { return };
     let Some(written) = value.as_object() else {
-        return Err(pin(&format!("{words} must be a map of fields, not {}", shown(value)), path));
+        found.push(pin(&format!("{words} must be a map of fields, not {}", shown(value)), path));
+        return;
     };
     let known = || fields::listed(fields);
+    let mut is_misspelt = false;
     for (field, value) in written.iter().filter(|(_, value)| !value.is_null()) {
         let at = [path, std::slice::from_ref(field)].concat();
-        let Some((_, kind, _)) = known().find(|(name, ..)| name == field) else {
-            let hint = did_you_mean(field, known().map(|(name, ..)| name));
-            return Err(pin(&format!("{words} has no field `{field}`{hint}"), &at));
-        };
-        check_value(field, value, kind, &at)?;
+        match known().find(|(name, ..)| name == field) {
+            Some((_, kind, _)) => check_value(field, value, kind, &at, found),
+            None => {
+                is_misspelt = true;
+                let hint = did_you_mean(field, known().map(|(name, ..)| name));
+                let why = format!("{words} has no field `{field}`{hint}");
+                found.push(pin(&why, &[at, vec![KEY.to_owned()]].concat()));
+            }
+        }
     }
+    // The unknown field may be the one that seems to be missing.
     let missing = known().find(|(name, _, required)| *required && is_absent(written, name));
-    missing.map_or(Ok(()), |(name, ..)| Err(pin(&format!("{words} needs a `{name}`"), path)))
+    if let Some((name, ..)) = missing.filter(|_| !is_misspelt) {
+        found.push(pin(&format!("{words} needs a `{name}`"), path));
+    }
 }
 
 fn is_absent(written: &Map<String, Value>, field: &str) -> bool {
@@ -118,30 +138,28 @@ fn is_absent(written: &Map<String, Value>, field: &str) -> bool {
 }
 
 /// Checks the value of a field.
-fn check_value(field: &str, value: &Value, kind: &str, path: &[String]) -> Result<(), String> {
+fn check_value(field: &str, value: &Value, kind: &str, path: &[String], found: &mut Vec<String>) {
     let below = |part: &str| [path, &[part.to_owned()]].concat();
     if let Some(element) = kind.strip_prefix('[').and_then(|kind| kind.strip_suffix(']')) {
         let Some(list) = value.as_array() else {
-            return Err(pin(&format!("`{field}` must be a list, not {}", shown(value)), path));
+            found.push(pin(&format!("`{field}` must be a list, not {}", shown(value)), path));
+            return;
         };
-        let mut elements = list.iter().enumerate();
-        return elements.try_for_each(|(at, value)| {
-            let path = below(&at.to_string());
-            check_value(&format!("{field}[{at}]"), value, element, &path)
-        });
-    }
-    if let Some(element) = kind.strip_prefix('{').and_then(|kind| kind.strip_suffix('}')) {
+        for (at, value) in list.iter().enumerate() {
+            check_value(&format!("{field}[{at}]"), value, element, &below(&at.to_string()), found);
+        }
+    } else if let Some(element) = kind.strip_prefix('{').and_then(|kind| kind.strip_suffix('}')) {
         let Some(map) = value.as_object() else {
-            return Err(pin(&format!("`{field}` must be a map, not {}", shown(value)), path));
+            found.push(pin(&format!("`{field}` must be a map, not {}", shown(value)), path));
+            return;
         };
-        return map.iter().try_for_each(|(key, value)| check_value(key, value, element, &below(key)));
-    }
-    if fields::of(kind).is_some() {
-        return shape(value, kind, path);
-    }
-    match wrong(field, value, kind) {
-        Some(why) => Err(pin(&why, path)),
-        None => Ok(()),
+        for (key, value) in map {
+            check_value(key, value, element, &below(key), found);
+        }
+    } else if fields::of(kind).is_some() {
+        shape(value, kind, path, found);
+    } else if let Some(why) = wrong(field, value, kind) {
+        found.push(pin(&why, path));
     }
 }
 

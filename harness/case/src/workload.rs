@@ -10,7 +10,7 @@ use probity_script::problem::pin;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::case::check_containers;
+use crate::case::checks::check_containers;
 use crate::names::did_you_mean;
 use crate::pod_rules;
 
@@ -106,9 +106,9 @@ impl Workload {
         })
     }
 
-    /// Checks the workload without an API server: its kind, its structure, and whether each plan belongs to one of its
-    /// containers.
-    pub(super) fn check(&self, key: &str) -> Result<(), String> {
+    /// Everything that is wrong with the workload, as far as this can be checked without an API server: its kind, its
+    /// structure, and whether each plan belongs to one of its containers.
+    pub(super) fn problems(&self, key: &str) -> Vec<String> {
         let at = |rest: &[&str]| {
             let path = ["workloads", key].into_iter().chain(rest.iter().copied()).map(str::to_owned);
             path.collect::<Vec<_>>()
@@ -117,11 +117,16 @@ impl Workload {
             Some(kind) if !KINDS.contains(&kind) => {
                 let hint = did_you_mean(kind, KINDS);
                 let why = format!("`{kind}` is not a kind of workload that is allowed here{hint}");
-                return Err(pin(&why, &at(&["workload", "kind"])));
+                return vec![pin(&why, &at(&["workload", "kind"]))];
             }
             _ => {}
         }
-        pod_rules::check_workload(self.kind(), &self.workload, &at(&["workload"]))?;
+        let found = pod_rules::problems_of_workload(self.kind(), &self.workload, &at(&["workload"]));
+        if found.is_empty() { self.check_template(at).err().into_iter().collect() } else { found }
+    }
+
+    /// Checks what the harness needs of the template. `at` is the place of a part of the workload.
+    fn check_template(&self, at: impl Fn(&[&str]) -> Vec<String>) -> Result<(), String> {
         let template = self.workload.get("spec").and_then(|spec| spec.get("template"));
         if template.is_none() {
             return Err(pin("a workload needs a `spec` with a `template`", &at(&["workload"])));

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use probity_case::Case;
 use probity_model::{Clause, ClauseId};
-use probity_suites::{CHAPTERS, Chapter, Check, Upstream};
+use probity_suites::{CHAPTERS, Chapter, Check, Sources, Upstream};
 
 use crate::cases::book::Book;
 use crate::exit_status::Failure;
@@ -19,6 +19,8 @@ pub(crate) struct ClauseIndex {
     chapters: BTreeMap<ClauseId, &'static Chapter>,
     /// What the upstream specs check.
     pub(crate) upstream: Upstream,
+    /// The addresses of the documents that clauses come from.
+    pub(crate) sources: Sources,
 }
 
 /// The facts about one clause.
@@ -51,6 +53,7 @@ impl ClauseIndex {
             real_defects: probity_suites::real_defects(),
             chapters,
             upstream: probity_suites::upstream()?,
+            sources: probity_suites::sources()?,
         })
     }
 

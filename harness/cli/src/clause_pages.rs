@@ -12,7 +12,7 @@ mod upstream;
 
 use std::collections::BTreeMap;
 
-use probity_suites::{CHAPTERS, Sources};
+use probity_suites::CHAPTERS;
 
 use crate::cases::book::Book;
 use crate::clause_facts::{ClauseFacts, ClauseIndex};
@@ -28,7 +28,6 @@ const ROOT: &str = "../..";
 struct PageContext<'b> {
     book: &'b Book,
     index: &'b ClauseIndex,
-    sources: Sources,
     /// All clauses, in the order of the book.
     clauses: Vec<ClauseFacts<'b>>,
 }
@@ -45,7 +44,7 @@ impl PageContext<'_> {
 /// Fails if the built-in book contradicts itself, which its own tests rule out.
 pub(crate) fn all(book: &Book, index: &ClauseIndex) -> Result<BTreeMap<String, String>, Failure> {
     let clauses = book.registry.catalogue.iter().map(|clause| index.facts(book, clause)).collect();
-    let context = PageContext { book, index, sources: probity_suites::sources()?, clauses };
+    let context = PageContext { book, index, clauses };
     let mut pages = BTreeMap::new();
     pages.insert("README.md".to_owned(), index::page(&context));
     pages.insert("upstream.md".to_owned(), upstream::page(&context));

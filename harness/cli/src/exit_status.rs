@@ -15,9 +15,10 @@ pub(crate) use probity_report::{Exit, ExitFacts, Standard, Undecided};
 pub(crate) const STATUSES: &str = "Exit statuses:
     0  success: nothing is violated and nothing is undecided (and, with --strict, nothing diverges)
     1  a clause or an expectation is violated or, with --strict, a clause diverges
-    2  wrong usage: an invalid flag or file, an unknown name, or a missing permission; nothing was created
+    2  wrong usage: an invalid flag, an unknown name, a missing permission, or a file or folder on the command line that does
+       not exist, cannot be read or is invalid; nothing was created
     3  nothing is violated, but something is inconclusive, or nothing was decided
-    4  the cluster or the harness failed, or a file could not be read or written
+    4  the cluster or the harness failed, or another file could not be read or written
     5  the run was interrupted and cleaned up
     6  objects are left on the cluster; they are named, and `probity gc` removes them
 If several apply, the precedence is 6 or 5, then 1, 4, 3. A clause that held wherever it was observed, but was not observed
@@ -38,7 +39,10 @@ impl Failure {
         Self { exit: Exit::Usage, sentence: sentence.into() }
     }
 
-    /// A file or folder that the user named is wrong.
+    /// A file or folder that the user named is wrong. If an argument can only name files, [`FileArgument`] also says what
+    /// the argument takes.
+    ///
+    /// [`FileArgument`]: crate::input_files::FileArgument
     pub(crate) fn wrong_file(path: &Path, why: impl fmt::Display) -> Self {
         Self::wrong_use(format!("{}: {why}", path.display()))
     }
@@ -48,7 +52,7 @@ impl Failure {
         Self { exit: Exit::Error, sentence: sentence.into() }
     }
 
-    /// A file could not be read or written.
+    /// A file that the user did not name could not be read or written, or one that the user named could not be written.
     pub(crate) fn file_failed(path: &Path, why: impl fmt::Display) -> Self {
         Self::failed(format!("{}: {why}", path.display()))
     }

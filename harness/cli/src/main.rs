@@ -13,6 +13,7 @@ mod exit_status;
 mod input_files;
 mod markdown;
 mod output;
+mod output_folder;
 mod pipeline;
 mod provenance;
 mod report_files;

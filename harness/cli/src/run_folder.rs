@@ -20,7 +20,7 @@ use sha2::{Digest, Sha256};
 
 use self::foreign::RunFiles;
 use crate::exit_status::Failure;
-use crate::input_files;
+use crate::input_files::{self, FileArgument};
 use crate::provenance::hex;
 
 /// The log of a run.
@@ -40,6 +40,10 @@ const LARGEST: u64 = 256 << 20;
 
 /// The compression level of histories. They are small, and the end of a run should not wait for their compression.
 const LEVEL: i32 = 3;
+
+/// The argument that names histories.
+pub(crate) const HISTORIES: FileArgument =
+    FileArgument { name: "HISTORY", takes: "a history (.jsonl or .jsonl.zst), or a folder of histories" };
 
 /// A history that was read from a file.
 pub(crate) struct HistoryFile {
@@ -87,6 +91,9 @@ fn history_from(file: impl Read) -> Result<HistoryFile, String> {
     };
     let history = History::read(&text).map_err(|error| match &cut {
         _ if is_report(&text) => "this is a report; give the folder of its run".to_owned(),
+        None if !text.is_empty() && !text.starts_with('{') => {
+            "the first line is not the header of a history, because it is not JSON".to_owned()
+        }
         Some(cut) => format!("{error} (and {cut})"),
         None => error.to_string(),
     })?;
@@ -120,7 +127,7 @@ fn too_large() -> String {
 /// Reads a file from an untrusted source. Fails if it cannot be read, or is too large. The error does not contain the
 /// path.
 pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {
-    input_files::read(path, LARGEST).map_err(|error| error.to_string())
+    input_files::read(path, LARGEST).map_err(|error| input_files::in_words(&error))
 }
 
 fn read_text(path: &Path) -> Result<String, String> {
@@ -131,7 +138,7 @@ fn read_text(path: &Path) -> Result<String, String> {
 /// folder contains no history.
 pub(crate) fn histories_below(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     paths.iter().try_for_each(|path| not_standard_input(path))?;
-    let files = input_files::below(paths, is_history, "there is no history here (.jsonl or .jsonl.zst)")?;
+    let files = input_files::below(paths, HISTORIES, is_history, "there is no history in this folder")?;
     // The user vouches for the files on the command line, but not for the files in a folder.
     match files.iter().find(|file| file.is_symlink() && !paths.contains(file)) {
         Some(link) => {
@@ -194,12 +201,13 @@ pub(crate) fn read_report(path: &Path) -> Result<Report, Failure> {
     not_standard_input(path)?;
     let text = if path.is_dir() { RunFiles::Folder(path.to_owned()).text(REPORT) } else { read_text(path) };
     let path = report_file(path);
-    let text = text.map_err(|error| {
-        Failure::wrong_file(
-            &path,
-            format!("{error}; give a report.json, or the folder of a run that has one"),
-        )
-    })?;
+    let other = |why: String| {
+        Failure::wrong_file(&path, format!("{why}; give a report.json, or the folder of a run that has one"))
+    };
+    let text = text.map_err(other)?;
+    if !text.trim_start().starts_with('{') {
+        return Err(other("this is not a report of a known format, because it is not JSON".to_owned()));
+    }
     parse_report(&text).map_err(|why| Failure::wrong_file(&path, why))
 }
 

@@ -66,7 +66,7 @@ fn what_no_api_server_takes_is_refused_at_its_place() {
         write(folder.path(), "shop.yaml", &SHOP.replace("port: http } }", "port: http }, periodSecond: 1 }"));
     let said = probity(&["reproduce", path.to_str().unwrap(), "--plan"]);
     assert_eq!(said.status, 2);
-    let wanted = "line 13, column 80: a probe has no field `periodSecond`; did you mean `periodSeconds`?";
+    let wanted = "line 13, column 66: a probe has no field `periodSecond`; did you mean `periodSeconds`?";
     assert!(said.err.contains(wanted), "{}", said.err);
 }
 

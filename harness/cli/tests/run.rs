@@ -92,7 +92,9 @@ fn a_cluster_that_is_away_is_an_error_and_no_verdict() {
     let began = Instant::now();
     let said = place(&["kind-one"]).run(&[]);
     assert_eq!(said.status, 4, "{}", said.err);
-    assert!(said.err.contains("version"), "{}", said.err);
+    let named = "failed to connect to the API server at https://127.0.0.1:9 (context `kind-one` of ";
+    assert!(said.err.contains(named) && said.err.contains("--context kind-one version`"), "{}", said.err);
+    assert!(!said.err.contains("ServiceError"), "{}", said.err);
     assert!(began.elapsed() < Duration::from_secs(60));
 }
 

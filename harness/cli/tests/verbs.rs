@@ -129,6 +129,29 @@ fn a_case_is_explained_with_the_arithmetic_of_its_probes() {
 }
 
 #[test]
+fn a_case_is_explained_with_the_clauses_that_it_may_exercise() {
+    let said = probity(&["explain", "probe_types/startup-gates-others"]).out;
+    let (targets, others) = said.split_once("may also give evidence for").unwrap_or_default();
+    assert!(targets.contains("probe.startup.gates-liveness"), "{said}");
+    assert!(others.contains("probe.liveness.failure-restarts-container"), "{said}");
+    for other in ["probe.startup.gates-liveness", "probe.readiness.drain-without-probe"] {
+        assert!(!others.contains(other), "{other} in {others}");
+    }
+    assert!(others.contains("more clauses that may apply to any case"), "{said}");
+}
+
+#[test]
+fn a_clause_is_explained_with_the_address_of_its_source() {
+    for (clause, address) in [
+        ("probe.startup.gates-liveness", "https://kubernetes.io/docs/"),
+        ("prober.worker.one-per-kind", "https://github.com/kubernetes/kubernetes/blob/v1.36.0/pkg/kubelet/"),
+    ] {
+        let said = probity(&["explain", clause]).out;
+        assert!(said.lines().any(|line| line.trim().starts_with(address)), "{said}");
+    }
+}
+
+#[test]
 fn a_name_that_does_not_exist_is_wrong_use_with_the_nearest_one() {
     let said = probity(&["explain", "probe.startup.gates-livenes"]);
     assert_eq!(said.status, 2);

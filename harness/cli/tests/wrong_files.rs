@@ -75,6 +75,36 @@ fn an_unknown_clause_has_a_place_and_the_nearest_one() {
 }
 
 #[test]
+fn a_clause_that_is_like_no_other_gets_the_command_that_lists_all() {
+    let said = lint("probe.liveness.failure-restarts-container", "zzz.zzz");
+    refused(
+        &said,
+        "case.yaml, line 3, column 10: there is no clause `zzz.zzz`; `probity list --clauses` shows all clauses",
+    );
+}
+
+#[test]
+fn an_answer_that_is_no_word_gets_every_form_that_an_answer_can_have() {
+    let said = lint("/live: 200", "/live: foo");
+    let allowed = "\nallowed here: hang, close, reset, garbage, a status number, settings such as { status: 503, delay: 2s }";
+    assert!(said.status == 2 && said.err.contains(allowed), "{}", said.err);
+}
+
+#[test]
+fn an_unknown_field_is_underlined_itself_and_not_its_value() {
+    let said = lint("port: 8080 } }\ntarget", "port: 8080 }, periodSecond: 1 }\ntarget");
+    refused(&said, "case.yaml, line 8, column 64: a probe has no field `periodSecond`; did you mean");
+    assert!(said.err.contains(&format!(" {}\n", "^".repeat("periodSecond".len()))), "{}", said.err);
+}
+
+#[test]
+fn a_template_that_was_not_rendered_is_recognized() {
+    let said = lint("- name: target\n", "- name: {{ .Values.name }}\n");
+    refused(&said, "case.yaml, line 7, column ");
+    assert!(said.err.contains("this looks like a template: render it first"), "{}", said.err);
+}
+
+#[test]
 fn a_misspelt_axis_has_a_place_and_a_suggestion() {
     let text = GOOD.replace("port: 8080 }", "port: 8080, scheme: '${shceme}' }")
         + "matrix: { scheme: [HTTP, HTTPS] } # fills ${scheme}\n";
@@ -129,7 +159,9 @@ fn a_broken_link_is_named_and_the_other_files_are_still_checked() {
     let path = folder.path().to_str().unwrap();
     let linted = probity(&["lint", "/no/such/file.yaml", path]);
     assert_eq!(linted.status, 2);
-    for part in ["a.yaml: it cannot be read: ", "/no/such/file.yaml: No such file", "2 problems"] {
+    for part in
+        ["a.yaml: it cannot be read: ", "/no/such/file.yaml: there is no such file or folder", "2 problems"]
+    {
         assert!(linted.err.contains(part), "{part} in {}", linted.err);
     }
     assert!(linted.out.ends_with("b.yaml: 1 case\n"), "{}", linted.out);

@@ -18,6 +18,10 @@ use outline::Outline;
 /// The largest document that is read, in bytes.
 pub const LARGEST: usize = 1 << 20;
 
+/// The end of a sentence about a line that contains an expression of a template. Without it, the sentence would be about
+/// braces, and not about the actual mistake.
+const TEMPLATE: &str = "; this looks like a template: render it first, for example with `helm template`";
+
 /// Reads a document. `source` is its name in problems, and `what` is the kind of document that it should be, such as
 /// `plan`.
 ///
@@ -139,10 +143,15 @@ fn explain(source: &str, what: &str, text: &str, error: &Error) -> Problem {
     with_place(problem, text, place)
 }
 
-fn with_place(problem: Problem, text: &str, place: Option<Place>) -> Problem {
+fn with_place(mut problem: Problem, text: &str, place: Option<Place>) -> Problem {
     // A sentence about the whole document gets the place of its beginning, because every problem must have a line and a
     // column.
-    problem.at(text, place.unwrap_or(Place { line: 1, column: 1, width: 1 }))
+    let place = place.unwrap_or(Place { line: 1, column: 1, width: 1 });
+    let line = text.lines().nth(place.line.saturating_sub(1)).unwrap_or_default();
+    if line.contains("{{") && line.contains("}}") {
+        problem.sentence.push_str(TEMPLATE);
+    }
+    problem.at(text, place)
 }
 
 /// Converts a place of the parser. It is on one line, and no wider than the line.

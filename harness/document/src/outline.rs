@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use probity_script::problem::Place;
+use probity_script::problem::{KEY, Place};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
@@ -40,7 +40,8 @@ impl Outline {
     }
 
     /// The place of the part that a path leads to. The path starts at the container that begins at `from`, or at the
-    /// document without `from`. If the path is too long, the result is the last part that exists.
+    /// document without `from`. If the path is too long, the result is the last part that exists. If the path ends with
+    /// [`KEY`], the result is the place of the key and not of the value.
     pub(super) fn part(&self, from: Option<Place>, path: &[String]) -> Option<Place> {
         let base = match from {
             None => &self.root,
@@ -64,17 +65,26 @@ impl Part {
         }
     }
 
-    /// The place of the child with this name, and the child.
+    /// The place of the key of the child with this name, and the child. An element of a list has no key, so its own place
+    /// is used.
     fn child(&self, name: &str) -> Option<(Place, &Self)> {
         match &self.inside {
             Inside::Scalar(_) => None,
             Inside::List(parts) => {
                 name.parse().ok().and_then(|at: usize| parts.get(at)).map(|p| (p.place, p))
             }
-            Inside::Map(entries) => entries.iter().find(|entry| entry.key == name).map(|entry| {
-                let scalar = matches!(&entry.value.inside, Inside::Scalar(text) if !text.is_empty());
-                (if scalar { entry.value.place } else { entry.key_place }, &entry.value)
-            }),
+            Inside::Map(entries) => {
+                let entry = entries.iter().find(|entry| entry.key == name)?;
+                Some((entry.key_place, &entry.value))
+            }
+        }
+    }
+
+    /// The place to show for a part whose key is at `key`: the part itself if it is a scalar, otherwise the key.
+    fn shown_at(&self, key: Place) -> Place {
+        match &self.inside {
+            Inside::Scalar(text) if !text.is_empty() => self.place,
+            _ => key,
         }
     }
 
@@ -90,10 +100,14 @@ impl Part {
     }
 
     fn follow(&self, path: &[String]) -> Option<Place> {
+        let (path, of_key) = match path.split_last() {
+            Some((last, rest)) if last == KEY => (rest, true),
+            _ => (path, false),
+        };
         let (mut part, mut found) = (self, None);
         for name in path {
-            let Some((place, child)) = part.child(name) else { break };
-            (part, found) = (child, Some(place));
+            let Some((key, child)) = part.child(name) else { break };
+            (part, found) = (child, Some(if of_key { key } else { child.shown_at(key) }));
         }
         found
     }

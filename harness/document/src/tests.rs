@@ -161,8 +161,23 @@ fn a_message_is_complete() {
     let text = "# ready after a while\nlisteners:\n  http:\n    port: 8080\n    paths:\n      /ready:\n        - answer: hnag\n          for: 12s\n        - answer: 200\n";
     let shown = "plan, line 7, column 19: `hnag` is not one of the words allowed here; did you mean `hang`?\n  |\n\
                  7 |         - answer: hnag\n  |                   ^^^^\n\
-                 allowed here: hang, close, reset, garbage";
+                 allowed here: hang, close, reset, garbage, a status number, settings such as { status: 503, delay: 2s }";
     assert_eq!(problem(text).to_string(), shown);
+}
+
+#[test]
+fn a_template_that_was_not_rendered_is_recognized() {
+    for text in [
+        "seed: {{ .Values.seed }}\n",
+        "{{- if .Values.seed }}\nseed: 1\n{{- end }}\n",
+        "seed: 1\n{{ toYaml .Values.listeners }}\n",
+        "listeners: { \"{{ .Release.Name }}\": { port: 1 } }\n",
+    ] {
+        let said = problem(text).to_string();
+        assert!(said.contains("this looks like a template: render it first"), "{text}{said}");
+    }
+    let said = problem("# like {{ this }}\nsed: 1\n").to_string();
+    assert!(!said.contains("template"), "only the line of the problem counts: {said}");
 }
 
 #[test]
@@ -198,4 +213,16 @@ fn a_misfit_stands_at_the_part_that_does_not_fit() {
     let text = "listeners:\n  a:\n    services: { x: serving }\n";
     let problem = misfit("change", text, "services belong elsewhere (at /listeners/a/services)");
     assert_eq!(problem.line(), "change, line 3, column 5: services belong elsewhere");
+}
+
+#[test]
+fn a_misfit_of_a_key_stands_at_the_key_and_not_at_its_value() {
+    let text = "exec: { live: 1, lists: [7] }\n";
+    let place = |path: &str| {
+        let place = misfit("plan", text, &format!("no (at {path})")).place.unwrap();
+        (place.column, place.width)
+    };
+    assert_eq!((place("/exec/live"), place("/exec/live/@key")), ((15, 1), (9, 4)));
+    assert_eq!((place("/exec/lists"), place("/exec/lists/@key")), ((18, 5), (18, 5)));
+    assert_eq!(place("/exec/lists/0/@key"), (26, 1), "an element has no key");
 }

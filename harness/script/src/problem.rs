@@ -36,6 +36,10 @@ pub struct Problem {
     excerpt: Option<(String, usize)>,
 }
 
+/// As the last part of a path, it leads to the key of a setting and not to its value. For problems with a setting that
+/// should not be there at all.
+pub const KEY: &str = "@key";
+
 /// How many characters of a long line are shown on each side of the place.
 const AROUND: usize = 60;
 

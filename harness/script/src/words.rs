@@ -6,10 +6,11 @@
 
 /// Defines the written forms of an enum of plain words with one variant for settings.
 ///
-/// `word_or_settings! { Answer: "what is expected", { "hang" => Hang }, settings Reply(HttpReply),
-/// numbers Some((200, 599)), number |n| ... }`. The range of numbers that `number` accepts is for the schema.
+/// `word_or_settings! { Answer: "what is expected", { "hang" => Hang }, or ["a status number"], settings Reply(HttpReply),
+/// numbers Some((200, 599)), number |n| ... }`. `or` names the forms that are not words, for the error about an unknown
+/// word. The range of numbers that `number` accepts is for the schema.
 macro_rules! word_or_settings {
-    ($name:ident, $expected:literal, { $($word:literal => $variant:ident),+ $(,)? },
+    ($name:ident, $expected:literal, { $($word:literal => $variant:ident),+ $(,)? }, or [$($form:literal),+],
      settings $with:ident($settings:ty), numbers $numbers:expr, number $number:expr) => {
         impl $name {
             /// The words that stand for an answer without settings.
@@ -45,7 +46,7 @@ macro_rules! word_or_settings {
                     fn visit_str<E: serde::de::Error>(self, word: &str) -> Result<$name, E> {
                         match word {
                             $($word => Ok($name::$variant),)+
-                            _ => Err(E::unknown_variant(word, $name::WORDS)),
+                            _ => Err(E::unknown_variant(word, &[$($word,)+ $($form),+])),
                         }
                     }
                     fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<$name, E> {

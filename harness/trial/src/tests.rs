@@ -106,7 +106,7 @@ fn what_cannot_be_meant_is_refused_at_its_place() {
     let said = with("livenesProbe", json!({}));
     assert_eq!(
         said,
-        "a container has no field `livenesProbe`; did you mean `livenessProbe`? (at /spec/containers/0/livenesProbe)"
+        "a container has no field `livenesProbe`; did you mean `livenessProbe`? (at /spec/containers/0/livenesProbe/@key)"
     );
     let said = with("livenessProbe", json!({ "httpGet": { "port": "htp" } }));
     assert_eq!(

@@ -102,7 +102,7 @@ fn a_name_that_nothing_has_is_refused_at_its_place_with_the_near_ones() {
         (
             "verb: restart-kubelet",
             "verb: restart-kublet",
-            "line 13, column 19: `restart-kublet` is not a verb for nodes; did you mean `restart-kubelet`?",
+            "line 13, column 19: `restart-kublet` is not a verb for nodes (restart-kubelet, remove-sandbox, stop, kill, cut, freeze, start, heal, thaw, configure-kubelet, restore-kubelet, remove-static-pods, describe-pod, configure-controllers, restore-controllers, announce-shutdown, cancel-shutdown); did you mean `restart-kubelet`?",
         ),
         (
             "container: app, since",

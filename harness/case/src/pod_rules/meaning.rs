@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use probity_script::problem::pin;
+use probity_script::problem::{KEY, pin};
 use serde_json::{Map, Value};
 
 use crate::names::did_you_mean;
@@ -11,39 +11,34 @@ use crate::names::did_you_mean;
 const LISTS: [&str; 2] = ["initContainers", "containers"];
 /// The probes of a container.
 const PROBES: [&str; 3] = ["startupProbe", "livenessProbe", "readinessProbe"];
+/// The hooks of a container.
+const HOOKS: [&str; 2] = ["postStart", "preStop"];
 /// The mechanisms of a probe or a hook.
 const HANDLERS: [&str; 5] = ["httpGet", "tcpSocket", "grpc", "exec", "sleep"];
 
-/// Checks the spec of a pod.
-pub(super) fn check(spec: &Map<String, Value>, path: &[String]) -> Result<(), String> {
+/// The contradictions in the spec of a pod, each pinned to its place.
+pub(super) fn problems(spec: &Map<String, Value>, path: &[String]) -> Vec<String> {
     let at = |parts: &[&str]| joined(path, parts);
-    unique(spec.get("volumes"), "two volumes are called", &at(&["volumes"]))?;
     let volumes: Vec<&str> = names(spec.get("volumes")).collect();
     let grace = spec.get("terminationGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(30);
+    let mut found = Vec::new();
+    found.extend(unique(spec.get("volumes"), "two volumes are called", &at(&["volumes"])).err());
     let mut containers = BTreeSet::new();
     for list in LISTS {
         for (place, container) in spec.get(list).and_then(Value::as_array).into_iter().flatten().enumerate() {
             let path = at(&[list, &place.to_string()]);
-            let name = container["name"].as_str().unwrap_or_default();
-            if !is_label(name) {
-                let why = format!(
-                    "`{name}` is not a valid container name: use lowercase letters, digits and dashes"
-                );
-                return Err(pin(&why, &joined(&path, &["name"])));
-            }
-            if !containers.insert(name) {
-                return Err(pin(&format!("two containers are called `{name}`"), &joined(&path, &["name"])));
-            }
-            check_mounts(container, &volumes, &path)?;
-            unique(container.get("ports"), "two ports are called", &joined(&path, &["ports"]))?;
+            found.extend(check_name(container, &mut containers, &joined(&path, &["name"])).err());
+            found.extend(check_mounts(container, &volumes, &path).err());
+            let ports = joined(&path, &["ports"]);
+            found.extend(unique(container.get("ports"), "two ports are called", &ports).err());
             if list == "initContainers" && container["restartPolicy"] != "Always" {
-                ends(container, &path)?;
+                found.extend(ends(container, &path).err());
             }
-            check_probes(container, &path)?;
-            check_hooks(container, grace, &path)?;
+            found.extend(PROBES.iter().filter_map(|field| check_probe(container, field, &path).err()));
+            found.extend(HOOKS.iter().filter_map(|hook| check_hook(container, hook, grace, &path).err()));
         }
     }
-    Ok(())
+    found
 }
 
 fn joined(path: &[String], parts: &[&str]) -> Vec<String> {
@@ -62,6 +57,20 @@ fn unique(list: Option<&Value>, why: &str, path: &[String]) -> Result<(), String
         }
     }
     Ok(())
+}
+
+/// Checks that the name of a container is valid, and that no container before it has the same name.
+fn check_name<'c>(
+    container: &'c Value,
+    known: &mut BTreeSet<&'c str>,
+    path: &[String],
+) -> Result<(), String> {
+    let name = container["name"].as_str().unwrap_or_default();
+    if !is_label(name) {
+        let why = format!("`{name}` is not a valid container name: use lowercase letters, digits and dashes");
+        return Err(pin(&why, path));
+    }
+    if known.insert(name) { Ok(()) } else { Err(pin(&format!("two containers are called `{name}`"), path)) }
 }
 
 /// Whether a name is a valid container name, which is a DNS label.
@@ -96,38 +105,34 @@ fn ends(container: &Value, path: &[String]) -> Result<(), String> {
     Err(pin(&why, &joined(path, &[field])))
 }
 
-fn check_probes(container: &Value, path: &[String]) -> Result<(), String> {
-    for field in PROBES {
-        let Some(probe) = container.get(field).and_then(Value::as_object) else { continue };
-        let at = |parts: &[&str]| joined(&joined(path, &[field]), parts);
-        one_handler("a probe must have one of httpGet, tcpSocket, grpc and exec", probe, &at(&[]))?;
-        check_command(&probe.get("exec").cloned().unwrap_or_default(), &at(&["exec"]))?;
-        let kind = field.trim_end_matches("Probe");
-        let grace = "terminationGracePeriodSeconds";
-        if kind == "readiness" && probe.get(grace).is_some_and(|grace| !grace.is_null()) {
-            let why = format!("a readiness probe has no `{grace}` because it never stops a container");
-            return Err(pin(&why, &at(&[grace])));
-        }
-        let successes = probe.get("successThreshold").and_then(Value::as_i64).unwrap_or(1);
-        if kind != "readiness" && successes > 1 {
-            let why = format!("`successThreshold` of a {kind} probe must be 1, not {successes}");
-            return Err(pin(&why, &at(&["successThreshold"])));
-        }
+fn check_probe(container: &Value, field: &str, path: &[String]) -> Result<(), String> {
+    let Some(probe) = container.get(field).and_then(Value::as_object) else { return Ok(()) };
+    let at = |parts: &[&str]| joined(&joined(path, &[field]), parts);
+    one_handler("a probe must have one of httpGet, tcpSocket, grpc and exec", probe, &at(&[]))?;
+    check_command(&probe.get("exec").cloned().unwrap_or_default(), &at(&["exec"]))?;
+    let kind = field.trim_end_matches("Probe");
+    let grace = "terminationGracePeriodSeconds";
+    if kind == "readiness" && probe.get(grace).is_some_and(|grace| !grace.is_null()) {
+        let why = format!("a readiness probe has no `{grace}` because it never stops a container");
+        return Err(pin(&why, &at(&[grace, KEY])));
+    }
+    let successes = probe.get("successThreshold").and_then(Value::as_i64).unwrap_or(1);
+    if kind != "readiness" && successes > 1 {
+        let why = format!("`successThreshold` of a {kind} probe must be 1, not {successes}");
+        return Err(pin(&why, &at(&["successThreshold"])));
     }
     Ok(())
 }
 
-fn check_hooks(container: &Value, grace: i64, path: &[String]) -> Result<(), String> {
-    for hook in ["postStart", "preStop"] {
-        let Some(fields) = container["lifecycle"][hook].as_object() else { continue };
-        let at = joined(path, &["lifecycle", hook]);
-        one_handler("a hook must have one of httpGet, tcpSocket, exec and sleep", fields, &at)?;
-        check_command(&container["lifecycle"][hook]["exec"], &joined(&at, &["exec"]))?;
-        let sleeps = fields.get("sleep").and_then(|sleep| sleep["seconds"].as_i64()).unwrap_or(0);
-        if hook == "preStop" && sleeps > grace {
-            let why = format!("the hook sleeps for {sleeps} s, but the pod's grace period is {grace} s");
-            return Err(pin(&why, &joined(&at, &["sleep", "seconds"])));
-        }
+fn check_hook(container: &Value, hook: &str, grace: i64, path: &[String]) -> Result<(), String> {
+    let Some(fields) = container["lifecycle"][hook].as_object() else { return Ok(()) };
+    let at = joined(path, &["lifecycle", hook]);
+    one_handler("a hook must have one of httpGet, tcpSocket, exec and sleep", fields, &at)?;
+    check_command(&container["lifecycle"][hook]["exec"], &joined(&at, &["exec"]))?;
+    let sleeps = fields.get("sleep").and_then(|sleep| sleep["seconds"].as_i64()).unwrap_or(0);
+    if hook == "preStop" && sleeps > grace {
+        let why = format!("the hook sleeps for {sleeps} s, but the pod's grace period is {grace} s");
+        return Err(pin(&why, &joined(&at, &["sleep", "seconds"])));
     }
     Ok(())
 }

@@ -44,7 +44,7 @@ fn what_is_wrong_is_told_at_its_place() {
         (
             "periodSeconds: 1",
             "periodSecond: 1",
-            "line 14, column 79: a probe has no field `periodSecond`; did you mean `periodSeconds`?",
+            "line 14, column 65: a probe has no field `periodSecond`; did you mean `periodSeconds`?",
         ),
         (
             "periodSeconds: 1",
@@ -74,7 +74,7 @@ fn what_is_wrong_is_told_at_its_place() {
         (
             "periodSeconds: 1",
             "terminationGracePeriodSeconds: 4",
-            "line 14, column 96: a readiness probe has no `terminationGracePeriodSeconds`",
+            "line 14, column 65: a readiness probe has no `terminationGracePeriodSeconds`",
         ),
         (
             "periodSeconds: 1",
@@ -118,7 +118,7 @@ fn what_is_wrong_is_told_at_its_place() {
         (
             "- name: beside",
             "- nme: beside",
-            "line 16, column 14: a container has no field `nme`; did you mean `name`?",
+            "line 16, column 9: a container has no field `nme`; did you mean `name`?",
         ),
         ("- name: beside", "- image: nginx", "line 16, column 9: a container needs a `name`"),
         (
@@ -163,7 +163,7 @@ fn what_is_wrong_is_told_at_its_place() {
             "containerPort: web",
             "line 10, column 45: `containerPort` must be a number from 1 to 65535, not \"web\"",
         ),
-        ("containerPort: 8080", "port: 8080", "line 10, column 36: a port has no field `port`"),
+        ("containerPort: 8080", "port: 8080", "line 10, column 30: a port has no field `port`"),
     ] {
         let told = refused(from, to);
         assert!(told.starts_with(&format!("f, {said}")), "{from} -> {to}\n  wanted {said}\n  got    {told}");
@@ -192,7 +192,7 @@ workloads:
     );
     let said = told("replicas", "replica").unwrap_err();
     assert!(
-        said.starts_with("f, line 7, column 18: a Deployment's spec has no field `replica`; did you mean"),
+        said.starts_with("f, line 7, column 9: a Deployment's spec has no field `replica`; did you mean"),
         "{said}"
     );
 }

@@ -13,7 +13,7 @@ use probity_model::{Catalogue, Registry};
 use probity_script::problem::{Problem, pin};
 
 use crate::exit_status::Failure;
-use crate::input_files;
+use crate::input_files::{self, FileArgument};
 
 /// The user's own cases.
 #[derive(Args, Clone, Debug, Default)]
@@ -69,7 +69,7 @@ impl Book {
             files.extend(probity_suites::cases()?.into_iter().map(built_in));
             files.extend(probity_suites::regressions()?.into_iter().map(built_in));
         }
-        for path in files_below(&suites.suite)? {
+        for path in files_below(&suites.suite, "--suite")? {
             files.push(read(&path, &registry.catalogue)?);
         }
         let mut names = UsedNames::default();
@@ -112,27 +112,53 @@ const LONGEST: u64 = 1 << 20;
 /// Reads a case file and checks everything that needs no other file. Fails with the place of the error if it is not a
 /// valid case file.
 pub(crate) fn read(path: &Path, catalogue: &Catalogue) -> Result<CaseFile, Box<Problem>> {
+    let (source, text) = text_of(path)?;
+    of_text(source, text, catalogue)
+}
+
+/// The name of a case file for users, and its text.
+fn text_of(path: &Path) -> Result<(String, String), Box<Problem>> {
     let source = path.display().to_string();
-    let text = input_files::read(path, LONGEST)
-        .map_err(|error| Problem::whole(&source, format!("it cannot be read: {error}")))?;
+    let text = input_files::read(path, LONGEST).map_err(|error| {
+        Problem::whole(&source, format!("it cannot be read: {}", input_files::in_words(&error)))
+    })?;
     let text = String::from_utf8(text)
         .map_err(|_| Problem::whole(&source, "it is not text: a case file must be UTF-8"))?;
-    of_text(source, text, catalogue)
+    Ok((source, text))
 }
 
 /// Like [`read`], for the text of a file.
 pub(crate) fn of_text(source: String, text: String, catalogue: &Catalogue) -> Result<CaseFile, Box<Problem>> {
-    let cases = Case::read(&source, &text)?;
-    for case in &cases {
-        case.check_clauses(catalogue, &source, &text)?;
-    }
+    let first = |problems: Vec<Problem>| Box::new(problems.into_iter().next().unwrap_or_default());
+    examine_text(source, text, catalogue).map_err(first)
+}
+
+/// Like [`read`], but fails with all problems of the file that do not follow from each other.
+pub(crate) fn examine(path: &Path, catalogue: &Catalogue) -> Result<CaseFile, Vec<Problem>> {
+    let (source, text) = text_of(path).map_err(|problem| vec![*problem])?;
+    examine_text(source, text, catalogue)
+}
+
+/// Like [`examine`], for the text of a file.
+pub(crate) fn examine_text(
+    source: String,
+    text: String,
+    catalogue: &Catalogue,
+) -> Result<CaseFile, Vec<Problem>> {
+    let cases = Case::examine(&source, &text, catalogue)?;
     Ok(CaseFile { source, text, cases, own: true })
 }
 
-/// The case files of a command line: the named files, and all `.yaml` and `.yml` files of named folders, sorted. Fails
-/// if a path does not exist, or if a folder contains no such file.
-pub(crate) fn files_below(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
-    input_files::below(paths, is_case_file, "the folder contains no file that ends in .yaml or .yml")
+/// The case files of a command line: the named files, and all `.yaml` and `.yml` files of named folders, sorted. `name` is
+/// the name of the argument. Fails if a path does not exist, or if a folder contains no such file.
+pub(crate) fn files_below(paths: &[PathBuf], name: &'static str) -> Result<Vec<PathBuf>, Failure> {
+    let argument = FileArgument { name, takes: "a case file, or a folder of case files" };
+    input_files::below(
+        paths,
+        argument,
+        is_case_file,
+        "the folder contains no file that ends in .yaml or .yml",
+    )
 }
 
 fn is_case_file(path: &Path) -> bool {

@@ -13,7 +13,7 @@ use probity_model::expectation::Occurrence;
 use probity_script::problem::{Problem, nearest};
 
 use super::book::CaseFile;
-use super::pods::{self, DescribedContainer, Unanswered};
+use super::pods::{self, DescribedContainer, DescribedPod, Unanswered};
 
 /// The reasons of the events that kubelets and controllers record for pods.
 const REASONS: [&str; 33] = [
@@ -85,18 +85,9 @@ pub(crate) fn of(file: &CaseFile) -> Vec<Problem> {
 
 fn of_case(case: &Case, text: &str) -> Vec<Hint> {
     let described = pods::described(case);
-    let containers = || described.iter().flat_map(pods::DescribedPod::containers);
-    let mut hints: Vec<Hint> = containers().flat_map(|container| of_container(&container, text)).collect();
-    // A plan to which no kubelet sends a request usually means a mistake in a name.
-    let asked = containers()
-        .any(|container| !container.probes().is_empty() || container.value.get("lifecycle").is_some());
-    if let Some(planned) = described.iter().find(|pod| !pod.plans.is_empty())
-        && !asked
-        && case.judges.is_empty()
-    {
-        let why = "no container of the case has a probe or a hook".to_owned();
-        hints.push((HintKind::NothingProbed, why, planned.path(text)));
-    }
+    let containers = described.iter().flat_map(DescribedPod::containers);
+    let mut hints: Vec<Hint> = containers.flat_map(|container| of_container(&container, text)).collect();
+    hints.extend(of_purpose(case, &described, text));
     for (at, id) in case.judges.iter().enumerate() {
         if let Some(why) = probity_suites::cannot_apply(id.as_str(), case) {
             let why = format!("the clause `{id}` cannot apply to this case because {why}");
@@ -106,6 +97,29 @@ fn of_case(case: &Case, text: &str) -> Vec<Hint> {
     hints.extend(of_reasons(case));
     hints.extend(of_name(case, text));
     hints
+}
+
+/// A case that probes nothing, although it has plans, or although nothing else shows what it is about.
+fn of_purpose(case: &Case, described: &[DescribedPod<'_>], text: &str) -> Option<Hint> {
+    let mut containers = described.iter().flat_map(DescribedPod::containers);
+    let is_asked = containers
+        .any(|container| !container.probes().is_empty() || container.value.get("lifecycle").is_some());
+    if is_asked || !case.judges.is_empty() {
+        return None;
+    }
+    let why = "no container of the case has a probe or a hook";
+    // A plan to which no kubelet sends a request usually means a mistake in a name.
+    if let Some(planned) = described.iter().find(|pod| !pod.plans.is_empty()) {
+        return Some((HintKind::NothingProbed, why.to_owned(), planned.path(text)));
+    }
+    (case.steps.is_empty() && case.expect.is_empty()).then(|| {
+        let why = format!(
+            "{why}, and there are no `judges`, `steps` or `expect`, so nothing shows what the case tests: add at least one \
+             of them, such as a probe and, under `target`, a plan that answers it"
+        );
+        let place = described.first().map_or_else(|| vec!["objects".to_owned()], |pod| pod.path(text));
+        (HintKind::NothingProbed, why, place)
+    })
 }
 
 fn of_container(container: &DescribedContainer<'_>, text: &str) -> Vec<Hint> {

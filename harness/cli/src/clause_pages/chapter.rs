@@ -95,12 +95,11 @@ fn entry(context: &PageContext<'_>, facts: &ClauseFacts<'_>) -> String {
 }
 
 fn source(context: &PageContext<'_>, facts: &ClauseFacts<'_>) -> String {
-    let source = &facts.clause.source;
-    let document = context
-        .sources
+    let (source, sources) = (&facts.clause.source, &context.index.sources);
+    let document = sources
         .document(source)
         .map_or_else(|| source.document.clone(), |address| format!("[{}]({address})", source.document));
-    let anchor = match (&source.anchor, context.sources.file(source)) {
+    let anchor = match (&source.anchor, sources.file(source)) {
         (Some(anchor), Some(address)) => format!(", [{anchor}]({address})"),
         (Some(anchor), None) => format!(", {anchor}"),
         (None, _) => String::new(),

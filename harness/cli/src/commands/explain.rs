@@ -3,14 +3,15 @@
 use std::path::Path;
 
 use probity_case::{Case, Reported};
-use probity_model::Registry;
+use probity_model::{ClauseId, Registry};
+use probity_suites::Sources;
 
 use crate::arguments::ExplainArgs;
 use crate::cases::book::{self, Book};
 use crate::cases::case_text;
 use crate::clause_facts::{ClauseFacts, ClauseIndex};
 use crate::exit_status::{Exit, Failure};
-use crate::output::{self, did_you_mean, named, word};
+use crate::output::{self, counted, did_you_mean, named, word};
 
 /// Explains each clause and case with one of these names, and all cases of each file or folder.
 pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
@@ -24,7 +25,7 @@ fn explained(book: &Book, index: &ClauseIndex, id: &str) -> Result<String, Failu
         return of_files(&book.registry, Path::new(id));
     }
     if let Some(clause) = book.registry.catalogue.iter().find(|clause| clause.id.as_str() == id) {
-        return Ok(of_clause(&index.facts(book, clause)));
+        return Ok(of_clause(&index.facts(book, clause), &index.sources));
     }
     let variants: Vec<&Case> = book.cases().filter(|case| is_or_varies(&case.name.0, id)).collect();
     let of_book = |case: &Case| {
@@ -50,7 +51,7 @@ fn is_file(id: &str) -> bool {
 /// Explains all cases of a file, or of all case files in a folder.
 fn of_files(registry: &Registry, path: &Path) -> Result<String, Failure> {
     let mut cases: Vec<String> = Vec::new();
-    for path in book::files_below(&[path.to_owned()])? {
+    for path in book::files_below(&[path.to_owned()], "ID")? {
         let file = book::read(&path, &registry.catalogue)?;
         cases.extend(file.cases.iter().map(|case| of_case(registry, Some(&file.source), case)));
     }
@@ -86,7 +87,7 @@ fn unknown(book: &Book, id: &str) -> Failure {
     Failure::wrong_use(format!("no clause, case or file is called `{id}`{more}"))
 }
 
-fn of_clause(facts: &ClauseFacts<'_>) -> String {
+fn of_clause(facts: &ClauseFacts<'_>, sources: &Sources) -> String {
     let clause = facts.clause;
     let mut text = format!("{}  {}\n", clause.id, word(&clause.level));
     let mut part = |name: &str, said: &str| text += &named(name, 8, said);
@@ -94,6 +95,8 @@ fn of_clause(facts: &ClauseFacts<'_>) -> String {
     let source = &clause.source;
     let anchor = source.anchor.as_ref().map(|anchor| format!(", {anchor}")).unwrap_or_default();
     part("source", &format!("{}, edition {}{anchor}", source.document, source.edition));
+    let addresses = [sources.document(source).map(str::to_owned), sources.file(source)];
+    addresses.iter().flatten().for_each(|address| part("", address));
     if let Some(versions) = clause.versions() {
         part("versions", &versions);
     }
@@ -170,6 +173,28 @@ fn of_report(reported: &Reported) -> String {
     text
 }
 
+/// The clauses that the case does not target but may exercise as well: those whose judges look for something particular
+/// that the case has. Only the events of a run show which of them it exercises.
+fn possible(registry: &Registry, case: &Case) -> String {
+    let judged = registry.catalogue.iter().map(|clause| &clause.id).filter(|id| registry.has_judge(id));
+    let others: Vec<&ClauseId> = judged.filter(|id| !case.judges.contains(id)).collect();
+    let (particular, general): (Vec<&ClauseId>, Vec<&ClauseId>) =
+        others.into_iter().partition(|id| probity_suites::looks_at(id.as_str()).is_some());
+    let fits = |id: &&&ClauseId| probity_suites::cannot_apply(id.as_str(), case).is_none();
+    let fitting: Vec<&str> = particular.iter().filter(fits).map(|id| id.as_str()).collect();
+    let more = counted(general.len(), "more clause");
+    let list = if fitting.is_empty() { "none".to_owned() } else { fitting.join(", ") };
+    format!(
+        "\nmay also give evidence for\n{}{}",
+        output::wrapped(&list, "  ", 108),
+        output::wrapped(
+            &format!("and for {more} that may apply to any case, depending on what happens"),
+            "  ",
+            108
+        )
+    )
+}
+
 fn of_case(registry: &Registry, source: Option<&str>, case: &Case) -> String {
     let mut text = format!("{}  {}, about {}\n", case.name, word(&case.profile), case.forecast());
     let needs: Vec<String> = case.needs.iter().map(word).collect();
@@ -192,6 +217,7 @@ fn of_case(registry: &Registry, source: Option<&str>, case: &Case) -> String {
     if case.judges.is_empty() {
         text += "  nothing in particular; every clause that applies is judged\n";
     }
+    text += &possible(registry, case);
     for (kind, because) in &case.acknowledged {
         text += &format!("\nacknowledged ({}): {because}\n", kind.word());
     }

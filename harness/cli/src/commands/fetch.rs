@@ -11,8 +11,8 @@ use probity_report::run_log::Shard;
 use crate::arguments::in_cluster::FetchArgs;
 use crate::cases::book;
 use crate::exit_status::{Exit, Failure};
-use crate::run_folder::{self, LOG, bundle};
-use crate::{commands, output, pipeline, provenance, report_files};
+use crate::run_folder::{self, bundle};
+use crate::{commands, output, output_folder, pipeline, provenance, report_files};
 
 /// How often to check for results.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -21,9 +21,7 @@ const SHARDS: &str = "shards";
 
 /// Fetches the results, and ends with the exit status of the report.
 pub(crate) fn run(args: &FetchArgs) -> Result<Exit, Failure> {
-    if args.out.join(LOG).exists() {
-        return Err(Failure::wrong_file(&args.out, "it already contains a run; choose another --out"));
-    }
+    output_folder::check_for_run("--out", &args.out)?;
     let runtime = pipeline::runtime()?;
     let (cluster, shards) = runtime.block_on(async {
         let cluster = connect(&args.cluster.access()).await?;

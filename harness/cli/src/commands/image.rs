@@ -7,14 +7,24 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use probity_image::{Archive, Facts, Image, ImageName, Joined, Program, agnhost, harness, is_joined};
+use probity_image::{Archive, Error, Facts, Image, ImageName, Joined, Program, agnhost, harness, is_joined};
 
 use crate::arguments::image::{ArchiveArgs, ImageArgs, ImageVerb, LoadArgs};
 use crate::exit_status::{Exit, Failure};
+use crate::input_files::FileArgument;
 use crate::{output, provenance, run_folder};
 
 /// Where `ci/image` writes the archive.
 const BUILT: &str = "target/image/agnhost-rs.tar";
+
+/// What an archive is, for errors about arguments.
+const AN_ARCHIVE: &str = "the agnhost-rs.tar of a release, or the archive that ci/image builds";
+
+/// The flag that names the archive.
+const ARCHIVE: FileArgument = FileArgument { name: "--archive", takes: AN_ARCHIVE };
+
+/// The flag that names the program of an image.
+const PROGRAM: FileArgument = FileArgument { name: "--program", takes: "a statically linked program" };
 
 /// Saves, loads or pushes the image.
 pub(crate) fn run(args: &ImageArgs) -> Result<Exit, Failure> {
@@ -22,14 +32,14 @@ pub(crate) fn run(args: &ImageArgs) -> Result<Exit, Failure> {
         ImageVerb::Save { file, from } => save(file, from),
         ImageVerb::Load { into, from, print } => {
             let path = find(from)?;
-            read(&path)?;
+            read(&path, ARCHIVE)?;
             carry_out(&[load(into, &path)], *print)
         }
         ImageVerb::Own { file, program } => own(file, program.as_deref()),
         ImageVerb::Join { file, archives } => join(file, archives),
         ImageVerb::Push { repository, from, print } => {
             let path = find(from)?;
-            let (_, content) = read(&path)?;
+            let (_, content) = read(&path, ARCHIVE)?;
             let all = matches!(content, Content::Several(_));
             let commands: Vec<ToolCall> =
                 content.names().map(|name| push(&path, name.tag(), repository, all)).collect();
@@ -88,18 +98,24 @@ impl Content {
     }
 }
 
-/// Reads an archive and checks every digest in it.
-fn read(path: &Path) -> Result<(Vec<u8>, Content), Failure> {
-    let bytes = std::fs::read(path).map_err(|error| Failure::wrong_file(path, error))?;
+/// Reads the archive that an argument names, and checks every digest in it.
+fn read(path: &Path, argument: FileArgument) -> Result<(Vec<u8>, Content), Failure> {
+    let bytes = std::fs::read(path).map_err(|error| argument.unreadable(path, &error))?;
     let content = match is_joined(&bytes) {
         Ok(true) => Joined::from_tar(&bytes).map(Content::Several),
         _ => Archive::from_tar(&bytes).map(Content::One),
     };
-    Ok((bytes, content.map_err(|error| Failure::wrong_file(path, error))?))
+    let content = content.map_err(|error| match error {
+        Error::Tar(why) => {
+            argument.wrong(path, format!("this is not the archive of an image, or it is cut off ({why})"))
+        }
+        other => Failure::wrong_file(path, other),
+    })?;
+    Ok((bytes, content))
 }
 
 fn save(file: &Path, from: &ArchiveArgs) -> Result<Exit, Failure> {
-    let (bytes, content) = read(&find(from)?)?;
+    let (bytes, content) = read(&find(from)?, ARCHIVE)?;
     if file == Path::new("-") {
         return output::bytes(&bytes);
     }
@@ -111,7 +127,7 @@ fn save(file: &Path, from: &ArchiveArgs) -> Result<Exit, Failure> {
 fn own(file: &Path, program: Option<&Path>) -> Result<Exit, Failure> {
     let this = std::env::current_exe().map_err(|error| Failure::failed(error.to_string()))?;
     let path = program.unwrap_or(&this);
-    let bytes = std::fs::read(path).map_err(|error| Failure::wrong_file(path, error))?;
+    let bytes = std::fs::read(path).map_err(|error| PROGRAM.unreadable(path, &error))?;
     let program = Program::new(bytes).map_err(|error| Failure::wrong_file(path, error))?;
     let tool = provenance::tool();
     let modified = if tool.modified { "-dirty" } else { "" };
@@ -129,7 +145,7 @@ fn own(file: &Path, program: Option<&Path>) -> Result<Exit, Failure> {
 fn join(file: &Path, archives: &[PathBuf]) -> Result<Exit, Failure> {
     let mut each = Vec::new();
     for path in archives {
-        match read(path)?.1 {
+        match read(path, FileArgument { name: "ARCHIVE", takes: AN_ARCHIVE })?.1 {
             Content::One(archive) => each.push(archive),
             Content::Several(_) => {
                 return Err(Failure::wrong_file(path, "it already contains several architectures"));
@@ -211,6 +227,10 @@ fn push(path: &Path, tag: &str, repository: &str, all: bool) -> ToolCall {
 }
 
 fn carry_out(calls: &[ToolCall], only_print: bool) -> Result<Exit, Failure> {
+    if calls.iter().any(|call| call.words.is_empty()) {
+        let why = "--command is empty: give a command that reads the archive from its standard input";
+        return Err(Failure::wrong_use(why));
+    }
     for call in calls {
         output::out(&format!("{}\n", call.in_words()))?;
         if !only_print {
@@ -223,6 +243,13 @@ fn carry_out(calls: &[ToolCall], only_print: bool) -> Result<Exit, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_empty_command_is_refused_before_anything_is_printed() {
+        let call = ToolCall { words: Vec::new(), stdin: Some("a.tar".into()) };
+        let said = carry_out(&[call], true).map_err(|failure| failure.to_string());
+        assert!(said.is_err_and(|why| why.starts_with("--command is empty")));
+    }
 
     #[test]
     fn a_command_is_printed_as_a_shell_would_take_it() {

@@ -179,7 +179,9 @@ fn known(registry: &Registry, id: &str) -> Result<(), Failure> {
     if ids().any(|known| known == id) {
         return Ok(());
     }
-    Err(Failure::wrong_use(format!("there is no clause `{id}`{}", did_you_mean(id, ids()))))
+    let near = did_you_mean(id, ids());
+    let list = "; `probity list --clauses` shows all clauses".to_owned();
+    Err(Failure::wrong_use(format!("there is no clause `{id}`{}", if near.is_empty() { list } else { near })))
 }
 
 /// The verdicts as a table, and the findings.

@@ -10,10 +10,11 @@ use clap_mangen::Man;
 
 use crate::arguments::{CommandLine, ManualArgs};
 use crate::exit_status::{Exit, Failure};
-use crate::{output, run_folder};
+use crate::{output, output_folder, run_folder};
 
 /// Writes the pages and prints their paths.
 pub(crate) fn run(args: &ManualArgs) -> Result<Exit, Failure> {
+    output_folder::check("DIR", &args.folder)?;
     let mut written = String::new();
     for (name, text) in pages() {
         let path = args.folder.join(name);

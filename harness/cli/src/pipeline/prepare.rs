@@ -15,6 +15,7 @@ use tokio::runtime::{Builder, Runtime};
 use super::RunSettings;
 use super::image_variants::{TargetImage, reported};
 use crate::exit_status::Failure;
+use crate::output_folder;
 
 /// The feature of a node whose runtime reports the user of each container.
 const USER_FEATURE: &str = "supplementalGroupsPolicy";
@@ -41,8 +42,11 @@ pub(crate) fn runtime() -> Result<Runtime, Failure> {
     runtime.map_err(|error| Failure::failed(format!("failed to start: {error}")))
 }
 
-/// Connects and checks the permissions. Fails if the cluster cannot be reached, or a required permission is missing.
+/// Checks the folder for the results, connects, and checks the permissions. Fails if the folder cannot be used, the cluster
+/// cannot be reached, or a required permission is missing.
 pub(crate) fn prepare(settings: &RunSettings, options: RunOptions) -> Result<PreparedRun, Failure> {
+    let folder = settings.folder(&options.run);
+    output_folder::check_for_run("--out", &folder)?;
     let runtime = runtime()?;
     let (cluster, permissions) = runtime.block_on(async {
         let cluster = connect(&settings.cluster.access()).await?;
@@ -51,7 +55,6 @@ pub(crate) fn prepare(settings: &RunSettings, options: RunOptions) -> Result<Pre
         permissions.demand(options.namespace.is_none())?;
         Ok::<_, Failure>((cluster, permissions))
     })?;
-    let folder = settings.folder(&options.run);
     Ok(PreparedRun { runtime, cluster, options, folder, permissions })
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use probity_image::{Entry, EntryKind, Tree};
 
-use super::{LARGEST, LEVEL, LOG, below, is_history, store};
+use super::{HISTORIES, LARGEST, LEVEL, LOG, below, is_history, store};
 use crate::exit_status::Failure;
 use crate::input_files;
 
@@ -17,7 +17,7 @@ pub(crate) fn pack(folder: &Path) -> Result<Vec<u8>, Failure> {
     let histories = folder.join("history");
     if histories.is_dir() {
         // A run in which no case ended has no histories. Its log shows this.
-        files.extend(input_files::below(&[histories], is_history, "").unwrap_or_default());
+        files.extend(input_files::below(&[histories], HISTORIES, is_history, "").unwrap_or_default());
     }
     let mut tree = Tree::new();
     let mut folders = BTreeSet::new();

@@ -12,7 +12,12 @@ use probity_report::{Judged, LogLine, Outline, Workers};
 use super::foreign::RunFiles;
 use super::{LOG, append, below, read_log, store};
 use crate::exit_status::Failure;
+use crate::input_files::FileArgument;
 use crate::verdicts::{self, CaseVerdicts};
+
+/// The argument that names the runs to merge.
+const RUNS: FileArgument =
+    FileArgument { name: "DIR", takes: "the folder of a run, or a folder that contains such folders" };
 
 /// The run folders among these: the folders themselves, or their subfolders. Fails if a folder is not the folder of a run
 /// and contains none.
@@ -23,7 +28,7 @@ pub(crate) fn runs_below(folders: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
             runs.push(folder.clone());
             continue;
         }
-        let inside = fs::read_dir(folder).map_err(|error| Failure::wrong_file(folder, error))?;
+        let inside = fs::read_dir(folder).map_err(|error| RUNS.unreadable(folder, &error))?;
         let mut inside: Vec<PathBuf> = inside
             .filter_map(|entry| Some(entry.ok()?.path()))
             .filter(|path| !path.is_symlink() && path.join(LOG).exists())

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::cases::rejected_pods::{causes, parts, resolved, sentence};
 use crate::exit_status::Failure;
+use crate::input_files;
 use crate::output::did_you_mean;
 
 /// The kinds of objects that have pods.
@@ -51,7 +52,8 @@ pub(crate) fn text_of(path: &Path) -> Result<(String, String), Failure> {
         (path.display().to_string(), std::fs::File::open(path).and_then(read_bounded))
     };
     let wrong = |why: String| Failure::wrong_use(Problem::whole(&source, why).to_string());
-    let bytes = bytes.map_err(|error| wrong(format!("it cannot be read: {error}")))?;
+    let bytes =
+        bytes.map_err(|error| wrong(format!("it cannot be read: {}", input_files::in_words(&error))))?;
     let text =
         String::from_utf8(bytes).map_err(|_| wrong("it is not text: the file must be UTF-8".to_owned()))?;
     Ok((source, text))
@@ -180,7 +182,7 @@ impl Manifests {
             }
             (None, Some(wanted)) => {
                 let near = did_you_mean(wanted, names.iter().map(String::as_str));
-                let why = format!("{source}: there is no workload `{wanted}`{near}\nit has {list}");
+                let why = format!("{source}: there is no workload `{wanted}`{near}\nthe file has {list}");
                 Err(Failure::wrong_use(why))
             }
             _ => Err(Failure::wrong_use(format!(
@@ -260,7 +262,7 @@ spec: { template: { spec: { containers: [{ name: c, imag: x }] } } }
         let found = of_text("f.yaml", TWO).unwrap().choose(Some("two")).unwrap();
         let why = probity_trial::StandIn::of(&found.workload).unwrap_err();
         let said = found.misfit(&why).to_string();
-        assert!(said.starts_with("f.yaml, line 12, column 59: a container has no field `imag`"), "{said}");
+        assert!(said.starts_with("f.yaml, line 12, column 53: a container has no field `imag`"), "{said}");
     }
 
     #[test]
@@ -270,7 +272,7 @@ spec: { template: { spec: { containers: [{ name: c, imag: x }] } } }
         assert_eq!(found.words(), "the Pod one");
         let why = probity_trial::StandIn::of(&found.workload).unwrap_err();
         let said = found.misfit(&why).to_string();
-        assert!(said.starts_with("f.yaml, line 2, column 72: a container has no field `imag`"), "{said}");
+        assert!(said.starts_with("f.yaml, line 2, column 66: a container has no field `imag`"), "{said}");
     }
 
     #[test]
@@ -287,7 +289,7 @@ items:
         assert_eq!((found.words().as_str(), found.others.len()), ("the Pod one", 1));
         let why = probity_trial::StandIn::of(&found.workload).unwrap_err();
         let said = found.misfit(&why).to_string();
-        assert!(said.starts_with("f.yaml, line 6, column 43: a container has no field `imag`"), "{said}");
+        assert!(said.starts_with("f.yaml, line 6, column 37: a container has no field `imag`"), "{said}");
         let wrong =
             of_text("f.yaml", "kind: List\nitems:\n  - { metadata: {} }\n").err().unwrap().to_string();
         assert!(wrong.starts_with("f.yaml, line 3, column 5: there is no `kind`"), "{wrong}");

@@ -9,8 +9,13 @@ use probity_report::verification::Flaw;
 use probity_report::{LogLine, Report};
 
 use crate::exit_status::Failure;
+use crate::input_files::FileArgument;
 use crate::run_folder::foreign::RunFiles;
 use crate::run_folder::{self, LOG, PACKED, REPORT, bundle};
+
+/// The argument that names the runs to verify.
+const RUN: FileArgument =
+    FileArgument { name: "RUN", takes: "the folder of a run, a packed run (run.tar.zst), or a report.json" };
 
 /// The first bytes of every file that is compressed with gzip.
 const GZIP: [u8; 2] = [0x1F, 0x8B];
@@ -45,7 +50,7 @@ impl Given {
     /// Opens what is at a path. The path of a run's report stands for the folder of the run.
     /// Fails if it is neither a run nor a report.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
-        let metadata = fs::metadata(path).map_err(|error| Failure::wrong_file(path, error))?;
+        let metadata = fs::metadata(path).map_err(|error| RUN.unreadable(path, &error))?;
         if metadata.is_dir() {
             return Self::of_folder(path);
         }

@@ -129,12 +129,9 @@ pub(crate) async fn in_time<T>(
 /// If there is no kubeconfig, if no context was named or the context is unknown, if the proxy cannot be used, or if the
 /// API server does not answer.
 pub async fn connect(access: &Access) -> Result<ClusterClient, ClusterError> {
-    let (mut config, context, proxy) = if access.in_cluster {
-        let config = Config::incluster().map_err(|error| ClusterError::NotInCluster(with_causes(&error)))?;
-        (config, IN_CLUSTER.to_owned(), None)
-    } else {
-        of_context(access).await?
-    };
+    let ChosenServer { mut config, context, proxy, origin, advice } =
+        if access.in_cluster { of_service_account()? } else { of_context(access).await? };
+    let server = address(&config.cluster_url);
     let unusable = |error: String| ClusterError::Context { context: context.clone(), error };
     config.proxy_url = proxy.as_ref().map(|proxy| proxy.uri.clone());
     config.default_retry = false;
@@ -145,23 +142,58 @@ pub async fn connect(access: &Access) -> Result<ClusterClient, ClusterError> {
     let mut cluster = ClusterClient { context, server_version: String::new(), client, clients };
     let request = http::Request::get("/version").body(Vec::new()).map_err(core::request::Error::BuildRequest);
     let version: Result<Value, _> = cluster.request("ask the API server for its version", request).await;
-    let version = version.map_err(|error| through(proxy.as_ref(), error))?;
+    let version = version.map_err(|error| match (unanswered(error), proxy) {
+        (Err(error), _) => error,
+        (Ok(error), Some(proxy)) => {
+            ClusterError::ThroughProxy { server, origin, proxy: proxy.to_string(), error }
+        }
+        (Ok(error), None) => ClusterError::NotReached { server, origin, error, advice },
+    })?;
     version.text("/gitVersion").clone_into(&mut cluster.server_version);
     Ok(cluster)
 }
 
-/// The error of the first request. If a proxy is used and no answer came, the proxy may be the reason.
-fn through(proxy: Option<&Proxy>, error: ClusterError) -> ClusterError {
-    match (proxy, error) {
-        (Some(proxy), ClusterError::Request { failure: RequestFailure::Unreachable(error), .. }) => {
-            ClusterError::ThroughProxy { proxy: proxy.to_string(), error }
-        }
-        (_, error) => error,
+/// What went wrong with the first request, if no API server answered it. A refusal is an answer, and keeps its error.
+fn unanswered(error: ClusterError) -> Result<String, ClusterError> {
+    match error {
+        ClusterError::Request { failure: RequestFailure::Unreachable(why), .. } => Ok(why),
+        ClusterError::Request {
+            failure: failure @ (RequestFailure::Silent(_) | RequestFailure::Unreadable(_)),
+            ..
+        } => Ok(failure.to_string()),
+        other => Err(other),
     }
 }
 
-/// The configuration of the context that was named, its name, and its proxy.
-async fn of_context(access: &Access) -> Result<(Config, String, Option<Proxy>), ClusterError> {
+/// The address of an API server, without a user and a password.
+fn address(uri: &http::Uri) -> String {
+    let (scheme, host) = (uri.scheme_str().unwrap_or("https"), uri.host().unwrap_or_default());
+    let port = uri.port_u16().map(|port| format!(":{port}")).unwrap_or_default();
+    format!("{scheme}://{host}{port}{}", uri.path().trim_end_matches('/'))
+}
+
+/// An API server, and how it was chosen.
+struct ChosenServer {
+    config: Config,
+    /// The name of the context.
+    context: String,
+    proxy: Option<Proxy>,
+    /// Where its address comes from.
+    origin: String,
+    /// What to do if it does not answer.
+    advice: String,
+}
+
+/// The API server that a pod gets from its service account.
+fn of_service_account() -> Result<ChosenServer, ClusterError> {
+    let config = Config::incluster().map_err(|error| ClusterError::NotInCluster(with_causes(&error)))?;
+    let origin = "the service account of this pod".to_owned();
+    let advice = "check whether a network policy forbids this pod to connect to it".to_owned();
+    Ok(ChosenServer { config, context: IN_CLUSTER.to_owned(), proxy: None, origin, advice })
+}
+
+/// The API server of the context that was named.
+async fn of_context(access: &Access) -> Result<ChosenServer, ClusterError> {
     let (kubeconfig, path) = read(access)?;
     let context = choose(&kubeconfig, &path, access)?;
     let named = proxy::named(&kubeconfig, &context);
@@ -170,7 +202,14 @@ async fn of_context(access: &Access) -> Result<(Config, String, Option<Proxy>), 
         Ok(config) => {
             let variable = |name: &str| std::env::var(name).ok();
             let proxy = proxy::choose(&config.cluster_url, named.as_deref(), variable)?;
-            Ok((config, context, proxy))
+            let origin = format!("context `{context}` of {path}");
+            let flag =
+                access.kubeconfig.as_ref().map(|_| format!("--kubeconfig {path} ")).unwrap_or_default();
+            let advice = format!(
+                "check that the cluster is running and that this address can be reached from here, for example with \
+                 `kubectl {flag}--context {context} version`"
+            );
+            Ok(ChosenServer { config, context, proxy, origin, advice })
         }
         Err(error) => {
             let error = match error {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use probity_cluster::{Access, ClusterError, RequestFailure, connect};
+use probity_cluster::{Access, ClusterError, connect};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
@@ -62,16 +62,24 @@ async fn a_kubeconfig_without_contexts_is_named() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_unreachable() {
+async fn a_server_that_is_not_there_is_named_with_where_its_address_comes_from() {
     let file = {
         let server = FakeApiServer::start(|_| None).await;
         server.kubeconfig(&["gone"])
     };
+    let path = file.path().display().to_string();
     let access = Access { kubeconfig: Some(file.path().to_owned()), context: None, in_cluster: false };
     let error = connect(&access).await.err().unwrap();
-    let ClusterError::Request { failure: RequestFailure::Unreachable(_), .. } = error else {
-        panic!("{error}")
-    };
+    assert!(matches!(error, ClusterError::NotReached { .. }), "{error}");
+    let words = error.to_string();
+    for part in [
+        "failed to connect to the API server at http://127.0.0.1:",
+        &format!(" (context `gone` of {path}): "),
+        &format!("with `kubectl --kubeconfig {path} --context gone version`"),
+    ] {
+        assert!(words.contains(part), "{part} in {words}");
+    }
+    assert!(!words.contains("ServiceError") && !words.contains("client error"), "{words}");
 }
 
 /// The result of connecting through this proxy.

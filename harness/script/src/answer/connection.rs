@@ -65,6 +65,7 @@ word_or_settings!(
     ConnectionAnswer,
     "a connection's answer: serve, hold, close, reset, garbage, echo, or settings such as { delay: 2s, then: close }",
     { "serve" => Serve, "hold" => Hold, "close" => Close, "reset" => Reset, "garbage" => Garbage, "echo" => Echo },
+    or ["settings such as { delay: 2s, then: close }"],
     settings With(ConnectionSettings),
     numbers None,
     number |_| Err("a connection's answer is a word, such as hold, or a map".to_owned())

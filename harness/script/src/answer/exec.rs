@@ -109,6 +109,7 @@ word_or_settings!(
     ExecAnswer,
     "a command's answer: succeed, fail, hang, an exit status, or settings such as { exit: 3, sleep: 2s }",
     { "succeed" => Succeed, "fail" => Fail, "hang" => Hang },
+    or ["an exit status", "settings such as { exit: 3, sleep: 2s }"],
     settings With(ExecSettings),
     numbers Some((0, 255)),
     number |exit| u8::try_from(exit)

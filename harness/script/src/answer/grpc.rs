@@ -83,6 +83,7 @@ word_or_settings!(
     { "serving" => Serving, "not-serving" => NotServing, "unknown" => Unknown, "service-unknown" => ServiceUnknown,
       "not-found" => NotFound, "unimplemented" => Unimplemented, "hang" => Hang, "close" => Close, "reset" => Reset,
       "half-frame" => HalfFrame },
+    or ["a status number", "settings such as { status: 1, delay: 2s }"],
     settings With(GrpcSettings),
     numbers Some((0, 2_147_483_647)),
     number |status| i32::try_from(status)

@@ -28,6 +28,7 @@ word_or_settings!(
     HttpAnswer,
     "an HTTP answer: hang, close, reset, garbage, a status number, or settings such as { status: 503, delay: 2s }",
     { "hang" => Hang, "close" => Close, "reset" => Reset, "garbage" => Garbage },
+    or ["a status number", "settings such as { status: 503, delay: 2s }"],
     settings Reply(Arc<HttpReply>),
     numbers Some((200, 599)),
     number |status| Status::try_from(status).map(|status| Arc::new(HttpReply { status, ..HttpReply::default() }))
@@ -310,6 +311,7 @@ word_or_settings!(
     Framing,
     "a framing: content-length, chunked, close, or a claim such as { content-length: 100 }",
     { "content-length" => ContentLength, "chunked" => Chunked, "close" => Close },
+    or ["a claim such as { content-length: 100 }"],
     settings Claim(FramingSettings),
     numbers None,
     number |_| Err("a framing is a word, or a map such as { content-length: 100 }".to_owned())
@@ -379,7 +381,7 @@ impl<'de> Deserialize<'de> for Hops {
             fn visit_str<E: de::Error>(self, word: &str) -> Result<Hops, E> {
                 match word {
                     "endless" => Ok(Hops::Endless),
-                    _ => Err(E::unknown_variant(word, &["endless"])),
+                    _ => Err(E::unknown_variant(word, &["endless", "a number of redirects"])),
                 }
             }
         }

@@ -84,6 +84,7 @@ word_or_settings!(
     TerminationAnswer,
     "the answer to a stop signal: exit, ignore, drain, an exit status, or settings such as { exit: 3, after: 5s }",
     { "exit" => Exit, "ignore" => Ignore, "drain" => Drain },
+    or ["an exit status", "settings such as { exit: 3, after: 5s }"],
     settings With(TerminationSettings),
     numbers Some((0, 255)),
     number |exit| u8::try_from(exit)
