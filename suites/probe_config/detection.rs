@@ -7,6 +7,7 @@ use probity_model::{Clause, Seen, Timeline};
 use probity_script::witness::Fact;
 
 use super::schedule::{countable_of_all, distribution, is_command, shown_ready, watched};
+use crate::reading::heard::was_heard;
 use crate::reading::readiness::{falls, goes_down};
 use crate::reading::termination::Exhausted;
 
@@ -40,7 +41,8 @@ fn judge_window(
     let wanted = usize::try_from(life.spec.failures).ok()?;
     let (before, after): (Vec<_>, Vec<_>) =
         life.probes.iter().copied().partition(|probe| probe.at.at.lo < change.at.at.lo);
-    let was_well = before.last().is_some_and(|probe| life.outcome(probe) == ProbeOutcome::Success);
+    // A probe whose answer came too late for a busy kubelet is the first failure.
+    let was_well = before.last().is_some_and(|probe| was_heard(life, probe));
     let failed = after.iter().take_while(|probe| life.outcome(probe) == ProbeOutcome::Failure);
     let failures: Vec<_> = failed.take(wanted).collect();
     let last = failures.last().filter(|_| was_well && failures.len() == wanted)?;

@@ -9,7 +9,7 @@ use probity_model::timeline::{Probe, ProbeKind, ProbeOutcome, ProbeSpec};
 use probity_model::{Clause, Judge, Seen, Timeline};
 
 use super::course::{change_between, shown_unready};
-use crate::reading::heard::is_stalled_on_its_way;
+use crate::reading::heard::was_heard;
 use crate::reading::readiness::{falls, readiness_lives};
 use crate::reading::termination::{Stop, exhausted};
 
@@ -49,7 +49,7 @@ fn unavailable(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
     for life in readiness_lives(run).only(|life| by_default(life.spec)) {
         for turn in falls(&life) {
             let before = life.probes.iter().take_while(|probe| probe.id != turn.first.id).last();
-            let before = before.filter(|before| !is_stalled_on_its_way(&life, before));
+            let before = before.filter(|before| was_heard(&life, before));
             let trouble = before.and_then(|before| change_between(life.attempt, before, turn.first));
             let Some(trouble) = trouble else { continue };
             let slack = clause.slack_us();
@@ -72,9 +72,7 @@ fn killed(run: &Timeline<'_>, clause: &Clause, seen: &mut Seen) {
         let (life, Some(first)) = (&spent.life, spent.failures.first()) else { continue };
         let before = |probe: &&&Probe<'_>| probe.id < first.id;
         let good = life.probes.iter().rfind(before).copied();
-        let good = good.filter(|probe| {
-            life.outcome(probe) == ProbeOutcome::Success && !is_stalled_on_its_way(life, probe)
-        });
+        let good = good.filter(|probe| was_heard(life, probe));
         let trouble = good.and_then(|good| change_between(life.attempt, good, first));
         let Some(trouble) = trouble else { continue };
         let (allowed, words) = spent.allowance(clause);

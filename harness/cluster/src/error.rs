@@ -240,7 +240,7 @@ pub(crate) fn with_causes(error: &(dyn Error + 'static)) -> String {
 
 /// An error without the wrappers of kube and hyper, whose words, such as `ServiceError: client error (Connect)`, say nothing
 /// to a user.
-fn unwrapped(error: &(dyn Error + 'static)) -> &(dyn Error + 'static) {
+fn unwrapped<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
     let of_kube = error.downcast_ref::<kube::Error>();
     let is_wrapper = error.is::<LegacyError>()
         || of_kube.is_some_and(|error| matches!(error, kube::Error::Service(_) | kube::Error::HyperError(_)));
