@@ -101,8 +101,11 @@ pub(super) fn wanted_by_controllers(run: &Timeline<'_>, clause: &Clause, seen: &
         firsts.sort_by_key(|first| first.id);
         let Some(full) = wanted.checked_sub(1).and_then(|at| firsts.get(at)) else { continue };
         let counted = full.at.at.hi + clause.slack_us();
-        let settled = |at: &At| at.at.lo > counted + run.noise_between("", &full.at, at);
-        for (at, object) in budget.shown.iter().filter(|(at, _)| settled(at)) {
+        let settled = |until: &Stamp| until.at.lo > counted + run.noise_between("", &full.at, until);
+        // The API shows a status until the next one, so the last status is also that of the end.
+        let nexts = budget.shown.iter().skip(1).map(|(next, _)| next.stamp.clone());
+        let shown = budget.shown.iter().zip(nexts.chain([run.end()]));
+        for ((at, object), _) in shown.filter(|(_, until)| settled(until)) {
             let status = |field: &str| {
                 object["status"][field].as_u64().and_then(|number| usize::try_from(number).ok())
             };

@@ -5,7 +5,7 @@
 
 use probity_model::measure::{Bound, Fit, SECOND};
 use probity_model::mechanisms::NEAR;
-use probity_model::timeline::{Probe, ProbeKind, ProbeOutcome, ProbeSpec};
+use probity_model::timeline::{Probe, ProbeKind, ProbeSpec};
 use probity_model::{Clause, Judge, Seen, Timeline};
 
 use super::course::{change_between, shown_unready};

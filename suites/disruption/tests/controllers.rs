@@ -18,7 +18,16 @@ fn workload(run: &mut Composer, kind: &str, name: &str, replicas: u64) {
 }
 
 /// Judges a budget with a share. Its status shows `steady` while there are four pods, and `more` while there are five.
-fn counted((field, share): (&str, &str), steady: (u64, u64), more: (u64, u64)) -> &'static str {
+fn counted(budget: (&str, &str), steady: (u64, u64), more: (u64, u64)) -> &'static str {
+    counted_at(budget, (10.0, steady), (12.0, more))
+}
+
+/// Judges a budget with a share, whose status is shown at these times: first with four pods, and then with five.
+fn counted_at(
+    (field, share): (&str, &str),
+    (steady_at, steady): (f64, (u64, u64)),
+    (more_at, more): (f64, (u64, u64)),
+) -> &'static str {
     let mut story = Story { run: Composer::new(&[SHARE]), names: Vec::new() };
     let (kind, name) = ("PodDisruptionBudget".to_owned(), "half".to_owned());
     let spec = json!({ field: share, "selector": { "matchLabels": { "app": "web" } } });
@@ -33,10 +42,17 @@ fn counted((field, share): (&str, &str), steady: (u64, u64), more: (u64, u64)) -
         let budget = json!({ "metadata": { "name": "half" }, "status": status });
         story.run.sighting(at, "PodDisruptionBudget", "half", Change::Modified, budget);
     };
-    says(&mut story, 10.0, steady);
-    story.pod(11.0, "web-e", &running(true), false);
-    says(&mut story, 12.0, more);
+    says(&mut story, steady_at, steady);
+    story.pod(more_at - 0.5, "web-e", &running(true), false);
+    says(&mut story, more_at, more);
     story.verdict(20.0, SHARE)
+}
+
+#[test]
+fn a_status_counts_until_the_next_one() {
+    let early = |more: (u64, u64)| counted_at(("minAvailable", "50%"), (2.0, (4, 2)), (3.0, more));
+    assert_eq!(early((4, 2)), "holds");
+    assert_eq!(early((5, 3)), "violated");
 }
 
 #[test]

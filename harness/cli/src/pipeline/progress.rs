@@ -5,7 +5,7 @@
 pub(crate) mod console;
 pub(crate) mod screen;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use probity_case::{Case, CaseName};
 use probity_cluster::Progress;
@@ -18,6 +18,8 @@ pub(crate) struct ProgressBoard {
     forecast_us: i64,
     forecasts: BTreeMap<CaseName, i64>,
     waiting: BTreeMap<CaseName, i64>,
+    /// The cases that run alone, one after the other.
+    alone: BTreeSet<CaseName>,
     running: BTreeMap<CaseName, RunningCase>,
     ended: usize,
     failed: usize,
@@ -35,11 +37,13 @@ impl ProgressBoard {
     /// A board for these cases, with the forecast for the whole run.
     pub(crate) fn new<'c>(cases: impl IntoIterator<Item = &'c Case>, forecast_us: i64) -> Self {
         let forecast = |case: &Case| i64::try_from(case.forecast().micros()).unwrap_or(i64::MAX);
+        let cases: Vec<&Case> = cases.into_iter().collect();
         let forecasts: BTreeMap<CaseName, i64> =
-            cases.into_iter().map(|case| (case.name.clone(), forecast(case))).collect();
+            cases.iter().map(|case| (case.name.clone(), forecast(case))).collect();
         Self {
             forecast_us,
             waiting: forecasts.clone(),
+            alone: cases.iter().filter(|case| case.quiet).map(|case| case.name.clone()).collect(),
             forecasts,
             running: BTreeMap::new(),
             ended: 0,
@@ -94,9 +98,20 @@ impl ProgressBoard {
             self.forecasts.get(case).copied().unwrap_or_default() - (now_us - going.since_us)
         };
         let running = self.running.iter().map(left).max().unwrap_or(0).max(0);
-        // A case that waits for capacity begins when a running case ends.
-        let waiting = self.waiting.values().copied().max().unwrap_or(0);
-        running + waiting + CLEANUP_US
+        let (alone, together): (Vec<_>, Vec<_>) =
+            self.waiting.iter().partition(|(case, _)| self.alone.contains(*case));
+        // A case that waits for capacity begins when a running case ends. Those that run alone follow one by one.
+        let together = together.into_iter().map(|(_, us)| *us).max().unwrap_or(0);
+        let alone: i64 = alone.into_iter().map(|(_, us)| *us).sum();
+        running + together + alone + CLEANUP_US
+    }
+
+    /// How many cases run, and how many wait, and for what.
+    fn in_progress(&self) -> String {
+        let alone = self.waiting.keys().filter(|case| self.alone.contains(*case)).count();
+        let running =
+            format!("{} running, {} waiting for capacity", self.running.len(), self.waiting.len() - alone);
+        if alone > 0 { format!("{running}, {alone} waiting to run alone") } else { running }
     }
 
     /// The run in one line.
@@ -108,7 +123,7 @@ impl ProgressBoard {
             (true, _, _) => "interrupted, cleaning up".to_owned(),
             (_, false, _) => "preparing".to_owned(),
             (_, true, 0) if self.waiting.is_empty() => "cleaning up".to_owned(),
-            (_, true, running) => format!("{running} running, {} waiting for capacity", self.waiting.len()),
+            (_, true, _) => self.in_progress(),
         };
         let end = match self.remaining_us(now_us) / 1_000_000 {
             0..=1 => "should end any moment now".to_owned(),

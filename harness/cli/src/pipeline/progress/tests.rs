@@ -48,6 +48,17 @@ fn the_longest_case_decides_when_it_should_end() {
 }
 
 #[test]
+fn cases_that_run_alone_follow_one_by_one() {
+    let mut cases = cases();
+    cases.iter_mut().for_each(|case| case.quiet = true);
+    let mut board = ProgressBoard::new(&cases, 45_000_000);
+    board.ready = true;
+    let said = board.headline(15_000_000);
+    let whole = "0:15  0 of 2 cases ended; 0 running, 0 waiting for capacity, 2 waiting to run alone; should end in about";
+    assert_eq!(said, format!("{whole} 0:43"));
+}
+
+#[test]
 fn a_late_case_should_end_any_moment_and_never_in_the_past() {
     let mut board = begun();
     let case = CaseName("a/short".to_owned());
