@@ -24,13 +24,16 @@ write_pages() {
 }
 
 # Whether there is a run NAME that `probity verify` accepts. Sets `checked` to what `probity verify` prints. If this call of
-# ci/results made the run, it must be acceptable.
+# ci/results made the run, it must be verified. An older run may be from another book: nothing may be wrong with it, and its page
+# says that it could not be checked completely. `probity report` judges it again with this book.
 is_usable() {
+    local status=0
     [ -f "$runs/$1/report.json" ] || return
-    checked=$("$probity" verify "$runs/$1") && return
+    checked=$("$probity" verify "$runs/$1") || status=$?
+    [ "$status" -ne 0 ] || return 0
     [[ " ${made[*]} " != *" $1 "* ]] || fail "the run in $runs/$1 could not be verified:
 $checked"
-    # An older run of another book would stand beside runs that it cannot be compared with.
+    [ "$status" -ne 3 ] || return 0
     say "the run in $runs/$1 is left out, because it could not be verified: run \`$(command_of "$1")\` again"
     return 1
 }
@@ -56,7 +59,7 @@ page_of() {
             + "with \(runtimes). The run reached the conformance level **\(.certificate.level)**."'
         # shellcheck disable=SC2016  # backquotes of Markdown
         printf '\nWhat `probity verify` says about its folder:\n\n```text\n'
-        sed "1s|.*|$runs/$1: verified|" <<<"$checked"
+        cat <<<"$checked"
         printf '```\n\n'
         sed -e '/^To run it again: /d' -e '/^To judge it again: /d' "$runs/$1/summary.md"
         # shellcheck disable=SC2016  # backquotes of Markdown
