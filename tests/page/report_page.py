@@ -1,4 +1,4 @@
-"""The checks of `report.html` that no other page has: timelines with their lanes, cases and manifests."""
+"""The checks of `report.html` that no other page has: timelines with their lanes, cases, manifests and trials."""
 
 import os
 
@@ -65,6 +65,41 @@ def check_endpoints(browser, folder):
     print("no case of this run has a service")
 
 
+def check_trial_lanes(browser, row, body):
+    browser.wait(f"{body}.querySelector('.timeline .axis text')")
+    lanes = browser.run(f"[...{body}.querySelectorAll('.timeline svg text')].map((of) => of.textContent)")
+    for name in ["client requests", "promised: ", "observed: "]:
+        expect(f"{row} has a lane `{name}`", any(lane.startswith(name) for lane in lanes))
+    expect(f"the evidence of {row} is marked", browser.run(f"{body}.querySelectorAll('.timeline .ring').length") > 0)
+
+
+def check_trials(browser, folder):
+    """The page of a run of `probity try` has its promises, as tables and as bands over the requests of the clients."""
+    rows = browser.run("[...document.querySelectorAll('#trial-table tr.row')].map((row) => row.id)")
+    if not rows:
+        print("this is not a run of `probity try`")
+        return
+    drawn = browser.run("document.querySelector('#trial-table tr.detail:has(.timeline)')?.previousElementSibling.id")
+    row = drawn or rows[0]
+    body = f"document.getElementById({row!r}).nextElementSibling"
+    browser.run(f"location.hash = {row!r}")
+    if drawn:
+        check_trial_lanes(browser, row, body)
+    expect(f"{row} has a row for each promise", browser.run(f"{body}.querySelectorAll('.promises tbody tr').length") > 0)
+    headings = f"{body}.querySelector('.promises thead').getBoundingClientRect().height"
+    for size, (width, height) in SIZES.items():
+        for dark in (False, True):
+            browser.look(width, height, dark)
+            path = f"{size}-{'dark' if dark else 'light'}-trial"
+            browser.run(f"document.getElementById({row!r}).scrollIntoView({{ behavior: 'instant' }})")
+            settled(browser)
+            shoot(browser, folder, path)
+            check_contrast(browser, path)
+            check_fits(browser, path)
+            expect(f"{path}: the headings of its table are shown", browser.run(headings) > 9)
+    browser.look(1600, 1000)
+
+
 def check_without_script(browser, address, folder):
     browser.look(1024, 768, script=False)
     browser.open(address)
@@ -102,6 +137,7 @@ def check(browser, address, folder):
     check_timeline(browser, open_first(browser, ["violated", "diverges", "holds"]))
     check_case(browser)
     check_endpoints(browser, folder)
+    check_trials(browser, folder)
     check_accessible(browser, "report")
     check_without_script(browser, address, folder)
     take_pictures(browser, address, folder)

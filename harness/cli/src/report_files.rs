@@ -15,10 +15,12 @@ mod summary;
 use std::path::Path;
 use std::{fmt, io};
 
-use probity_report::{Histories, Report};
+use probity_report::{Histories, Report, StoredHistory};
 
 use crate::exit_status::{Exit, Failure, Standard};
+use crate::run_folder::foreign::RunFiles;
 use crate::run_folder::{self, PAGE, REPORT};
+use crate::trials::stored_promises::PROMISES;
 
 pub(crate) use github::Github;
 pub(crate) use page::chapters;
@@ -26,12 +28,30 @@ pub(crate) use page::chapters;
 /// The files that are generated from a report, besides the report itself.
 pub(crate) const GENERATED: [&str; 5] = ["report.yaml", "junit.xml", "summary.md", PAGE, "badge.json"];
 
-/// The text of a file that is generated from a report and its histories. The names are [`REPORT`] and [`GENERATED`].
+/// The files of a run from which the page is generated, besides the log.
+pub(crate) trait RunSources: Histories {
+    /// The promises that `probity try` stored, or why they cannot be read. `None` if there are none.
+    fn promises(&self) -> Option<Result<String, String>>;
+}
+
+impl RunSources for RunFiles {
+    fn promises(&self) -> Option<Result<String, String>> {
+        self.has(PROMISES).then(|| self.text(PROMISES))
+    }
+}
+
+impl RunSources for Vec<StoredHistory> {
+    fn promises(&self) -> Option<Result<String, String>> {
+        None
+    }
+}
+
+/// The text of a file that is generated from a report and the files of its run. The names are [`REPORT`] and [`GENERATED`].
 /// Fails if a format cannot express the report, which is a bug.
 pub(crate) fn text(
     name: &str,
     report: &Report,
-    histories: &dyn Histories,
+    sources: &dyn RunSources,
     standard: Standard,
 ) -> Result<String, Failure> {
     let bug = |error: &dyn fmt::Display| {
@@ -42,7 +62,7 @@ pub(crate) fn text(
         "report.yaml" => report_yaml::yaml(report).map_err(|error| bug(&error)),
         "junit.xml" => junit::xml(report, standard).map_err(|error| bug(&error)),
         "summary.md" => summary::markdown(report, standard).map_err(|error| bug(&error)),
-        PAGE => Ok(page::html(report, histories, standard)),
+        PAGE => Ok(page::html(report, sources, standard)),
         "badge.json" => Ok(badge::json(report, standard)),
         _ => Err(bug(&"no file of a run has this name")),
     }
@@ -52,13 +72,13 @@ pub(crate) fn text(
 pub(crate) fn write(
     folder: &Path,
     report: &Report,
-    histories: &dyn Histories,
+    sources: &dyn RunSources,
     standard: Standard,
 ) -> Result<Vec<&'static str>, Failure> {
     let mut written = Vec::new();
     for name in std::iter::once(REPORT).chain(GENERATED) {
         let path = folder.join(name);
-        let text = text(name, report, histories, standard)?;
+        let text = text(name, report, sources, standard)?;
         run_folder::store(&path, text.as_bytes()).map_err(|error| Failure::file_failed(&path, error))?;
         written.push(name);
     }

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use crate::html::Html;
 use crate::index::Index;
 use crate::lanes::{self, Lane, LaneGroup};
+use crate::trials::Trial;
 
 /// The tolerance of `surely_exceeds`, in bytes: a different first line changes the compressed size of the other lines
 /// by at most this much.
@@ -45,7 +46,8 @@ impl CaseData {
         let draw = |at: &usize| {
             let case = index.cases[*at].report;
             let read = histories.read_history(&case.history.as_ref()?.file).ok()?;
-            let data = of_case(&read.history, case.began_us, cited.get(at).unwrap_or(&none));
+            let cited = cited.get(at).unwrap_or(&none);
+            let data = of_case(&read.history, case.began_us, cited, index.trial_of(*at));
             Some((*at, data.to_string()))
         };
         let mut lines = Vec::new();
@@ -140,9 +142,14 @@ fn interest(word: Word) -> u8 {
 }
 
 /// The data that the script draws: times in milliseconds since the run's zero, and texts by their numbers.
-pub(crate) fn of_case(history: &History, began_us: Option<i64>, cited: &BTreeSet<EventId>) -> Value {
+fn of_case(
+    history: &History,
+    began_us: Option<i64>,
+    cited: &BTreeSet<EventId>,
+    trial: Option<&Trial>,
+) -> Value {
     let run = Timeline::of(history);
-    let groups = lanes::of(&run, cited);
+    let groups = lanes::of(&run, cited, trial);
     let mut texts = Texts::default();
     let items = groups.iter().flat_map(|group| &group.lanes).flat_map(|lane| &lane.items);
     let first = items.clone().map(|item| item.at).min();

@@ -54,6 +54,10 @@ fn detail(index: &Index<'_>, at: usize, case: &CaseEntry<'_>) -> Html {
     let mut page = Html::default();
     let report = case.report;
     page.raw("<div class=\"columns\">\n<div class=\"main\">\n");
+    if let Some(trial) = index.trial_of(at) {
+        page.raw("<p>This case is a trial of probe settings: ");
+        page.put("<a href=\"#trial/{}\">promises and observations</a></p>\n", &[&trial.fault]);
+    }
     expectations(&mut page, report);
     judged(&mut page, report);
     page.raw("</div>\n<div class=\"side\">\n");

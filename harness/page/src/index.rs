@@ -7,6 +7,7 @@ use probity_model::EventId;
 use probity_report::{BookChapter, CaseReport, ClauseReport, Exit, Histories, Report, Word};
 
 use crate::Page;
+use crate::trials::{Trial, Trials};
 
 /// How many events of a case are marked for one clause. If the clause holds, a few are enough.
 const MARKED: (usize, usize) = (200, 16);
@@ -41,6 +42,8 @@ pub(crate) struct Index<'p> {
     pub(crate) exit: Exit,
     /// The cases, in the run's order.
     pub(crate) cases: Vec<CaseEntry<'p>>,
+    /// The trials, if the run is a run of `probity try`.
+    pub(crate) trials: Option<&'p Trials>,
     by_file: BTreeMap<&'p str, usize>,
     by_name: BTreeMap<&'p str, usize>,
 }
@@ -54,6 +57,7 @@ impl<'p> Index<'p> {
             chapters: page.chapters,
             exit: report.exit(page.standard),
             cases: report.cases.iter().map(|case| entry(case, page.histories)).collect(),
+            trials: page.trials,
             by_file: BTreeMap::new(),
             by_name: BTreeMap::new(),
         };
@@ -74,6 +78,12 @@ impl<'p> Index<'p> {
     /// The first case with this name.
     pub(crate) fn case_of_name(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).copied()
+    }
+
+    /// The trial of a case, if it has one.
+    pub(crate) fn trial_of(&self, at: usize) -> Option<&'p Trial> {
+        let mut trials = self.trials?.list.iter();
+        trials.find(|trial| self.case_of_name(&trial.case) == Some(at))
     }
 
     /// The events to mark for a clause, by case, the deciding case first. Without evidence, the cases that were written
@@ -108,14 +118,15 @@ impl<'p> Index<'p> {
         events.into_iter().take(MARKED.1).collect()
     }
 
-    /// All events that are marked in each case, for any clause or for the case itself.
+    /// All events that are marked in each case, for any clause, for the case itself or for its trial.
     pub(crate) fn cited(&self) -> BTreeMap<usize, BTreeSet<EventId>> {
         let mut cited: BTreeMap<usize, BTreeSet<EventId>> = BTreeMap::new();
         for marks in self.report.clauses.iter().flat_map(|clause| self.marks(clause)) {
             cited.entry(marks.case).or_default().extend(marks.events);
         }
         for at in 0..self.cases.len() {
-            cited.entry(at).or_default().extend(self.marks_of_case(at));
+            let of_trial = self.trial_of(at).map(Trial::events).unwrap_or_default();
+            cited.entry(at).or_default().extend(self.marks_of_case(at).into_iter().chain(of_trial));
         }
         cited
     }

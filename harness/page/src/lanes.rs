@@ -3,11 +3,12 @@
 //! Each pod has a group with its phase, its conditions and the events recorded for it. Each container has a group with
 //! its instances, its status, its probes by kind and its signals. The last groups are the endpoints, the node and the
 //! harness. Events without a lane are dropped, unless a verdict cites them. Cited events without a lane are in the lane
-//! of other evidence.
+//! of other evidence. If the case is a trial of probe settings, the first group shows the promises of the settings.
 
 mod cluster;
 mod container;
 mod probes;
+mod trial;
 
 use std::collections::BTreeSet;
 
@@ -15,6 +16,7 @@ use probity_model::clocks::Stamp;
 use probity_model::{EventId, Timeline};
 use probity_report::event_in_words;
 
+use crate::trials::Trial;
 use crate::words::cut;
 
 /// The maximum length of a text of an item, in characters.
@@ -107,9 +109,10 @@ impl Item {
     }
 }
 
-/// All lanes of a case that have items.
-pub(crate) fn of(run: &Timeline<'_>, cited: &BTreeSet<EventId>) -> Vec<LaneGroup> {
+/// All lanes of a case that have items. If the case is a trial, its promises come first.
+pub(crate) fn of(run: &Timeline<'_>, cited: &BTreeSet<EventId>, trial: Option<&Trial>) -> Vec<LaneGroup> {
     let mut groups = Vec::new();
+    groups.extend(trial.map(|trial| trial::group(run, trial)));
     for pod in &run.pods {
         groups.push(cluster::pod(run, pod));
         let containers = pod.containers.iter().chain(&pod.ephemeral);
@@ -149,7 +152,7 @@ fn words(run: &Timeline<'_>, id: EventId) -> String {
 
 /// When something happened, on the harness's clock and as precisely as the clocks allow. If the clocks cannot be
 /// compared, when its event was received.
-fn when(run: &Timeline<'_>, stamp: &Stamp, id: EventId) -> i64 {
+pub(crate) fn when(run: &Timeline<'_>, stamp: &Stamp, id: EventId) -> i64 {
     run.clocks.on_harness(stamp).map_or_else(|| heard(run, id), |at| at.lo + (at.hi - at.lo) / 2)
 }
 

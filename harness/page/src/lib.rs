@@ -11,7 +11,8 @@
 //! A page sends no requests: its policy forbids them, and only its own script runs. Everything that a reader needs to
 //! judge a verdict is in the markup: verdicts, findings, evidence in words, facets, measurements, commands. The script
 //! adds filters, and draws the timeline of a case when the user opens it. Each case has one compressed timeline, with the
-//! manifests as they were sent. The clauses name the events to mark in it.
+//! manifests as they were sent. The clauses name the events to mark in it. The page of a run of `probity try` also has the
+//! promises of the probe settings, as a table for each fault and as bands in the timeline of its case.
 //!
 //! All text from a cluster is untrusted: see `html.rs`, the only place where text becomes part of the page.
 
@@ -31,11 +32,13 @@ mod shell;
 mod side_by_side;
 mod sides;
 mod top;
+mod trials;
 mod words;
 
 pub use difference::DiffPage;
 pub use side_by_side::MatrixPage;
 pub use sides::Link;
+pub use trials::{Course, Drawing, Standing, Trial, TrialRow, Trials};
 
 use probity_report::{BookChapter, Histories, Report, Standard, Workers};
 
@@ -67,6 +70,8 @@ pub struct Page<'p> {
     pub standard: Standard,
     /// The threads that read the histories.
     pub workers: Workers,
+    /// The trials of a run of `probity try`. `None` for every other run.
+    pub trials: Option<&'p Trials>,
 }
 
 impl Page<'_> {
@@ -78,7 +83,7 @@ impl Page<'_> {
         let title = format!("{}, {}", self.report.headline(), self.report.run_id);
         shell::head(&mut page, &title, STYLE, SCRIPT);
         page.add(&top::html(&index));
-        page.raw("<main id=\"main\">\n");
+        page.raw("<main id=\"main\">\n").add(&trials::html(&index, self.histories));
         page.add(&clauses::html(&index)).add(&cases::html(&index)).add(&run_facts::html(&index));
         page.raw("</main>\n");
         let room = LARGEST.saturating_sub(page.len());

@@ -3,6 +3,7 @@
 mod breaking_out;
 mod comparing;
 mod size;
+mod trying;
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -14,7 +15,7 @@ use probity_sample::{HOSTILE, ON_TIME, Run};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::Page;
+use super::{Page, Trials};
 
 /// A run with every verdict, on a cluster that sends markup in every text that it controls.
 fn run() -> Run {
@@ -31,7 +32,17 @@ fn page(report: &Report, histories: &dyn Histories) -> String {
 }
 
 fn page_by(workers: Workers, report: &Report, histories: &dyn Histories) -> String {
-    Page { report, histories, chapters: &chapters(), standard: Standard::default(), workers }.html()
+    tried_page(workers, report, histories, None)
+}
+
+/// The page of a run, which may be a run of `probity try`.
+fn tried_page(
+    workers: Workers,
+    report: &Report,
+    histories: &dyn Histories,
+    trials: Option<&Trials>,
+) -> String {
+    Page { report, histories, chapters: &chapters(), standard: Standard::default(), workers, trials }.html()
 }
 
 fn page_of(run: &Run) -> String {

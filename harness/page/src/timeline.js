@@ -144,7 +144,7 @@ class TimelineView {
     const cited = make("span");
     draw(draw(cited, "svg", { viewBox: "0 0 14 12" }), "circle", { class: "ring", cx: 7, cy: 6, r: 5 });
     cited.append("evidence");
-    return make("div", { className: "key" }, entry("good", "success"), entry("bad", "failure"), entry("mixed", "unclear"), entry("alarm", "signal, restart, warning"), entry("plain", "other"), cited);
+    return make("div", { className: "key" }, entry("good", "success"), entry("bad", "failure"), entry("mixed", "unclear or slow"), entry("alarm", "signal, restart, warning, refusal"), entry("plain", "other"), cited);
   }
 
   /** The numbers of events in the words beside become buttons that go to them. */

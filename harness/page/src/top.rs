@@ -9,6 +9,7 @@ use crate::certificate;
 use crate::html::Html;
 use crate::index::Index;
 use crate::shell::{self, icon};
+use crate::trials;
 use crate::words::{self, counted, span};
 
 /// How many findings of a verdict the top lists.
@@ -17,7 +18,10 @@ const LISTED: usize = 6;
 /// The top.
 pub(crate) fn html(index: &Index<'_>) -> Html {
     let mut top = Html::default();
-    shell::bar(&mut top, &index.report.run_id, &[("clauses", "Clauses"), ("cases", "Cases"), ("run", "Run")]);
+    let trials = index.trials.map(|_| ("trials", "Trials"));
+    let parts = [("clauses", "Clauses"), ("cases", "Cases"), ("run", "Run")];
+    let parts: Vec<_> = trials.into_iter().chain(parts).collect();
+    shell::bar(&mut top, &index.report.run_id, &parts);
     top.raw("<div class=\"summary\">\n");
     verdict(&mut top, index);
     facts(&mut top, index);
@@ -81,6 +85,7 @@ fn facts(top: &mut Html, index: &Index<'_>) {
         icon(top, color);
         top.put("{} <span>{}</span></dd></div>\n", &[&word, &profile.why]);
     }
+    trials::fact(top, index);
     certificate::fact(top, index);
     top.put("<div><dt>Began</dt><dd>{}</dd></div>\n", &[&began_in_words(&report.began)]);
     if report.result.overloaded_percent > 0 {

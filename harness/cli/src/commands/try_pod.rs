@@ -4,6 +4,8 @@
 //! anything is created. The faults run as cases of a separate run, so their histories and verdicts are in the same
 //! places as those of `probity run`, and can be judged again.
 
+use std::path::Path;
+
 use probity_case::Case;
 use probity_cluster::{Permissions, RefusedPod};
 use probity_script::Span;
@@ -12,12 +14,13 @@ use probity_trial::{Fault, StandIn, Trial, remarks, trial};
 use crate::arguments::TryArgs;
 use crate::cases::book::Book;
 use crate::exit_status::{Exit, Failure};
-use crate::output;
 use crate::pipeline::progress::clock;
 use crate::pipeline::{RunPlan, prepare};
 use crate::trials::manifests::{self, ChosenWorkload};
+use crate::trials::stored_promises::{self, PROMISES};
 use crate::trials::trial_report::{TrialReport, TrialRun};
 use crate::trials::{json, text};
+use crate::{output, run_folder};
 
 /// Tries the settings of a file. The exit status depends on whether the promises were kept.
 pub(crate) fn run(args: &TryArgs) -> Result<Exit, Failure> {
@@ -108,6 +111,16 @@ impl Attempt<'_> {
         output::out(&text::of(&report))
     }
 
+    /// Stores the promises in the folder of the run, because the page of the run is generated from the files in this folder.
+    /// Fails if the folder cannot be used.
+    fn store_promises(&self, folder: &Path) -> Result<(), Failure> {
+        let path = folder.join(PROMISES);
+        let text = stored_promises::text(&self.workload.words(), &self.trials);
+        let text = text.map_err(|error| Failure::file_failed(&path, error))?;
+        run_folder::store(&path, text.as_bytes())
+            .map_err(|error| Failure::wrong_file(folder, format!("{error}; choose another --out")))
+    }
+
     fn perform(&self) -> Result<Exit, Failure> {
         let (args, cases) = (self.args, self.cases());
         let explain = |rejected: &[RefusedPod]| {
@@ -120,6 +133,7 @@ impl Attempt<'_> {
         prepared.rehearse(rehearsed, explain)?;
         demand_service(&prepared.permissions, &self.trials)?;
         let book = Book::built_in()?;
+        self.store_promises(&prepared.folder)?;
         let title = format!("{} faults of {}", cases.len(), self.workload.words());
         let plan = RunPlan::shown_together(&book, title, cases, &self.workload.source);
         let finished = prepared.conduct(plan, |_| ())?;

@@ -1,12 +1,18 @@
-//! `report.html`: the report for a browser, with the timelines of its histories.
+//! `report.html`: the report for a browser, with the timelines of its histories, and the promises of `probity try`.
 
 use probity_page::Page;
-use probity_report::{BookChapter, Histories, Report, Standard, Workers};
+use probity_report::{BookChapter, Report, Standard, Workers};
 use probity_suites::CHAPTERS;
 
+use super::RunSources;
+use crate::trials::shown_promises;
+
 /// The page.
-pub(super) fn html(report: &Report, histories: &dyn Histories, standard: Standard) -> String {
-    Page { report, histories, chapters: &chapters(), standard, workers: Workers::all() }.html()
+pub(super) fn html(report: &Report, sources: &dyn RunSources, standard: Standard) -> String {
+    let (chapters, workers) = (chapters(), Workers::all());
+    let trials = shown_promises::of(report, sources);
+    Page { report, histories: sources, chapters: &chapters, standard, workers, trials: trials.as_ref() }
+        .html()
 }
 
 /// The chapters of the built-in book. A chapter that cannot be read is left out, and its clauses appear under the others.

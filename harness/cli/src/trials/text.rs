@@ -2,7 +2,7 @@
 
 use probity_model::measure::{Fit, Interval, Unit};
 use probity_trial::promise::tenths;
-use probity_trial::{NEVER, NoteKind, Observation, Quantity, StandIn, Trial};
+use probity_trial::{NEVER, NoteKind, Observation, Promised, Quantity, StandIn, Trial};
 
 use super::trial_report::{TrialReport, TrialRun};
 use crate::cases::pods;
@@ -116,7 +116,8 @@ fn table(trial: &Trial, run: Option<&TrialRun<'_>>) -> String {
     text
 }
 
-fn observed(seen: &Observation) -> String {
+/// The observed value in words.
+pub(super) fn observed(seen: &Observation) -> String {
     match &seen.seen {
         Err(_) => "not seen".to_owned(),
         Ok(NEVER) if seen.promised.quantity == Quantity::Downtime => "none".to_owned(),
@@ -126,28 +127,41 @@ fn observed(seen: &Observation) -> String {
 
 /// How an observation fits its promise, in words.
 fn remark(seen: &Observation) -> String {
-    match (seen.fit, &seen.seen) {
-        (None, _) => String::new(),
-        (Some(Fit::Met), _) => "ok".to_owned(),
-        (Some(Fit::Undecided), Err(why)) => format!("UNSURE, {why}"),
-        (Some(Fit::Undecided), Ok(_)) => "UNSURE, too close to a limit of the promise".to_owned(),
-        (Some(Fit::Missed), seen_span) => {
-            format!("NOT AS PROMISED{}", missed_by(seen, seen_span.as_ref().ok()))
-        }
+    let word = match seen.fit {
+        None => return String::new(),
+        Some(Fit::Met) => return "ok".to_owned(),
+        Some(Fit::Undecided) => "UNSURE",
+        Some(Fit::Missed) => "NOT AS PROMISED",
+    };
+    match detail(seen) {
+        detail if detail.is_empty() => word.to_owned(),
+        detail => format!("{word}, {detail}"),
+    }
+}
+
+/// Why an observation is missing or unsure, or how far it is from its promise. May be empty.
+pub(super) fn detail(seen: &Observation) -> String {
+    match (&seen.seen, seen.fit) {
+        (Err(why), _) => why.clone(),
+        (Ok(_), Some(Fit::Undecided)) => "too close to a limit of the promise".to_owned(),
+        (Ok(span), Some(Fit::Missed)) => missed_by(&seen.promised, *span),
+        (Ok(_), Some(Fit::Met) | None) => String::new(),
     }
 }
 
 /// How far a time is from its promise, if both are times.
-fn missed_by(seen: &Observation, span: Option<&Interval>) -> String {
-    let (promised, of) = (&seen.promised, seen.promised.promise.span);
-    let Some(span) = span.filter(|span| **span != NEVER && of != NEVER) else { return String::new() };
+fn missed_by(promised: &Promised, span: Interval) -> String {
+    let of = promised.promise.span;
+    if span == NEVER || of == NEVER {
+        return String::new();
+    }
     let (early, late) = (of.lo - span.hi, span.lo - of.hi);
     let seconds = |us| tenths(Interval::point(us));
     match promised.quantity.unit() {
         Unit::Count => String::new(),
-        Unit::Us if early > 0 => format!(", {} too early", seconds(early)),
+        Unit::Us if early > 0 => format!("{} too early", seconds(early)),
         Unit::Us => format!(
-            ", {} too late (with {} allowed for the cluster's own work)",
+            "{} too late (with {} allowed for the cluster's own work)",
             seconds(late),
             seconds(promised.late)
         ),
@@ -174,5 +188,6 @@ fn after(report: &TrialReport<'_>, run: &TrialRun<'_>) -> String {
             counts += &format!(", {count} {word}");
         }
     }
-    text + &format!("\npromises: {counts}\nhistories: {}\n", run.histories().display())
+    let (histories, page) = (run.histories(), run.page());
+    text + &format!("\npromises: {counts}\nhistories: {}\npage: {}\n", histories.display(), page.display())
 }

@@ -11,6 +11,7 @@ use probity_trial::{Remark, StandIn, Trial, TrialResult};
 
 use super::manifests::ChosenWorkload;
 use crate::exit_status::ExitFacts;
+use crate::run_folder::PAGE;
 use crate::verdicts::CaseVerdicts;
 
 /// Everything that is reported.
@@ -79,6 +80,11 @@ impl<'a> TrialRun<'a> {
         self.folder.join("history/try")
     }
 
+    /// Where the page of the run is.
+    pub(super) fn page(&self) -> PathBuf {
+        self.folder.join(PAGE)
+    }
+
     /// The result of a fault; `None` if it did not run.
     pub(super) fn result(&self, trial: &Trial) -> Option<&TrialResult> {
         self.results.iter().find(|result| result.fault == trial.fault)
@@ -136,6 +142,7 @@ mod tests {
         let report = TrialReport { workload, pod: &pod, trials: &trials, remarks, run: Some(&run) };
         let text = text::of(&report);
         assert!(text.contains("  not run: the node is full\n"), "{text}");
+        assert!(text.ends_with("/report.html\n"), "{text}");
         assert_eq!(json::of(&report)["faults"][0]["notRun"], "the node is full");
         let facts = run.exit_facts(&trials, ExitFacts::default());
         assert_eq!(facts, ExitFacts { failed: true, ..ExitFacts::default() });
