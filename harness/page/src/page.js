@@ -246,4 +246,6 @@ addEventListener("DOMContentLoaded", () => {
   });
   addEventListener("hashchange", () => reveal(location.hash));
   if (location.hash) reveal(location.hash);
+  // When the page is complete, the browser itself goes to the place that the address names, and takes the focus away.
+  addEventListener("load", () => setTimeout(() => location.hash && reveal(location.hash)));
 });
