@@ -61,7 +61,7 @@ page_of() {
         printf '\nWhat `probity verify` says about its folder:\n\n```text\n'
         cat <<<"$checked"
         printf '```\n\n'
-        sed -e '/^To run it again:$/,/^<\/pre>$/d' -e '/^To judge it again:$/,/^<\/pre>$/d' "$runs/$1/summary.md"
+        sed -e '/^To run it again:$/,/^<\/pre>$/d' -e '/^To judge it again: /d' "$runs/$1/summary.md"
         # shellcheck disable=SC2016  # backquotes of Markdown
         printf '\nThe run was made with `%s` ([README.md](README.md)).\n' "$(command_of "$1")"
     } >"$pages/$1.md.new"

@@ -22,9 +22,6 @@ use crate::reading::ports::opens;
 use crate::reading::services::Service;
 use crate::reading::termination::Exhausted;
 
-/// From this status on, an HTTP answer is an error: RFC 9110, section 15.
-const ERRORS: u16 = 400;
-
 /// The change of the plan for the endpoint of a probe, after the last successful probe. None if there were several
 /// changes.
 pub(super) fn change_between<'t, 'h>(
@@ -71,7 +68,7 @@ pub(super) fn refused_by_dependency(attempt: &Attempt<'_>, endpoint: &str, span:
     attempt.lines.iter().any(|line| {
         let during = (span.0..=span.1).contains(&line.at.at.lo);
         matches!(&line.line.fact, Fact::Call(call)
-            if during && call.by == endpoint && call.status.is_none_or(|status| status >= ERRORS))
+            if during && call.by == endpoint && !call.succeeded())
     })
 }
 
@@ -96,7 +93,7 @@ impl ClientRequest<'_, '_> {
 
     /// Whether it got an answer that is not an error.
     pub(super) fn good(&self) -> bool {
-        self.call.status.is_some_and(|status| status < ERRORS)
+        self.call.succeeded()
     }
 
     /// Whether the request was sent between two times, and ended before the later one.

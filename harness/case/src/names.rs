@@ -12,7 +12,9 @@ mod places;
 #[cfg(test)]
 mod tests;
 
-use probity_script::problem::{nearest, pin, unpin};
+use probity_model::Catalogue;
+pub(crate) use probity_script::problem::did_you_mean;
+use probity_script::problem::{pin, unpin};
 use serde_json::Value;
 
 pub(crate) use places::Places;
@@ -26,9 +28,14 @@ pub const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
 /// The subresources that a step can patch.
 pub const SUBRESOURCES: [&str; 3] = ["status", "resize", "ephemeralcontainers"];
 
-/// The word that was probably intended, as the end of a sentence; empty if no word is similar.
-pub(crate) fn did_you_mean<'k>(wrong: &str, known: impl IntoIterator<Item = &'k str>) -> String {
-    nearest(wrong, known).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
+/// Says that there is no clause with this name, and where to find the right one.
+#[must_use]
+pub fn no_clause(wrong: &str, catalogue: &Catalogue) -> String {
+    let hint = match did_you_mean(wrong, catalogue.iter().map(|clause| clause.id.as_str())) {
+        near if near.is_empty() => "; `probity list --clauses` shows all clauses".to_owned(),
+        near => near,
+    };
+    format!("there is no clause `{wrong}`{hint}")
 }
 
 /// The known words and the word that was probably intended, as the end of a sentence.

@@ -113,13 +113,13 @@ fn shape(value: &Value, of: &str, path: &[String], found: &mut Vec<String>) {
         return;
     };
     let known = || fields::listed(fields);
-    let mut is_misspelt = false;
+    let mut is_misspelled = false;
     for (field, value) in written.iter().filter(|(_, value)| !value.is_null()) {
         let at = [path, std::slice::from_ref(field)].concat();
         match known().find(|(name, ..)| name == field) {
             Some((_, kind, _)) => check_value(field, value, kind, &at, found),
             None => {
-                is_misspelt = true;
+                is_misspelled = true;
                 let hint = did_you_mean(field, known().map(|(name, ..)| name));
                 let why = format!("{words} has no field `{field}`{hint}");
                 found.push(pin(&why, &[at, vec![KEY.to_owned()]].concat()));
@@ -128,7 +128,7 @@ fn shape(value: &Value, of: &str, path: &[String], found: &mut Vec<String>) {
     }
     // The unknown field may be the one that seems to be missing.
     let missing = known().find(|(name, _, required)| *required && is_absent(written, name));
-    if let Some((name, ..)) = missing.filter(|_| !is_misspelt) {
+    if let Some((name, ..)) = missing.filter(|_| !is_misspelled) {
         found.push(pin(&format!("{words} needs a `{name}`"), path));
     }
 }

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::io::{self, ErrorKind, Write};
 
-use probity_script::problem::nearest;
+pub(crate) use probity_script::problem::did_you_mean;
 use serde::Serialize;
 use textwrap::{Options, WordSplitter};
 
@@ -93,11 +93,6 @@ pub(crate) fn word(value: &impl Serialize) -> String {
 pub(crate) fn counted(number: impl ToString, what: &str) -> String {
     let number = number.to_string();
     format!("{number} {what}{}", if number == "1" { "" } else { "s" })
-}
-
-/// The end of a sentence about an unknown word: the closest known word, if one is similar.
-pub(crate) fn did_you_mean<'a>(wrong: &str, words: impl IntoIterator<Item = &'a str>) -> String {
-    nearest(wrong, words).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,32 +1,21 @@
 //! `probity lint`: how many problems it shows, and what it says about a case that may test nothing.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 mod probity;
 
-use probity::{ProgramOutput, probity, write};
-
-/// Lints a case file with this text. The folder of the file is left out of the output.
-fn lint(text: &str) -> ProgramOutput {
-    let folder = tempfile::tempdir().unwrap();
-    let path = write(folder.path(), "case.yaml", text);
-    let mut said = probity(&["lint", path.to_str().unwrap()]);
-    said.err = said.err.replace(&format!("{}/", folder.path().display()), "");
-    said
-}
+use probity::lint_text;
 
 #[test]
 fn a_case_that_tests_nothing_is_refused_and_one_that_may_test_nothing_gets_a_hint() {
-    let said = lint("case: mine/one\nstory: x\n");
+    let said = lint_text("case: mine/one\nstory: x\n");
     let refusal = "case.yaml, line 1, column 7: this case tests nothing, because it has no pod, workload, object or step";
     assert!(said.status == 2 && said.err.starts_with(refusal), "{}", said.err);
     let case = "case: mine/one\nstory: x\npod: { spec: { containers: [{ name: app, image: nginx }] } }\n";
-    let said = lint(case);
+    let said = lint_text(case);
     assert_eq!(said.status, 0, "{}", said.err);
     let hint =
         "hint: case.yaml, line 3, column 1: no container of the case has a probe or a hook, and there are no";
     assert!(said.err.starts_with(hint) && said.err.contains("(nothing-probed)"), "{}", said.err);
-    let said = lint(&format!("{case}steps: [watch: 5s]\n"));
+    let said = lint_text(&format!("{case}steps: [watch: 5s]\n"));
     assert!(
         said.status == 0 && said.err.is_empty() && said.out.ends_with(": 1 case\n"),
         "{} {}",
@@ -37,7 +26,7 @@ fn a_case_that_tests_nothing_is_refused_and_one_that_may_test_nothing_gets_a_hin
 
 #[test]
 fn all_problems_of_a_file_that_do_not_follow_from_each_other_are_shown() {
-    let said = lint(
+    let said = lint_text(
         "\
 case: mine/one
 story: ''
@@ -70,7 +59,7 @@ steps:
 fn of_very_many_problems_of_a_file_the_first_are_shown() {
     let containers = ["{ name: App }"; 23].join(", ");
     let said =
-        lint(&format!("case: mine/one\nstory: x\npod: {{ spec: {{ containers: [{containers}] }} }}\n"));
+        lint_text(&format!("case: mine/one\nstory: x\npod: {{ spec: {{ containers: [{containers}] }} }}\n"));
     assert_eq!(said.err.matches("is not a valid container name").count(), 20, "{}", said.err);
     assert!(
         said.err.ends_with("not shown: 3 more problems of this file\nprobity lint: 23 problems\n"),

@@ -7,7 +7,7 @@ mod probity;
 use std::fs::File;
 use std::process::Command;
 
-use probity::{ProgramOutput, probity, write};
+use probity::{ProgramOutput, lint_text, probity, write};
 
 const GOOD: &str = "\
 case: mine/one
@@ -26,14 +26,6 @@ target:
 fn lint(from: &str, to: &str) -> ProgramOutput {
     assert!(GOOD.contains(from), "{from}");
     lint_text(&GOOD.replacen(from, to, 1))
-}
-
-fn lint_text(text: &str) -> ProgramOutput {
-    let folder = tempfile::tempdir().unwrap();
-    let path = write(folder.path(), "case.yaml", text);
-    let mut said = probity(&["lint", path.to_str().unwrap()]);
-    said.err = said.err.replace(&format!("{}/", folder.path().display()), "");
-    said
 }
 
 /// Asserts that the message on standard error begins like this.

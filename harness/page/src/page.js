@@ -245,7 +245,6 @@ addEventListener("DOMContentLoaded", () => {
     for (const row of all("tr.row[data-verdict~=violated], tr.row[data-verdict~=error], tr.row[data-verdict~=inconclusive]")) fold(row, true);
   });
   addEventListener("hashchange", () => reveal(location.hash));
-  if (location.hash) reveal(location.hash);
   // When the page is complete, the browser itself goes to the place that the address names, and takes the focus away.
-  addEventListener("load", () => setTimeout(() => location.hash && reveal(location.hash)));
+  addEventListener("load", () => setTimeout(() => reveal(location.hash)));
 });

@@ -127,6 +127,12 @@ pub fn nearest<'a>(wrong: &str, words: impl IntoIterator<Item = &'a str>) -> Opt
         .min_by_key(|word| (far(word), std::cmp::Reverse(like(word))))
 }
 
+/// The end of a sentence about an unknown word: the word that was probably intended; empty if no word is similar.
+#[must_use]
+pub fn did_you_mean<'a>(wrong: &str, words: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(wrong, words).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
+}
+
 /// Adds to a sentence the path of the part that it is about, as a JSON pointer from the value that is being read.
 ///
 /// Serde passes on only sentences. [`unpin`] separates the two again.

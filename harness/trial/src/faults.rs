@@ -109,6 +109,18 @@ pub enum Quantity {
 }
 
 impl Quantity {
+    /// All quantities.
+    pub const ALL: [Self; 8] = [
+        Self::Ready,
+        Self::Unready,
+        Self::Killed,
+        Self::Restarts,
+        Self::ReadyAgain,
+        Self::Stopped,
+        Self::Downtime,
+        Self::Lost,
+    ];
+
     /// In a few words.
     #[must_use]
     pub fn words(self) -> &'static str {

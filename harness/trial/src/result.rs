@@ -6,6 +6,7 @@
 
 use probity_model::history::{Did, Happening};
 use probity_model::measure::{Blur, Fit, Interval, Measurement, Unit};
+use probity_model::stamp::counted;
 use probity_model::timeline::{At, Attempt, Line, PodLife, Revision};
 use probity_model::{EventId, History, Stamp, Timeline};
 use probity_script::witness::Fact;
@@ -140,9 +141,9 @@ impl<'t, 'h> FaultRun<'t, 'h> {
         let request = |line: &Line<'_>| match &line.line.fact {
             Fact::Call(call) => Some(Request {
                 id: line.id,
-                began: line.at.earlier(i64::try_from(call.took_us).unwrap_or(0)),
+                began: line.at.earlier(counted(call.took_us)),
                 ended: line.at.clone(),
-                succeeded: call.status.is_some_and(|status| status < 400),
+                succeeded: call.succeeded(),
             }),
             _ => None,
         };

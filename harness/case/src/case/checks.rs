@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::{CasePod, WrittenCase};
 use crate::hint::HintKind;
 use crate::manifest::{FINALIZERS, variants};
-use crate::names::{Places, below, containers, did_you_mean};
+use crate::names::{Places, below, containers, did_you_mean, no_clause};
 use crate::pod_rules;
 use crate::reported::Reported;
 use crate::workload::Workload;
@@ -97,11 +97,7 @@ pub(super) fn of_clauses(judges: &[ClauseId], catalogue: &Catalogue) -> Vec<Stri
     let problem = |(at, id): (usize, &ClauseId)| {
         let wrong = id.as_str();
         let why = match catalogue.get(id) {
-            None => {
-                let near = did_you_mean(wrong, catalogue.iter().map(|clause| clause.id.as_str()));
-                let list = "; `probity list --clauses` shows all clauses".to_owned();
-                format!("there is no clause `{wrong}`{}", if near.is_empty() { list } else { near })
-            }
+            None => no_clause(wrong, catalogue),
             Some(clause) => format!("the clause `{wrong}` has no judge: {}", clause.untestable.as_ref()?),
         };
         Some(pin(&why, &["judges".to_owned(), at.to_string()]))

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use probity_case::names::no_clause;
 use probity_model::{History, Registry};
 use probity_report::{
     Citations, Essentials, Histories as _, JudgedHistory, LogLine, NamedHistory, Outline, ReadHistory,
@@ -12,7 +13,7 @@ use probity_report::{
 use crate::arguments::{Format, JudgeArgs};
 use crate::cases::book;
 use crate::exit_status::{Exit, ExitFacts, Failure};
-use crate::output::{self, did_you_mean};
+use crate::output;
 use crate::run_folder::foreign::RunFiles;
 use crate::run_folder::{self, HistoryFile, LOG};
 use crate::verdicts::CaseVerdicts;
@@ -175,13 +176,10 @@ fn not_applicable(case: &str, clauses: &[String]) -> String {
 }
 
 fn known(registry: &Registry, id: &str) -> Result<(), Failure> {
-    let ids = || registry.catalogue.iter().map(|clause| clause.id.as_str());
-    if ids().any(|known| known == id) {
+    if registry.catalogue.iter().any(|clause| clause.id.as_str() == id) {
         return Ok(());
     }
-    let near = did_you_mean(id, ids());
-    let list = "; `probity list --clauses` shows all clauses".to_owned();
-    Err(Failure::wrong_use(format!("there is no clause `{id}`{}", if near.is_empty() { list } else { near })))
+    Err(Failure::wrong_use(no_clause(id, &registry.catalogue)))
 }
 
 /// The verdicts as a table, and the findings.

@@ -18,18 +18,6 @@ pub(crate) const PROMISES: &str = "try.json";
 const SCHEMA: &str = "probity.dev/promises";
 const VERSION: u32 = 1;
 
-/// The quantities that can be promised.
-const QUANTITIES: [Quantity; 8] = [
-    Quantity::Ready,
-    Quantity::Unready,
-    Quantity::Killed,
-    Quantity::Restarts,
-    Quantity::ReadyAgain,
-    Quantity::Stopped,
-    Quantity::Downtime,
-    Quantity::Lost,
-];
-
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StoredPromises {
@@ -137,7 +125,7 @@ fn trial(stored: StoredTrial) -> Result<Trial, String> {
 /// The numbers may come from somebody else. They are limited, so that calculations with them do not overflow.
 fn promise(stored: StoredPromise) -> Result<Promised, String> {
     let StoredPromise { quantity: words, promise, formula, early_us, late_us } = stored;
-    let quantity = QUANTITIES.into_iter().find(|quantity| quantity.words() == words);
+    let quantity = Quantity::ALL.into_iter().find(|quantity| quantity.words() == words);
     let quantity = quantity.ok_or_else(|| format!("there is no quantity `{words}`"))?;
     let promise = match promise {
         StoredSpan::Within { from, to } => Promise::new(from, to, formula),

@@ -27,6 +27,16 @@ pub(crate) fn probity<S: AsRef<std::ffi::OsStr>>(arguments: &[S]) -> ProgramOutp
     }
 }
 
+/// Lints a case file with this text. The folder of the file is left out of the output.
+#[allow(dead_code, reason = "not every test file lints")]
+pub(crate) fn lint_text(text: &str) -> ProgramOutput {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path(), "case.yaml", text);
+    let mut said = probity(&["lint", path.to_str().unwrap()]);
+    said.err = said.err.replace(&format!("{}/", folder.path().display()), "");
+    said
+}
+
 /// Writes a file into a folder.
 #[allow(dead_code, reason = "not every test file writes files")]
 pub(crate) fn write(folder: &Path, name: &str, text: &str) -> PathBuf {

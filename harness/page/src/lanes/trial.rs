@@ -20,8 +20,8 @@ pub(super) fn group(run: &Timeline<'_>, trial: &Trial) -> LaneGroup {
         Item::point(instant(run, id), Look::Plain, text, id)
     });
     let sent = requests.iter().map(|request| {
-        let text = format!("{}: {}", request.got.words(), request.text);
-        Item::point(request.at, request.got.look(), text, request.id)
+        let text = format!("{}: {}", request.outcome.words(), request.text);
+        Item::point(request.at, request.outcome.look(), text, request.id)
     });
     let mut lanes =
         vec![Lane::new("fault", onset.into_iter().collect()), Lane::new("client requests", sent.collect())];

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use probity_model::stamp::counted;
 use probity_model::timeline::Line;
 use probity_model::{EventId, Stamp, Timeline};
 use probity_script::witness::{Call, Fact};
@@ -23,14 +24,14 @@ pub(crate) struct ClientRequest {
     /// When its result was known.
     pub(crate) until: i64,
     /// Its result.
-    pub(crate) got: Got,
+    pub(crate) outcome: RequestOutcome,
     /// The request and its result in words.
     pub(crate) text: String,
 }
 
 /// The result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Got {
+pub(crate) enum RequestOutcome {
     /// It was sent before the first request that was answered. It does not count, because a Service needs a moment to take
     /// effect.
     Early,
@@ -46,7 +47,7 @@ pub(crate) enum Got {
     Unanswered,
 }
 
-impl Got {
+impl RequestOutcome {
     /// All results, in the order in which they are counted.
     pub(crate) const ALL: [Self; 6] =
         [Self::Answered, Self::Slow, Self::Error, Self::Refused, Self::Unanswered, Self::Early];
@@ -84,20 +85,16 @@ impl Got {
         match call.status {
             None if refused => Self::Refused,
             None => Self::Unanswered,
-            Some(status) if status >= 400 => Self::Error,
-            Some(_) if took(call) > SLOW => Self::Slow,
+            Some(_) if !call.succeeded() => Self::Error,
+            Some(_) if counted(call.took_us) > SLOW => Self::Slow,
             Some(_) => Self::Answered,
         }
     }
 }
 
-fn took(call: &Call) -> i64 {
-    i64::try_from(call.took_us).unwrap_or(i64::MAX)
-}
-
 /// When a request was sent. Its line is written when its result is known.
 pub(crate) fn sent(line: &Line<'_>, call: &Call) -> Stamp {
-    line.at.earlier(took(call))
+    line.at.earlier(counted(call.took_us))
 }
 
 /// The requests of the clients, in the order in which they were sent.
@@ -109,16 +106,15 @@ pub(crate) fn of(run: &Timeline<'_>) -> Vec<ClientRequest> {
             id: line.id,
             at: when(run, &sent(line, call), line.id),
             until: when(run, &line.at, line.id),
-            got: Got::of(call),
+            outcome: RequestOutcome::of(call),
             text: in_words(call),
         }),
         _ => None,
     });
     let mut requests: Vec<ClientRequest> = request.collect();
     requests.sort_by_key(|request| request.at);
-    let answered = |request: &&mut ClientRequest| matches!(request.got, Got::Answered | Got::Slow);
-    for early in requests.iter_mut().take_while(|request| !answered(request)) {
-        early.got = Got::Early;
+    for early in requests.iter_mut().take_while(|request| request.outcome.failed()) {
+        early.outcome = RequestOutcome::Early;
     }
     requests
 }
@@ -139,7 +135,7 @@ fn in_words(call: &Call) -> String {
 /// Consecutive requests with the same result.
 pub(crate) struct Period {
     /// The result.
-    pub(crate) got: Got,
+    pub(crate) outcome: RequestOutcome,
     /// When the first one was sent.
     pub(crate) from: i64,
     /// When the last result was known.
@@ -153,9 +149,9 @@ pub(crate) fn periods(requests: &[ClientRequest]) -> Vec<Period> {
     let of = |chunk: &[ClientRequest]| {
         let first = chunk.first()?;
         let until = chunk.iter().map(|request| request.until).max()?;
-        Some(Period { got: first.got, from: first.at, until, count: chunk.len() })
+        Some(Period { outcome: first.outcome, from: first.at, until, count: chunk.len() })
     };
-    requests.chunk_by(|one, next| one.got == next.got).filter_map(of).collect()
+    requests.chunk_by(|one, next| one.outcome == next.outcome).filter_map(of).collect()
 }
 
 /// A time in which the requests failed.
@@ -173,15 +169,17 @@ pub(crate) struct Outage {
 pub(crate) fn outages(requests: &[ClientRequest], since: i64) -> Vec<Outage> {
     let mut outages: Vec<Outage> = Vec::new();
     let mut open = false;
-    for request in requests.iter().filter(|request| request.at >= since && request.got != Got::Early) {
+    for request in
+        requests.iter().filter(|request| request.at >= since && request.outcome != RequestOutcome::Early)
+    {
         match outages.last_mut().filter(|_| open) {
-            Some(last) if request.got.failed() => last.until = last.until.max(request.until),
+            Some(last) if request.outcome.failed() => last.until = last.until.max(request.until),
             Some(last) => {
                 last.until = request.at;
                 last.events.push(request.id);
                 open = false;
             }
-            None if request.got.failed() => {
+            None if request.outcome.failed() => {
                 outages.push(Outage { from: request.at, until: request.until, events: vec![request.id] });
                 open = true;
             }
@@ -195,12 +193,12 @@ pub(crate) fn outages(requests: &[ClientRequest], since: i64) -> Vec<Outage> {
 mod tests {
     use super::*;
 
-    fn requests(results: &[Got]) -> Vec<ClientRequest> {
-        let request = |(at, got): (i64, &Got)| ClientRequest {
+    fn requests(results: &[RequestOutcome]) -> Vec<ClientRequest> {
+        let request = |(at, got): (i64, &RequestOutcome)| ClientRequest {
             id: EventId(u32::try_from(at).unwrap_or_default()),
             at: at * 10,
             until: at * 10 + 3,
-            got: *got,
+            outcome: *got,
             text: String::new(),
         };
         (0..).zip(results).map(request).collect()
@@ -208,7 +206,7 @@ mod tests {
 
     #[test]
     fn an_outage_lasts_from_the_first_failure_to_the_next_answer() {
-        use Got::{Answered, Early, Refused, Slow, Unanswered};
+        use RequestOutcome::{Answered, Early, Refused, Slow, Unanswered};
         let all = requests(&[Early, Answered, Unanswered, Refused, Slow, Refused]);
         let events = |ids: &[u32]| ids.iter().copied().map(EventId).collect::<Vec<_>>();
         let first = Outage { from: 20, until: 40, events: events(&[2, 4]) };
@@ -220,9 +218,9 @@ mod tests {
 
     #[test]
     fn requests_in_a_row_with_one_result_are_one_period() {
-        use Got::{Answered, Refused};
+        use RequestOutcome::{Answered, Refused};
         let found = periods(&requests(&[Answered, Answered, Refused, Answered]));
-        let found: Vec<_> = found.iter().map(|one| (one.got, one.from, one.until, one.count)).collect();
+        let found: Vec<_> = found.iter().map(|one| (one.outcome, one.from, one.until, one.count)).collect();
         assert_eq!(found, [(Answered, 0, 13, 2), (Refused, 20, 23, 1), (Answered, 30, 33, 1)]);
     }
 
@@ -232,14 +230,17 @@ mod tests {
             let (by, url) = ("load".to_owned(), "http://10.96.0.1:80/try".to_owned());
             Call { by, url, status, answered_by: None, error: error.map(str::to_owned), took_us }
         };
-        for (call, got) in [
-            (call(Some(200), None, 3000), Got::Answered),
-            (call(Some(200), None, 1_200_000), Got::Slow),
-            (call(Some(503), None, 3000), Got::Error),
-            (call(None, Some("failed to connect: Connection refused (os error 111)"), 200), Got::Refused),
-            (call(None, Some("no answer within 1s"), 1_000_000), Got::Unanswered),
+        for (call, outcome) in [
+            (call(Some(200), None, 3000), RequestOutcome::Answered),
+            (call(Some(200), None, 1_200_000), RequestOutcome::Slow),
+            (call(Some(503), None, 3000), RequestOutcome::Error),
+            (
+                call(None, Some("failed to connect: Connection refused (os error 111)"), 200),
+                RequestOutcome::Refused,
+            ),
+            (call(None, Some("no answer within 1s"), 1_000_000), RequestOutcome::Unanswered),
         ] {
-            assert_eq!(Got::of(&call), got, "{call:?}");
+            assert_eq!(RequestOutcome::of(&call), outcome, "{call:?}");
         }
     }
 }

@@ -4,7 +4,7 @@
 use probity_model::Timeline;
 use probity_report::{Histories, event_in_words};
 
-use super::requests::{self, ClientRequest, Got};
+use super::requests::{self, ClientRequest, RequestOutcome};
 use super::tables::{promises, put_periods};
 use super::{Standing, Trial, Trials};
 use crate::clause_detail::timeline;
@@ -123,9 +123,11 @@ fn row(page: &mut Html, trial: &Trial, requests: &[ClientRequest]) {
 
 /// How many requests had each result.
 fn results(requests: &[ClientRequest]) -> String {
-    let count = |got: Got| requests.iter().filter(|request| request.got == got).count();
-    let counts = Got::ALL.into_iter().filter(|got| count(*got) > 0);
-    let words: Vec<String> = counts.map(|got| format!("{} {}", count(got), got.words())).collect();
+    let count =
+        |outcome: RequestOutcome| requests.iter().filter(|request| request.outcome == outcome).count();
+    let counts = RequestOutcome::ALL.into_iter().filter(|outcome| count(*outcome) > 0);
+    let words: Vec<String> =
+        counts.map(|outcome| format!("{} {}", count(outcome), outcome.words())).collect();
     if words.is_empty() { "none recorded".to_owned() } else { words.join(", ") }
 }
 

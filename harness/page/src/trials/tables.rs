@@ -58,7 +58,7 @@ pub(super) fn put_periods(page: &mut Html, trial: &Trial, requests: &[ClientRequ
     for period in periods.iter().take(PERIODS) {
         page.put(
             "<tr><td>+{}</td><td>+{}</td><td>{}</td><td>{}</td></tr>\n",
-            &[&seconds(period.from), &seconds(period.until), &period.count, &period.got.words()],
+            &[&seconds(period.from), &seconds(period.until), &period.count, &period.outcome.words()],
         );
     }
     page.raw("</tbody></table></div>\n");

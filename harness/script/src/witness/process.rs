@@ -137,6 +137,14 @@ pub struct Call {
     pub took_us: u64,
 }
 
+impl Call {
+    /// Whether it got an answer that is not an error. From status 400 on, an answer is an error: RFC 9110, section 15.
+    #[must_use]
+    pub fn succeeded(&self) -> bool {
+        self.status.is_some_and(|status| status < 400)
+    }
+}
+
 /// A consumer took or released a resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
